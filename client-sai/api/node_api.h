@@ -1,0 +1,102 @@
+// NodeApi: how a client reaches the bytes that storage nodes hold. Two implementations: the bulk
+// plane (TCP and Unix sockets), and objects in the same process (tests).
+//
+// Thread-safe; calls block, at most the deadline of the options, and several may run at once.
+// Offsets are the file's own. Errors: Unavailable (node unreachable or silent), DeadlineExceeded,
+// ResourceExhausted (node full), PermissionDenied (capability refused: Failure reason in the
+// message), DataLoss (checksum), NotFound (object absent and needed).
+#ifndef MOSA_CLIENT_SAI_API_NODE_API_H_
+#define MOSA_CLIENT_SAI_API_NODE_API_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/model/ids.h"
+#include "common/model/session.h"
+
+namespace mosa::sai {
+
+// An open file descriptor, closed at the end of its life.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  ~UniqueFd() { reset(); }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct ObjectTarget {
+  NodeId node;
+  FileId file;
+  std::string_view capability;
+};
+struct ObjectStatus {
+  uint64_t size_bytes =
+      0;  // Of the object: where its last byte ends in the file. 0 if there is no object.
+  uint64_t allocated_bytes = 0;
+  Time modify_time;     // In the node's clock.
+  bool sealed = false;  // The node knows a checksum of every block.
+};
+
+class NodeApi {
+ public:
+  virtual ~NodeApi() = default;
+
+  // The nodes as the manager last described them; connections to changed addresses are dropped.
+  virtual void SetNodes(const std::vector<NodeAddress>& nodes) = 0;
+
+  // Fills `out` from `offset`; bytes that the object does not have are zero. Every byte was checked
+  // against its checksum.
+  virtual Status Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) = 0;
+  // Writes all of `data`; the node verifies its checksum before it answers. The object is made if
+  // absent.
+  virtual Status Write(const ObjectTarget& target, uint64_t offset,
+                       std::span<const std::byte> data) = 0;
+  // Cuts the object at `size_bytes` if it reaches further.
+  virtual Status Truncate(const ObjectTarget& target, uint64_t size_bytes) = 0;
+  // Punches a hole, or allocates room, as fallocate(2) with these mode bits, KEEP_SIZE implied.
+  virtual Status Allocate(const ObjectTarget& target, int mode, uint64_t offset,
+                          uint64_t length) = 0;
+  virtual Result<ObjectStatus> Stat(const ObjectTarget& target) = 0;
+  // The next byte of data (or of a hole) at or after `offset` as lseek(2) SEEK_DATA and SEEK_HOLE;
+  // NotFound if none.
+  virtual Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) = 0;
+  // Appends `data` at the object's end, atomically among all writers; returns where it went.
+  virtual Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) = 0;
+
+  // True if the node's bytes can be had by descriptor: same host, same network namespace, socket
+  // reachable.
+  virtual bool IsLocal(NodeId node) const = 0;
+  // The object itself: read-only, or read-write with a write capability (made if absent). Local
+  // nodes only.
+  virtual Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) = 0;
+  // Every descriptor that this client wrote through is closed or idle: the node may compute
+  // checksums.
+  virtual Status FinishLocalWrites(const ObjectTarget& target) = 0;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_API_NODE_API_H_

@@ -1,0 +1,17 @@
+// MOSA_CHECK: a programmer's error stops the process, in release too. Never for bad input: that is
+// a Status.
+#ifndef MOSA_COMMON_BASE_CHECK_H_
+#define MOSA_COMMON_BASE_CHECK_H_
+
+#include <cstdio>
+#include <cstdlib>
+
+#define MOSA_CHECK(condition)                                                            \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]] {                                                     \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
+  } while (false)
+
+#endif  // MOSA_COMMON_BASE_CHECK_H_

@@ -1,0 +1,43 @@
+// What stat(2) shows of a file, as plain values. Times are in the manager's time base.
+#ifndef MOSA_COMMON_MODEL_ATTRIBUTES_H_
+#define MOSA_COMMON_MODEL_ATTRIBUTES_H_
+
+#include <cstdint>
+
+#include "common/base/time.h"
+
+namespace mosa {
+
+enum class FileType : uint8_t {
+  kRegular = 1,
+  kDirectory,
+  kSymlink,
+  kFifo,
+  kSocket,
+  kCharacterDevice,
+  kBlockDevice
+};
+
+struct Attributes {
+  FileType type = FileType::kRegular;
+  uint32_t permissions = 0;  // The low 12 bits of st_mode.
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint32_t link_count = 0;
+  uint32_t device = 0;  // st_rdev of device files.
+  uint64_t size_bytes =
+      0;  // Of a symlink: the length of its target. Of a directory: its number of entries.
+  uint64_t allocated_bytes = 0;  // What the file occupies; st_blocks * 512.
+  Time access_time;
+  Time modify_time;
+  Time change_time;
+  Time birth_time;
+  // Counts the commits of this file's bytes: pages cached under one version are valid while it
+  // stands.
+  uint64_t data_version = 0;
+  bool operator==(const Attributes&) const = default;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_ATTRIBUTES_H_

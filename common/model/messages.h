@@ -1,0 +1,423 @@
+// What a client asks of the manager and what it is told: one struct per operation, used alike by
+// the wire (proto/convert), the manager's core, the SAI and the predictor. Plain values; the
+// comments say what is true, not who does it.
+//
+// Idempotence: every request has a RequestId; a request that changes something is answered from the
+// recorded reply when it comes again. File ids of new files are chosen by the client out of a range
+// granted to it (FileIdRange), so that a create can be sent late, and again.
+//
+// Leases: the manager remembers which session may have cached what ("interest"). Lookup,
+// GetAttributes, ListDirectory, Open and the makers of files register interest in the directory
+// (its entries, present or absent) and in the file (its attributes, layout, bytes). A change by
+// another session is recalled from the interested ones before it is answered.
+#ifndef MOSA_COMMON_MODEL_MESSAGES_H_
+#define MOSA_COMMON_MODEL_MESSAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/model/attributes.h"
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+
+namespace mosa {
+
+// Refines a StatusCode where errno needs it. The name of each is the errno that a program sees.
+enum class ErrorReason : uint8_t {
+  kNone = 0,
+  kNoEntry,         // ENOENT
+  kExists,          // EEXIST
+  kNotDirectory,    // ENOTDIR
+  kIsDirectory,     // EISDIR
+  kNotEmpty,        // ENOTEMPTY
+  kNameTooLong,     // ENAMETOOLONG
+  kTooManyLinks,    // EMLINK
+  kNotPermitted,    // EPERM
+  kAccessDenied,    // EACCES
+  kInvalid,         // EINVAL
+  kNoSpace,         // ENOSPC
+  kTooBig,          // EFBIG
+  kRange,           // ERANGE
+  kArgumentTooBig,  // E2BIG
+  kNoAttribute,     // ENODATA
+  kWouldBlock,      // EAGAIN: a lock is held by another
+  kInterrupted,     // EINTR: a waiting lock was cancelled
+  kDeadlock,        // EDEADLK
+  kNoLocks,         // ENOLCK
+  kStale,           // ESTALE: the file, open or session is gone
+  kBusy,            // EBUSY
+  kUnsupported,     // EOPNOTSUPP
+  kNodeLost,        // EIO: every copy of the bytes was on nodes that are gone
+  kCorrupt,         // EIO: a checksum did not match
+  kTimedOut,        // ETIMEDOUT
+};
+
+// Why a request was refused. `message` says what, on what, with the numbers, and what to do.
+struct Failure {
+  StatusCode code = StatusCode::kInternal;
+  ErrorReason reason = ErrorReason::kNone;
+  std::string message;
+  bool operator==(const Failure&) const = default;
+};
+
+struct Entry {
+  FileId file;
+  Attributes attributes;
+  bool operator==(const Entry&) const = default;
+};
+
+// The bytes, and the right to reach them. Part of every reply that opens or binds a file.
+struct DataAccess {
+  Layout layout;
+  bool may_write = false;
+  Time expires;  // Of the capability.
+  std::string
+      capability;  // Opaque to clients; sealed by the manager's shell, shown to storage nodes.
+  bool is_inline = false;  // The bytes are `inline_data` (filled by the shell), not in objects.
+  std::string inline_data;
+  bool operator==(const DataAccess&) const = default;
+};
+
+// ---- names
+// ----------------------------------------------------------------------------------------------------------
+
+struct LookupRequest {
+  FileId parent;
+  std::string name;  // "." and ".." are answered too (".." of the root is the root).
+  bool operator==(const LookupRequest&) const = default;
+};
+
+struct GetAttributesRequest {
+  FileId file;
+  bool operator==(const GetAttributesRequest&) const = default;
+};
+
+// One page of a directory in the order of names' bytes, without "." and "..".
+struct ListDirectoryRequest {
+  FileId directory;
+  std::string after_name;  // Empty: from the first.
+  uint32_t entries_max = 1024;
+  bool operator==(const ListDirectoryRequest&) const = default;
+};
+struct ListDirectoryReply {
+  struct Item {
+    std::string name;
+    Entry entry;
+    bool operator==(const Item&) const = default;
+  };
+  std::vector<Item> items;
+  bool more = false;
+  FileId parent;  // What ".." is.
+  bool operator==(const ListDirectoryReply&) const = default;
+};
+
+// Makes a file, directory, symlink or special file. The parent's setgid bit decides group and, for
+// a directory, the bit. A directory made by this request is delegated to the session (see
+// Delegation in session.h), and known to be empty.
+struct MakeRequest {
+  FileId parent;
+  std::string name;
+  FileId file;  // The new file's id, out of the client's range.
+  FileType type = FileType::kRegular;
+  uint32_t permissions = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint32_t device = 0;
+  std::string symlink_target;
+  std::string task;  // MOSA_TASK of the maker (SPEC section 8, Task).
+  Time now;  // When the program made it, in the manager's time base; not later than the manager's
+             // now.
+  bool open = false;  // The maker holds it open for writing.
+  bool bind = false;  // Bind its layout now if hints settle placement; the reply then has `access`.
+  bool operator==(const MakeRequest&) const = default;
+};
+struct MakeReply {
+  Entry entry;
+  Attributes parent_attributes;
+  std::optional<DataAccess> access;
+  bool delegated = false;  // The parent directory (or the new one) is now delegated to the session.
+  bool operator==(const MakeReply&) const = default;
+};
+
+struct LinkRequest {
+  FileId file;
+  FileId new_parent;
+  std::string new_name;
+  bool operator==(const LinkRequest&) const = default;
+};
+
+// Unlink (directory = false) or rmdir (directory = true).
+struct RemoveRequest {
+  FileId parent;
+  std::string name;
+  bool directory = false;
+  bool holds_open = false;  // The client has the file open: keep its bytes until Release.
+  bool operator==(const RemoveRequest&) const = default;
+};
+struct RemoveReply {
+  FileId file;
+  uint32_t links_left = 0;
+  Attributes parent_attributes;
+  bool operator==(const RemoveReply&) const = default;
+};
+
+struct RenameRequest {
+  FileId old_parent;
+  std::string old_name;
+  FileId new_parent;
+  std::string new_name;
+  bool no_replace = false;
+  bool exchange = false;
+  bool holds_open = false;  // The client has the replaced file open.
+  bool operator==(const RenameRequest&) const = default;
+};
+struct RenameReply {
+  FileId moved;
+  std::optional<FileId> replaced;
+  uint32_t replaced_links_left = 0;
+  bool operator==(const RenameReply&) const = default;
+};
+
+struct ReadSymlinkRequest {
+  FileId file;
+  bool operator==(const ReadSymlinkRequest&) const = default;
+};
+struct ReadSymlinkReply {
+  std::string target;
+  bool operator==(const ReadSymlinkReply&) const = default;
+};
+
+// Sets what is present. change_time becomes the manager's now. A new size is recorded after the
+// client has truncated the objects; a file that is inline is cut or grown with zeroes in place.
+struct SetAttributesRequest {
+  FileId file;
+  std::optional<uint32_t> permissions;
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
+  std::optional<uint64_t> size_bytes;
+  std::optional<Time> access_time;
+  std::optional<Time> modify_time;
+  bool access_time_now = false;
+  bool modify_time_now = false;
+  bool operator==(const SetAttributesRequest&) const = default;
+};
+
+// ---- bytes
+// ----------------------------------------------------------------------------------------------------------
+
+struct OpenRequest {
+  FileId file;
+  bool write = false;
+  std::string task;
+  bool operator==(const OpenRequest&) const = default;
+};
+struct OpenReply {
+  Attributes attributes;
+  DataAccess access;
+  bool operator==(const OpenReply&) const = default;
+};
+
+// Chooses where the bytes of an unbound file go. `first_bytes` is how much is known to come. An
+// inline file becomes an object: the client writes the inline bytes first and commits, the manager
+// then forgets its copy.
+struct BindRequest {
+  FileId file;
+  uint64_t first_bytes = 0;
+  bool operator==(const BindRequest&) const = default;
+};
+// Asks for other nodes from `first_chunk` on because `full` have no room.
+struct ExtendLayoutRequest {
+  FileId file;
+  ChunkIndex first_chunk;
+  std::vector<NodeId> full;
+  bool operator==(const ExtendLayoutRequest&) const = default;
+};
+struct BindReply {
+  DataAccess access;
+  bool operator==(const BindReply&) const = default;
+};
+
+// The state of a file's bytes after a close or fsync: size, times, where space went. Other
+// sessions' caches are recalled before the reply. `inline_data`, when present, is the whole
+// content.
+struct CommitRequest {
+  struct NodeBytes {
+    NodeId node;
+    uint64_t allocated_bytes = 0;  // What the file's object occupies there now.
+    uint64_t consumed_bytes = 0;   // Of the client's grant on that node since the last report.
+    bool operator==(const NodeBytes&) const = default;
+  };
+  FileId file;
+  uint64_t size_bytes = 0;
+  bool size_is_exact =
+      true;  // False: the size is at least this (another writer may have grown it).
+  std::optional<Time> modify_time;
+  std::optional<Time> access_time;
+  std::optional<std::string> inline_data;
+  std::vector<NodeBytes> nodes;
+  bool data_changed = true;
+  bool last_close = false;  // The session holds no other open for writing.
+  bool operator==(const CommitRequest&) const = default;
+};
+
+// The session has the file open no longer. Only for files that have lost their last name, and for
+// write opens.
+struct ReleaseRequest {
+  FileId file;
+  bool operator==(const ReleaseRequest&) const = default;
+};
+
+// Asks for room on a node ahead of writing, and reports what was used. The grant is the client's
+// until used or given back.
+struct GrantRequest {
+  NodeId node;
+  uint64_t wanted_bytes = 0;
+  uint64_t consumed_bytes = 0;
+  uint64_t returned_bytes = 0;
+  bool operator==(const GrantRequest&) const = default;
+};
+struct GrantReply {
+  uint64_t granted_bytes = 0;  // Added to what the client held; 0 when the node is full.
+  bool operator==(const GrantReply&) const = default;
+};
+
+// ---- attributes, locks, the rest
+// ------------------------------------------------------------------------------------
+
+struct GetXattrRequest {
+  FileId file;
+  std::string
+      name;  // With its "user." prefix; user.mosa.* and the aliases answer here and are not listed.
+  bool operator==(const GetXattrRequest&) const = default;
+};
+struct GetXattrReply {
+  std::string value;
+  bool operator==(const GetXattrReply&) const = default;
+};
+struct ListXattrsRequest {
+  FileId file;
+  bool operator==(const ListXattrsRequest&) const = default;
+};
+struct ListXattrsReply {
+  std::vector<std::string> names;
+  bool operator==(const ListXattrsReply&) const = default;
+};
+struct SetXattrRequest {
+  FileId file;
+  std::string name;
+  std::string value;
+  bool must_create = false;
+  bool must_replace = false;
+  bool operator==(const SetXattrRequest&) const = default;
+};
+struct RemoveXattrRequest {
+  FileId file;
+  std::string name;
+  bool operator==(const RemoveXattrRequest&) const = default;
+};
+
+enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
+
+// A byte range held by (client, owner). flock locks are whole-file locks in a space of their own.
+struct Lock {
+  LockType type = LockType::kShared;
+  uint64_t begin = 0;
+  uint64_t last = UINT64_MAX;  // Inclusive.
+  uint64_t owner = 0;
+  uint32_t pid = 0;
+  bool whole_file = false;  // flock(2).
+  bool operator==(const Lock&) const = default;
+};
+struct GetLockRequest {
+  FileId file;
+  Lock lock;
+  bool operator==(const GetLockRequest&) const = default;
+};
+struct GetLockReply {
+  std::optional<Lock> conflict;
+  bool operator==(const GetLockReply&) const = default;
+};
+// With `wait`, answered when the lock is granted or CancelLock names this request.
+struct SetLockRequest {
+  FileId file;
+  Lock lock;
+  bool wait = false;
+  bool operator==(const SetLockRequest&) const = default;
+};
+struct CancelLockRequest {
+  RequestId request;
+  bool operator==(const CancelLockRequest&) const = default;
+};
+
+struct StatFilesystemRequest {
+  bool operator==(const StatFilesystemRequest&) const = default;
+};
+struct StatFilesystemReply {
+  uint64_t limit_bytes = 0;
+  uint64_t free_bytes = 0;  // limit - used - granted, over live nodes.
+  uint64_t files = 0;
+  bool operator==(const StatFilesystemReply&) const = default;
+};
+
+// A fresh range of file ids for Make.
+struct FileIdRangeRequest {
+  bool operator==(const FileIdRangeRequest&) const = default;
+};
+struct FileIdRangeReply {
+  FileId first;
+  uint64_t count = 0;
+  bool operator==(const FileIdRangeReply&) const = default;
+};
+
+// The client no longer caches anything of these files or directories.
+struct ForgetRequest {
+  std::vector<FileId> files;
+  bool operator==(const ForgetRequest&) const = default;
+};
+
+// Answers RecallPush: the client has dropped what it cached, has sent what it deferred, and says
+// what it holds open.
+struct RecallDoneRequest {
+  RecallId recall;
+  bool holds_open = false;
+  bool operator==(const RecallDoneRequest&) const = default;
+};
+
+struct AttributesReply {
+  Attributes attributes;
+  bool operator==(const AttributesReply&) const = default;
+};
+struct EntryReply {
+  Entry entry;
+  bool operator==(const EntryReply&) const = default;
+};
+struct EmptyReply {
+  bool operator==(const EmptyReply&) const = default;
+};
+
+using Request =
+    std::variant<LookupRequest, GetAttributesRequest, ListDirectoryRequest, MakeRequest,
+                 LinkRequest, RemoveRequest, RenameRequest, ReadSymlinkRequest,
+                 SetAttributesRequest, OpenRequest, BindRequest, ExtendLayoutRequest, CommitRequest,
+                 ReleaseRequest, GrantRequest, GetXattrRequest, ListXattrsRequest, SetXattrRequest,
+                 RemoveXattrRequest, GetLockRequest, SetLockRequest, CancelLockRequest,
+                 StatFilesystemRequest, FileIdRangeRequest, ForgetRequest, RecallDoneRequest>;
+
+// Which reply answers which request: Lookup, Link -> Entry; GetAttributes, SetAttributes, Commit ->
+// Attributes; ListDirectory -> ListDirectory; Make -> Make; Remove -> Remove; Rename -> Rename;
+// ReadSymlink -> ReadSymlink; Open -> Open; Bind, ExtendLayout -> Bind; Grant -> Grant; the rest by
+// their names, or Empty. Any -> Failure.
+using Reply = std::variant<EmptyReply, Failure, EntryReply, AttributesReply, ListDirectoryReply,
+                           MakeReply, RemoveReply, RenameReply, ReadSymlinkReply, OpenReply,
+                           BindReply, GrantReply, GetXattrReply, ListXattrsReply, GetLockReply,
+                           StatFilesystemReply, FileIdRangeReply>;
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_MESSAGES_H_

@@ -1,0 +1,168 @@
+// Everything that the manager decides, as one deterministic state machine: Step(command, now) ->
+// Effects.
+//
+// The shell (manager/service) feeds commands from one loop, makes `writes` durable, and only then
+// releases replies, pushes and orders, in order; so no reply shows what a crash could undo. The
+// predictor and tests/sim drive the same class with virtual time. Step never blocks and never
+// fails: a refusal is a reply.
+//
+// One owner, one thread. Deterministic: the same commands at the same times give the same effects.
+#ifndef MOSA_MANAGER_CORE_MANAGER_CORE_H_
+#define MOSA_MANAGER_CORE_MANAGER_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/base/kv_batch.h"
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/model/ids.h"
+#include "common/model/messages.h"
+#include "common/model/session.h"
+#include "common/model/storage.h"
+
+namespace mosa::manager {
+
+struct ManagerOptions {
+  std::string cluster_name = "mosa";
+  uint64_t cluster_seed = 1;
+  uint64_t chunk_bytes = 1 << 20;
+  uint64_t inline_bytes_max = kInlineBytesMax;
+  uint32_t stripe_width = 0;                  // 0: all live nodes.
+  std::string default_placement = "stripe";   // What an untagged file gets.
+  uint64_t grant_bytes = uint64_t{64} << 20;  // The largest grant given at once.
+  Duration capability_lifetime = Seconds(600);
+  uint32_t sessions_max = 4096;
+};
+
+// ---- commands
+// -------------------------------------------------------------------------------------------------------
+
+struct StartSession {
+  SessionStart start;
+};
+struct SessionRequest {
+  ClientId client;
+  RequestEnvelope envelope;
+};
+struct SessionLost {  // The stream broke. The session lives on until its lease ends.
+  ClientId client;
+};
+struct SessionClosed {  // A clean unmount.
+  ClientId client;
+};
+struct RegisterNode {
+  NodeRegistration registration;
+};
+struct NodeReport {
+  NodeId node;
+  NodeHeartbeat heartbeat;
+};
+struct NodeStreamLost {
+  NodeId node;
+};
+struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
+using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
+                             NodeReport, NodeStreamLost, Tick>;
+
+// ---- effects
+// --------------------------------------------------------------------------------------------------------
+
+struct ToClient {
+  ClientId client;
+  std::variant<SessionReady, ReplyEnvelope, Push, Failure>
+      message;  // Failure: the session start was refused.
+};
+struct ToNode {
+  NodeId node;
+  std::variant<NodeRegistered, NodeOrder> message;
+};
+struct NodeRefused {  // Answers RegisterNode when there is no NodeId to speak of.
+  std::string name;
+  Failure failure;
+};
+struct Effects {
+  KvBatch writes;  // Must be durable before anything below leaves the process.
+  std::vector<ToClient> to_clients;
+  std::vector<ToNode> to_nodes;
+  std::vector<NodeRefused> refused_nodes;
+  std::vector<std::string> log;  // One sentence each, for the shell's log.
+  std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
+};
+
+// ---- what people ask (read only, answered between steps)
+// ------------------------------------------------------------
+
+struct NodeStatus {
+  NodeAddress address;
+  uint64_t limit_bytes = 0;
+  uint64_t used_bytes = 0;
+  uint64_t granted_bytes = 0;
+  uint64_t object_count = 0;
+  Time last_heard;
+  NodeHeartbeat last_heartbeat;
+};
+struct SessionStatus {
+  SessionStart start;
+  bool connected = false;
+  uint64_t open_files = 0;
+  uint64_t interests = 0;
+  uint64_t delegations = 0;
+};
+struct ClusterStatus {
+  std::string cluster_name;
+  Time now;
+  bool in_grace = false;
+  uint64_t files = 0;
+  uint64_t directories = 0;
+  std::vector<NodeStatus> nodes;
+  std::vector<SessionStatus> sessions;
+};
+struct FileStatus {
+  std::string path;
+  Entry entry;
+  Layout layout;
+  bool is_inline = false;
+  bool lost = false;
+  std::string task;
+  std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
+};
+
+class ManagerCore {
+ public:
+  explicit ManagerCore(ManagerOptions options);
+  ~ManagerCore();
+
+  // Rebuilds the state from the durable image, one record at a time, before the first Step.
+  // DataLoss names the key of a record that cannot be read; FailedPrecondition one of a newer
+  // version.
+  Status LoadRecord(std::string_view key, std::string_view value);
+  // Ends loading: checks that the image is whole, and starts the grace period if there were
+  // sessions.
+  Status FinishLoad(Time now);
+
+  Effects Step(const Command& command, Time now);
+
+  ClusterStatus GetClusterStatus(Time now) const;
+  // By absolute path in the store. NotFound names the first missing component.
+  Result<FileStatus> GetFileStatus(std::string_view path) const;
+  // Files whose every copy of some chunk was on lost nodes, at most `files_max`, ascending by id.
+  std::vector<FileStatus> ListLostFiles(size_t files_max) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The key under which an inline file's bytes stand in the durable image. A DataAccess with
+// `is_inline` and empty `inline_data` while the size is not 0 is filled by the shell from there.
+std::string InlineDataKey(FileId file);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_MANAGER_CORE_H_
