@@ -79,8 +79,16 @@ struct DataAccess {
   Time expires;  // Of the capability.
   std::string
       capability;  // Opaque to clients; sealed by the manager's shell, shown to storage nodes.
-  bool is_inline = false;  // The bytes are `inline_data` (filled by the shell), not in objects.
+  // The bytes are `inline_data` (filled by the manager's shell from its store), not in objects,
+  // even if the layout is bound already: a writer then puts them into the objects first. What is
+  // stored may be longer or shorter than the file: the first `inline_valid_bytes` of it count, the
+  // rest of the file is zero.
+  bool is_inline = false;
   std::string inline_data;
+  uint64_t inline_valid_bytes = 0;
+  uint64_t inline_bytes_max = 0;  // How much this file may keep inline; 0: bind at the first byte.
+  bool lost = false;  // Some bytes were on nodes that lost them: reads answer EIO until the file is
+                      // cut to nothing.
   bool operator==(const DataAccess&) const = default;
 };
 
@@ -134,14 +142,18 @@ struct MakeRequest {
   Time now;  // When the program made it, in the manager's time base; not later than the manager's
              // now.
   bool open = false;  // The maker holds it open for writing.
-  bool bind = false;  // Bind its layout now if hints settle placement; the reply then has `access`.
+  bool bind = false;  // Bind its layout now if hints settle placement.
   bool operator==(const MakeRequest&) const = default;
 };
 struct MakeReply {
   Entry entry;
   Attributes parent_attributes;
+  // Of a regular file, bound or not. Of a directory, only `inline_bytes_max` and
+  // `layout.chunk_bytes` mean something: what files made in it will have.
   std::optional<DataAccess> access;
-  bool delegated = false;  // The parent directory (or the new one) is now delegated to the session.
+  // The session holds the delegation of the new directory, or, when no directory was made, of the
+  // parent.
+  bool delegated = false;
   bool operator==(const MakeReply&) const = default;
 };
 
@@ -343,7 +355,8 @@ struct GetLockReply {
   std::optional<Lock> conflict;
   bool operator==(const GetLockReply&) const = default;
 };
-// With `wait`, answered when the lock is granted or CancelLock names this request.
+// With `wait`, answered when the lock is granted or CancelLock names this request; it must then be
+// the last request of its envelope.
 struct SetLockRequest {
   FileId file;
   Lock lock;

@@ -100,11 +100,15 @@ struct ReplyEnvelope {
   bool operator==(const ReplyEnvelope&) const = default;
 };
 
-// Drop what is cached of `file`, then answer RecallDone.
+// Drop what is cached of `file`, then answer RecallDone. A recall also covers requests that are
+// under way: what their replies say of the file (or of the directory's names) may be older than the
+// change, and is not cached. An envelope with a RecallDone holds nothing else but the deferred
+// makes and commits that belong before it. A recall that is not answered within 10 s ends the
+// session.
 enum class RecallKind : uint8_t {
-  kEntries = 1,  // A directory's entries and attributes. A delegation of it is given up: deferred
+  kEntries = 1,  // Of directories: entries and attributes. A delegation of it is given up: deferred
                  // makes are sent first.
-  kFile,         // A file's attributes, layout and bytes.
+  kFile,         // Of all else: attributes, layout and bytes.
 };
 struct RecallPush {
   RecallId recall;

@@ -160,8 +160,11 @@ class ManagerCore {
 };
 
 // The key under which an inline file's bytes stand in the durable image. A DataAccess with
-// `is_inline` and empty `inline_data` while the size is not 0 is filled by the shell from there.
+// `is_inline`, empty `inline_data` and `inline_valid_bytes` above 0 is filled by the shell from
+// there (and cut to `inline_valid_bytes`). All such keys, and no others, begin with the prefix;
+// they need not be loaded.
 std::string InlineDataKey(FileId file);
+inline constexpr std::string_view kInlineDataPrefix = "B";
 
 }  // namespace mosa::manager
 
