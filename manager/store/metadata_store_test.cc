@@ -1,0 +1,175 @@
+#include "manager/store/metadata_store.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "manager/store/faulty_metadata_store.h"
+
+namespace mosa::manager {
+namespace {
+
+using Records = std::map<std::string, std::string>;
+
+// A directory that is gone with the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "mosa-store-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  std::string path() const { return path_ / "metadata"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Records AllOf(MetadataStore& store, std::string_view skip_prefix = "") {
+  Records records;
+  std::string last;
+  EXPECT_TRUE(store
+                  .Load(skip_prefix,
+                        [&](std::string_view key, std::string_view value) {
+                          EXPECT_TRUE(last.empty() || last < key);
+                          last = key;
+                          records.emplace(key, value);
+                          return OkStatus();
+                        })
+                  .ok());
+  return records;
+}
+
+KvBatch Puts(const Records& records) {
+  KvBatch batch;
+  for (const auto& [key, value] : records) batch.Put(key, value);
+  return batch;
+}
+
+std::unique_ptr<MetadataStore> Opened(const std::string& path) {
+  auto store = OpenRocksStore({.path = path});
+  EXPECT_TRUE(store.ok()) << store.status();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+void CheckKeepsOrderedRecords(MetadataStore& store) {
+  const std::string zero("k\0z", 3);
+  ASSERT_TRUE(
+      store.Commit(Puts({{"a", "1"}, {"b1", "2"}, {"b2", ""}, {"c", "4"}, {zero, "5"}})).ok());
+  EXPECT_EQ(AllOf(store).size(), 5U);
+  EXPECT_EQ(AllOf(store, "b"), (Records{{"a", "1"}, {"c", "4"}, {zero, "5"}}));
+  EXPECT_EQ(*store.Get("b2"), "");
+  EXPECT_EQ(store.Get("b").status().code(), StatusCode::kNotFound);
+  KvBatch batch;
+  batch.Put("a", "9");
+  batch.Delete("a");
+  batch.Delete("absent");
+  batch.Put("c", "8");
+  batch.Put("c", "7");
+  ASSERT_TRUE(store.Commit(batch).ok());
+  EXPECT_EQ(AllOf(store), (Records{{"b1", "2"}, {"b2", ""}, {"c", "7"}, {zero, "5"}}));
+  int visits = 0;
+  const Status stopped = store.Load("", [&](std::string_view, std::string_view) {
+    return ++visits == 2 ? DataLossError("enough") : OkStatus();
+  });
+  EXPECT_EQ(MessageOf(stopped), "enough");
+  EXPECT_EQ(visits, 2);
+}
+
+TEST(MemoryStore, KeepsRecordsInOrderAndTheLastWriteWins) {
+  CheckKeepsOrderedRecords(*NewMemoryStore());
+}
+
+TEST(RocksStore, KeepsRecordsInOrderAndTheLastWriteWins) {
+  const TemporaryDirectory directory;
+  CheckKeepsOrderedRecords(*Opened(directory.path()));
+}
+
+TEST(RocksStore, FindsItsRecordsWhenOpenedAgain) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(Opened(directory.path())->Commit(Puts({{"x", "y"}})).ok());
+  EXPECT_EQ(AllOf(*Opened(directory.path())), (Records{{"x", "y"}}));
+}
+
+TEST(RocksStore, KeepsWhatWasCommittedWhenTheProcessIsKilled) {
+  const TemporaryDirectory directory;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto store = OpenRocksStore({.path = directory.path()});
+    const bool committed = store.ok() && (*store)->Commit(Puts({{"x", "y"}})).ok();
+    if (committed) raise(SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(AllOf(*Opened(directory.path())), (Records{{"x", "y"}}));
+}
+
+TEST(RocksStore, IsRefusedWhileAnotherHasItOpen) {
+  const TemporaryDirectory directory;
+  const auto first = Opened(directory.path());
+  const auto second = OpenRocksStore({.path = directory.path()});
+  ASSERT_EQ(second.status().code(), StatusCode::kUnavailable) << second.status();
+  EXPECT_NE(MessageOf(second.status()).find(directory.path()), std::string::npos);
+}
+
+void WriteRaw(const std::string& path, const std::string& key, const std::string& value) {
+  rocksdb::DB* database = nullptr;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  ASSERT_TRUE(rocksdb::DB::Open(options, path, &database).ok());
+  ASSERT_TRUE(database->Put({}, key, value).ok());
+  delete database;
+}
+
+TEST(RocksStore, RefusesANewerFormatAndForeignDatabases) {
+  const std::string format("\0mosa.format", 12);
+  const struct {
+    std::string key, value;
+    StatusCode expected;
+  } rows[] = {{format, "2", StatusCode::kFailedPrecondition},
+              {format, "x", StatusCode::kDataLoss},
+              {"someone", "else's", StatusCode::kDataLoss}};
+  for (const auto& row : rows) {
+    const TemporaryDirectory directory;
+    WriteRaw(directory.path(), row.key, row.value);
+    const auto store = OpenRocksStore({.path = directory.path()});
+    EXPECT_EQ(store.status().code(), row.expected) << row.value;
+    EXPECT_NE(MessageOf(store.status()).find(directory.path()), std::string::npos);
+  }
+}
+
+TEST(RocksStore, NamesADamagedDirectory) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(Opened(directory.path())->Commit(Puts({{"x", "y"}})).ok());
+  for (const auto& file : std::filesystem::directory_iterator(directory.path())) {
+    if (file.path().filename().string().starts_with("MANIFEST"))
+      std::ofstream(file.path(), std::ios::binary) << std::string(200, '\x55');
+  }
+  const auto store = OpenRocksStore({.path = directory.path()});
+  EXPECT_EQ(store.status().code(), StatusCode::kDataLoss) << store.status();
+  EXPECT_NE(MessageOf(store.status()).find(directory.path()), std::string::npos);
+}
+
+TEST(FaultyMetadataStore, FailsFromTheChosenOperationOn) {
+  for (uint64_t fail_at = 1; fail_at <= 3; ++fail_at) {
+    FaultyMetadataStore store(NewMemoryStore(), fail_at);
+    EXPECT_EQ(store.Commit(Puts({{"a", "1"}})).ok(), fail_at > 1);
+    EXPECT_EQ(store.Get("a").ok(), fail_at > 2);
+    EXPECT_FALSE(
+        store.Load("", [](std::string_view, std::string_view) { return OkStatus(); }).ok());
+    EXPECT_EQ(store.operations(), 3U);
+  }
+  FaultyMetadataStore sound(NewMemoryStore(), 0);
+  EXPECT_TRUE(sound.Commit({}).ok());
+}
+
+}  // namespace
+}  // namespace mosa::manager

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "common/base/check.h"
+#include "manager/store/metadata_store.h"
+
+namespace mosa::manager {
+namespace {
+
+// The store's own record; callers' keys never begin with a zero byte.
+constexpr std::string_view kFormatKey{"\0mosa.format", 12};
+constexpr int kFormatVersion = 1;
+
+rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// The image is small and read whole once; all later reads are of single inline files. So little
+// memory is given to RocksDB: the manager's own working set is the cache.
+rocksdb::Options DatabaseOptions() {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.write_buffer_size = size_t{8} << 20;
+  options.max_write_buffer_number = 3;
+  options.max_total_wal_size = uint64_t{64} << 20;
+  options.max_open_files = 256;
+  options.max_background_jobs = 2;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = size_t{1} << 20;
+  options.stats_dump_period_sec = 0;
+  options.compression = rocksdb::kNoCompression;
+  // A torn record at the log's end was never acknowledged; damage anywhere else must be noticed.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(size_t{8} << 20);
+  table.block_size = size_t{16} << 10;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+Status StatusOf(const rocksdb::Status& status, const std::string& path, std::string_view what) {
+  if (status.ok()) return OkStatus();
+  const std::string text =
+      fmt::format("{} the metadata store {}: {}", what, path, status.ToString());
+  if (status.IsCorruption())
+    return DataLossError(
+        text + "; restore the directory from a copy, or move it away to begin with an empty store");
+  if (status.IsBusy() || text.find("lock") != std::string::npos)
+    return UnavailableError(text + "; another manager may be running with it: stop it first");
+  if (status.IsNoSpace()) return ResourceExhaustedError(text + "; free space on that file system");
+  return InternalError(text + "; check that the directory exists, is writable and has room");
+}
+
+class RocksStore final : public MetadataStore {
+ public:
+  RocksStore(const RocksOptions& options, std::unique_ptr<rocksdb::DB> database)
+      : path_(options.path), database_(std::move(database)) {
+    write_options_.sync = options.fsync;
+  }
+
+  Status Load(std::string_view skip_prefix, const Visitor& visitor) override {
+    rocksdb::ReadOptions options;
+    options.fill_cache = false;
+    options.readahead_size = size_t{2} << 20;
+    const std::unique_ptr<rocksdb::Iterator> cursor(database_->NewIterator(options));
+    const std::optional<std::string> behind = AfterPrefix(skip_prefix);
+    cursor->SeekToFirst();
+    while (cursor->Valid()) {
+      const std::string_view key = ViewOf(cursor->key());
+      if (!skip_prefix.empty() && key.starts_with(skip_prefix)) {
+        if (!behind) break;
+        cursor->Seek(SliceOf(*behind));
+        continue;
+      }
+      if (key != kFormatKey) MOSA_RETURN_IF_ERROR(visitor(key, ViewOf(cursor->value())));
+      cursor->Next();
+    }
+    return StatusOf(cursor->status(), path_, "cannot read");
+  }
+
+  Status Commit(const KvBatch& batch) override {
+    rocksdb::WriteBatch writes;
+    for (const KvBatch::Write& write : batch.writes) {
+      MOSA_CHECK(!write.key.empty() && write.key[0] != '\0');
+      const rocksdb::Status added =
+          write.value ? writes.Put(write.key, *write.value) : writes.Delete(write.key);
+      if (!added.ok()) return StatusOf(added, path_, "cannot write to");
+    }
+    return StatusOf(database_->Write(write_options_, &writes), path_, "cannot write to");
+  }
+
+  Result<std::string> Get(std::string_view key) override {
+    std::string value;
+    const rocksdb::Status read = database_->Get(rocksdb::ReadOptions(), SliceOf(key), &value);
+    if (read.IsNotFound())
+      return NotFoundError(
+          fmt::format("no record of {} key bytes in the metadata store {}", key.size(), path_));
+    if (!read.ok()) return StatusOf(read, path_, "cannot read");
+    return value;
+  }
+
+  // Writes the format's number into an empty database, or checks it.
+  Status CheckFormat() {
+    std::string value;
+    const rocksdb::Status read =
+        database_->Get(rocksdb::ReadOptions(), SliceOf(kFormatKey), &value);
+    if (read.IsNotFound()) return BeginFormat();
+    if (!read.ok()) return StatusOf(read, path_, "cannot read");
+    int version = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), version);
+    if (error != std::errc() || end != value.data() + value.size() || version < 1)
+      return DataLossError(fmt::format(
+          "the metadata store {} does not say its format; restore it from a copy or move it away",
+          path_));
+    if (version > kFormatVersion)
+      return FailedPreconditionError(
+          fmt::format("the metadata store {} has format {}, this program knows up to {}; start the "
+                      "newer program that wrote it",
+                      path_, version, kFormatVersion));
+    return OkStatus();
+  }
+
+ private:
+  Status BeginFormat() {
+    const std::unique_ptr<rocksdb::Iterator> cursor(database_->NewIterator(rocksdb::ReadOptions()));
+    cursor->SeekToFirst();
+    if (cursor->Valid())
+      return DataLossError(
+          fmt::format("the metadata store {} has records but does not say its format; it is "
+                      "damaged or not Mosa's: "
+                      "restore it from a copy or move it away",
+                      path_));
+    MOSA_RETURN_IF_ERROR(StatusOf(cursor->status(), path_, "cannot read"));
+    return StatusOf(
+        database_->Put(write_options_, SliceOf(kFormatKey), std::to_string(kFormatVersion)), path_,
+        "cannot write to");
+  }
+
+  // The smallest key behind all that begin with `prefix`, if there is one.
+  static std::optional<std::string> AfterPrefix(std::string_view prefix) {
+    std::string key(prefix);
+    while (!key.empty() && static_cast<unsigned char>(key.back()) == 0xff) key.pop_back();
+    if (key.empty()) return std::nullopt;
+    key.back() = static_cast<char>(static_cast<unsigned char>(key.back()) + 1);
+    return key;
+  }
+
+  const std::string path_;
+  const std::unique_ptr<rocksdb::DB> database_;
+  rocksdb::WriteOptions write_options_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& options) {
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(), options.path, &opened);
+  std::unique_ptr<rocksdb::DB> database(opened);
+  MOSA_RETURN_IF_ERROR(StatusOf(status, options.path, "cannot open"));
+  auto store = std::make_unique<RocksStore>(options, std::move(database));
+  MOSA_RETURN_IF_ERROR(store->CheckFormat());
+  return std::unique_ptr<MetadataStore>(std::move(store));
+}
+
+}  // namespace mosa::manager
