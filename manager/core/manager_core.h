@@ -24,6 +24,7 @@
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 #include "common/model/session.h"
+#include "common/model/status.h"
 #include "common/model/storage.h"
 
 namespace mosa::manager {
@@ -95,43 +96,12 @@ struct Effects {
   std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
 };
 
-// ---- what people ask (read only, answered between steps)
-// ------------------------------------------------------------
+// ---- what people ask (read only, answered between steps): common/model/status.h
 
-struct NodeStatus {
-  NodeAddress address;
-  uint64_t limit_bytes = 0;
-  uint64_t used_bytes = 0;
-  uint64_t granted_bytes = 0;
-  uint64_t object_count = 0;
-  Time last_heard;
-  NodeHeartbeat last_heartbeat;
-};
-struct SessionStatus {
-  SessionStart start;
-  bool connected = false;
-  uint64_t open_files = 0;
-  uint64_t interests = 0;
-  uint64_t delegations = 0;
-};
-struct ClusterStatus {
-  std::string cluster_name;
-  Time now;
-  bool in_grace = false;
-  uint64_t files = 0;
-  uint64_t directories = 0;
-  std::vector<NodeStatus> nodes;
-  std::vector<SessionStatus> sessions;
-};
-struct FileStatus {
-  std::string path;
-  Entry entry;
-  Layout layout;
-  bool is_inline = false;
-  bool lost = false;
-  std::string task;
-  std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
-};
+using mosa::ClusterStatus;
+using mosa::FileStatus;
+using mosa::NodeStatus;
+using mosa::SessionStatus;
 
 class ManagerCore {
  public:

@@ -1,0 +1,61 @@
+// What people and schedulers are told when they ask the manager how the cluster or a file is. Plain
+// values. Times are in the manager's time base.
+#ifndef MOSA_COMMON_MODEL_STATUS_H_
+#define MOSA_COMMON_MODEL_STATUS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/time.h"
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+#include "common/model/messages.h"
+#include "common/model/session.h"
+#include "common/model/storage.h"
+
+namespace mosa {
+
+struct NodeStatus {
+  NodeAddress address;
+  uint64_t limit_bytes = 0;
+  uint64_t used_bytes = 0;
+  uint64_t granted_bytes = 0;
+  uint64_t object_count = 0;
+  Time last_heard;
+  NodeHeartbeat last_heartbeat;
+  bool operator==(const NodeStatus&) const = default;
+};
+struct SessionStatus {
+  SessionStart start;
+  bool connected = false;
+  uint64_t open_files = 0;
+  uint64_t interests = 0;
+  uint64_t delegations = 0;
+  bool operator==(const SessionStatus&) const = default;
+};
+struct ClusterStatus {
+  std::string cluster_name;
+  Time now;
+  bool in_grace = false;
+  uint64_t files = 0;
+  uint64_t directories = 0;
+  std::vector<NodeStatus> nodes;
+  std::vector<SessionStatus> sessions;
+  bool operator==(const ClusterStatus&) const = default;
+};
+struct FileStatus {
+  std::string path;
+  Entry entry;
+  Layout layout;
+  bool is_inline = false;
+  bool lost = false;
+  std::string task;
+  std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
+  bool operator==(const FileStatus&) const = default;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_STATUS_H_
