@@ -1,0 +1,79 @@
+// Which nodes get which chunks. Pure: plain values in, a plan out; the predictor links the same
+// code.
+//
+// Every policy filters (must: live, not excluded, room), scores (want) and takes the best by a
+// total order that ends in the node's id. A new policy is one .cc, one row in policies_test.cc and
+// one line in registry.cc.
+#ifndef MOSA_MANAGER_PLACEMENT_POLICY_H_
+#define MOSA_MANAGER_PLACEMENT_POLICY_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+
+namespace mosa::manager {
+
+struct NodeView {
+  NodeId node;
+  std::string name;
+  uint64_t free_bytes = 0;  // For the writer: its own grants count as free.
+  bool accepts = true;      // Live and not draining.
+};
+
+// What a policy knows of the cluster, as old as the last heartbeats.
+struct ClusterView {
+  std::vector<NodeView> nodes;  // Ascending by id.
+};
+
+struct PlacementRequest {
+  uint64_t seed = 0;  // FileSeed(), combined with the number of segments that the file has.
+  ChunkIndex first_chunk;
+  uint64_t needed_bytes = 0;  // A node with less room is passed over.
+  uint32_t stripe_width = 0;  // 0: all nodes.
+  NodeId writer_node;         // kNoNode if the writer's host has none.
+  std::vector<NodeId> excluded;
+};
+
+struct PlacementPlan {
+  Segment segment;
+  std::string reason;  // For people: policy, choice, and who was passed over and why.
+};
+
+// Stateless and safe from any thread; lives as long as the process.
+class PlacementPolicy {
+ public:
+  virtual ~PlacementPolicy() = default;
+  virtual std::string_view name() const = 0;
+  // ResourceExhausted, with the numbers of every node, if no node has room.
+  virtual Result<PlacementPlan> Place(const ClusterView& view,
+                                      const PlacementRequest& request) const = 0;
+};
+
+// The policy of that name. A name that no policy has yet gets `stripe`, and the plans of such a
+// policy say so in their reason, as they do when `local` cannot be had.
+Result<PlacementPlan> Place(std::string_view policy, const ClusterView& view,
+                            const PlacementRequest& request);
+// Every policy, in the order of names.
+const std::vector<const PlacementPolicy*>& AllPolicies();
+
+// The placement seed of a file: different files start at different nodes, a repeated make at the
+// same.
+uint64_t FileSeed(uint64_t cluster_seed, FileId parent, std::string_view name, uint64_t generation);
+
+// ---- what policies are made of
+
+struct FilteredNodes {
+  std::vector<const NodeView*> usable;  // Ascending by id.
+  std::string rejected;                 // "b has 0 B free of 1 MiB needed, c does not accept".
+};
+FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& request);
+Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_PLACEMENT_POLICY_H_
