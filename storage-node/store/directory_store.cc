@@ -1,0 +1,274 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/errno_status.h"
+#include "common/base/hash.h"
+#include "storage-node/store/fd_operations.h"
+
+// The directory, format 1:
+//   mosa-node.json     the record; written under another name and renamed
+//   lock               held with flock(2) by the process that uses the directory
+//   objects/xx/<16 hexadecimal digits of the file id>, xx being one byte of a hash of the id
+// and the daemon's socket, if it is put here.
+namespace mosa::node {
+namespace {
+
+constexpr int kFormat = 1;
+constexpr const char* kRecordName = "mosa-node.json";
+constexpr const char* kNewRecordName = "mosa-node.json.new";
+constexpr const char* kLockName = "lock";
+constexpr const char* kObjectsName = "objects";
+constexpr int kFanOut = 256;
+
+using Names = std::set<std::string>;
+
+std::string ObjectName(FileId file) {
+  return fmt::format("{:02x}/{:016x}", Mix64(file.value) & (kFanOut - 1), file.value);
+}
+
+std::optional<FileId> ParseObjectName(std::string_view name) {
+  FileId file;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, file.value, 16);
+  if (name.size() != 16 || error != std::errc{} || stop != end) return std::nullopt;
+  return file;
+}
+
+Result<Names> ListNames(int directory_fd, const char* name) {
+  const int fd = ::openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const directory = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (directory == nullptr) {
+    const int error = errno;
+    UniqueFd unowned(fd);
+    return ErrnoStatus(error, fmt::format("cannot list the directory '{}'", name));
+  }
+  Names names;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view entry_name = entry->d_name;
+    if (entry_name != "." && entry_name != "..") names.emplace(entry_name);
+  }
+  ::closedir(directory);
+  return names;
+}
+
+Status WriteRecord(int directory_fd, const StoreRecord& record) {
+  const std::string text = nlohmann::json{{"format", kFormat},
+                                          {"cluster", record.cluster_name},
+                                          {"node", record.node_name},
+                                          {"incarnation", record.incarnation}}
+                               .dump(2) +
+                           "\n";
+  UniqueFd fd(::openat(directory_fd, kNewRecordName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                       S_IRUSR | S_IWUSR));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::fsync(fd.get()) != 0 ||
+      ::renameat(directory_fd, kNewRecordName, directory_fd, kRecordName) != 0) {
+    return ErrnoStatus(errno, fmt::format("cannot write the record {}", kRecordName));
+  }
+  return OkStatus();
+}
+
+Result<std::string> ReadSmallFile(int directory_fd, const char* name) {
+  const UniqueFd fd(::openat(directory_fd, name, O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  const ssize_t size = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  if (size < 0) return ErrnoStatus(errno, fmt::format("cannot read {}", name));
+  text.resize(static_cast<size_t>(size));
+  return text;
+}
+
+Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool readable = json.is_object() && json.contains("format") &&
+                        json["format"].is_number_integer() && json.contains("cluster") &&
+                        json["cluster"].is_string() && json.contains("node") &&
+                        json["node"].is_string() && json.contains("incarnation") &&
+                        json["incarnation"].is_number_unsigned();
+  if (json.is_object() && json.contains("format") && json["format"].is_number_integer() &&
+      json["format"].get<int64_t>() > kFormat) {
+    return FailedPreconditionError(
+        fmt::format("the object directory {} has format {}, this program knows format {}: use the "
+                    "newer program, or another directory",
+                    path, json["format"].get<int64_t>(), kFormat));
+  }
+  if (!readable) {
+    return DataLossError(
+        fmt::format("the record {}/{} is damaged ({} bytes): empty the directory to start afresh",
+                    path, kRecordName, text.size()));
+  }
+  return StoreRecord{.cluster_name = json["cluster"].get<std::string>(),
+                     .node_name = json["node"].get<std::string>(),
+                     .incarnation = json["incarnation"].get<uint64_t>()};
+}
+
+class DirectoryStore final : public FdObjectStore {
+ public:
+  DirectoryStore(std::string path, UniqueFd directory, UniqueFd lock)
+      : path_(std::move(path)), directory_(std::move(directory)), lock_(std::move(lock)) {}
+
+  // Reads the record, or makes an empty store.
+  Status Prepare(const std::string& node_name) {
+    MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory_.get(), "."));
+    if (names.contains(kRecordName)) {
+      MOSA_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory_.get(), kRecordName));
+      MOSA_ASSIGN_OR_RETURN(record_, ParseRecord(text, path_));
+      if (record_.node_name != node_name) {
+        return FailedPreconditionError(
+            fmt::format("the object directory {} belongs to node '{}', not to '{}'", path_,
+                        record_.node_name, node_name));
+      }
+    } else {
+      for (const std::string& name : names) {
+        if (name == kLockName || name == kNewRecordName || name == kObjectsName) continue;
+        return FailedPreconditionError(
+            fmt::format("the directory {} is no object directory and holds other things, like "
+                        "'{}': name an empty one",
+                        path_, name));
+      }
+      record_.node_name = node_name;
+      MOSA_CHECK(::getrandom(&record_.incarnation, sizeof record_.incarnation, 0) ==
+                 sizeof record_.incarnation);
+    }
+    MOSA_RETURN_IF_ERROR(MakeFanOut());
+    return WriteRecord(directory_.get(), record_);
+  }
+
+  StoreRecord record() const override {
+    const std::lock_guard lock(mutex_);
+    return record_;
+  }
+
+  Status SetCluster(const std::string& cluster_name) override {
+    const std::lock_guard lock(mutex_);
+    if (record_.cluster_name == cluster_name) return OkStatus();
+    if (!record_.cluster_name.empty()) {
+      return FailedPreconditionError(
+          fmt::format("the object directory {} belongs to cluster '{}', not to '{}'", path_,
+                      record_.cluster_name, cluster_name));
+    }
+    StoreRecord changed = record_;
+    changed.cluster_name = cluster_name;
+    MOSA_RETURN_IF_ERROR(WriteRecord(directory_.get(), changed));
+    record_ = std::move(changed);
+    return OkStatus();
+  }
+
+  Result<std::vector<StoredObject>> List() override {
+    std::vector<StoredObject> objects;
+    for (int i = 0; i < kFanOut; ++i) {
+      const std::string directory = fmt::format("{:02x}", i);
+      MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(objects_.get(), directory.c_str()));
+      for (const std::string& name : names) {
+        const std::string object_path = fmt::format("{}/{}", directory, name);
+        const auto file = ParseObjectName(name);
+        struct stat status {};
+        if (!file || ObjectName(*file) != object_path ||
+            ::fstatat(objects_.get(), object_path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode)) {
+          return FailedPreconditionError(
+              fmt::format("{}/{}/{} is no object: remove it", path_, kObjectsName, object_path));
+        }
+        objects.push_back({*file, static_cast<uint64_t>(status.st_size),
+                           static_cast<uint64_t>(status.st_blocks) * 512});
+      }
+    }
+    std::sort(objects.begin(), objects.end(),
+              [](const StoredObject& a, const StoredObject& b) { return a.file < b.file; });
+    return objects;
+  }
+
+  Result<UniqueFd> Open(FileId file, OpenMode mode) override {
+    const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
+    UniqueFd fd(::openat(objects_.get(), ObjectName(file).c_str(),
+                         OpenFlags(mode) | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0),
+                         S_IRUSR | S_IWUSR));
+    if (fd) return fd;
+    if (errno == ENOENT)
+      return NotFoundError(fmt::format("there is no object of file {}", file.value));
+    return ErrnoStatus(errno, fmt::format("cannot open the object of file {}", file.value));
+  }
+
+  Status Drop(FileId file) override {
+    if (::unlinkat(objects_.get(), ObjectName(file).c_str(), 0) != 0 && errno != ENOENT)
+      return ErrnoStatus(errno, fmt::format("cannot remove the object of file {}", file.value));
+    return OkStatus();
+  }
+
+  Result<bool> HasWriters(FileId file) override {
+    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Open(file, OpenMode::kRead));
+    return OpenForWritingElsewhere(fd.get());
+  }
+
+ private:
+  Status MakeFanOut() {
+    if (::mkdirat(directory_.get(), kObjectsName, S_IRWXU) != 0 && errno != EEXIST)
+      return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path_, kObjectsName));
+    objects_ = UniqueFd(
+        ::openat(directory_.get(), kObjectsName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!objects_) return ErrnoStatus(errno, fmt::format("cannot open {}/{}", path_, kObjectsName));
+    for (int i = 0; i < kFanOut; ++i) {
+      const std::string name = fmt::format("{:02x}", i);
+      if (::mkdirat(objects_.get(), name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        return ErrnoStatus(errno, fmt::format("cannot make {}/{}/{}", path_, kObjectsName, name));
+    }
+    return OkStatus();
+  }
+
+  // Constant after Prepare.
+  const std::string path_;
+  const UniqueFd directory_;
+  const UniqueFd lock_;
+  UniqueFd objects_;
+
+  mutable std::mutex mutex_;
+  StoreRecord record_;  // Guarded by mutex_.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOptions& options) {
+  const std::string& path = options.path;
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return ErrnoStatus(errno, fmt::format("cannot make the object directory {}", path));
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory)
+    return ErrnoStatus(errno, fmt::format("cannot open the object directory {}", path));
+  // Looked at before the lock file is made, so that a foreign directory stays as it was.
+  MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory.get(), "."));
+  if (!names.empty() && !names.contains(kRecordName) && !names.contains(kLockName)) {
+    return FailedPreconditionError(
+        fmt::format("the directory {} is no object directory and holds other things, like '{}': "
+                    "name an empty one",
+                    path, *names.begin()));
+  }
+  if (::fchmod(directory.get(), S_IRWXU) != 0)
+    return ErrnoStatus(errno, fmt::format("cannot make {} private (mode 0700)", path));
+  UniqueFd lock(::openat(directory.get(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                         S_IRUSR | S_IWUSR));
+  if (!lock) return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path, kLockName));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return FailedPreconditionError(
+        fmt::format("the object directory {} is in use by another storage node", path));
+  }
+  auto store = std::make_unique<DirectoryStore>(path, std::move(directory), std::move(lock));
+  MOSA_RETURN_IF_ERROR(store->Prepare(options.node_name));
+  return store;
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,83 @@
+// A store that fails on demand, for tests of those who use one. Wraps another store.
+//
+// Set `fail_after` to N: the next N operations succeed, the one after them answers `failure` and
+// does nothing, and later ones succeed again. Safe from any thread.
+#ifndef MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
+#define MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "storage-node/store/object_store.h"
+
+namespace mosa::node {
+
+class FaultyObjectStore final : public ObjectStore {
+ public:
+  FaultyObjectStore(std::unique_ptr<ObjectStore> inner, Status failure)
+      : inner_(std::move(inner)), failure_(std::move(failure)) {}
+
+  void FailAfter(int64_t operations) { left_ = operations; }
+  // True if the failure that was asked for has happened.
+  bool has_failed() const { return left_ < 0; }
+
+  StoreRecord record() const override { return inner_->record(); }
+  Status SetCluster(const std::string& cluster_name) override {
+    return Fails() ? failure_ : inner_->SetCluster(cluster_name);
+  }
+  Result<std::vector<StoredObject>> List() override {
+    if (Fails()) return failure_;
+    return inner_->List();
+  }
+  Result<UniqueFd> Open(FileId file, OpenMode mode) override {
+    if (Fails()) return failure_;
+    return inner_->Open(file, mode);
+  }
+  Status Drop(FileId file) override { return Fails() ? failure_ : inner_->Drop(file); }
+  Result<bool> HasWriters(FileId file) override {
+    if (Fails()) return failure_;
+    return inner_->HasWriters(file);
+  }
+  Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) override {
+    if (Fails()) return failure_;
+    return inner_->Read(fd, offset, out);
+  }
+  Status Write(int fd, uint64_t offset, std::span<const std::byte> data) override {
+    return Fails() ? failure_ : inner_->Write(fd, offset, data);
+  }
+  Result<uint64_t> Append(int fd, std::span<const std::byte> data) override {
+    if (Fails()) return failure_;
+    return inner_->Append(fd, data);
+  }
+  Status Truncate(int fd, uint64_t size_bytes) override {
+    return Fails() ? failure_ : inner_->Truncate(fd, size_bytes);
+  }
+  Status Allocate(int fd, int mode, uint64_t offset, uint64_t length) override {
+    return Fails() ? failure_ : inner_->Allocate(fd, mode, offset, length);
+  }
+  Result<uint64_t> Seek(int fd, uint64_t offset, bool data) override {
+    if (Fails()) return failure_;
+    return inner_->Seek(fd, offset, data);
+  }
+  Result<ObjectStat> Stat(int fd) override {
+    if (Fails()) return failure_;
+    return inner_->Stat(fd);
+  }
+  Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) override {
+    if (Fails()) return failure_;
+    return inner_->Send(fd, socket, offset, length);
+  }
+
+ private:
+  bool Fails() { return left_ >= 0 && left_-- == 0; }
+
+  const std::unique_ptr<ObjectStore> inner_;
+  const Status failure_;
+  std::atomic<int64_t> left_{INT64_MAX};
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_

@@ -1,0 +1,154 @@
+#include "storage-node/store/fd_operations.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "common/base/errno_status.h"
+
+namespace mosa::node {
+
+Result<size_t> FdObjectStore::Read(int fd, uint64_t offset, std::span<std::byte> out) {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t n =
+        ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (n == 0) break;
+    if (n > 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, fmt::format("cannot read {} bytes at offset {} of the object",
+                                            out.size(), offset));
+    }
+  }
+  return done;
+}
+
+Status FdObjectStore::Write(int fd, uint64_t offset, std::span<const std::byte> data) {
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n =
+        ::pwrite(fd, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
+    if (n >= 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, fmt::format("cannot write {} bytes at offset {} of the object",
+                                            data.size(), offset));
+    }
+  }
+  return OkStatus();
+}
+
+Result<uint64_t> FdObjectStore::Append(int fd, std::span<const std::byte> data) {
+  if (data.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd));
+    return stat.size_bytes;
+  }
+  // The room is taken first, beyond the end and without moving it, so that the write is all or
+  // nothing even when the file system is nearly full.
+  MOSA_ASSIGN_OR_RETURN(const ObjectStat before, Stat(fd));
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(before.size_bytes),
+                  static_cast<off_t>(data.size())) != 0 &&
+      errno != EOPNOTSUPP) {
+    return ErrnoStatus(errno, fmt::format("cannot append {} bytes to the object", data.size()));
+  }
+  ssize_t n = -1;
+  do {
+    n = ::write(fd, data.data(), data.size());
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    return ErrnoStatus(errno, fmt::format("cannot append {} bytes to the object", data.size()));
+  }
+  // The position of an O_APPEND description is where its own last write ended.
+  const off_t end = ::lseek(fd, 0, SEEK_CUR);
+  if (static_cast<size_t>(n) < data.size()) {
+    return ResourceExhaustedError(
+        fmt::format("only {} of {} bytes could be appended to the object", n, data.size()));
+  }
+  return static_cast<uint64_t>(end) - static_cast<uint64_t>(n);
+}
+
+Status FdObjectStore::Truncate(int fd, uint64_t size_bytes) {
+  if (::ftruncate(fd, static_cast<off_t>(size_bytes)) != 0)
+    return ErrnoStatus(errno, fmt::format("cannot cut the object at {} bytes", size_bytes));
+  return OkStatus();
+}
+
+Status FdObjectStore::Allocate(int fd, int mode, uint64_t offset, uint64_t length) {
+  int result = -1;
+  do {
+    result = ::fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length));
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    return ErrnoStatus(errno, fmt::format("fallocate mode {:#x} of {} bytes at offset {} failed",
+                                          mode, length, offset));
+  }
+  return OkStatus();
+}
+
+Result<uint64_t> FdObjectStore::Seek(int fd, uint64_t offset, bool data) {
+  const off_t at = ::lseek(fd, static_cast<off_t>(offset), data ? SEEK_DATA : SEEK_HOLE);
+  if (at < 0) {
+    return ErrnoStatus(errno, fmt::format("no {} at or after offset {} of the object",
+                                          data ? "data" : "hole", offset));
+  }
+  return static_cast<uint64_t>(at);
+}
+
+Result<ObjectStat> FdObjectStore::Stat(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return ErrnoStatus(errno, "cannot stat the object");
+  return ObjectStat{
+      .size_bytes = static_cast<uint64_t>(status.st_size),
+      .allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512,
+      .modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec}};
+}
+
+Result<size_t> FdObjectStore::Send(int fd, int socket, uint64_t offset, size_t length) {
+  size_t done = 0;
+  while (done < length) {
+    off_t at = static_cast<off_t>(offset + done);
+    const ssize_t n = ::sendfile(socket, fd, &at, length - done);
+    if (n == 0) break;
+    if (n > 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      return ErrnoStatus(
+          errno, fmt::format("cannot send {} bytes at offset {} of the object", length, offset));
+    }
+  }
+  return done;
+}
+
+int OpenFlags(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::kRead:
+      return O_RDONLY;
+    case OpenMode::kAppend:
+      return O_RDWR | O_APPEND;
+    case OpenMode::kWrite:
+    case OpenMode::kCreate:
+      return O_RDWR;
+  }
+  return O_RDONLY;
+}
+
+bool OpenForWritingElsewhere(int fd) {
+  // A read lease is refused while anybody can write. If somebody opens the file in the moment that
+  // we hold it, the kernel signals us and lets him wait until we let go: SIGURG is ignored by
+  // default, unlike SIGIO.
+  ::fcntl(fd, F_SETSIG, SIGURG);
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN || errno == EBUSY;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+}  // namespace mosa::node

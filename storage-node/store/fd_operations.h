@@ -1,0 +1,30 @@
+// What every store of descriptors does alike: the byte operations of ObjectStore by system calls.
+#ifndef MOSA_STORAGE_NODE_STORE_FD_OPERATIONS_H_
+#define MOSA_STORAGE_NODE_STORE_FD_OPERATIONS_H_
+
+#include <string>
+
+#include "storage-node/store/object_store.h"
+
+namespace mosa::node {
+
+class FdObjectStore : public ObjectStore {
+ public:
+  Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) override;
+  Status Write(int fd, uint64_t offset, std::span<const std::byte> data) override;
+  Result<uint64_t> Append(int fd, std::span<const std::byte> data) override;
+  Status Truncate(int fd, uint64_t size_bytes) override;
+  Status Allocate(int fd, int mode, uint64_t offset, uint64_t length) override;
+  Result<uint64_t> Seek(int fd, uint64_t offset, bool data) override;
+  Result<ObjectStat> Stat(int fd) override;
+  Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) override;
+};
+
+// The flags of open(2) for `mode`, without O_CREAT.
+int OpenFlags(OpenMode mode);
+// Asks the kernel whether anybody has the open, read-only `fd`'s file open for writing.
+bool OpenForWritingElsewhere(int fd);
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_STORE_FD_OPERATIONS_H_

@@ -1,0 +1,105 @@
+// ObjectStore: the objects of one storage node. An object is one sparse file at the offsets of the
+// file that it belongs to. Three implementations: a directory on a RAM disk, memory, and a wrapper
+// of either that fails on demand (faulty_object_store.h).
+//
+// An object is reached through descriptors of the operating system, since they are what is passed
+// to local clients: Open makes one, the other operations use it. A dropped object goes on existing
+// for those who hold a descriptor, and its pages are freed when the last of them closes it.
+//
+// Safe from any thread. Errors name the object; ResourceExhausted is a full file system.
+#ifndef MOSA_STORAGE_NODE_STORE_OBJECT_STORE_H_
+#define MOSA_STORAGE_NODE_STORE_OBJECT_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/base/unique_fd.h"
+#include "common/model/ids.h"
+
+namespace mosa::node {
+
+// Whose objects these are.
+struct StoreRecord {
+  std::string cluster_name;  // Empty until the node first registered.
+  std::string node_name;
+  uint64_t incarnation = 0;  // Random, made with the store: another number is another set of bytes.
+};
+
+struct StoredObject {
+  FileId file;
+  uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = 0;
+};
+
+struct ObjectStat {
+  uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = 0;  // st_blocks * 512.
+  Time modify_time;              // In this host's clock.
+};
+
+enum class OpenMode : uint8_t {
+  kRead = 1,  // NotFound if absent.
+  kWrite,     // Reading and writing; NotFound if absent.
+  kCreate,    // As kWrite, but made if absent.
+  kAppend,    // As kCreate, for Append.
+};
+
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  virtual StoreRecord record() const = 0;
+  // Binds the store to a cluster, for good. FailedPrecondition if it belongs to another one.
+  virtual Status SetCluster(const std::string& cluster_name) = 0;
+  // Everything that is kept, ascending by file.
+  virtual Result<std::vector<StoredObject>> List() = 0;
+
+  virtual Result<UniqueFd> Open(FileId file, OpenMode mode) = 0;
+  // Removes the object's name; absent is fine.
+  virtual Status Drop(FileId file) = 0;
+  // True if some process has a descriptor or mapping of the object that can write. False where the
+  // file system has no leases and so cannot tell.
+  virtual Result<bool> HasWriters(FileId file) = 0;
+
+  // Fills `out` from `offset` as far as the object reaches; returns the number of bytes.
+  virtual Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) = 0;
+  // Writes all of `data`; after an error some prefix of it may have been written.
+  virtual Status Write(int fd, uint64_t offset, std::span<const std::byte> data) = 0;
+  // Writes `data` at the end, atomically among all writers; returns where it went. All or nothing.
+  // The descriptor must be of kAppend and used by no other thread.
+  virtual Result<uint64_t> Append(int fd, std::span<const std::byte> data) = 0;
+  // Makes the object end at `size_bytes`.
+  virtual Status Truncate(int fd, uint64_t size_bytes) = 0;
+  // fallocate(2) with `mode`.
+  virtual Status Allocate(int fd, int mode, uint64_t offset, uint64_t length) = 0;
+  // The next data (or hole) at or after `offset`; NotFound if there is none.
+  virtual Result<uint64_t> Seek(int fd, uint64_t offset, bool data) = 0;
+  virtual Result<ObjectStat> Stat(int fd) = 0;
+  // Sends bytes of the object into `socket` without copying them through this process; waits as the
+  // socket does. Returns the number of bytes sent: fewer if the object ends or the socket's timeout
+  // passed.
+  virtual Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) = 0;
+};
+
+struct DirectoryStoreOptions {
+  std::string path;
+  std::string node_name;
+};
+// Opens or makes the store in directory `path` (made with mode 0700 if absent; its parent must
+// exist) and holds it against other processes. FailedPrecondition says in one sentence why not: in
+// use, of another node, of a newer format, or a directory with other things in it. DataLoss: its
+// record cannot be read.
+Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOptions& options);
+
+// In memory, gone with the process. One descriptor per object.
+std::unique_ptr<ObjectStore> NewMemoryStore(const std::string& node_name);
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_STORE_OBJECT_STORE_H_
