@@ -1,0 +1,80 @@
+"""Which folder may include which: ARCHITECTURE.md's table of arrows, as a rule.
+
+A folder may include itself, what its row names, and whatever those may include. Generated headers ("mosa/v1/...") and
+third-party families are allowed only where GENERATED and EXTERNAL say so.
+"""
+
+ARROWS = {
+    "common/base": [],
+    "common/model": ["common/base"],
+    "manager/placement": ["common/model"],
+    "manager/core": ["manager/placement"],
+    "manager/store": ["common/model"],
+    "storage-node/core": ["common/model"],
+    "storage-node/store": ["common/model"],
+    "client-sai/core": ["common/model"],
+    "proto/convert": ["common/model"],
+    "manager/service": ["manager/core", "manager/store", "proto/convert"],
+    "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert"],
+    "client-sai/api": ["proto/convert"],
+    "client-sai/sai": ["client-sai/core", "client-sai/api"],
+    "client-sai/fuse": ["client-sai/sai"],
+    "tools/cluster": ["client-sai/api"],
+    "tools/mosa": ["tools/cluster", "client-sai/api"],
+}
+
+# Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
+PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core"]
+
+GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]
+
+# A third-party family and the only folders whose product code may include it.
+EXTERNAL = {
+    "grpc": ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"],
+    "google/protobuf": GENERATED,
+    "rocksdb": ["manager/store"],
+    "fuse": ["client-sai/fuse"],
+    "spdlog": ["common/base"],
+    "openssl": ["proto/convert"],
+    "isa-l": ["common/base"],
+    "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa", "tools/cluster"],
+}
+
+
+def reachable(folder):
+    seen = set()
+    waiting = [folder]
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        waiting.extend(ARROWS[at])
+    return seen
+
+
+def folder_of(path):
+    parts = path.split("/")
+    return "/".join(parts[:2])
+
+
+def check_include(path, line_number, include):
+    """Returns a complaint, or None. `include` is the text between the quotes or angle brackets."""
+    folder = folder_of(path)
+    if folder not in ARROWS:
+        return None
+    if include.startswith("mosa/v1/"):
+        if folder not in GENERATED:
+            return f"{path}:{line_number}: {folder} includes generated '{include}': convert in proto/convert instead"
+        return None
+    for family, allowed in EXTERNAL.items():
+        if include == family or include.startswith(family + "/") or (family == "grpc" and include.startswith("grpcpp/")):
+            if folder not in allowed:
+                return f"{path}:{line_number}: {folder} includes '{include}': only {', '.join(allowed)} may"
+            return None
+    target = folder_of(include)
+    if target in ARROWS and target not in reachable(folder):
+        return f"{path}:{line_number}: {folder} includes {target} ('{include}'): no such arrow; see tests/tidy/layering.py"
+    if include.startswith("tests/") and not path.endswith(("_test.cc", "_fuzz.cc")):
+        return f"{path}:{line_number}: product code includes '{include}': nothing includes tests"
+    return None

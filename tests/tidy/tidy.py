@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""House rules that the build runs. `tidy.py` checks the repository; `tidy.py --self-test` shows that each rule can fail.
+
+Every complaint says file:line, what is wrong and what to do. Exit 1 if there is one.
+"""
+import os
+import re
+import subprocess
+import sys
+
+import layering
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CODE = (".cc", ".h")
+LINE_MAX = 100
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 700
+LIBRARY_TESTS = ("_test.cc", "_fuzz.cc", "_bench.cc")
+
+IMPURE = [
+    (r"\bstd::unordered_|\babsl::(flat|node)_hash_", "an unordered container: use an ordered one, order must not depend on hashing"),
+    (r"\bstd::hash\b", "std::hash: use common/base/hash.h, whose values never change"),
+    (r"\bstd::(thread|jthread|mutex|shared_mutex|atomic|condition_variable|async|future)\b", "threads: a core is owned by one loop"),
+    (r"\bstd::(random_device|mt19937|rand)\b|\brand\(\)", "randomness: use common/base/rng.h, seeded from what is decided"),
+    (r"\b(system_clock|steady_clock|clock_gettime|gettimeofday)\b|\btime\((nullptr|NULL|0)\)", "a clock: time comes in as an argument"),
+    (r"\bstd::(ifstream|ofstream|fstream|cout|cerr)\b|\bfopen\(|\bgetenv\(|\bspdlog\b", "input, output or logging: return reasons, the shell logs"),
+]
+BANNED_WORDS = [
+    (r"\b(TODO|FIXME|XXX)\b", "unfinished work: finish it or name the condition that ends it in the documents"),
+    (r"/work/|/home/\w|/root/", "a path of some machine"),
+    (r"\bassert\(", "assert vanishes in release: use MOSA_CHECK"),
+    (r"\busing namespace\b", "using namespace: name what is used"),
+]
+
+
+def strip_strings_and_comments(line):
+    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+    return re.sub(r"//.*", "", line)
+
+
+def check_code(path, text):
+    """Complaints about one C++ file."""
+    found = []
+    lines = text.split("\n")
+    test = path.endswith(LIBRARY_TESTS) or path.startswith("tests/")
+    folder = layering.folder_of(path)
+    if path.endswith(".h"):
+        guard = "MOSA_" + re.sub(r"[^A-Za-z0-9]", "_", path).upper() + "_"
+        if f"#ifndef {guard}" not in text or f"#define {guard}" not in text:
+            found.append(f"{path}:1: include guard is not {guard}")
+    if len(lines) > FILE_LINES_MAX + 1:
+        found.append(f"{path}:{FILE_LINES_MAX}: {len(lines) - 1} lines: split it, at most {FILE_LINES_MAX}")
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE_MAX and "http" not in line and "#include" not in line:
+            found.append(f"{path}:{number}: {len(line)} columns, at most {LINE_MAX}: run clang-format")
+        if "\t" in line:
+            found.append(f"{path}:{number}: a tab: run clang-format")
+        include = re.match(r'\s*#include [<"]([^>"]+)[>"]', line)
+        if include and not test:
+            complaint = layering.check_include(path, number, include.group(1))
+            if complaint:
+                found.append(complaint)
+        for pattern, why in BANNED_WORDS:
+            if re.search(pattern, line) and not (pattern.startswith(r"\bassert") and "static_assert" in line):
+                found.append(f"{path}:{number}: {why}")
+        if folder in layering.PURE and not test:
+            for pattern, why in IMPURE:
+                if re.search(pattern, strip_strings_and_comments(line)):
+                    found.append(f"{path}:{number}: {folder} is pure, and this is {why}")
+    found.extend(check_function_lengths(path, lines))
+    return found
+
+
+def check_function_lengths(path, lines):
+    """clang-format puts a function's closing brace in the column of its first line: find top-level bodies by that."""
+    found = []
+    start = None
+    for number, line in enumerate(lines, 1):
+        if start is None:
+            if re.match(r"[A-Za-z_~].*\{$", line) and not re.match(r"(namespace|class|struct|enum|union|extern)\b", line) and " = {" not in line and "[] = {" not in line:
+                start = number
+        elif line == "}" or line.startswith("};"):
+            if line == "}" and number - start > FUNCTION_LINES_MAX:
+                found.append(f"{path}:{start}: a function of {number - start} lines: at most {FUNCTION_LINES_MAX}")
+            start = None
+    return found
+
+
+def check_links(path, text, exists):
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            full = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            if not exists(full):
+                found.append(f"{path}:{number}: link to '{target}', which does not exist")
+    return found
+
+
+def check_listed(sources, cmake_text):
+    """Every C++ source is named in some CMakeLists.txt, so that nothing rots unbuilt."""
+    return [
+        f"{path}:1: no CMakeLists.txt builds it: add it or delete it"
+        for path in sources
+        if not re.search(r"(^|[\s/(])" + re.escape(os.path.basename(path)) + r"\b", cmake_text)
+    ]
+
+
+def repository_files():
+    out = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
+    return [f for f in out.stdout.decode().split("\n") if f and os.path.exists(os.path.join(ROOT, f))]
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def check_repository():
+    files = repository_files()
+    found = []
+    for path in files:
+        if path.endswith(CODE):
+            found.extend(check_code(path, read(path)))
+        if path.endswith(".md"):
+            found.extend(check_links(path, read(path), lambda p: os.path.exists(os.path.join(ROOT, p))))
+    cmake_text = "\n".join(read(f) for f in files if f.endswith(("CMakeLists.txt", ".cmake")))
+    found.extend(check_listed([f for f in files if f.endswith(".cc")], cmake_text))
+    return found, len(files)
+
+
+def self_test():
+    def one(path, text, expected):
+        found = check_code(path, text)
+        assert any(expected in f for f in found), f"{path}: expected '{expected}' among {found}"
+
+    guard = "#ifndef MOSA_{0}_\n#define MOSA_{0}_\n{1}\n#endif\n"
+    one("manager/core/x.h", "int x;\n", "include guard")
+    one("manager/core/x.cc", "#include <spdlog/spdlog.h>\n", "only common/base may")
+    one("manager/core/x.cc", '#include "manager/store/metadata_store.h"\n', "no such arrow")
+    one("client-sai/core/x.cc", '#include "mosa/v1/bulk.pb.h"\n', "generated")
+    one("manager/core/x.cc", "std::unordered_map<int, int> m;\n", "unordered")
+    one("manager/core/x.cc", "auto t = std::chrono::steady_clock::now();\n", "a clock")
+    one("manager/core/x.cc", "x" * 101 + "\n", "101 columns")
+    one("manager/core/x.cc", "\tint x;\n", "a tab")
+    one("manager/core/x.cc", "// TO" + "DO later\n", "unfinished")
+    one("manager/core/x.cc", "void F() {\n" + "  x();\n" * 80 + "}\n", "a function of")
+    one("manager/core/x.cc", "int x;\n" * 800, "split it")
+    one("manager/core/x.cc", '#include "tests/support/y.h"\n', "nothing includes tests")
+    assert check_links("README.md", "[a](missing.md)", lambda p: False)
+    assert check_listed(["a/never_named.cc"], "SOURCES other.cc")
+    assert not check_code("manager/core/x.h", guard.format("MANAGER_CORE_X_H", "int x;"))
+    assert not check_listed(["a/b.cc"], "SOURCES a/b.cc")
+    print("16 passed, 0 failed")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    found, count = check_repository()
+    for complaint in found:
+        print(complaint)
+    print(f"{count} files, {len(found)} complaints")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
