@@ -1,0 +1,110 @@
+#include "proto/convert/admin.h"
+
+#include <utility>
+
+#include "proto/convert/fields.h"
+
+namespace mosa {
+
+namespace {
+
+// Paths may be deeper than what one system call takes.
+constexpr size_t kStatusPathBytesMax = size_t{1} << 20;
+
+void Write(const NodeStatus& value, wire::NodeStatus* out) {
+  Write(value.address, out->mutable_address());
+  out->set_limit_bytes(value.limit_bytes);
+  out->set_used_bytes(value.used_bytes);
+  out->set_granted_bytes(value.granted_bytes);
+  out->set_object_count(value.object_count);
+  out->set_last_heard_ns(value.last_heard.ns);
+  Write(value.last_heartbeat, out->mutable_last_heartbeat());
+}
+NodeStatus Read(const wire::NodeStatus& in, FieldChecker& check) {
+  check.Present("nodes.address", in.has_address());
+  return {.address = Read(in.address(), check),
+          .limit_bytes = check.Number("nodes.limit_bytes", in.limit_bytes()),
+          .used_bytes = check.Number("nodes.used_bytes", in.used_bytes()),
+          .granted_bytes = check.Number("nodes.granted_bytes", in.granted_bytes()),
+          .object_count = in.object_count(),
+          .last_heard = {in.last_heard_ns()},
+          .last_heartbeat = Read(in.last_heartbeat(), check)};
+}
+
+void Write(const SessionStatus& value, wire::SessionStatus* out) {
+  Write(value.start, out->mutable_start());
+  out->set_connected(value.connected);
+  out->set_open_files(value.open_files);
+  out->set_interests(value.interests);
+  out->set_delegations(value.delegations);
+}
+SessionStatus Read(const wire::SessionStatus& in, FieldChecker& check) {
+  check.Present("sessions.start", in.has_start());
+  return {.start = Read(in.start(), check),
+          .connected = in.connected(),
+          .open_files = in.open_files(),
+          .interests = in.interests(),
+          .delegations = in.delegations()};
+}
+
+}  // namespace
+
+void ToProto(const ClusterStatus& status, v1::GetClusterStatusResponse* out) {
+  out->set_cluster_name(status.cluster_name);
+  out->set_now_ns(status.now.ns);
+  out->set_in_grace(status.in_grace);
+  out->set_files(status.files);
+  out->set_directories(status.directories);
+  for (const NodeStatus& node : status.nodes) Write(node, out->add_nodes());
+  for (const SessionStatus& session : status.sessions) Write(session, out->add_sessions());
+}
+
+void ToProto(const FileStatus& status, v1::FileStatus* out) {
+  out->set_path(status.path);
+  Write(status.entry, out->mutable_entry());
+  Write(status.layout, out->mutable_layout());
+  out->set_is_inline(status.is_inline);
+  out->set_lost(status.lost);
+  out->set_task(status.task);
+  for (const auto& [node, bytes] : status.allocated_bytes) {
+    v1::FileStatus::NodeBytes* const item = out->add_allocated();
+    item->set_node_id(node.value);
+    item->set_allocated_bytes(bytes);
+  }
+}
+
+Result<ClusterStatus> FromProto(const v1::GetClusterStatusResponse& message) {
+  FieldChecker check;
+  ClusterStatus status{.cluster_name = check.Name("cluster_name", message.cluster_name()),
+                       .now = {message.now_ns()},
+                       .in_grace = message.in_grace(),
+                       .files = message.files(),
+                       .directories = message.directories(),
+                       .nodes = {},
+                       .sessions = {}};
+  for (const auto& node : message.nodes()) status.nodes.push_back(Read(node, check));
+  for (const auto& session : message.sessions()) status.sessions.push_back(Read(session, check));
+  if (!check.ok()) return check.status();
+  return status;
+}
+
+Result<FileStatus> FromProto(const v1::FileStatus& message) {
+  FieldChecker check;
+  check.Present("file.entry", message.has_entry());
+  check.Present("file.layout", message.has_layout());
+  FileStatus status{.path = check.Bytes("file.path", message.path(), kStatusPathBytesMax),
+                    .entry = Read(message.entry(), check),
+                    .layout = Read(message.layout(), check),
+                    .is_inline = message.is_inline(),
+                    .lost = message.lost(),
+                    .task = check.Bytes("file.task", message.task(), kPathBytesMax),
+                    .allocated_bytes = {}};
+  for (const auto& item : message.allocated()) {
+    status.allocated_bytes.emplace_back(
+        NodeId{item.node_id()}, check.Number("file.allocated.bytes", item.allocated_bytes()));
+  }
+  if (!check.ok()) return check.status();
+  return status;
+}
+
+}  // namespace mosa

@@ -1,0 +1,157 @@
+#include "proto/convert/node.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "fmt/format.h"
+#include "proto/convert/fields.h"
+
+namespace mosa {
+
+namespace {
+
+// Calls `use(page, is_last)` for consecutive parts of `files`, at least once.
+template <typename Use>
+void ForEachPage(std::span<const FileId> files, const Use& use) {
+  do {
+    const std::span<const FileId> page = files.first(std::min(files.size(), kObjectsPerPage));
+    files = files.subspan(page.size());
+    use(page, files.empty());
+  } while (!files.empty());
+}
+
+void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
+  wire::NodeRegistered* const item = out.emplace_back().mutable_registered();
+  item->set_node_id(value.node.value);
+  item->set_cluster_name(value.cluster_name);
+  item->set_capability_key(value.capability_key);
+  item->set_now_ns(value.now.ns);
+}
+void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
+  ForEachPage(value.files, [&out](std::span<const FileId> page, bool) {
+    wire::DropObjectsOrder* const item = out.emplace_back().mutable_drop_objects();
+    for (const FileId file : page) item->add_file_ids(file.value);
+  });
+}
+void Put(const ShutdownOrder& value, std::vector<wire::ManagerToNode>& out) {
+  out.emplace_back().mutable_shutdown()->set_reason(value.reason);
+}
+void Put(const NodeOrder& value, std::vector<wire::ManagerToNode>& out) {
+  std::visit([&out](const auto& order) { Put(order, out); }, value);
+}
+void Put(const Failure& value, std::vector<wire::ManagerToNode>& out) {
+  Write(value, out.emplace_back().mutable_refused());
+}
+
+NodeRegistration Read(const wire::NodeRegistration& in, FieldChecker& check) {
+  if (in.name().empty()) check.Wrong("registration.name", "is empty");
+  if (in.address().empty()) check.Wrong("registration.address", "is empty");
+  return {
+      .name = check.Name("registration.name", in.name()),
+      .cluster_name = check.Name("registration.cluster_name", in.cluster_name()),
+      .incarnation = in.incarnation(),
+      .address = check.Bytes("registration.address", in.address(), kPathBytesMax),
+      .socket_path = check.Bytes("registration.socket_path", in.socket_path(), kPathBytesMax),
+      .host_identity = check.Bytes("registration.host_identity", in.host_identity(), kPathBytesMax),
+      .limit_bytes = check.Number("registration.limit_bytes", in.limit_bytes()),
+      .used_bytes = check.Number("registration.used_bytes", in.used_bytes()),
+      .objects = {}};
+}
+
+NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
+  switch (in.message_case()) {
+    case wire::NodeMessage::kRegistration:
+      return Read(in.registration(), check);
+    case wire::NodeMessage::kObjects:
+      return NodeObjectsPage{.files = ReadIds<FileId>("objects.file_ids", in.objects().file_ids(),
+                                                      kObjectsPerPage, check),
+                             .last = in.objects().last()};
+    case wire::NodeMessage::kHeartbeat:
+      return Read(in.heartbeat(), check);
+    case wire::NodeMessage::MESSAGE_NOT_SET:
+      break;
+  }
+  check.Wrong("message", "is none that this version knows");
+  return {};
+}
+
+ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
+  switch (in.message_case()) {
+    case wire::ManagerToNode::kRegistered:
+      return NodeRegistered{
+          .node = NodeId{in.registered().node_id()},
+          .cluster_name = check.Name("registered.cluster_name", in.registered().cluster_name()),
+          .capability_key = check.Bytes("registered.capability_key",
+                                        in.registered().capability_key(), kOpaqueBytesMax),
+          .now = {in.registered().now_ns()}};
+    case wire::ManagerToNode::kRefused:
+      return Read(in.refused(), check);
+    case wire::ManagerToNode::kDropObjects:
+      return DropObjectsOrder{ReadIds<FileId>("drop_objects.file_ids", in.drop_objects().file_ids(),
+                                              kObjectsPerPage, check)};
+    case wire::ManagerToNode::kShutdown:
+      return ShutdownOrder{check.Bytes("shutdown.reason", in.shutdown().reason(), kTextBytesMax)};
+    case wire::ManagerToNode::MESSAGE_NOT_SET:
+      break;
+  }
+  check.Wrong("message", "is none that this version knows");
+  return {};
+}
+
+}  // namespace
+
+std::vector<v1::NodeMessage> ToProto(const NodeRegistration& registration) {
+  std::vector<v1::NodeMessage> messages;
+  v1::NodeRegistration* const head = messages.emplace_back().mutable_registration();
+  head->set_name(registration.name);
+  head->set_cluster_name(registration.cluster_name);
+  head->set_incarnation(registration.incarnation);
+  head->set_address(registration.address);
+  head->set_socket_path(registration.socket_path);
+  head->set_host_identity(registration.host_identity);
+  head->set_limit_bytes(registration.limit_bytes);
+  head->set_used_bytes(registration.used_bytes);
+  ForEachPage(registration.objects, [&messages](std::span<const FileId> page, bool last) {
+    v1::NodeObjects* const item = messages.emplace_back().mutable_objects();
+    for (const FileId file : page) item->add_file_ids(file.value);
+    item->set_last(last);
+  });
+  return messages;
+}
+
+std::vector<v1::ManagerToNode> ToProto(const ManagerToNode& message) {
+  std::vector<v1::ManagerToNode> messages;
+  std::visit([&messages](const auto& value) { Put(value, messages); }, message);
+  return messages;
+}
+
+void ToProto(const NodeHeartbeat& heartbeat, v1::NodeMessage* out) {
+  Write(heartbeat, out->mutable_heartbeat());
+}
+
+Result<NodeMessage> FromProto(const v1::NodeMessage& message) {
+  FieldChecker check;
+  NodeMessage value = ReadMessage(message, check);
+  if (!check.ok()) return check.status();
+  return value;
+}
+
+Result<ManagerToNode> FromProto(const v1::ManagerToNode& message) {
+  FieldChecker check;
+  ManagerToNode value = ReadMessage(message, check);
+  if (!check.ok()) return check.status();
+  return value;
+}
+
+Status AppendPage(const NodeObjectsPage& page, NodeRegistration& registration) {
+  const size_t count = registration.objects.size() + page.files.size();
+  if (count > kObjectsPerNodeMax) {
+    return InvalidArgumentError(
+        fmt::format("node {} reports more than {} objects", registration.name, kObjectsPerNodeMax));
+  }
+  registration.objects.insert(registration.objects.end(), page.files.begin(), page.files.end());
+  return OkStatus();
+}
+
+}  // namespace mosa
