@@ -19,10 +19,6 @@ uint64_t ExtentOf(BlockIndex block, uint64_t size_bytes) {
   return begin >= size_bytes ? 0 : std::min(kChecksumBlockBytes, size_bytes - begin);
 }
 
-uint64_t BlocksTouched(uint64_t offset, uint64_t length) {
-  return length == 0 ? 0 : BlockOf(offset + length - 1).value - BlockOf(offset).value + 1;
-}
-
 uint32_t CrcOfZeroes(uint64_t size_bytes) {
   MOSA_CHECK(size_bytes <= kChecksumBlockBytes);
   static const std::vector<char> zeroes(kChecksumBlockBytes);

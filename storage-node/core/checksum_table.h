@@ -17,6 +17,7 @@
 #include <set>
 #include <span>
 
+#include "common/model/checksum_blocks.h"
 #include "common/model/ids.h"
 
 namespace mosa::node {
@@ -28,8 +29,6 @@ inline BlockIndex BlockOf(uint64_t offset) { return BlockIndex{offset / kChecksu
 inline uint64_t BeginOf(BlockIndex block) { return block.value * kChecksumBlockBytes; }
 // How much of `block` an object of `size_bytes` has.
 uint64_t ExtentOf(BlockIndex block, uint64_t size_bytes);
-// The number of blocks that [offset, offset + length) touches.
-uint64_t BlocksTouched(uint64_t offset, uint64_t length);
 // The checksum of `size_bytes` zeroes, at most a block.
 uint32_t CrcOfZeroes(uint64_t size_bytes);
 

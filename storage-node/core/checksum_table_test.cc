@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "common/base/crc32c.h"
 #include "common/base/rng.h"
@@ -24,12 +24,7 @@ struct Model {
     const uint64_t before = bytes.size();
     bytes.resize(std::max(before, offset + data.size()));
     bytes.replace(offset, data.size(), data);
-    std::vector<uint32_t> crcs;
-    for (uint64_t at = 0; at < data.size();) {
-      const uint64_t n = std::min(data.size() - at, kBlock - (offset + at) % kBlock);
-      crcs.push_back(Crc32c(data.data() + at, n));
-      at += n;
-    }
+    const auto crcs = BlockChecksums(offset, std::as_bytes(std::span(data)));
     table.Written(offset, data.size(), crcs, before, bytes.size());
   }
   void Cut(uint64_t size) {

@@ -1,0 +1,79 @@
+// Frames of the bulk plane (bulk.proto) over a stream socket: a prefix of two lengths, a protobuf
+// header, raw payload bytes.
+#ifndef MOSA_PROTO_CONVERT_BULK_FRAME_H_
+#define MOSA_PROTO_CONVERT_BULK_FRAME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/base/unique_fd.h"
+
+namespace google::protobuf {
+class MessageLite;
+}
+
+namespace mosa {
+
+inline constexpr size_t kFramePrefixBytes = 8;
+inline constexpr uint32_t kFrameHeaderBytesMax = 64 * 1024;
+inline constexpr uint32_t kFramePayloadBytesMax = 8 * 1024 * 1024;
+
+struct FramePrefix {
+  uint32_t header_bytes = 0;
+  uint32_t payload_bytes = 0;
+};
+
+// InvalidArgument, with the length, if one is over its maximum.
+Result<FramePrefix> DecodeFramePrefix(std::span<const std::byte, kFramePrefixBytes> bytes);
+// Prefix and header of a frame; the payload follows. Precondition: lengths within their maxima.
+std::string EncodeFrameStart(const google::protobuf::MessageLite& header, uint64_t payload_bytes);
+
+// One end of a connection that carries frames. Calls wait until `deadline` (monotonic); after an
+// error the connection is useless: Unavailable if the peer closed or broke it, DeadlineExceeded,
+// or InvalidArgument for what is no frame. Sending and receiving may go on in two threads, but
+// only one each.
+class FrameSocket {
+ public:
+  FrameSocket() = default;
+  // Takes a connected stream socket and sets its timeouts.
+  explicit FrameSocket(UniqueFd socket);
+
+  // Waits without limit for the first byte of a frame. False if the peer has closed, or Shutdown.
+  bool WaitForFrame();
+  // Receives prefix and header; `payload_bytes` of payload are then to be received or discarded.
+  // A descriptor that came along is put into `descriptor`, or closed if that is null.
+  Result<FramePrefix> ReceiveStart(google::protobuf::MessageLite& header, Time deadline,
+                                   UniqueFd* descriptor = nullptr);
+  Status Receive(std::span<std::byte> out, Time deadline);
+  Status Discard(uint64_t bytes, Time deadline);
+
+  // Sends prefix and header; with `more`, the payload is to follow at once.
+  Status SendStart(const google::protobuf::MessageLite& header, uint64_t payload_bytes, bool more,
+                   Time deadline);
+  Status SendFrame(const google::protobuf::MessageLite& header, std::span<const std::byte> payload,
+                   Time deadline);
+  // A frame without payload that carries a copy of `descriptor` (Unix sockets).
+  Status SendWithDescriptor(const google::protobuf::MessageLite& header, int descriptor,
+                            Time deadline);
+
+  // Ends the connection under the feet of a thread that waits on it.
+  void Shutdown();
+  // True if the peer has closed, or has sent something that nobody asked for.
+  bool IsStale() const;
+  int fd() const { return socket_.get(); }
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+
+ private:
+  Status SendAll(const void* control, size_t control_bytes, std::span<const std::byte> start,
+                 std::span<const std::byte> payload, int flags, Time deadline);
+
+  UniqueFd socket_;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_PROTO_CONVERT_BULK_FRAME_H_
