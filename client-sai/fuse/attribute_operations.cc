@@ -1,0 +1,170 @@
+// Attributes, extended attributes, statfs.
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+#include "client-sai/fuse/convert.h"
+#include "client-sai/fuse/operations.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+
+namespace {
+
+constexpr std::string_view kUserPrefix = "user.";
+constexpr std::string_view kMountStats = "user.mosa.mount";
+constexpr uint64_t kStatfsBlockBytes = 4096;
+constexpr uint64_t kFilesFree = uint64_t{1} << 32;  // There is no limit but the manager's memory.
+
+void ReplyAttributes(fuse_req_t request, const Outcome<AttributesResult>& result,
+                     std::string_view what, FileId file) {
+  if (!result.ok()) {
+    ReplyFailure(request, result.failure(), what, file);
+    return;
+  }
+  const struct stat attributes = ToStat(file, result->attributes);
+  fuse_reply_attr(request, &attributes, ToSeconds(result->attributes_valid));
+}
+
+void GetAttributes(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
+  ReplyAttributes(request, MountOf(request).filesystem.GetAttributes(FileId{ino}), "stat",
+                  FileId{ino});
+}
+
+AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
+  AttributeChanges changes;
+  if ((wanted & FUSE_SET_ATTR_MODE) != 0) changes.permissions = attributes.st_mode & 07777;
+  if ((wanted & FUSE_SET_ATTR_UID) != 0) changes.uid = attributes.st_uid;
+  if ((wanted & FUSE_SET_ATTR_GID) != 0) changes.gid = attributes.st_gid;
+  if ((wanted & FUSE_SET_ATTR_SIZE) != 0) {
+    changes.size_bytes = static_cast<uint64_t>(attributes.st_size);
+  }
+  if ((wanted & FUSE_SET_ATTR_ATIME_NOW) != 0) {
+    changes.access_time_now = true;
+  } else if ((wanted & FUSE_SET_ATTR_ATIME) != 0) {
+    changes.access_time = FromTimespec(attributes.st_atim);
+  }
+  if ((wanted & FUSE_SET_ATTR_MTIME_NOW) != 0) {
+    changes.modify_time_now = true;
+  } else if ((wanted & FUSE_SET_ATTR_MTIME) != 0) {
+    changes.modify_time = FromTimespec(attributes.st_mtim);
+  }
+  return changes;
+}
+
+void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, int wanted,
+                   fuse_file_info* info) {
+  Filesystem& filesystem = MountOf(request).filesystem;
+  const AttributeChanges changes = ToChanges(*attributes, wanted);
+  std::optional<HandleId> handle;
+  if (info != nullptr) handle = DecodeHandle(info->fh).handle;
+  // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
+  const bool kills_privileges = !changes.permissions && (changes.uid || changes.gid ||
+                                                         RequestKillsPrivileges());
+  if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
+  ReplyAttributes(request, filesystem.SetAttributes(FileId{ino}, changes, handle), "setattr",
+                  FileId{ino});
+}
+
+void StatFilesystem(fuse_req_t request, fuse_ino_t) {
+  const Outcome<StatFilesystemReply> status = MountOf(request).filesystem.StatFilesystem();
+  if (!status.ok()) {
+    ReplyFailure(request, status.failure(), "statfs", kRootFile);
+    return;
+  }
+  struct statvfs out {};
+  out.f_bsize = kStatfsBlockBytes;
+  out.f_frsize = kStatfsBlockBytes;
+  out.f_blocks = status->limit_bytes / kStatfsBlockBytes;
+  out.f_bfree = status->free_bytes / kStatfsBlockBytes;
+  out.f_bavail = out.f_bfree;
+  out.f_files = status->files + kFilesFree;
+  out.f_ffree = kFilesFree;
+  out.f_favail = kFilesFree;
+  out.f_namemax = kNameBytesMax;
+  fuse_reply_statfs(request, &out);
+}
+
+// ---- extended attributes: only the user namespace exists. The kernel asks for others at every
+// exec and ls -l; they do not reach the Filesystem.
+
+bool ReplyIfNotUser(fuse_req_t request, std::string_view name) {
+  if (name.starts_with(kUserPrefix)) return false;
+  fuse_reply_err(request, EOPNOTSUPP);
+  return true;
+}
+
+void ReplyValue(fuse_req_t request, std::string_view value, size_t size_bytes) {
+  if (size_bytes == 0) {
+    fuse_reply_xattr(request, value.size());
+  } else if (value.size() > size_bytes) {
+    fuse_reply_err(request, ERANGE);
+  } else {
+    fuse_reply_buf(request, value.data(), value.size());
+  }
+}
+
+void GetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, size_t size_bytes) {
+  if (ReplyIfNotUser(request, name)) return;
+  Mount& mount = MountOf(request);
+  if (ino == kRootFile.value && name == kMountStats) {
+    ReplyValue(request, MountStatsJson(mount), size_bytes);
+    return;
+  }
+  const Outcome<std::string> value = mount.filesystem.GetXattr(FileId{ino}, name);
+  if (value.ok()) {
+    ReplyValue(request, *value, size_bytes);
+  } else {
+    ReplyFailure(request, value.failure(), "getxattr", FileId{ino});
+  }
+}
+
+void ListXattrs(fuse_req_t request, fuse_ino_t ino, size_t size_bytes) {
+  const Outcome<std::vector<std::string>> names =
+      MountOf(request).filesystem.ListXattrs(FileId{ino});
+  if (!names.ok()) {
+    ReplyFailure(request, names.failure(), "listxattr", FileId{ino});
+    return;
+  }
+  std::string list;
+  for (const std::string& name : *names) list.append(name).push_back('\0');
+  ReplyValue(request, list, size_bytes);
+}
+
+void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* value,
+              size_t size_bytes, int flags) {
+  if (ReplyIfNotUser(request, name)) return;
+  const XattrMode mode = (flags & XATTR_CREATE) != 0    ? XattrMode::kCreate
+                         : (flags & XATTR_REPLACE) != 0 ? XattrMode::kReplace
+                                                        : XattrMode::kAny;
+  const Outcome<Done> done =
+      MountOf(request).filesystem.SetXattr(FileId{ino}, name, {value, size_bytes}, mode);
+  // errno cannot say why a hint was refused: the log does.
+  if (!done.ok()) {
+    LogInfo("setxattr {} of file {}: {}", name, ino, done.failure().message);
+  }
+  ReplyDone(request, done, "setxattr", FileId{ino});
+}
+
+void RemoveXattr(fuse_req_t request, fuse_ino_t ino, const char* name) {
+  if (ReplyIfNotUser(request, name)) return;
+  ReplyDone(request, MountOf(request).filesystem.RemoveXattr(FileId{ino}, name), "removexattr",
+            FileId{ino});
+}
+
+}  // namespace
+
+void AddAttributeOperations(fuse_lowlevel_ops& table) {
+  table.getattr = GetAttributes;
+  table.setattr = SetAttributes;
+  table.statfs = StatFilesystem;
+  table.getxattr = GetXattr;
+  table.listxattr = ListXattrs;
+  table.setxattr = SetXattr;
+  table.removexattr = RemoveXattr;
+}
+
+}  // namespace mosa::sai

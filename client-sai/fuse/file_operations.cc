@@ -1,0 +1,219 @@
+// Open files: create, open, read, write, flush, release, fsync, fallocate, lseek.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "client-sai/fuse/convert.h"
+#include "client-sai/fuse/operations.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+
+namespace {
+
+// The kernel's answer to an open: its flags, and its backing file if it has one. A descriptor that
+// the kernel does not take is opened in the way that the Filesystem then says.
+kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode mode) {
+  kernel::OpenOut out{};
+  if (mode.kind == OpenMode::Kind::kPassthrough) {
+    const Result<int32_t> backing = mount.session.backing_files().Acquire(file, mode.descriptor);
+    if (backing.ok()) {
+      out.open_flags = kernel::kOpenPassthrough;
+      out.backing_id = *backing;
+    } else {
+      LogWarning("file {} is opened without passthrough: {}", file.value,
+                 MessageOf(backing.status()));
+      mode = mount.filesystem.PassthroughRefused(handle);
+    }
+  }
+  if (mode.kind == OpenMode::Kind::kCached && mode.keep_cache) out.open_flags = FOPEN_KEEP_CACHE;
+  if (mode.kind == OpenMode::Kind::kDirect) {
+    out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
+    out.backing_id = mount.session.backing_files().AcquireIfAny(file);
+    if (out.backing_id != 0) out.open_flags |= kernel::kOpenPassthrough;
+  }
+  out.handle = EncodeHandle({handle, out.backing_id != 0});
+  return out;
+}
+
+void ReleaseHandle(Mount& mount, FileId file, uint64_t encoded,
+                   std::optional<uint64_t> flock_owner) {
+  const KernelHandle handle = DecodeHandle(encoded);
+  if (handle.backing) mount.session.backing_files().Release(file);
+  mount.filesystem.Release(handle.handle, flock_owner);
+}
+
+void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
+            fuse_file_info* info) {
+  Mount& mount = MountOf(request);
+  NewEntry entry;
+  entry.parent = FileId{parent};
+  entry.name = name;
+  entry.mode = mode;
+  entry.caller = CallerOf(request);
+  const Outcome<CreateResult> made =
+      mount.filesystem.Create(entry, static_cast<uint32_t>(info->flags));
+  if (!made.ok()) {
+    ReplyFailure(request, made.failure(), "create", FileId{parent});
+    return;
+  }
+  const FileId file = made->entry.entry.file;
+  kernel::CreateOut out{};
+  out.entry = ToEntryOut(made->entry);
+  out.open = PrepareOpen(mount, file, made->handle, made->mode);
+  if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
+    ReleaseHandle(mount, file, out.open.handle, std::nullopt);
+    mount.filesystem.Forget(file, 1);
+  }
+}
+
+void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  Mount& mount = MountOf(request);
+  const FileId file{ino};
+  const Outcome<OpenResult> opened =
+      mount.filesystem.Open(file, static_cast<uint32_t>(info->flags), CallerOf(request));
+  if (!opened.ok()) {
+    ReplyFailure(request, opened.failure(), "open", file);
+    return;
+  }
+  if (RequestKillsPrivileges()) KillPrivileges(mount.filesystem, file);
+  const kernel::OpenOut out = PrepareOpen(mount, file, opened->handle, opened->mode);
+  if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
+    ReleaseHandle(mount, file, out.handle, std::nullopt);
+  }
+}
+
+// Room for one read, kept by each worker.
+std::span<char> ReadBuffer(size_t size_bytes) {
+  thread_local std::unique_ptr<char[]> buffer;
+  thread_local size_t buffer_bytes = 0;
+  if (buffer_bytes < size_bytes) {
+    buffer = std::make_unique_for_overwrite<char[]>(size_bytes);
+    buffer_bytes = size_bytes;
+  }
+  return {buffer.get(), size_bytes};
+}
+
+// The whole range, or errno. What an object lost meanwhile (a truncate) reads as zeroes.
+int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
+  while (!out.empty()) {
+    const ssize_t bytes = pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return errno;
+    if (bytes == 0) {
+      std::memset(out.data(), 0, out.size());
+      return 0;
+    }
+    offset += static_cast<uint64_t>(bytes);
+    out = out.subspan(static_cast<size_t>(bytes));
+  }
+  return 0;
+}
+
+void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
+          fuse_file_info* info) {
+  const Outcome<ReadResult> result = MountOf(request).filesystem.Read(
+      DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset), size_bytes);
+  if (!result.ok()) {
+    ReplyFailure(request, result.failure(), "read", FileId{ino});
+    return;
+  }
+  if (result->descriptor < 0) {
+    fuse_reply_buf(request, reinterpret_cast<const char*>(result->bytes.data()),
+                   result->bytes.size());
+    return;
+  }
+  const std::span<char> buffer = ReadBuffer(result->size_bytes);
+  if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
+    LogWarning("read of file {} at {}: the object's descriptor answers {}", ino, result->offset,
+               strerrorname_np(error));
+    fuse_reply_err(request, EIO);
+    return;
+  }
+  fuse_reply_buf(request, buffer.data(), buffer.size());
+}
+
+void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_bytes, off_t offset,
+           fuse_file_info* info) {
+  Filesystem& filesystem = MountOf(request).filesystem;
+  const bool kills_privileges = RequestKillsPrivileges();
+  const Outcome<size_t> written =
+      filesystem.Write(DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
+                       {reinterpret_cast<const std::byte*>(data), size_bytes});
+  if (!written.ok()) {
+    ReplyFailure(request, written.failure(), "write", FileId{ino});
+    return;
+  }
+  if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
+  fuse_reply_write(request, *written);
+}
+
+void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  ReplyDone(request,
+            MountOf(request).filesystem.Flush(DecodeHandle(info->fh).handle, info->lock_owner),
+            "close", FileId{ino});
+}
+
+void Release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  std::optional<uint64_t> flock_owner;
+  if (info->flock_release != 0) flock_owner = info->lock_owner;
+  ReleaseHandle(MountOf(request), FileId{ino}, info->fh, flock_owner);
+  fuse_reply_err(request, 0);
+}
+
+void Fsync(fuse_req_t request, fuse_ino_t ino, int, fuse_file_info* info) {
+  ReplyDone(request, MountOf(request).filesystem.Fsync(DecodeHandle(info->fh).handle), "fsync",
+            FileId{ino});
+}
+
+void Allocate(fuse_req_t request, fuse_ino_t ino, int mode, off_t offset, off_t length,
+              fuse_file_info* info) {
+  ReplyDone(request,
+            MountOf(request).filesystem.Allocate(DecodeHandle(info->fh).handle, mode,
+                                                 static_cast<uint64_t>(offset),
+                                                 static_cast<uint64_t>(length)),
+            "fallocate", FileId{ino});
+}
+
+void Seek(fuse_req_t request, fuse_ino_t ino, off_t offset, int whence, fuse_file_info* info) {
+  if (whence != SEEK_DATA && whence != SEEK_HOLE) {
+    fuse_reply_err(request, EINVAL);
+    return;
+  }
+  const Outcome<uint64_t> found = MountOf(request).filesystem.Seek(
+      DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
+      whence == SEEK_DATA ? SeekKind::kData : SeekKind::kHole);
+  if (found.ok()) {
+    fuse_reply_lseek(request, static_cast<off_t>(*found));
+  } else if (found.failure().reason == ErrorReason::kNoEntry) {
+    fuse_reply_err(request, ENXIO);
+  } else {
+    ReplyFailure(request, found.failure(), "lseek", FileId{ino});
+  }
+}
+
+void Control(fuse_req_t request, fuse_ino_t, unsigned, void*, fuse_file_info*, unsigned,
+             const void*, size_t, size_t) {
+  fuse_reply_err(request, ENOTTY);
+}
+
+}  // namespace
+
+void AddFileOperations(fuse_lowlevel_ops& table) {
+  table.create = Create;
+  table.open = Open;
+  table.read = Read;
+  table.write = Write;
+  table.flush = Flush;
+  table.release = Release;
+  table.fsync = Fsync;
+  table.fallocate = Allocate;
+  table.lseek = Seek;
+  table.ioctl = Control;
+}
+
+}  // namespace mosa::sai

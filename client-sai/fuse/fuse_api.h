@@ -1,0 +1,11 @@
+// libfuse's low-level interface, in the one version that the layer is written to.
+#ifndef MOSA_CLIENT_SAI_FUSE_FUSE_API_H_
+#define MOSA_CLIENT_SAI_FUSE_FUSE_API_H_
+
+#define FUSE_USE_VERSION 312
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include <fuse_lowlevel.h>
+#pragma GCC diagnostic pop
+
+#endif  // MOSA_CLIENT_SAI_FUSE_FUSE_API_H_

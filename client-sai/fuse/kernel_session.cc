@@ -1,0 +1,342 @@
+#include "client-sai/fuse/kernel_session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "client-sai/fuse/convert.h"
+#include "client-sai/fuse/kernel_protocol.h"
+#include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/to_errno.h"
+#include "common/base/check.h"
+#include "common/base/errno_status.h"
+#include "common/base/log.h"
+#include "fmt/format.h"
+
+namespace mosa::sai {
+
+namespace {
+
+constexpr uint32_t kGrowthMax = 8;
+constexpr int kInitWaitMs = 10'000;
+constexpr uint32_t kRequestBytesMax = 1 << 20;
+constexpr uint16_t kRequestPagesMax = kRequestBytesMax / 4096;
+constexpr uint16_t kBackgroundMax = 64;
+constexpr uint16_t kCongestionThreshold = 48;
+constexpr int kWakeSignal = SIGUSR1;
+
+// Why each is wanted, where the name does not say. Left out on purpose: FUSE_WRITEBACK_CACHE (costs
+// CPU for nothing with large writes, and hides sizes), FUSE_AUTO_INVAL_DATA (a file's own commits
+// would drop its pages; recalls invalidate), splice (never paid), FUSE_CACHE_SYMLINKS (nothing
+// would invalidate a target), FUSE_POSIX_ACL, FUSE_EXPORT_SUPPORT.
+constexpr uint64_t kWantedFlags =
+    FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
+    FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS |
+    FUSE_MAX_PAGES | FUSE_EXPLICIT_INVAL_DATA |
+    FUSE_HANDLE_KILLPRIV_V2 |  // Without it the kernel asks for security.capability at each write.
+    FUSE_INIT_EXT | kernel::kDirectIoAllowMmap | kernel::kNoExportSupport;
+
+thread_local bool request_kills_privileges = false;
+
+template <typename T>
+const T& BodyOf(const fuse_buf& request) {
+  MOSA_CHECK(request.size >= sizeof(fuse_in_header) + sizeof(T));
+  return *reinterpret_cast<const T*>(static_cast<const char*>(request.mem) +
+                                     sizeof(fuse_in_header));
+}
+
+bool KillsPrivileges(const fuse_buf& request, uint32_t opcode) {
+  switch (opcode) {
+    case FUSE_WRITE:
+      return (BodyOf<fuse_write_in>(request).write_flags & FUSE_WRITE_KILL_SUIDGID) != 0;
+    case FUSE_SETATTR:
+      return (BodyOf<fuse_setattr_in>(request).valid & FATTR_KILL_SUIDGID) != 0;
+    case FUSE_OPEN:
+      return (BodyOf<fuse_open_in>(request).open_flags & FUSE_OPEN_KILL_SUIDGID) != 0;
+    default:
+      return false;
+  }
+}
+
+ssize_t WriteReply(int device, uint64_t unique, int error, const void* body, size_t body_bytes) {
+  fuse_out_header header{};
+  header.len = static_cast<uint32_t>(sizeof(header) + body_bytes);
+  header.error = -error;
+  header.unique = unique;
+  const iovec parts[] = {{&header, sizeof(header)}, {const_cast<void*>(body), body_bytes}};
+  return writev(device, parts, body_bytes == 0 ? 1 : 2);
+}
+
+void OnWakeSignal(int) {}
+
+// libfuse's own choice of flags is never sent; only what it decides by them for itself matters.
+void OnLibraryInit(void*, fuse_conn_info* connection) {
+  connection->want &= ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+                                             FUSE_CAP_SPLICE_MOVE);
+}
+
+void OnLibraryLog(fuse_log_level level, const char* format, va_list arguments) {
+  char text[512];
+  vsnprintf(text, sizeof(text), format, arguments);
+  std::string line(text);
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  Log(level <= FUSE_LOG_WARNING ? LogLevel::kWarning : LogLevel::kInfo, "libfuse: {}", line);
+}
+
+std::string PassthroughReason(const Status& probe) {
+  if (probe.code() == StatusCode::kPermissionDenied) {
+    return "the mounting process lacks CAP_SYS_ADMIN";
+  }
+  return MessageOf(probe);
+}
+
+}  // namespace
+
+bool RequestKillsPrivileges() { return request_kills_privileges; }
+
+KernelSession::KernelSession(KernelSessionOptions options)
+    : options_(std::move(options)), ended_(eventfd(0, EFD_CLOEXEC)) {}
+
+KernelSession::~KernelSession() {
+  Stop();
+  if (session_ != nullptr) {
+    device_ = -1;
+    fuse_session_destroy(session_);  // Closes the device.
+  }
+}
+
+Status KernelSession::Mount(const fuse_lowlevel_ops& operations, void* userdata,
+                            StatxFunction statx) {
+  MOSA_CHECK(session_ == nullptr);
+  statx_ = std::move(statx);
+  struct sigaction action {};
+  action.sa_handler = OnWakeSignal;  // Without SA_RESTART, so that a blocked read returns.
+  sigaction(kWakeSignal, &action, nullptr);
+  fuse_set_log_func(OnLibraryLog);
+
+  fuse_lowlevel_ops table = operations;
+  table.init = OnLibraryInit;
+  std::string mount_options = "fsname=mosa,subtype=mosa,default_permissions";
+  if (options_.allow_other) mount_options += ",allow_other";
+  const char* arguments[] = {"mosa-mount", "-o", mount_options.c_str()};
+  fuse_args args = FUSE_ARGS_INIT(3, const_cast<char**>(arguments));
+  session_ = fuse_session_new(&args, &table, sizeof(table), userdata);
+  fuse_opt_free_args(&args);
+  if (session_ == nullptr) return InternalError("libfuse does not start a session");
+  if (fuse_session_mount(session_, options_.mount_point.c_str()) != 0) {
+    return PermissionDeniedError(
+        fmt::format("cannot mount on {}: see the line before; /dev/fuse must exist, and without "
+                    "root fusermount3 be installed set-user-id",
+                    options_.mount_point));
+  }
+  device_ = fuse_session_fd(session_);
+  const Status negotiated = Negotiate();
+  if (!negotiated.ok()) Stop();
+  return negotiated;
+}
+
+Status KernelSession::Negotiate() {
+  pollfd readable{device_, POLLIN, 0};
+  const int ready = poll(&readable, 1, kInitWaitMs);
+  if (ready <= 0) {
+    return UnavailableError(
+        fmt::format("the kernel has not begun to talk about {} within 10 s", options_.mount_point));
+  }
+  fuse_buf request{};
+  const int bytes = fuse_session_receive_buf(session_, &request);
+  const std::unique_ptr<void, decltype(&free)> memory(request.mem, &free);
+  if (bytes < static_cast<int>(sizeof(fuse_in_header) + sizeof(fuse_init_in))) {
+    return UnavailableError(fmt::format(
+        "the kernel's first message about {} has {} bytes: Linux 5.17 or newer is needed",
+        options_.mount_point, bytes));
+  }
+  const auto& header = *static_cast<const fuse_in_header*>(request.mem);
+  const auto& init = BodyOf<fuse_init_in>(request);
+  MOSA_RETURN_IF_ERROR(AnswerInit(header, init));
+  // libfuse learns of the protocol from the same message; its own answer comes too late and is
+  // dropped by the kernel.
+  fuse_session_process_buf(session_, &request);
+
+  if (agreement_.passthrough) {
+    const Status probe = ProbePassthrough(device_);
+    agreement_.passthrough = probe.ok();
+    if (!probe.ok()) agreement_.passthrough_reason = PassthroughReason(probe);
+  }
+  backing_files_.emplace(device_);
+  return OkStatus();
+}
+
+Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_in& init) {
+  const uint64_t offered =
+      init.flags |
+      ((init.flags & FUSE_INIT_EXT) != 0 ? static_cast<uint64_t>(init.flags2) << 32 : 0);
+  if (header.opcode != FUSE_INIT || init.major != FUSE_KERNEL_VERSION) {
+    return UnavailableError(fmt::format("the kernel speaks FUSE {}.{}, not 7", init.major,
+                                        init.minor));
+  }
+  if ((offered & FUSE_MAX_PAGES) == 0 || (offered & FUSE_EXPLICIT_INVAL_DATA) == 0) {
+    return UnavailableError(fmt::format(
+        "the kernel speaks FUSE 7.{}: Linux 5.17 or newer is needed", init.minor));
+  }
+  uint64_t flags = offered & kWantedFlags;
+  if (!options_.passthrough) {
+    agreement_.passthrough_reason = "switched off by --no-passthrough";
+  } else if ((offered & kernel::kPassthrough) == 0) {
+    agreement_.passthrough_reason = fmt::format(
+        "the kernel (FUSE 7.{}) has none: Linux 6.9 or newer with CONFIG_FUSE_PASSTHROUGH is needed",
+        init.minor);
+  } else {
+    flags |= kernel::kPassthrough;
+    agreement_.passthrough = true;
+  }
+  agreement_.protocol_minor = std::min(init.minor, kernel::kMinorNewest);
+  agreement_.flags = flags;
+  agreement_.epoch = agreement_.protocol_minor >= kernel::kMinorOfEpoch;
+
+  kernel::InitOut out{};
+  out.major = FUSE_KERNEL_VERSION;
+  out.minor = agreement_.protocol_minor;
+  out.max_readahead = init.max_readahead;
+  out.flags = static_cast<uint32_t>(flags);
+  out.flags2 = static_cast<uint32_t>(flags >> 32);
+  out.max_background = kBackgroundMax;
+  out.congestion_threshold = kCongestionThreshold;
+  out.max_write = kRequestBytesMax;
+  out.max_pages = kRequestPagesMax;
+  out.time_gran = 1;
+  out.max_stack_depth = agreement_.passthrough ? 1 : 0;
+  if (WriteReply(device_, header.unique, 0, &out, sizeof(out)) < 0) {
+    return ErrnoStatus(errno, fmt::format("cannot agree with the kernel on {} (FUSE 7.{})",
+                                          options_.mount_point, init.minor));
+  }
+  return OkStatus();
+}
+
+void KernelSession::StartWorkers() {
+  for (uint32_t i = 0; i < std::max(1U, options_.threads); ++i) StartWorker();
+}
+
+void KernelSession::StartWorker() {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || workers_.size() >= size_t{kGrowthMax} * std::max(1U, options_.threads)) return;
+  idle_.fetch_add(1);
+  std::thread worker([this] { Work(); });
+  workers_.insert(worker.native_handle());
+  worker.detach();  // Accounted for in workers_.
+}
+
+// A worker that waits for manager or node must not keep requests of others waiting, least of all
+// those that the wait depends on: a page that a recall wants dropped may be under read. So there is
+// always one more worker than there are waits, up to the limit.
+void KernelSession::Work() {
+  fuse_buf request{};
+  while (!stopping_) {
+    const int bytes = fuse_session_receive_buf(session_, &request);
+    if (bytes == -EINTR || bytes == -EAGAIN) continue;
+    if (bytes <= 0) break;
+    if (idle_.fetch_sub(1) == 1) StartWorker();
+    Dispatch(request);
+    if (ShouldRetire()) break;
+  }
+  free(request.mem);
+  if (fuse_session_exited(session_) != 0) {
+    const uint64_t one = 1;
+    MOSA_CHECK(write(ended_.get(), &one, sizeof(one)) == sizeof(one));
+  }
+  const std::lock_guard lock(mutex_);
+  workers_.erase(pthread_self());
+  worker_ended_.notify_all();
+}
+
+// Enough others are waiting for requests; else this worker is counted among them.
+bool KernelSession::ShouldRetire() {
+  const uint32_t keep = std::max(1U, options_.threads);
+  uint32_t idle = idle_.load();
+  while (idle < keep) {
+    if (idle_.compare_exchange_weak(idle, idle + 1)) return false;
+  }
+  return true;
+}
+
+void KernelSession::Dispatch(const fuse_buf& request) {
+  MOSA_CHECK(request.size >= sizeof(fuse_in_header));
+  requests_.fetch_add(1, std::memory_order_relaxed);
+  const auto& header = *static_cast<const fuse_in_header*>(request.mem);
+  if (header.opcode == kernel::kOpcodeStatx) {
+    AnswerStatx(header);
+    return;
+  }
+  request_kills_privileges = KillsPrivileges(request, header.opcode);
+  fuse_session_process_buf(session_, &request);
+}
+
+void KernelSession::AnswerStatx(const fuse_in_header& header) {
+  const FileId file{header.nodeid};
+  const Outcome<AttributesResult> result = statx_(file);
+  ssize_t written = 0;
+  if (result.ok()) {
+    const kernel::StatxOut out = ToStatx(file, *result);
+    written = WriteReply(device_, header.unique, 0, &out, sizeof(out));
+  } else {
+    written = WriteReply(device_, header.unique, ToErrno(result.failure()), nullptr, 0);
+  }
+  // ENOENT: the asking program has been killed.
+  if (written < 0 && errno != ENOENT && errno != ENODEV) {
+    LogWarning("cannot answer statx of file {}: {}", file.value, strerror(errno));
+  }
+}
+
+void KernelSession::Stop() {
+  if (session_ == nullptr || device_ < 0 || stopping_) return;
+  if (fuse_session_exited(session_) == 0) Unmount(options_.mount_point);
+  EndWorkers();
+}
+
+void KernelSession::EndWorkers() {
+  stopping_ = true;
+  std::unique_lock lock(mutex_);
+  // The signal may come just before a worker's read, so it is repeated.
+  while (!workers_.empty()) {
+    for (const pthread_t worker : workers_) pthread_kill(worker, kWakeSignal);
+    worker_ended_.wait_for(lock, std::chrono::milliseconds(20));
+  }
+}
+
+uint32_t KernelSession::workers() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(workers_.size());
+}
+
+KernelNotifier::Capabilities KernelSession::capabilities() const {
+  return {agreement_.passthrough, agreement_.epoch};
+}
+
+void KernelSession::InvalidateEntries() {
+  const int device = device_;
+  if (device < 0) return;
+  fuse_out_header notice{};
+  notice.len = sizeof(notice);
+  notice.error = kernel::kNotifyIncrementEpoch;
+  if (write(device, &notice, sizeof(notice)) < 0 && errno != ENODEV && errno != ENOTCONN) {
+    LogError("cannot tell the kernel to look names up again: {}", strerror(errno));
+  }
+}
+
+void KernelSession::InvalidateFile(FileId file) {
+  if (device_ < 0) return;
+  const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, 0, 0);
+  if (error != 0 && error != -ENOENT && error != -ENODEV && error != -ENOTCONN) {
+    LogError("cannot tell the kernel to drop what it caches of file {}: {}", file.value,
+             strerror(-error));
+  }
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,112 @@
+// The conversation with the kernel over /dev/fuse: mounting, negotiation, the worker threads, and
+// the notices that go the other way.
+//
+// libfuse does the mounting and decodes requests. Its packaged versions (< 3.17) know nothing of
+// passthrough, statx or the epoch, so FUSE_INIT and FUSE_STATX are answered here, and notices that
+// it lacks are written here. With a libfuse that has them, this file and passthrough.h are what
+// shrinks; the callbacks stay.
+#ifndef MOSA_CLIENT_SAI_FUSE_KERNEL_SESSION_H_
+#define MOSA_CLIENT_SAI_FUSE_KERNEL_SESSION_H_
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "client-sai/fuse/fuse_api.h"
+#include "client-sai/fuse/kernel_protocol.h"
+#include "client-sai/fuse/passthrough.h"
+#include "client-sai/sai/filesystem.h"
+#include "common/base/status.h"
+#include "common/base/unique_fd.h"
+
+namespace mosa::sai {
+
+struct KernelSessionOptions {
+  std::string mount_point;  // Absolute, without symbolic links.
+  bool allow_other = false;
+  bool passthrough = true;
+  uint32_t threads = 8;  // Kept ready; more are started while all are busy, up to 8 times as many.
+};
+
+// What was agreed with the kernel.
+struct KernelAgreement {
+  uint32_t protocol_minor = 0;
+  uint64_t flags = 0;
+  bool epoch = false;
+  bool passthrough = false;
+  std::string passthrough_reason;  // Why not; empty if so.
+};
+
+// True while a worker serves a write, truncate or open whose caller may not keep set-user-id and
+// set-group-id bits: the file system clears them (FUSE_HANDLE_KILLPRIV_V2).
+bool RequestKillsPrivileges();
+
+// One mount. Made before the Filesystem that notifies through it, mounted after; outlives it.
+// Mount, StartWorkers and Stop are called by one thread; the rest is thread-safe. Notices sent while
+// nothing is mounted do nothing.
+class KernelSession final : public KernelNotifier {
+ public:
+  using StatxFunction = std::function<Outcome<AttributesResult>(FileId)>;
+
+  explicit KernelSession(KernelSessionOptions options);
+  ~KernelSession() override;  // Calls Stop.
+  KernelSession(const KernelSession&) = delete;
+  KernelSession& operator=(const KernelSession&) = delete;
+
+  // Mounts and negotiates. `userdata` is what callbacks get from fuse_req_userdata(). Unavailable
+  // or PermissionDenied say what the kernel or fusermount3 refused.
+  Status Mount(const fuse_lowlevel_ops& operations, void* userdata, StatxFunction statx);
+  // Requests are served from here on.
+  void StartWorkers();
+  // Readable once the kernel has ended the connection: somebody has unmounted.
+  int ended_descriptor() const { return ended_.get(); }
+  // Takes the mount point away, lazily if programs still use it, and ends the workers. Idempotent.
+  void Stop();
+
+  const KernelAgreement& agreement() const { return agreement_; }
+  uint32_t workers() const;
+  uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
+  // Preconditions: mounted with passthrough.
+  BackingFiles& backing_files() { return *backing_files_; }
+
+  Capabilities capabilities() const override;
+  void InvalidateEntries() override;
+  void InvalidateFile(FileId file) override;
+
+ private:
+  Status Negotiate();
+  Status AnswerInit(const fuse_in_header& header, const fuse_init_in& init);
+  void Work();
+  void StartWorker();
+  bool ShouldRetire();
+  void Dispatch(const fuse_buf& request);
+  void AnswerStatx(const fuse_in_header& header);
+  void EndWorkers();
+
+  const KernelSessionOptions options_;
+  StatxFunction statx_;
+  KernelAgreement agreement_;  // Constant from Mount on.
+  fuse_session* session_ = nullptr;
+  std::atomic<int> device_ = -1;
+  std::optional<BackingFiles> backing_files_;
+  UniqueFd ended_;
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<uint32_t> idle_ = 0;
+  std::atomic<uint64_t> requests_ = 0;
+  mutable std::mutex mutex_;
+  std::set<pthread_t> workers_;  // Guarded by mutex_: every worker that has not ended.
+  std::condition_variable worker_ended_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_FUSE_KERNEL_SESSION_H_

@@ -1,0 +1,89 @@
+#include "client-sai/fuse/operations.h"
+
+#include <sys/stat.h>
+
+#include "client-sai/fuse/convert.h"
+#include "client-sai/fuse/to_errno.h"
+#include "common/base/log.h"
+#include "nlohmann/json.hpp"
+
+namespace mosa::sai {
+
+fuse_lowlevel_ops MountOperations() {
+  fuse_lowlevel_ops table{};
+  AddNameOperations(table);
+  AddFileOperations(table);
+  AddAttributeOperations(table);
+  AddLockOperations(table);
+  return table;
+}
+
+std::string MountStatsJson(const Mount& mount) {
+  const KernelAgreement& agreement = mount.session.agreement();
+  nlohmann::json stats = nlohmann::json::parse(mount.filesystem.StatsJson(), nullptr, false);
+  if (!stats.is_object()) stats = nlohmann::json::object();
+  stats["fuse"] = {{"protocol", fmt::format("7.{}", agreement.protocol_minor)},
+                   {"flags", fmt::format("{:#x}", agreement.flags)},
+                   {"epoch", agreement.epoch},
+                   {"passthrough", agreement.passthrough},
+                   {"passthrough_reason", agreement.passthrough_reason},
+                   {"backing_files", mount.session.backing_files().size()},
+                   {"workers", mount.session.workers()},
+                   {"requests", mount.session.requests()}};
+  return stats.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Caller CallerOf(fuse_req_t request) {
+  const fuse_ctx& context = *fuse_req_ctx(request);
+  return {context.uid, context.gid, static_cast<uint32_t>(context.pid), context.umask};
+}
+
+void ReplyFailure(fuse_req_t request, const Failure& failure, std::string_view what, FileId file) {
+  const int error = ToErrno(failure);
+  // What has no errno of its own is a fault of ours or of the cluster; the rest is a program's
+  // everyday answer.
+  const bool unusual = error == EIO || error == ETIMEDOUT || error == ESTALE;
+  Log(unusual ? LogLevel::kWarning : LogLevel::kDebug, "{} of file {} for pid {}: {} ({})", what,
+      file.value, fuse_req_ctx(request)->pid, failure.message, strerrorname_np(error));
+  fuse_reply_err(request, error);
+}
+
+void ReplyDone(fuse_req_t request, const Outcome<Done>& done, std::string_view what, FileId file) {
+  if (done.ok()) {
+    fuse_reply_err(request, 0);
+  } else {
+    ReplyFailure(request, done.failure(), what, file);
+  }
+}
+
+void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::string_view what,
+                FileId parent) {
+  if (!result.ok()) {
+    ReplyFailure(request, result.failure(), what, parent);
+    return;
+  }
+  Mount& mount = MountOf(request);
+  const fuse_entry_param entry = ToEntryParam(*result);
+  if (fuse_reply_entry(request, &entry) != 0 && entry.ino != 0) {
+    mount.filesystem.Forget(result->entry.file, 1);
+  }
+}
+
+void KillPrivileges(Filesystem& filesystem, FileId file) {
+  const Outcome<AttributesResult> current = filesystem.GetAttributes(file);
+  if (!current.ok() || current->attributes.type != FileType::kRegular) return;
+  const uint32_t permissions = current->attributes.permissions;
+  uint32_t killed = permissions & ~static_cast<uint32_t>(S_ISUID);
+  if ((permissions & S_IXGRP) != 0) killed &= ~static_cast<uint32_t>(S_ISGID);
+  if (killed == permissions) return;
+  AttributeChanges changes;
+  changes.permissions = killed;
+  const Outcome<AttributesResult> changed =
+      filesystem.SetAttributes(file, changes, std::nullopt);
+  if (!changed.ok()) {
+    LogWarning("cannot clear the set-user-id bits of file {}: {}", file.value,
+               changed.failure().message);
+  }
+}
+
+}  // namespace mosa::sai
