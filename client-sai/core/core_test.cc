@@ -1,0 +1,230 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "client-sai/core/ranges.h"
+#include "client-sai/core/read_ahead.h"
+#include "client-sai/core/rules.h"
+#include "client-sai/core/write_buffer.h"
+#include "common/base/rng.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+Layout LayoutOf(uint64_t chunk_bytes, std::vector<Segment> segments) {
+  Layout layout;
+  layout.chunk_bytes = chunk_bytes;
+  layout.segments = std::move(segments);
+  return layout;
+}
+
+std::string Show(const std::vector<Piece>& pieces) {
+  std::string text;
+  for (const Piece& piece : pieces) {
+    text += std::to_string(piece.range.begin) + "-" + std::to_string(piece.range.end) + "@";
+    for (const NodeId node : piece.nodes) text += std::to_string(node.value) + ",";
+    text += " ";
+  }
+  return text;
+}
+
+TEST(SplitRange, SaysWhichBytesLieWhere) {
+  struct Row {
+    Layout layout;
+    ByteRange range;
+    uint64_t piece_bytes_max;
+    std::string expected;
+  };
+  const Segment one{ChunkIndex{0}, 1, {NodeId{7}}};
+  const Segment two{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}}};
+  const Segment mirrored{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}};
+  const Segment spilled{ChunkIndex{3}, 1, {NodeId{9}}};
+  const Row rows[] = {
+      {LayoutOf(10, {one}), {0, 0}, UINT64_MAX, ""},
+      {LayoutOf(10, {one}), {5, 35}, UINT64_MAX, "5-35@7, "},
+      {LayoutOf(10, {one}), {5, 35}, 12, "5-17@7, 17-29@7, 29-35@7, "},
+      {LayoutOf(10, {two}), {5, 25}, UINT64_MAX, "5-10@1, 10-20@2, 20-25@1, "},
+      {LayoutOf(10, {mirrored}), {9, 11}, UINT64_MAX, "9-10@1,3, 10-11@2,4, "},
+      {LayoutOf(10, {two, spilled}), {15, 55}, UINT64_MAX, "15-20@2, 20-30@1, 30-55@9, "},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(Show(SplitRange(row.layout, row.range, row.piece_bytes_max)), row.expected);
+}
+
+TEST(WidenToPages, CoversWholePages) {
+  EXPECT_EQ(WidenToPages({1, 2}), (ByteRange{0, 4096}));
+  EXPECT_EQ(WidenToPages({4096, 8193}), (ByteRange{4096, 12288}));
+  EXPECT_EQ(WidenToPages({5, 5}), (ByteRange{5, 5}));
+}
+
+TEST(IntervalSet, AgreesWithASetOfBytes) {
+  const uint64_t seed = 20250601;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rng rng(seed);
+  IntervalSet set;
+  std::vector<bool> model(300, false);
+  for (int step = 0; step < 5000; ++step) {
+    const uint64_t begin = rng.Below(290);
+    const ByteRange range{begin, begin + rng.Below(std::min<uint64_t>(40, 300 - begin))};
+    uint64_t missing = 0;
+    for (uint64_t i = range.begin; i < range.end; ++i) missing += model[i] ? 0 : 1;
+    ASSERT_EQ(set.MissingBytes(range), missing) << step;
+    const bool add = rng.Chance(550);
+    add ? set.Add(range) : set.Remove(range);
+    for (uint64_t i = range.begin; i < range.end; ++i) model[i] = add;
+    uint64_t last_end = 0;
+    for (const ByteRange& interval : set.All()) {
+      ASSERT_TRUE(interval.begin < interval.end);
+      ASSERT_TRUE(last_end == 0 || interval.begin > last_end);
+      last_end = interval.end;
+      for (uint64_t i = interval.begin; i < interval.end; ++i) ASSERT_TRUE(model[i]);
+    }
+  }
+}
+
+TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
+  struct Row {
+    ByteRange read;
+    ByteRange fetch;
+  };
+  const uint64_t file = 100 * kMiB;
+  const uint64_t k128 = 128 << 10;
+  const std::vector<std::vector<Row>> streams = {
+      // A single read of the beginning fetches nothing more.
+      {{{0, 4096}, {}}},
+      // The second read in order opens a window of 1 MiB, later ones double it up to the limit.
+      {{{0, k128}, {}},
+       {{k128, 2 * k128}, {k128, 2 * k128 + kMiB}},
+       {{2 * k128, 3 * k128}, {}},
+       {{6 * k128, 7 * k128}, {2 * k128 + kMiB, 7 * k128 + 2 * kMiB}}},
+      // Disorder of the kernel's own read-ahead is forgiven.
+      {{{0, k128}, {}},
+       {{k128, 2 * k128}, {k128, 2 * k128 + kMiB}},
+       {{3 * k128, 4 * k128}, {}},
+       {{2 * k128, 3 * k128}, {}}},
+      // Random reads, and a jump out of a stream.
+      {{{50 * kMiB, 51 * kMiB}, {}}, {{10 * kMiB, 11 * kMiB}, {}}, {{90 * kMiB, 91 * kMiB}, {}}},
+      // The file's end bounds it.
+      {{{99 * kMiB, 99 * kMiB + k128}, {}},
+       {{99 * kMiB + k128, 99 * kMiB + 2 * k128}, {99 * kMiB + k128, 100 * kMiB}},
+       {{99 * kMiB + 2 * k128, 99 * kMiB + 3 * k128}, {}}},
+  };
+  for (size_t s = 0; s < streams.size(); ++s) {
+    ReadAhead machine;
+    for (size_t i = 0; i < streams[s].size(); ++i) {
+      const ByteRange got = machine.OnRead(streams[s][i].read, file, 4 * kMiB);
+      const ByteRange want = streams[s][i].fetch;
+      EXPECT_TRUE(want.empty() ? got.empty() : got == want)
+          << "stream " << s << " read " << i << ": " << got.begin << "-" << got.end;
+    }
+  }
+}
+
+TEST(WriteBuffer, HoldsWhatAFileWouldHold) {
+  const uint64_t seed = 77;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rng rng(seed);
+  constexpr uint64_t kChunk = 64;
+  WriteBuffer buffer;
+  std::string model(512, '.');
+  std::string stored(512, '.');
+  std::vector<std::shared_ptr<const Extent>> taken;
+  for (int step = 0; step < 20000; ++step) {
+    const uint64_t what = rng.Below(10);
+    if (what < 7) {
+      const uint64_t offset = rng.Below(512);
+      const uint64_t limit = WriteBuffer::BoundaryAfter(offset, kChunk) - offset;
+      std::string data(1 + rng.Below(limit), static_cast<char>('a' + rng.Below(26)));
+      if (buffer.OverlapsTaken({offset, offset + data.size()})) continue;
+      buffer.Put(offset, std::as_bytes(std::span(data)), kChunk);
+      model.replace(offset, data.size(), data);
+    } else if (what < 8) {
+      for (auto& extent : buffer.Take(rng.Chance(500), kChunk)) taken.push_back(extent);
+    } else if (!taken.empty()) {
+      const auto extent = taken.back();
+      taken.pop_back();
+      if (rng.Chance(200)) {
+        buffer.PutBack(*extent);
+      } else {
+        stored.replace(extent->offset, extent->bytes.size(), extent->bytes);
+        buffer.Finish(*extent);
+      }
+    }
+  }
+  for (auto& extent : buffer.Take(true, kChunk)) taken.push_back(extent);
+  for (const auto& extent : taken) {
+    stored.replace(extent->offset, extent->bytes.size(), extent->bytes);
+    buffer.Finish(*extent);
+  }
+  EXPECT_EQ(stored, model);
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(buffer.bytes(), 0u);
+}
+
+TEST(WriteBuffer, TakesAnExtentWhenItReachesItsBoundary) {
+  WriteBuffer buffer;
+  const std::string half(32, 'x');
+  const auto bytes = std::as_bytes(std::span(half));
+  EXPECT_EQ(buffer.Put(0, bytes, 64), 32u);
+  EXPECT_TRUE(buffer.Take(false, 64).empty());
+  EXPECT_EQ(buffer.Put(16, bytes, 64), 16u);
+  EXPECT_EQ(buffer.Put(32, bytes, 64), 16u);
+  EXPECT_EQ(buffer.Take(false, 64).size(), 1u);
+  EXPECT_TRUE(buffer.OverlapsTaken({63, 64}));
+  EXPECT_FALSE(buffer.OverlapsTaken({64, 65}));
+}
+
+TEST(WriteBuffer, CutsWhatATruncateRemoves) {
+  WriteBuffer buffer;
+  const std::string data(40, 'x');
+  buffer.Put(0, std::as_bytes(std::span(data)), 64);
+  buffer.Put(64, std::as_bytes(std::span(data)), 64);
+  EXPECT_EQ(buffer.Cut(10), 70u);
+  EXPECT_EQ(buffer.bytes(), 10u);
+  EXPECT_FALSE(buffer.Overlaps({10, 200}));
+}
+
+TEST(Rules, PassthroughWritesNeedAmpleRoom) {
+  struct Row {
+    uint64_t held_mib, free_mib;
+    bool allowed;
+  };
+  const Row rows[] = {{0, 0, false},     {0, 4096, false},  {255, 4096, false},
+                      {256, 4096, true}, {64, 256, true},   {63, 256, false},
+                      {256, 0, true},    {255, 1020, true}, {254, 1020, false}};
+  for (const Row& row : rows)
+    EXPECT_EQ(PassthroughWriteAllowed(row.held_mib * kMiB, row.free_mib * kMiB), row.allowed)
+        << row.held_mib << " of " << row.free_mib;
+}
+
+TEST(Rules, GrantsDoubleUpToTheirLimit) {
+  EXPECT_EQ(GrantWish(1, 0), 4 * kMiB);
+  EXPECT_EQ(GrantWish(1, 4 * kMiB), 8 * kMiB);
+  EXPECT_EQ(GrantWish(1, 64 * kMiB), 64 * kMiB);
+  EXPECT_EQ(GrantWish(100 * kMiB, 0), 100 * kMiB);
+  EXPECT_TRUE(GrantIsLow(kMiB, 4 * kMiB));
+  EXPECT_FALSE(GrantIsLow(2 * kMiB, 4 * kMiB));
+}
+
+TEST(Rules, RetriesAreBoundedAndEndWithTheNode) {
+  EXPECT_EQ(RetryDelay(1, Seconds(0), true), Milliseconds(20));
+  EXPECT_EQ(RetryDelay(2, Seconds(0), true), Milliseconds(40));
+  EXPECT_EQ(RetryDelay(30, Seconds(1), true), Milliseconds(1000));
+  EXPECT_EQ(RetryDelay(1, Seconds(10), true), std::nullopt);
+  EXPECT_EQ(RetryDelay(1, Seconds(0), false), std::nullopt);
+}
+
+TEST(Rules, ReadsTheNearestCopyFirst) {
+  const NodeId a{1}, b{2}, c{3};
+  EXPECT_EQ(OrderCopies({{a, false, true}, {b, true, true}, {c, false, false}}, 0),
+            (std::vector{b, a, c}));
+  EXPECT_EQ(OrderCopies({{a, false, true}, {b, false, true}, {c, false, true}}, 1),
+            (std::vector{b, c, a}));
+  EXPECT_EQ(OrderCopies({{a, false, false}, {b, false, true}}, 5), (std::vector{b, a}));
+}
+
+}  // namespace
+}  // namespace mosa::sai

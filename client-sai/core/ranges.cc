@@ -1,0 +1,104 @@
+#include "client-sai/core/ranges.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/base/check.h"
+
+namespace mosa::sai {
+
+ByteRange WidenToPages(ByteRange range) {
+  if (range.empty()) return range;
+  return {range.begin / kPageBytes * kPageBytes,
+          (range.end + kPageBytes - 1) / kPageBytes * kPageBytes};
+}
+
+ChunkIndex ChunkOf(const Layout& layout, uint64_t offset) {
+  return ChunkIndex{offset / layout.chunk_bytes};
+}
+
+std::vector<Piece> SplitRange(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
+  MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0);
+  std::vector<Piece> pieces;
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    const ChunkIndex chunk = ChunkOf(layout, at);
+    const Segment& segment = layout.SegmentOf(chunk);
+    const uint64_t position = (chunk.value - segment.first_chunk.value) % segment.width;
+    std::vector<NodeId> nodes;
+    for (uint32_t copy = 0; copy < segment.copies(); ++copy)
+      nodes.push_back(segment.nodes[copy * segment.width + position]);
+    const uint64_t chunk_end = (chunk.value + 1) * layout.chunk_bytes;
+    const bool joins = !pieces.empty() && pieces.back().nodes == nodes &&
+                       pieces.back().range.size() < piece_bytes_max;
+    if (!joins) pieces.push_back({{at, at}, std::move(nodes)});
+    ByteRange& last = pieces.back().range;
+    const uint64_t room = piece_bytes_max - last.size();
+    const uint64_t want = std::min(chunk_end, range.end) - at;
+    last.end += std::min(want, room);
+    at = last.end;
+  }
+  return pieces;
+}
+
+void IntervalSet::Add(ByteRange range) {
+  if (range.empty()) return;
+  auto next = intervals_.upper_bound(range.begin);
+  if (next != intervals_.begin()) {
+    const auto before = std::prev(next);
+    if (before->second >= range.begin) {
+      range.begin = before->first;
+      range.end = std::max(range.end, before->second);
+      next = intervals_.erase(before);
+    }
+  }
+  while (next != intervals_.end() && next->first <= range.end) {
+    range.end = std::max(range.end, next->second);
+    next = intervals_.erase(next);
+  }
+  intervals_[range.begin] = range.end;
+}
+
+void IntervalSet::Remove(ByteRange range) {
+  if (range.empty()) return;
+  auto it = intervals_.upper_bound(range.begin);
+  if (it != intervals_.begin()) --it;
+  while (it != intervals_.end() && it->first < range.end) {
+    const ByteRange old{it->first, it->second};
+    if (old.end <= range.begin) {
+      ++it;
+      continue;
+    }
+    it = intervals_.erase(it);
+    if (old.begin < range.begin) intervals_[old.begin] = range.begin;
+    if (old.end > range.end) it = std::next(intervals_.emplace(range.end, old.end).first);
+  }
+}
+
+std::vector<ByteRange> IntervalSet::Missing(ByteRange range) const {
+  std::vector<ByteRange> missing;
+  uint64_t at = range.begin;
+  auto it = intervals_.upper_bound(range.begin);
+  if (it != intervals_.begin()) --it;
+  for (; it != intervals_.end() && it->first < range.end && at < range.end; ++it) {
+    if (it->second <= at) continue;
+    if (it->first > at) missing.push_back({at, it->first});
+    at = it->second;
+  }
+  if (at < range.end) missing.push_back({at, range.end});
+  return missing;
+}
+
+uint64_t IntervalSet::MissingBytes(ByteRange range) const {
+  uint64_t bytes = 0;
+  for (const ByteRange& gap : Missing(range)) bytes += gap.size();
+  return bytes;
+}
+
+std::vector<ByteRange> IntervalSet::All() const {
+  std::vector<ByteRange> all;
+  for (const auto& [begin, end] : intervals_) all.push_back({begin, end});
+  return all;
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,63 @@
+// Where the bytes of a range of a file lie, and which bytes of a file have been seen: the
+// arithmetic of chunks and of intervals. Pure values.
+#ifndef MOSA_CLIENT_SAI_CORE_RANGES_H_
+#define MOSA_CLIENT_SAI_CORE_RANGES_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+
+namespace mosa::sai {
+
+// Bytes [begin, end) of a file.
+struct ByteRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t size() const { return end - begin; }
+  bool empty() const { return begin >= end; }
+  bool operator==(const ByteRange&) const = default;
+};
+
+inline constexpr uint64_t kPageBytes = 4096;
+
+// The whole pages that `range` touches.
+ByteRange WidenToPages(ByteRange range);
+
+// A part of a range that lies, contiguously, in the same objects.
+struct Piece {
+  ByteRange range;
+  std::vector<NodeId> nodes;  // One per copy, in the layout's order.
+  bool operator==(const Piece&) const = default;
+};
+
+// The pieces of `range` in file order; neighbours on the same nodes are one piece, at most
+// `piece_bytes_max` long. Precondition: layout.bound(), layout.chunk_bytes > 0.
+std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
+                              uint64_t piece_bytes_max = UINT64_MAX);
+
+// The chunk that holds byte `offset`.
+ChunkIndex ChunkOf(const Layout& layout, uint64_t offset);
+
+// A set of bytes as disjoint intervals. One owner.
+class IntervalSet {
+ public:
+  void Add(ByteRange range);
+  void Remove(ByteRange range);
+  void Clear() { intervals_.clear(); }
+  // The parts of `range` that are not in the set, ascending.
+  std::vector<ByteRange> Missing(ByteRange range) const;
+  uint64_t MissingBytes(ByteRange range) const;
+  bool empty() const { return intervals_.empty(); }
+  // All intervals, ascending.
+  std::vector<ByteRange> All() const;
+
+ private:
+  std::map<uint64_t, uint64_t> intervals_;  // Begin -> end; disjoint and not touching.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_RANGES_H_

@@ -1,0 +1,39 @@
+#include "client-sai/core/read_ahead.h"
+
+#include <algorithm>
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kNearBytes = 1 << 20;
+constexpr uint64_t kFirstWindowBytes = 1 << 20;
+
+}  // namespace
+
+ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t window_bytes_max) {
+  const bool near = range.begin + kNearBytes >= expected_ && range.begin <= expected_ + kNearBytes;
+  const bool exact = range.begin == expected_;
+  // A stream begins with reads that meet exactly; once it flows, disorder is forgiven.
+  const bool follows = window_ > 0 ? near : exact;
+  if (!follows) {
+    expected_ = range.end;
+    fetched_end_ = 0;
+    window_ = 0;
+    in_order_ = 1;
+    return {};
+  }
+  expected_ = std::max(window_ > 0 ? expected_ : 0, range.end);
+  if (++in_order_ < 2 || window_bytes_max == 0) return {};
+  const bool opens = window_ == 0;
+  if (opens) fetched_end_ = range.begin;
+  const uint64_t ahead = fetched_end_ > range.end ? fetched_end_ - range.end : 0;
+  if ((!opens && ahead * 2 > window_) || fetched_end_ >= file_bytes) return {};
+  window_ = std::min(opens ? kFirstWindowBytes : window_ * 2, window_bytes_max);
+  const ByteRange fetch{std::max(fetched_end_, range.begin),
+                        std::min(file_bytes, range.end + window_)};
+  if (fetch.empty()) return {};
+  fetched_end_ = fetch.end;
+  return fetch;
+}
+
+}  // namespace mosa::sai

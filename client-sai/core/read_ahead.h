@@ -1,0 +1,31 @@
+// ReadAhead: what to fetch before it is asked for, of one open file.
+//
+// The kernel asks for a sequential stream in pieces that several threads deliver out of order, so
+// "sequential" means near where the stream was expected to go on. The window doubles with each
+// fetch that the stream has used, and is closed by a jump.
+// One owner, one thread.
+#ifndef MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
+#define MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
+
+#include <cstdint>
+
+#include "client-sai/core/ranges.h"
+
+namespace mosa::sai {
+
+class ReadAhead {
+ public:
+  // A read of `range` has come. Returns what to fetch now, beginning no later than the read while
+  // the window opens; empty for random reads and while enough is on its way.
+  ByteRange OnRead(ByteRange range, uint64_t file_bytes, uint64_t window_bytes_max);
+
+ private:
+  uint64_t expected_ = 0;     // Where the stream goes on.
+  uint64_t fetched_end_ = 0;  // How far fetches have been asked for.
+  uint64_t window_ = 0;       // 0: not a stream (yet).
+  uint32_t in_order_ = 0;     // Reads in a row that were near `expected_`.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_

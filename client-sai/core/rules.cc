@@ -1,0 +1,59 @@
+#include "client-sai/core/rules.h"
+
+#include <algorithm>
+
+#include "common/model/session.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kWishFirstBytes = uint64_t{4} << 20;
+constexpr uint64_t kWishMaxBytes = uint64_t{64} << 20;
+constexpr Duration kDelayFirst = Milliseconds(20);
+constexpr Duration kDelayMax = Milliseconds(1000);
+
+}  // namespace
+
+uint64_t AmpleGrantBytes(uint64_t node_free_bytes) {
+  return std::min(kAmpleGrantBytes, node_free_bytes / 4);
+}
+
+bool PassthroughWriteAllowed(uint64_t held_bytes, uint64_t node_free_bytes) {
+  return held_bytes > 0 && held_bytes >= AmpleGrantBytes(node_free_bytes);
+}
+
+uint64_t GrantWish(uint64_t need_bytes, uint64_t last_wish_bytes) {
+  const uint64_t wish =
+      last_wish_bytes == 0 ? kWishFirstBytes : std::min(last_wish_bytes * 2, kWishMaxBytes);
+  return std::max(wish, need_bytes);
+}
+
+bool GrantIsLow(uint64_t held_bytes, uint64_t last_wish_bytes) {
+  return held_bytes < last_wish_bytes / 2;
+}
+
+std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_alive) {
+  if (!node_alive || waited >= kNodeDeadAfter + kNodeDeadAfter) return std::nullopt;
+  Duration delay = kDelayFirst;
+  for (uint32_t i = 1; i < attempt && delay < kDelayMax; ++i) delay = delay * 2;
+  return std::min(delay, kDelayMax);
+}
+
+std::vector<NodeId> OrderCopies(const std::vector<CopyChoice>& copies, uint64_t seed) {
+  std::vector<NodeId> order;
+  const auto take = [&](auto&& wanted) {
+    std::vector<NodeId> group;
+    for (const CopyChoice& copy : copies)
+      if (wanted(copy)) group.push_back(copy.node);
+    if (group.empty()) return;
+    std::rotate(group.begin(), group.begin() + static_cast<int64_t>(seed % group.size()),
+                group.end());
+    order.insert(order.end(), group.begin(), group.end());
+  };
+  take([](const CopyChoice& c) { return c.local; });
+  take([](const CopyChoice& c) { return !c.local && c.alive; });
+  take([](const CopyChoice& c) { return !c.local && !c.alive; });
+  return order;
+}
+
+}  // namespace mosa::sai

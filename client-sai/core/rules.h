@@ -1,0 +1,45 @@
+// The small decisions of a client: whether the kernel may write an object by itself, how much room
+// to ask for, how long to go on trying, which copy to read. Pure functions.
+#ifndef MOSA_CLIENT_SAI_CORE_RULES_H_
+#define MOSA_CLIENT_SAI_CORE_RULES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/time.h"
+#include "common/model/ids.h"
+
+namespace mosa::sai {
+
+inline constexpr uint64_t kAmpleGrantBytes = uint64_t{256} << 20;
+
+// Nobody sees what the kernel writes by passthrough, so room must be held beforehand: 256 MiB, or a
+// quarter of what the node has free.
+uint64_t AmpleGrantBytes(uint64_t node_free_bytes);
+bool PassthroughWriteAllowed(uint64_t held_bytes, uint64_t node_free_bytes);
+
+// How much room to ask of a node when `need_bytes` are wanted at once and `last_wish_bytes` were
+// asked for the time before: doubling from 4 MiB to 64 MiB, so that a small file takes little and a
+// stream seldom waits.
+uint64_t GrantWish(uint64_t need_bytes, uint64_t last_wish_bytes);
+// Time to ask ahead: less than half of the last wish is left.
+bool GrantIsLow(uint64_t held_bytes, uint64_t last_wish_bytes);
+
+// What to do after the `attempt`-th failure (from 1) to reach a node that was asked for `waited`
+// so far: wait this long and try again, or give up (absent). A node that the manager calls dead is
+// not tried again.
+std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_alive);
+
+// The copies of a piece in the order in which to try them: own node, live ones, dead ones; those
+// that are equal begin at `seed`, so that readers spread.
+struct CopyChoice {
+  NodeId node;
+  bool local = false;
+  bool alive = true;
+};
+std::vector<NodeId> OrderCopies(const std::vector<CopyChoice>& copies, uint64_t seed);
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_RULES_H_
