@@ -62,8 +62,8 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
   std::optional<HandleId> handle;
   if (info != nullptr) handle = DecodeHandle(info->fh).handle;
   // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
-  const bool kills_privileges = !changes.permissions && (changes.uid || changes.gid ||
-                                                         RequestKillsPrivileges());
+  const bool kills_privileges =
+      !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
   if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
   ReplyAttributes(request, filesystem.SetAttributes(FileId{ino}, changes, handle), "setattr",
                   FileId{ino});

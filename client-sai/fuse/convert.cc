@@ -83,8 +83,8 @@ struct stat ToStat(FileId file, const Attributes& attributes) {
   result.st_rdev = attributes.device;
   result.st_size = static_cast<off_t>(attributes.size_bytes);
   result.st_blksize = kPreferredIoBytes;
-  result.st_blocks = static_cast<blkcnt_t>((attributes.allocated_bytes + kStatBlockBytes - 1) /
-                                           kStatBlockBytes);
+  result.st_blocks =
+      static_cast<blkcnt_t>((attributes.allocated_bytes + kStatBlockBytes - 1) / kStatBlockBytes);
   result.st_atim = ToTimespec(attributes.access_time);
   result.st_mtim = ToTimespec(attributes.modify_time);
   result.st_ctim = ToTimespec(attributes.change_time);
@@ -158,8 +158,7 @@ Lock ToLock(const struct flock& flock, uint64_t owner) {
               : flock.l_type == F_WRLCK ? LockType::kExclusive
                                         : LockType::kUnlock;
   lock.begin = static_cast<uint64_t>(flock.l_start);
-  lock.last =
-      flock.l_len == 0 ? UINT64_MAX : lock.begin + static_cast<uint64_t>(flock.l_len) - 1;
+  lock.last = flock.l_len == 0 ? UINT64_MAX : lock.begin + static_cast<uint64_t>(flock.l_len) - 1;
   lock.owner = owner;
   lock.pid = static_cast<uint32_t>(flock.l_pid);
   return lock;

@@ -184,9 +184,9 @@ void Seek(fuse_req_t request, fuse_ino_t ino, off_t offset, int whence, fuse_fil
     fuse_reply_err(request, EINVAL);
     return;
   }
-  const Outcome<uint64_t> found = MountOf(request).filesystem.Seek(
-      DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
-      whence == SEEK_DATA ? SeekKind::kData : SeekKind::kHole);
+  const Outcome<uint64_t> found =
+      MountOf(request).filesystem.Seek(DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
+                                       whence == SEEK_DATA ? SeekKind::kData : SeekKind::kHole);
   if (found.ok()) {
     fuse_reply_lseek(request, static_cast<off_t>(*found));
   } else if (found.failure().reason == ErrorReason::kNoEntry) {

@@ -79,8 +79,8 @@ void OnWakeSignal(int) {}
 
 // libfuse's own choice of flags is never sent; only what it decides by them for itself matters.
 void OnLibraryInit(void*, fuse_conn_info* connection) {
-  connection->want &= ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
-                                             FUSE_CAP_SPLICE_MOVE);
+  connection->want &=
+      ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 }
 
 void OnLibraryLog(fuse_log_level level, const char* format, va_list arguments) {
@@ -179,19 +179,20 @@ Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_i
       init.flags |
       ((init.flags & FUSE_INIT_EXT) != 0 ? static_cast<uint64_t>(init.flags2) << 32 : 0);
   if (header.opcode != FUSE_INIT || init.major != FUSE_KERNEL_VERSION) {
-    return UnavailableError(fmt::format("the kernel speaks FUSE {}.{}, not 7", init.major,
-                                        init.minor));
+    return UnavailableError(
+        fmt::format("the kernel speaks FUSE {}.{}, not 7", init.major, init.minor));
   }
   if ((offered & FUSE_MAX_PAGES) == 0 || (offered & FUSE_EXPLICIT_INVAL_DATA) == 0) {
-    return UnavailableError(fmt::format(
-        "the kernel speaks FUSE 7.{}: Linux 5.17 or newer is needed", init.minor));
+    return UnavailableError(
+        fmt::format("the kernel speaks FUSE 7.{}: Linux 5.17 or newer is needed", init.minor));
   }
   uint64_t flags = offered & kWantedFlags;
   if (!options_.passthrough) {
     agreement_.passthrough_reason = "switched off by --no-passthrough";
   } else if ((offered & kernel::kPassthrough) == 0) {
     agreement_.passthrough_reason = fmt::format(
-        "the kernel (FUSE 7.{}) has none: Linux 6.9 or newer with CONFIG_FUSE_PASSTHROUGH is needed",
+        "the kernel (FUSE 7.{}) has none: Linux 6.9 or newer with CONFIG_FUSE_PASSTHROUGH is "
+        "needed",
         init.minor);
   } else {
     flags |= kernel::kPassthrough;

@@ -50,8 +50,8 @@ struct KernelAgreement {
 bool RequestKillsPrivileges();
 
 // One mount. Made before the Filesystem that notifies through it, mounted after; outlives it.
-// Mount, StartWorkers and Stop are called by one thread; the rest is thread-safe. Notices sent while
-// nothing is mounted do nothing.
+// Mount, StartWorkers and Stop are called by one thread; the rest is thread-safe. Notices sent
+// while nothing is mounted do nothing.
 class KernelSession final : public KernelNotifier {
  public:
   using StatxFunction = std::function<Outcome<AttributesResult>(FileId)>;

@@ -119,9 +119,9 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
       return ErrnoStatus(errno, fmt::format("cannot mount on {}", absolute));
     }
     if (!TryUnmount(absolute, true)) {
-      return FailedPreconditionError(fmt::format(
-          "cannot remove the dead mount on {}: unmount it first (umount -l {})", absolute,
-          absolute));
+      return FailedPreconditionError(
+          fmt::format("cannot remove the dead mount on {}: unmount it first (umount -l {})",
+                      absolute, absolute));
     }
     LogInfo("removed the dead mount of a predecessor on {}", absolute);
   }
@@ -159,8 +159,8 @@ Status RaiseReadAhead(const std::string& mount_point, uint64_t bytes) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   const std::string text = std::to_string(bytes / 1024);
   if (!file || write(file.get(), text.data(), text.size()) < 0) {
-    return FailedPreconditionError(fmt::format("cannot write {} to {}: {}", text, path,
-                                               strerror(errno)));
+    return FailedPreconditionError(
+        fmt::format("cannot write {} to {}: {}", text, path, strerror(errno)));
   }
   return OkStatus();
 }

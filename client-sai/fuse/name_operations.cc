@@ -36,8 +36,7 @@ NewEntry EntryToMake(fuse_req_t request, fuse_ino_t parent, const char* name, mo
   return entry;
 }
 
-void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
-              dev_t device) {
+void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   NewEntry entry = EntryToMake(request, parent, name, mode);
   entry.device = static_cast<uint32_t>(device);
   ReplyEntry(request, MountOf(request).filesystem.MakeNode(entry), "mknod", FileId{parent});
@@ -55,9 +54,8 @@ void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t parent, cons
 }
 
 void Link(fuse_req_t request, fuse_ino_t file, fuse_ino_t new_parent, const char* new_name) {
-  ReplyEntry(request,
-             MountOf(request).filesystem.Link(FileId{file}, FileId{new_parent}, new_name), "link",
-             FileId{file});
+  ReplyEntry(request, MountOf(request).filesystem.Link(FileId{file}, FileId{new_parent}, new_name),
+             "link", FileId{file});
 }
 
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -70,8 +68,8 @@ void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
             FileId{parent});
 }
 
-void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name,
-            fuse_ino_t new_parent, const char* new_name, unsigned flags) {
+void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fuse_ino_t new_parent,
+            const char* new_name, unsigned flags) {
   ReplyDone(request,
             MountOf(request).filesystem.Rename(FileId{old_parent}, old_name, FileId{new_parent},
                                                new_name, flags),
@@ -117,8 +115,7 @@ size_t PutItem(fuse_req_t request, const DirectoryItem& item, char* place, size_
 // The same with attributes; what the kernel now remembers is added to `remembered`.
 size_t PutPlusItem(fuse_req_t request, HandleId handle, const DirectoryItem& item, char* place,
                    size_t room, std::vector<FileId>& remembered) {
-  const size_t bytes =
-      fuse_add_direntry_plus(request, nullptr, 0, item.name.c_str(), nullptr, 0);
+  const size_t bytes = fuse_add_direntry_plus(request, nullptr, 0, item.name.c_str(), nullptr, 0);
   if (bytes > room) return 0;
   fuse_entry_param entry{};
   if (item.name != "." && item.name != "..") {

@@ -78,8 +78,7 @@ void KillPrivileges(Filesystem& filesystem, FileId file) {
   if (killed == permissions) return;
   AttributeChanges changes;
   changes.permissions = killed;
-  const Outcome<AttributesResult> changed =
-      filesystem.SetAttributes(file, changes, std::nullopt);
+  const Outcome<AttributesResult> changed = filesystem.SetAttributes(file, changes, std::nullopt);
   if (!changed.ok()) {
     LogWarning("cannot clear the set-user-id bits of file {}: {}", file.value,
                changed.failure().message);

@@ -13,8 +13,8 @@
 
 namespace mosa::sai {
 
-// What the callbacks work on; the userdata of the session. Borrows both, which outlive the session's
-// workers. Thread-safe.
+// What the callbacks work on; the userdata of the session. Borrows both, which outlive the
+// session's workers. Thread-safe.
 struct Mount {
   Filesystem& filesystem;
   KernelSession& session;
