@@ -1,0 +1,50 @@
+// Up and down: carrying a plan out, and undoing it from whatever point it had reached.
+#ifndef MOSA_TOOLS_CLUSTER_LIFECYCLE_H_
+#define MOSA_TOOLS_CLUSTER_LIFECYCLE_H_
+
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "tools/cluster/plan.h"
+#include "tools/cluster/state.h"
+
+namespace mosa::cluster {
+
+// Facts about this machine and user.
+Machine InspectMachine();
+
+// One who starts a cluster, or removes the last of its network, has the directory for himself.
+// Released with the object.
+class DirectoryLock {
+ public:
+  // Makes the directory (and its parents) if absent.
+  static Result<DirectoryLock> Take(const std::string& directory);
+  DirectoryLock(DirectoryLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  DirectoryLock& operator=(DirectoryLock&&) = delete;
+  ~DirectoryLock() { Release(); }
+  void Release();
+
+ private:
+  explicit DirectoryLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+// Starts the cluster: directories, network, secret, manager, storage nodes, mounts; returns when
+// every mount serves. `lock` is released as soon as names and addresses are claimed. `binaries` is
+// where the daemons' programs are.
+// AlreadyExists if the name is in use, NotFound if a program is missing. On any failure, and when
+// interrupted (Aborted), everything that had been started is gone again.
+// Precondition: an InterruptGuard exists.
+Result<ClusterState> Up(const ClusterPlan& plan, const std::string& binaries, DirectoryLock lock);
+
+// Ends every process of the cluster (what runs inside its namespaces too), unmounts, removes
+// namespaces, links and directories. Goes on past failures and returns the last.
+Status Down(const ClusterState& state);
+
+// Ends a cluster by name, also one whose `up` is still under way or was killed.
+Status DownByName(const std::string& directory, const std::string& name);
+
+}  // namespace mosa::cluster
+
+#endif  // MOSA_TOOLS_CLUSTER_LIFECYCLE_H_
