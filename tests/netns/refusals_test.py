@@ -1,0 +1,230 @@
+"""A storage node serves nobody without a capability, and no bytes that anybody sends end a daemon.
+
+From another host's namespace, over the bulk plane's TCP port: requests without a capability, with
+made-up ones, and with frames that are none. None may give or change a byte, and the mounts go on.
+Sockets, secret and directories are for their owner alone.
+"""
+
+import argparse
+import os
+import random
+import socket
+import struct
+import sys
+
+import cluster
+from consistency_test import get, put
+
+PERMISSION_DENIED, UNAUTHENTICATED = 7, 16
+REQUESTS = {  # Field of BulkRequest, and its message's fields.
+    "read": (4, {1: 0, 2: 65536}),
+    "write": (5, {1: 0}),
+    "truncate": (6, {1: 1}),
+    "allocate": (7, {1: 3, 2: 0, 3: 65536}),
+    "stat": (8, {}),
+    "seek": (9, {1: 0, 2: 1}),
+    "append": (10, {}),
+    "open_local": (11, {1: 1}),
+    "finish_local_writes": (12, {}),
+}
+
+
+# ---- frames: uint32 header bytes, uint32 payload bytes, header (protobuf), payload
+
+
+def varint(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def frame(operation, file_id, capability, payload=b""):
+    number, fields = REQUESTS[operation]
+    body = b"".join(field(key, value) for key, value in fields.items())
+    header = field(1, 1) + field(2, file_id)
+    if capability is not None:
+        header += field(3, capability)
+    header += field(number, body)
+    return struct.pack("<II", len(header), len(payload)) + header + payload
+
+
+def parse(header):
+    """Field number -> value of a protobuf message's varints and bytes."""
+    found, at = {}, 0
+
+    def read_varint():
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = header[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(header):
+        key = read_varint()
+        kind = key & 7
+        if kind == 0:
+            found[key >> 3] = read_varint()
+        elif kind == 2:
+            length = read_varint()
+            found[key >> 3] = header[at : at + length]
+            at += length
+        else:
+            at += 8 if kind == 1 else 4
+    return found
+
+
+def receive(connection, count):
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            return None
+        data += part
+    return data
+
+
+def ask(address, request):
+    """(code, message, payload) of the reply; None if the connection was ended instead."""
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(request)
+        lengths = receive(connection, 8)
+        if lengths is None:
+            return None
+        header_bytes, payload_bytes = struct.unpack("<II", lengths)
+        reply = parse(receive(connection, header_bytes))
+        payload = receive(connection, payload_bytes)
+        return reply.get(2, 0), reply.get(4, b"").decode(), payload
+
+
+# ---- what a stranger does; runs in another host's namespace
+
+
+def made_up_capabilities(file_id):
+    choose = random.Random(1)
+    form = struct.pack("<BQQqB", 1, file_id, 1, (1 << 63) - 1, 1)  # As the manager makes them.
+    return {
+        "a well-formed": form + choose.randbytes(32),
+        "no": None,
+        "an empty": b"",
+        "a short": b"\x01",
+        "a zero": bytes(64),
+        "a random": choose.randbytes(58),
+        "a huge": choose.randbytes(60_000),
+    }
+
+
+def try_requests(address, file_id):
+    for what, capability in made_up_capabilities(file_id).items():
+        for operation in REQUESTS:
+            payload = b"stranger" if operation in ("write", "append") else b""
+            try:
+                reply = ask(address, frame(operation, file_id, capability, payload))
+            except ConnectionResetError:
+                reply = None
+            if reply is None:  # Ended: refused as well, if less politely.
+                continue
+            code, message, data = reply
+            name = f"{operation} with {what} capability"
+            cluster.check(
+                code in (PERMISSION_DENIED, UNAUTHENTICATED), f"{name}: code {code} ({message})"
+            )
+            cluster.check(not data, f"{name} got {len(data)} bytes")
+            cluster.check(message, f"{name} was refused without a reason")
+
+
+def send_junk(address, seed):
+    choose = random.Random(seed)
+    good = frame("read", 1, b"x")
+    junk = [
+        struct.pack("<II", 0xFFFFFFFF, 0),
+        struct.pack("<II", 10, 0xFFFFFFFF) + bytes(10),
+        struct.pack("<II", 0, 0),
+        struct.pack("<II", 65536, 0) + bytes(65536),
+        good[:5],
+        good[:-1],
+        b"GET / HTTP/1.1\r\n\r\n",
+        *[choose.randbytes(choose.randint(1, 5000)) for _ in range(200)],
+    ]
+    for data in junk:
+        try:
+            with socket.create_connection(address, timeout=5) as connection:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                connection.settimeout(5)
+                connection.recv(4096)
+        except (ConnectionError, TimeoutError):
+            pass  # Any answer but death will do; whether it lives is looked at afterwards.
+
+
+def stranger(arguments):
+    node, manager = (
+        (text.rpartition(":")[0], int(text.rpartition(":")[2])) for text in arguments.stranger[:2]
+    )
+    try_requests(node, int(arguments.stranger[2]))
+    send_junk(node, 1)
+    send_junk(manager, 2)
+    idle = [socket.create_connection(node, timeout=10) for _ in range(100)]
+    try_requests(node, int(arguments.stranger[2]))
+    for connection in idle:
+        connection.close()
+
+
+# ---- the test
+
+
+def check_modes(store):
+    plan = store.state["plan"]
+    wanted = {f"{plan['directory']}/secret.pem": 0o600, plan["directory"]: 0o700}
+    for host in plan["hosts"]:
+        wanted[host["socket"]] = 0o600
+        wanted[host["objects"]] = 0o700
+    for path, mode in wanted.items():
+        have = os.stat(path).st_mode & 0o777
+        cluster.check(have == mode, f"{path} has mode {have:o}, must be {mode:o}")
+
+
+def test(arguments):
+    with cluster.Cluster(arguments.bin, 2) as store:
+        directory = cluster.placed_directory(f"{store.mount('h2')}/private", "node:h2")
+        path = f"{directory}/file"
+        data = os.urandom(300_000)
+        put(path, data)
+        command = open(f"/proc/{store.pid('storage', 'h2')}/cmdline").read().split("\0")
+        node = command[command.index("--listen") + 1]
+        manager = store.state["manager_address"]
+        tried = store.exec(
+            "h1", sys.executable, __file__, "--stranger", node, manager, str(os.stat(path).st_ino)
+        )
+        cluster.check(tried.returncode == 0, f"{tried.stdout[-2000:]}{tried.stderr[-2000:]}")
+        for host in store.hosts:
+            seen = get(f"{store.mount(host)}/private/file")
+            cluster.check(seen == data, f"the file is not the same any more on {host}")
+        put(f"{directory}/after", data)
+        cluster.check(get(f"{store.mount('h1')}/private/after") == data, "the store is damaged")
+        for kind, host in (("manager", "h0"), ("storage", "h2")):
+            cluster.check(cluster.start_ticks(store.pid(kind, host)), f"{kind} of {host} is dead")
+        check_modes(store)
+
+
+if __name__ == "__main__":
+    if "--stranger" in sys.argv:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--stranger", nargs=3)
+        try:
+            stranger(parser.parse_args())
+        except cluster.Failed as failure:
+            sys.exit(str(failure))
+    else:
+        cluster.main(test, limit_s=120, description=__doc__)
