@@ -60,15 +60,6 @@ TEST(SealQueue, AWriteMeanwhilePutsItOff) {
   EXPECT_EQ(queue.Pop(Time{100}), std::nullopt);
 }
 
-TEST(Scrub, GoesRoundInTheOrderOfIds) {
-  const std::set<FileId> files{FileId{2}, FileId{5}, FileId{9}};
-  EXPECT_EQ(NextToScrub(files, FileId{0}), FileId{2});
-  EXPECT_EQ(NextToScrub(files, FileId{2}), FileId{5});
-  EXPECT_EQ(NextToScrub(files, FileId{6}), FileId{9});
-  EXPECT_EQ(NextToScrub(files, FileId{9}), FileId{2});
-  EXPECT_EQ(NextToScrub({}, FileId{9}), std::nullopt);
-}
-
 TEST(Scrub, KeepsItsRate) {
   EXPECT_EQ(ScrubPause(1 << 20, Milliseconds(0), 1 << 20), Seconds(1));
   EXPECT_EQ(ScrubPause(1 << 20, Milliseconds(300), 1 << 20), Milliseconds(700));

@@ -36,12 +36,6 @@ std::optional<Time> SealQueue::next_ready() const {
   return turns_.begin()->ready;
 }
 
-std::optional<FileId> NextToScrub(const std::set<FileId>& files, FileId last) {
-  if (files.empty()) return std::nullopt;
-  const auto next = files.upper_bound(last);
-  return next == files.end() ? *files.begin() : *next;
-}
-
 Duration ScrubPause(uint64_t bytes, Duration took, uint64_t bytes_per_second) {
   MOSA_CHECK(bytes_per_second > 0);
   const auto due_ns =

@@ -39,9 +39,6 @@ class SealQueue {
   std::map<FileId, Time> ready_of_;
 };
 
-// The next object after `last` in the round, of those in `files`; the first after the last one.
-std::optional<FileId> NextToScrub(const std::set<FileId>& files, FileId last);
-
 // How long to pause after scrubbing `bytes` in `took`, so that the rate is at most
 // `bytes_per_second` (not 0).
 Duration ScrubPause(uint64_t bytes, Duration took, uint64_t bytes_per_second);

@@ -1,0 +1,34 @@
+#include "storage-node/service/access_gate.h"
+
+#include <fmt/format.h>
+
+namespace mosa::node {
+
+Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool write,
+                                     Shown& shown) const {
+  std::unique_lock lock(mutex_);
+  if (key_.empty()) {
+    return UnavailableError(
+        "the node has not registered with the manager yet and cannot check capabilities");
+  }
+  const Time now = clock_.Now() + offset_;
+  if (shown.key_count != key_count_ || shown.sealed != sealed || now >= shown.capability.expires) {
+    const std::string key = key_;
+    const uint64_t key_count = key_count_;
+    lock.unlock();
+    MOSA_ASSIGN_OR_RETURN(shown.capability, OpenCapability(sealed, key, now));
+    shown.sealed = sealed;
+    shown.key_count = key_count;
+  }
+  if (shown.capability.file != file) {
+    return PermissionDeniedError(fmt::format("the capability is for file {}, not for file {}",
+                                             shown.capability.file.value, file.value));
+  }
+  if (write && !shown.capability.may_write) {
+    return PermissionDeniedError(
+        fmt::format("the capability for file {} gives no right to write", file.value));
+  }
+  return shown.capability;
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,53 @@
+// AccessGate: opens capabilities with the cluster's key, in the manager's time. Shut until the node
+// has registered. Safe from any thread.
+#ifndef MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
+#define MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/model/storage.h"
+#include "proto/convert/capability.h"
+
+namespace mosa::node {
+
+class AccessGate {
+ public:
+  // `clock` must outlive the gate.
+  explicit AccessGate(const Clock& clock) : clock_(clock) {}
+
+  // `manager_now` is the manager's time at this moment; capabilities expire in that time.
+  void SetKey(std::string key, Time manager_now) {
+    const std::lock_guard lock(mutex_);
+    key_ = std::move(key);
+    offset_ = manager_now - clock_.Now();
+    ++key_count_;
+  }
+
+  // One connection's memory of the capability that it showed last. Of one thread.
+  struct Shown {
+    std::string sealed;
+    Capability capability;
+    uint64_t key_count = 0;
+  };
+  // Checks that `sealed` gives the right to `file`; PermissionDenied says why not, Unavailable that
+  // the node has not registered yet.
+  Result<Capability> Check(std::string_view sealed, FileId file, bool write, Shown& shown) const;
+
+ private:
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  std::string key_;
+  Duration offset_;
+  uint64_t key_count_ = 0;
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_

@@ -1,0 +1,315 @@
+#include "storage-node/service/bulk_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/crc32c.h"
+#include "common/base/log.h"
+#include "common/model/checksum_blocks.h"
+#include "common/model/messages.h"
+
+namespace mosa::node {
+namespace {
+
+using Operation = v1::BulkRequest::OperationCase;
+
+// Once a frame has begun, it and its answer must be through in this time.
+constexpr Duration kFrameTime = Seconds(30);
+// Payload is received, checked and stored in pieces of this size, which stay in the CPU's cache.
+constexpr size_t kScratchBytes = 256 * 1024;
+constexpr std::chrono::seconds kBudgetWait{5};
+
+ErrorReason ReasonOf(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk:
+      return ErrorReason::kNone;
+    case StatusCode::kResourceExhausted:
+      return ErrorReason::kNoSpace;
+    case StatusCode::kDataLoss:
+      return ErrorReason::kCorrupt;
+    case StatusCode::kPermissionDenied:
+      return ErrorReason::kAccessDenied;
+    case StatusCode::kInvalidArgument:
+      return ErrorReason::kInvalid;
+    case StatusCode::kNotFound:
+      return ErrorReason::kNoEntry;
+    case StatusCode::kUnimplemented:
+      return ErrorReason::kUnsupported;
+    default:
+      return ErrorReason::kBusy;
+  }
+}
+
+Status CheckRange(uint64_t offset, uint64_t length) {
+  if (offset > kFileBytesMax || length > kFileBytesMax - offset) {
+    return InvalidArgumentError(fmt::format("{} bytes at offset {}: a file has at most {} bytes",
+                                            length, offset, kFileBytesMax));
+  }
+  return OkStatus();
+}
+
+Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
+  return DataLossError(fmt::format(
+      "the {} bytes for offset {} of file {} arrived damaged: their checksum does not match",
+      length, offset, file));
+}
+
+}  // namespace
+
+BulkConnection::BulkConnection(UniqueFd socket, BulkConnectionOptions options, ObjectEngine& engine,
+                               const AccessGate& gate)
+    : options_(std::move(options)), engine_(engine), gate_(gate), socket_(std::move(socket)) {}
+
+void BulkConnection::Serve() {
+  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
+  while (socket_.WaitForFrame()) {
+    deadline_ = SystemClock().Monotonic() + kFrameTime;
+    const auto prefix = socket_.ReceiveStart(request_, deadline_);
+    Status status = prefix.status();
+    if (prefix.ok()) status = Answer(prefix->payload_bytes);
+    if (status.ok()) continue;
+    // A peer that goes away is no event; one that does not speak the protocol, or stalls, is.
+    if (status.code() != StatusCode::kUnavailable)
+      LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
+    break;
+  }
+  engine_.ConnectionEnded(options_.id);
+  scratch_.reset();
+}
+
+Status BulkConnection::Answer(uint32_t payload_bytes) {
+  reply_.Clear();
+  reply_.set_id(request_.id());
+  const Result<Capability> capability =
+      gate_.Check(request_.capability(), FileId{request_.file_id()}, NeedsWriteRight(), shown_);
+  if (!capability.ok()) return Refuse(capability.status(), payload_bytes);
+  const Status wrong = CheckRequest(payload_bytes);
+  if (!wrong.ok()) return Refuse(wrong, payload_bytes);
+  switch (request_.operation_case()) {
+    case Operation::kRead:
+      return AnswerRead();
+    case Operation::kWrite:
+      return AnswerWrite(payload_bytes);
+    case Operation::kAppend:
+      return AnswerAppend(payload_bytes);
+    case Operation::kOpenLocal:
+      return AnswerOpenLocal(*capability);
+    default:
+      return AnswerWith(Simple(*capability));
+  }
+}
+
+bool BulkConnection::NeedsWriteRight() const {
+  switch (request_.operation_case()) {
+    case Operation::kWrite:
+    case Operation::kTruncate:
+    case Operation::kAllocate:
+    case Operation::kAppend:
+    case Operation::kFinishLocalWrites:
+      return true;
+    case Operation::kOpenLocal:
+      return request_.open_local().write();
+    default:
+      return false;
+  }
+}
+
+Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
+  const Operation operation = request_.operation_case();
+  if (payload_bytes > 0 && operation != Operation::kWrite && operation != Operation::kAppend) {
+    return InvalidArgumentError(
+        fmt::format("a request of kind {} carries no payload, this one has {} bytes",
+                    static_cast<int>(operation), payload_bytes));
+  }
+  switch (operation) {
+    case Operation::kRead: {
+      const v1::BulkRead& read = request_.read();
+      MOSA_RETURN_IF_ERROR(CheckRange(read.offset_bytes(), read.length_bytes()));
+      const uint64_t blocks = BlocksTouched(read.offset_bytes(), read.length_bytes());
+      if (blocks * kChecksumBlockBytes > kFramePayloadBytesMax) {
+        return InvalidArgumentError(
+            fmt::format("a read of {} bytes at offset {} touches {} blocks; at most {} bytes of "
+                        "whole blocks are sent at once",
+                        read.length_bytes(), read.offset_bytes(), blocks, kFramePayloadBytesMax));
+      }
+      return OkStatus();
+    }
+    case Operation::kWrite: {
+      const v1::BulkWrite& write = request_.write();
+      MOSA_RETURN_IF_ERROR(CheckRange(write.offset_bytes(), payload_bytes));
+      const uint64_t blocks = BlocksTouched(write.offset_bytes(), payload_bytes);
+      if (static_cast<uint64_t>(write.crc32c_size()) != blocks) {
+        return InvalidArgumentError(
+            fmt::format("a write of {} bytes at offset {} touches {} blocks and came with {} "
+                        "checksums",
+                        payload_bytes, write.offset_bytes(), blocks, write.crc32c_size()));
+      }
+      return OkStatus();
+    }
+    case Operation::kTruncate:
+      return CheckRange(request_.truncate().size_bytes(), 0);
+    case Operation::kAllocate:
+      return CheckRange(request_.allocate().offset_bytes(), request_.allocate().length_bytes());
+    case Operation::kSeek:
+      return CheckRange(request_.seek().offset_bytes(), 0);
+    case Operation::OPERATION_NOT_SET:
+      return InvalidArgumentError("the request names no operation that this node knows");
+    default:
+      return OkStatus();
+  }
+}
+
+Status BulkConnection::AnswerWith(const Status& status) {
+  if (!status.ok()) {
+    reply_.Clear();
+    reply_.set_id(request_.id());
+    reply_.set_code(static_cast<int>(status.code()));
+    reply_.set_reason(static_cast<uint32_t>(ReasonOf(status.code())));
+    reply_.set_message(MessageOf(status));
+  }
+  return socket_.SendFrame(reply_, {}, deadline_);
+}
+
+Status BulkConnection::Refuse(const Status& why, uint64_t payload_left) {
+  MOSA_RETURN_IF_ERROR(socket_.Discard(payload_left, deadline_));
+  return AnswerWith(why);
+}
+
+// ---- reading
+
+Status BulkConnection::AnswerRead() {
+  const std::span<std::byte> scratch(scratch_.get(), kScratchBytes);
+  Result<ReadPlan> plan = engine_.PlanRead({.file = FileId{request_.file_id()},
+                                            .offset_bytes = request_.read().offset_bytes(),
+                                            .length_bytes = request_.read().length_bytes(),
+                                            .verify = request_.read().verify()},
+                                           scratch);
+  if (!plan.ok()) return AnswerWith(plan.status());
+  reply_.set_offset_bytes(plan->offset_bytes);
+  reply_.mutable_crc32c()->Add(plan->crcs.begin(), plan->crcs.end());
+  engine_.CountSent(plan->length_bytes);
+  if (plan->length_bytes == 0 || !plan->fd) {
+    return socket_.SendFrame(
+        reply_, std::span<const std::byte>(plan->buffer.bytes()).first(plan->length_bytes),
+        deadline_);
+  }
+  MOSA_RETURN_IF_ERROR(socket_.SendStart(reply_, plan->length_bytes, /*more=*/true, deadline_));
+  return SendPlanned(*plan);
+}
+
+Status BulkConnection::SendPlanned(ReadPlan& plan) {
+  uint64_t sent = 0;
+  while (sent < plan.length_bytes) {
+    MOSA_ASSIGN_OR_RETURN(
+        const size_t n, engine_.store().Send(plan.fd.get(), socket_.fd(), plan.offset_bytes + sent,
+                                             plan.length_bytes - sent));
+    sent += n;
+    if (n > 0) continue;
+    MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
+    if (stat.size_bytes <= plan.offset_bytes + sent) {
+      // The promised payload cannot be sent. The client asks again on a new connection.
+      return UnavailableError("the object was cut while it was sent");
+    }
+    if (SystemClock().Monotonic() >= deadline_) {
+      return DeadlineExceededError(fmt::format("the peer took {} of {} bytes in {} s", sent,
+                                               plan.length_bytes, kFrameTime.ns / 1'000'000'000));
+    }
+  }
+  return OkStatus();
+}
+
+// ---- writing
+
+Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
+  Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
+      FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
+  if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
+  uint64_t left = payload_bytes;
+  Status connection;
+  const Status stored = StoreParts(*writer, left, connection);
+  {
+    const ObjectEngine::Writer done = *std::move(writer);  // What is used is counted now.
+  }
+  MOSA_RETURN_IF_ERROR(connection);
+  return Refuse(stored, left);
+}
+
+Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
+                                  Status& connection) {
+  uint64_t offset = request_.write().offset_bytes();
+  std::span<const uint32_t> crcs(request_.write().crc32c().data(),
+                                 static_cast<size_t>(request_.write().crc32c_size()));
+  while (left > 0) {
+    const uint64_t n = std::min(left, kScratchBytes - offset % kChecksumBlockBytes);
+    const std::span<std::byte> piece(scratch_.get(), n);
+    connection = socket_.Receive(piece, deadline_);
+    if (!connection.ok()) return connection;
+    left -= n;
+    const uint64_t blocks = BlocksTouched(offset, n);
+    if (!std::ranges::equal(BlockChecksums(offset, piece), crcs.first(blocks)))
+      return DamagedOnTheWay(request_.file_id(), offset, n);
+    MOSA_RETURN_IF_ERROR(writer.WritePiece(offset, piece, crcs.first(blocks)));
+    crcs = crcs.subspan(blocks);
+    offset += n;
+  }
+  return OkStatus();
+}
+
+Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
+  Result<BudgetBuffer> buffer = engine_.budget().Take(payload_bytes, kBudgetWait);
+  if (!buffer.ok()) return Refuse(buffer.status(), payload_bytes);
+  const std::span<std::byte> data = buffer->bytes();
+  MOSA_RETURN_IF_ERROR(socket_.Receive(data, deadline_));
+  if (Crc32c(data.data(), data.size()) != request_.append().crc32c())
+    return AnswerWith(DamagedOnTheWay(request_.file_id(), 0, data.size()));
+  const Result<uint64_t> at = engine_.Append(FileId{request_.file_id()}, data);
+  if (at.ok()) reply_.set_offset_bytes(*at);
+  return AnswerWith(at.status());
+}
+
+// ---- the rest
+
+Status BulkConnection::AnswerOpenLocal(const Capability& capability) {
+  if (!options_.passes_descriptors) {
+    return AnswerWith(
+        FailedPreconditionError("descriptors are passed only over the node's Unix socket"));
+  }
+  Result<UniqueFd> fd = engine_.OpenLocal({.file = capability.file,
+                                           .client = capability.client,
+                                           .connection = options_.id,
+                                           .write = request_.open_local().write()});
+  if (!fd.ok()) return AnswerWith(fd.status());
+  return socket_.SendWithDescriptor(reply_, fd->get(), deadline_);
+}
+
+Status BulkConnection::Simple(const Capability& capability) {
+  const FileId file = capability.file;
+  switch (request_.operation_case()) {
+    case Operation::kTruncate:
+      return engine_.Truncate(file, request_.truncate().size_bytes());
+    case Operation::kAllocate:
+      return engine_.Allocate(file, request_.allocate().mode(), request_.allocate().offset_bytes(),
+                              request_.allocate().length_bytes());
+    case Operation::kFinishLocalWrites:
+      return engine_.FinishLocalWrites(file, capability.client);
+    case Operation::kSeek: {
+      MOSA_ASSIGN_OR_RETURN(const uint64_t at, engine_.Seek(file, request_.seek().offset_bytes(),
+                                                            request_.seek().data()));
+      reply_.set_offset_bytes(at);
+      return OkStatus();
+    }
+    default: {
+      MOSA_ASSIGN_OR_RETURN(const ObjectEngine::Description description, engine_.Describe(file));
+      reply_.set_size_bytes(description.stat.size_bytes);
+      reply_.set_allocated_bytes(description.stat.allocated_bytes);
+      reply_.set_modify_time_ns(description.stat.modify_time.ns);
+      reply_.set_sealed(description.sealed);
+      return OkStatus();
+    }
+  }
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,449 @@
+#include "storage-node/service/object_engine.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/crc32c.h"
+#include "common/base/log.h"
+#include "common/model/checksum_blocks.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr size_t kBudgetBytes = 32 << 20;
+constexpr std::chrono::seconds kBudgetWait{5};
+constexpr uint64_t kPageBytes = 4096;
+// An object that was written a moment ago is likely to be written again: sealing waits this long.
+constexpr Duration kRestAfterWrite = Milliseconds(200);
+
+Status DroppedError(FileId file) {
+  return NotFoundError(
+      fmt::format("the object of file {} was dropped while it was written", file.value));
+}
+
+Status CorruptError(FileId file, BlockIndex block) {
+  return DataLossError(
+      fmt::format("block {} of the object of file {} is corrupt: its checksum "
+                  "does not match (offset {}, {} bytes)",
+                  block.value, file.value, BeginOf(block), kChecksumBlockBytes));
+}
+
+// Adds what was refused or broken to the store's sentence, which knows no files.
+Status Named(const Status& status, FileId file) {
+  if (status.ok()) return status;
+  return Status(status.code(), fmt::format("file {}: {}", file.value, MessageOf(status)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectStore> store,
+                                                         uint64_t limit_bytes, const Clock& clock) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store->List());
+  std::unique_ptr<ObjectEngine> engine(new ObjectEngine(std::move(store), limit_bytes, clock));
+  for (const StoredObject& found : stored) {
+    auto object = std::make_shared<Object>(found.file);
+    object->size_bytes = found.size_bytes;
+    object->checksums = ChecksumTable::ForUnknownBytes();
+    const std::lock_guard lock(object->mutex);
+    engine->AccountFor(*object, {.size_bytes = found.size_bytes,
+                                 .allocated_bytes = found.allocated_bytes,
+                                 .modify_time = {}});
+    engine->objects_.emplace(found.file, object);
+    engine->NoteChange(*object, Duration{});
+  }
+  return engine;
+}
+
+ObjectEngine::ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes,
+                           const Clock& clock)
+    : store_(std::move(store)), clock_(clock), budget_(kBudgetBytes), admission_(limit_bytes) {}
+
+ObjectEngine::~ObjectEngine() = default;
+
+// ---- finding and opening
+
+ObjectEngine::ObjectRef ObjectEngine::Find(FileId file) const {
+  const std::lock_guard lock(objects_mutex_);
+  const auto found = objects_.find(file);
+  return found == objects_.end() ? nullptr : found->second;
+}
+
+ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file) {
+  const std::lock_guard lock(objects_mutex_);
+  ObjectRef& object = objects_[file];
+  if (object == nullptr) object = std::make_shared<Object>(file);
+  return object;
+}
+
+Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode) {
+  const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
+  while (true) {
+    Opened opened;
+    opened.object = make ? FindOrAdd(file) : Find(file);
+    if (opened.object == nullptr) return opened;
+    opened.lock = std::unique_lock(opened.object->mutex);
+    if (opened.object->dropped) continue;  // Between dropping and leaving the table.
+    Result<UniqueFd> fd = store_->Open(file, mode);
+    if (fd.ok()) {
+      opened.fd = *std::move(fd);
+      return opened;
+    }
+    // Nothing is kept of an object that could not be made.
+    if (opened.object->allocated_bytes == 0 && opened.object->size_bytes == 0 &&
+        opened.object->writers.empty() && !opened.object->writers_unconfirmed &&
+        store_->Open(file, OpenMode::kRead).status().code() == StatusCode::kNotFound) {
+      Remove(*opened.object);
+    }
+    return std::move(fd).status();
+  }
+}
+
+// ---- what must be true after a change
+
+bool ObjectEngine::MayHaveWriters(Object& object) {
+  if (!object.writers.empty()) return true;
+  if (!object.writers_unconfirmed) return false;
+  const Result<bool> writers = store_->HasWriters(object.file);
+  if (!writers.ok() || *writers) return true;
+  const Result<UniqueFd> fd = store_->Open(object.file, OpenMode::kRead);
+  if (!fd.ok() || !RefreshSize(object, fd->get()).ok()) return true;
+  object.writers_unconfirmed = false;
+  const std::lock_guard lock(account_mutex_);
+  lent_.erase(object.file);
+  return false;
+}
+
+Status ObjectEngine::RefreshSize(Object& object, int fd) {
+  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd));
+  object.size_bytes = stat.size_bytes;
+  AccountFor(object, stat);
+  return OkStatus();
+}
+
+void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
+  if (object.dropped || stat.allocated_bytes == object.allocated_bytes) return;
+  const std::lock_guard lock(account_mutex_);
+  admission_.Account(object.allocated_bytes, stat.allocated_bytes);
+  object.allocated_bytes = stat.allocated_bytes;
+}
+
+void ObjectEngine::NoteChange(Object& object, Duration rest) {
+  if (object.dropped) return;
+  const bool unsealed =
+      !object.checksums.sealed() || !object.writers.empty() || object.writers_unconfirmed;
+  const std::lock_guard lock(account_mutex_);
+  if (unsealed != object.counted_unsealed) {
+    unsealed_objects_ += unsealed ? 1 : uint64_t{0} - 1;
+    object.counted_unsealed = unsealed;
+  }
+  if (object.checksums.corrupt_count() == 0) {
+    corrupt_blocks_of_.erase(object.file);
+    corrupt_to_report_.erase(object.file);
+  } else {
+    corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
+  }
+  if (unsealed && object.writers.empty()) {
+    seal_queue_.Push(object.file, clock_.Monotonic() + rest);
+    sealable_.notify_one();
+  }
+}
+
+void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
+  object.checksums.MarkCorrupt(block);
+  const std::lock_guard lock(account_mutex_);
+  corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
+  corrupt_to_report_.insert(object.file);
+}
+
+void ObjectEngine::ForgetChecksums(Object& object) {
+  object.checksums.Forget();
+  ++object.forgotten_count;
+}
+
+void ObjectEngine::Remove(Object& object) {
+  AccountFor(object, ObjectStat{});
+  object.dropped = true;
+  {
+    const std::lock_guard lock(objects_mutex_);
+    objects_.erase(object.file);
+  }
+  const std::lock_guard lock(account_mutex_);
+  if (object.counted_unsealed) --unsealed_objects_;
+  seal_queue_.Remove(object.file);
+  lent_.erase(object.file);
+  corrupt_blocks_of_.erase(object.file);
+  corrupt_to_report_.erase(object.file);
+}
+
+// ---- reading
+
+Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<std::byte> scratch) {
+  ReadPlan plan;
+  plan.offset_bytes = BeginOf(BlockOf(request.offset_bytes));
+  const uint64_t end =
+      BeginOf(BlockOf(request.offset_bytes + request.length_bytes + kChecksumBlockBytes - 1));
+  bool has_buffer = false;
+  while (true) {
+    auto opened = OpenObject(request.file, OpenMode::kRead);
+    if (!opened.ok()) return Named(opened.status(), request.file);
+    if (opened->object == nullptr) return plan;
+    Object& object = *opened->object;
+    const bool buffered = MayHaveWriters(object) || request.verify;
+    if (buffered && !has_buffer && end > plan.offset_bytes) {
+      opened->lock.unlock();
+      MOSA_ASSIGN_OR_RETURN(plan.buffer, budget_.Take(end - plan.offset_bytes, kBudgetWait));
+      has_buffer = true;
+      continue;  // What was true before the wait may not be now.
+    }
+    if (buffered) MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), request.file));
+    plan.length_bytes =
+        std::min(end, object.size_bytes) - std::min(plan.offset_bytes, object.size_bytes);
+    const auto corrupt = object.checksums.CorruptIn(BlockOf(plan.offset_bytes), BlockOf(end));
+    if (corrupt) return CorruptError(request.file, *corrupt);
+    if (buffered) {
+      const Status filled = FillBuffer(object, opened->fd.get(), plan, request.verify);
+      if (!filled.ok()) return Named(filled, request.file);
+      return plan;
+    }
+    const Status summed = SumMissing(object, opened->fd.get(), plan, scratch);
+    if (!summed.ok()) return Named(summed, request.file);
+    for (uint64_t at = 0; at < plan.length_bytes; at += kChecksumBlockBytes) {
+      plan.crcs.push_back(object.checksums.Get(BlockOf(plan.offset_bytes + at), object.size_bytes)
+                              .value_or(CrcOfZeroes(kChecksumBlockBytes)));
+    }
+    plan.fd = std::move(opened->fd);
+    return plan;
+  }
+}
+
+// Computes and keeps the checksums that are missing in the range. A whole block of zeroes in a
+// table that is not complete is the one thing that is not kept.
+Status ObjectEngine::SumMissing(Object& object, int fd, const ReadPlan& plan,
+                                std::span<std::byte> scratch) {
+  MOSA_CHECK(scratch.size() >= kChecksumBlockBytes);
+  bool changed = false;
+  for (uint64_t at = 0; at < plan.length_bytes; at += kChecksumBlockBytes) {
+    const BlockIndex block = BlockOf(plan.offset_bytes + at);
+    if (object.checksums.Get(block, object.size_bytes)) continue;
+    const auto bytes = scratch.first(ExtentOf(block, object.size_bytes));
+    MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, BeginOf(block), bytes));
+    if (got < bytes.size()) {
+      return InternalError(
+          fmt::format("the object ends at {}, not at {}", BeginOf(block) + got, object.size_bytes));
+    }
+    object.checksums.Set(block, Crc32c(bytes.data(), bytes.size()));
+    changed = true;
+  }
+  if (changed) NoteChange(object, kRestAfterWrite);
+  return OkStatus();
+}
+
+Status ObjectEngine::FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify) {
+  const auto bytes = plan.buffer.bytes().first(plan.length_bytes);
+  MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, plan.offset_bytes, bytes));
+  plan.length_bytes = got;  // A local program may have cut it meanwhile.
+  plan.crcs = BlockChecksums(plan.offset_bytes, bytes.first(got));
+  const bool quiet = object.writers.empty() && !object.writers_unconfirmed;
+  for (size_t i = 0; verify && quiet && i < plan.crcs.size(); ++i) {
+    const BlockIndex block{BlockOf(plan.offset_bytes).value + i};
+    const auto known = object.checksums.Get(block, object.size_bytes);
+    if (known && *known != plan.crcs[i]) {
+      NoteCorrupt(object, block);
+      return CorruptError(object.file, block);
+    }
+    if (!known) object.checksums.Set(block, plan.crcs[i]);
+  }
+  return OkStatus();
+}
+
+// ---- writing
+
+Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t length) {
+  const uint64_t begin = offset / kPageBytes * kPageBytes;
+  const uint64_t end = (offset + length + kPageBytes - 1) / kPageBytes * kPageBytes;
+  uint64_t holes = 0;
+  for (uint64_t at = begin; at < end;) {
+    const Result<uint64_t> data = store_->Seek(fd, at, /*data=*/true);
+    if (!data.ok() && data.status().code() != StatusCode::kNotFound) return data.status();
+    const uint64_t data_begin = data.ok() ? std::min(*data, end) : end;
+    holes += data_begin - at;
+    if (data_begin == end) break;
+    MOSA_ASSIGN_OR_RETURN(const uint64_t hole, store_->Seek(fd, data_begin, /*data=*/false));
+    // The end of the object is a hole to SEEK_HOLE, though its last page is there.
+    at = (std::min(hole, end) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  }
+  return holes;
+}
+
+Result<uint64_t> ObjectEngine::ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length) {
+  {
+    // Mostly there is room for all of it, and looking for holes is not needed.
+    const std::lock_guard lock(account_mutex_);
+    const uint64_t most = length + 2 * kPageBytes;
+    if (admission_.Reserve(file, most).ok()) return most;
+  }
+  MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
+  const std::lock_guard lock(account_mutex_);
+  MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
+  return holes;
+}
+
+void ObjectEngine::GiveBack(uint64_t reserved_bytes) {
+  const std::lock_guard lock(account_mutex_);
+  admission_.GiveBack(reserved_bytes);
+}
+
+Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, uint64_t offset,
+                                                      uint64_t length) {
+  auto opened = OpenObject(file, OpenMode::kCreate);
+  if (!opened.ok()) return Named(opened.status(), file);
+  auto reserved = ReserveRange(file, opened->fd.get(), offset, length);
+  if (!reserved.ok()) return Named(reserved.status(), file);
+  return Writer(this, std::move(opened->object), std::move(opened->fd), *reserved);
+}
+
+ObjectEngine::Writer::Writer(Writer&& other) noexcept
+    : engine_(std::exchange(other.engine_, nullptr)),
+      object_(std::move(other.object_)),
+      fd_(std::move(other.fd_)),
+      reserved_(other.reserved_) {}
+
+ObjectEngine::Writer::~Writer() {
+  if (engine_ == nullptr) return;
+  {
+    const std::lock_guard lock(object_->mutex);
+    const Result<ObjectStat> stat = engine_->store_->Stat(fd_.get());
+    if (stat.ok()) engine_->AccountFor(*object_, *stat);
+    engine_->NoteChange(*object_, kRestAfterWrite);
+  }
+  engine_->GiveBack(reserved_);
+}
+
+Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::byte> data,
+                                        std::span<const uint32_t> crcs) {
+  if (data.empty()) return OkStatus();
+  const std::lock_guard lock(object_->mutex);
+  Object& object = *object_;
+  if (object.dropped) return DroppedError(object.file);
+  const Status written = engine_->store_->Write(fd_.get(), offset, data);
+  const bool quiet = object.writers.empty() && !object.writers_unconfirmed;
+  if (!written.ok()) {
+    // Some of it may have been written, and the object may have grown.
+    engine_->ForgetChecksums(object);
+    if (const auto stat = engine_->store_->Stat(fd_.get()); stat.ok())
+      object.size_bytes = stat->size_bytes;
+    return Named(written, object.file);
+  }
+  const uint64_t size_before = object.size_bytes;
+  object.size_bytes = std::max(size_before, offset + data.size());
+  if (quiet) object.checksums.Written(offset, data.size(), crcs, size_before, object.size_bytes);
+  engine_->bytes_written_remote_ += data.size();
+  return OkStatus();
+}
+
+Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> data) {
+  auto opened = OpenObject(file, OpenMode::kAppend);
+  if (!opened.ok()) return Named(opened.status(), file);
+  Object& object = *opened->object;
+  MOSA_ASSIGN_OR_RETURN(const uint64_t reserved,
+                        ReserveRange(file, opened->fd.get(), object.size_bytes, data.size()));
+  const Result<uint64_t> at = store_->Append(opened->fd.get(), data);
+  const uint64_t size_before = object.size_bytes;
+  if (!at.ok()) ForgetChecksums(object);
+  const Status refreshed = RefreshSize(object, opened->fd.get());
+  if (at.ok() && object.writers.empty() && !object.writers_unconfirmed) {
+    if (refreshed.ok() && *at == size_before) {
+      object.checksums.Written(*at, data.size(), BlockChecksums(*at, data), size_before,
+                               object.size_bytes);
+    } else {
+      ForgetChecksums(object);
+    }
+  }
+  NoteChange(object, kRestAfterWrite);
+  GiveBack(reserved);
+  if (!at.ok()) return Named(at.status(), file);
+  bytes_written_remote_ += data.size();
+  return *at;
+}
+
+Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
+  auto opened = OpenObject(file, OpenMode::kWrite);
+  if (!opened.ok()) return Named(opened.status(), file);
+  if (opened->object == nullptr) return OkStatus();
+  Object& object = *opened->object;
+  MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), file));
+  const uint64_t size_before = object.size_bytes;
+  if (size_before <= size_bytes) return OkStatus();
+  const Status cut = store_->Truncate(opened->fd.get(), size_bytes);
+  if (cut.ok()) {
+    object.checksums.Cut(size_before, size_bytes);
+  } else {
+    ForgetChecksums(object);
+  }
+  const Status refreshed = RefreshSize(object, opened->fd.get());
+  NoteChange(object, kRestAfterWrite);
+  return Named(cut.ok() ? refreshed : cut, file);
+}
+
+Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t length) {
+  const bool punch = mode == (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+  if (!punch && mode != 0 && mode != FALLOC_FL_KEEP_SIZE) {
+    return UnimplementedError(
+        fmt::format("file {}: objects know no fallocate mode {:#x}", file.value, mode));
+  }
+  if (length == 0) return InvalidArgumentError("fallocate of no bytes");
+  auto opened = OpenObject(file, punch ? OpenMode::kWrite : OpenMode::kCreate);
+  if (!opened.ok()) return Named(opened.status(), file);
+  if (opened->object == nullptr) return OkStatus();
+  Object& object = *opened->object;
+  const int fd = opened->fd.get();
+  uint64_t reserved = 0;
+  if (!punch) {
+    MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
+    const std::lock_guard lock(account_mutex_);
+    MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
+    reserved = holes;
+  }
+  const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, offset, length);
+  if (!done.ok()) {
+    if (punch) ForgetChecksums(object);
+  } else if (punch) {
+    object.checksums.Punched(offset, length, object.size_bytes);
+  }
+  const Status refreshed = RefreshSize(object, fd);
+  NoteChange(object, kRestAfterWrite);
+  GiveBack(reserved);
+  return Named(done.ok() ? refreshed : done, file);
+}
+
+// ---- looking
+
+Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
+  auto opened = OpenObject(file, OpenMode::kRead);
+  if (!opened.ok()) return Named(opened.status(), file);
+  Description description;
+  if (opened->object == nullptr) return description;
+  const Result<ObjectStat> stat = store_->Stat(opened->fd.get());
+  if (!stat.ok()) return Named(stat.status(), file);
+  description.stat = *stat;
+  description.sealed = opened->object->checksums.sealed() && opened->object->writers.empty() &&
+                       !opened->object->writers_unconfirmed;
+  AccountFor(*opened->object, *stat);
+  return description;
+}
+
+Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
+  auto opened = OpenObject(file, OpenMode::kRead);
+  if (!opened.ok()) return Named(opened.status(), file);
+  if (opened->object == nullptr)
+    return NotFoundError(fmt::format("there is no object of file {}", file.value));
+  const Result<uint64_t> at = store_->Seek(opened->fd.get(), offset, data);
+  if (!at.ok()) return Named(at.status(), file);
+  return *at;
+}
+
+}  // namespace mosa::node

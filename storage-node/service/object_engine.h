@@ -1,0 +1,229 @@
+// ObjectEngine: what a storage node does with its objects, for many connections at once. It joins
+// the store (bytes) with the core (admission, checksums, order of upkeep). It knows no sockets but
+// to hand a descriptor out, and no capabilities: who calls has checked them.
+//
+// Safe from any thread. Locks, in this order: an object's mutex, then objects_mutex_, then
+// account_mutex_. An object's mutex is held while its bytes are read or written (memory speed), so
+// that bytes and checksums agree; never while a socket is waited for.
+//
+// Local writers: a client with a write descriptor may change an object at any time, so while there
+// is one, checksums are computed for each reply and not kept. The object is sealed after the client
+// says that it is done, or its connection ends, *and* the kernel confirms that nobody can write.
+#ifndef MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
+#define MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/base/unique_fd.h"
+#include "common/model/ids.h"
+#include "common/model/storage.h"
+#include "storage-node/core/admission.h"
+#include "storage-node/core/checksum_table.h"
+#include "storage-node/core/upkeep.h"
+#include "storage-node/service/memory_budget.h"
+#include "storage-node/store/object_store.h"
+
+namespace mosa::node {
+
+// One accepted connection, counted up from 1.
+using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
+
+struct ReadRequest {
+  FileId file;
+  uint64_t offset_bytes = 0;
+  uint64_t length_bytes = 0;
+  bool verify = false;  // Compare bytes and checksums before they leave.
+};
+// What answers a read: the range widened to whole blocks and cut at the object's end.
+struct ReadPlan {
+  uint64_t offset_bytes = 0;
+  uint64_t length_bytes = 0;
+  std::vector<uint32_t> crcs;
+  UniqueFd fd;          // Send the range from here, if there is one;
+  BudgetBuffer buffer;  // else these are the bytes.
+};
+
+class ObjectEngine {
+ private:
+  // What is known of one object. The bytes are in the store.
+  struct Object {
+    explicit Object(FileId id) : file(id) {}
+    const FileId file;
+    std::mutex mutex;
+    // Guarded by mutex:
+    bool dropped = false;  // No longer in objects_: look the file up again.
+    uint64_t size_bytes = 0;
+    uint64_t allocated_bytes = 0;
+    ChecksumTable checksums = ChecksumTable::ForNewObject();
+    uint64_t forgotten_count = 0;  // How often all checksums were forgotten.
+    std::map<ClientId, ConnectionId> writers;
+    bool writers_unconfirmed = false;  // The kernel has not confirmed that nobody can write.
+    bool counted_unsealed = false;
+  };
+
+ public:
+  // Lists the store. `clock` must outlive the engine.
+  static Result<std::unique_ptr<ObjectEngine>> Open(std::unique_ptr<ObjectStore> store,
+                                                    uint64_t limit_bytes, const Clock& clock);
+  ~ObjectEngine();
+
+  // An absent object is an empty one. DataLoss names object and block that is corrupt. `scratch`
+  // has room for a block.
+  Result<ReadPlan> PlanRead(const ReadRequest& request, std::span<std::byte> scratch);
+
+  // One write of a known range, in pieces as they arrive. Room is reserved for its life.
+  class Writer {
+   public:
+    Writer(Writer&&) noexcept;
+    Writer& operator=(Writer&&) = delete;
+    // Accounts for what was written; after errors too.
+    ~Writer();
+    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked.
+    Status WritePiece(uint64_t offset, std::span<const std::byte> data,
+                      std::span<const uint32_t> crcs);
+
+   private:
+    friend class ObjectEngine;
+    Writer(ObjectEngine* engine, std::shared_ptr<Object> object, UniqueFd fd, uint64_t reserved)
+        : engine_(engine), object_(std::move(object)), fd_(std::move(fd)), reserved_(reserved) {}
+    ObjectEngine* engine_;
+    std::shared_ptr<Object> object_;
+    UniqueFd fd_;
+    uint64_t reserved_ = 0;
+  };
+  // Makes the object if absent. ResourceExhausted if it does not fit; holes count, bytes that are
+  // there already do not.
+  Result<Writer> BeginWrite(FileId file, uint64_t offset, uint64_t length);
+
+  // Returns where the data went.
+  Result<uint64_t> Append(FileId file, std::span<const std::byte> data);
+  Status Truncate(FileId file, uint64_t size_bytes);
+  // fallocate(2): mode 0 or KEEP_SIZE allocates without moving the end, PUNCH_HOLE | KEEP_SIZE
+  // punches. Unimplemented for other modes.
+  Status Allocate(FileId file, int mode, uint64_t offset, uint64_t length);
+  struct Description {
+    ObjectStat stat;
+    bool sealed = false;
+  };
+  // All zero if there is no such object.
+  Result<Description> Describe(FileId file);
+  Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
+
+  struct LocalOpen {
+    FileId file;
+    ClientId client;
+    ConnectionId connection;
+    bool write = false;
+  };
+  // A descriptor to pass on. NotFound, if absent and not to be written; DataLoss, for reading, if
+  // some block is known to be corrupt.
+  Result<UniqueFd> OpenLocal(const LocalOpen& open);
+  Status FinishLocalWrites(FileId file, ClientId client);
+  // `connection` has ended: what was opened through it and not finished may be abandoned.
+  void ConnectionEnded(ConnectionId connection);
+
+  // Removes objects at once. What fails is logged and tried again with each Account.
+  void Drop(std::span<const FileId> files);
+  // Looks at the objects that local writers may have changed. Called every heartbeat.
+  void Account();
+  // Seals one object if one is ready; false if there was nothing to do. `scratch` holds whole
+  // blocks.
+  bool SealNext(std::span<std::byte> scratch);
+  // Waits until SealNext may have something to do, at most `wait`, or StopWaiting.
+  void WaitForSealing(Duration wait);
+  void StopWaiting();
+  // Compares the next blocks of the round with their checksums; returns how many bytes, 0 after the
+  // last object.
+  uint64_t ScrubNext(std::span<std::byte> scratch);
+
+  std::vector<FileId> ListObjects() const;
+  // Counters now, and the corrupt objects found since the last call.
+  NodeHeartbeat TakeHeartbeat();
+  // Puts every corrupt object into the next heartbeat: the manager is a new one.
+  void RepeatCorruptObjects();
+  uint64_t used_bytes() const;
+  ObjectStore& store() { return *store_; }
+  MemoryBudget& budget() { return budget_; }
+  void CountSent(uint64_t bytes) { bytes_read_remote_ += bytes; }
+
+ private:
+  ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes, const Clock& clock);
+
+  using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
+
+  // Null if absent.
+  ObjectRef Find(FileId file) const;
+  ObjectRef FindOrAdd(FileId file);
+  // A locked object, made if absent and `mode` says so, with a descriptor; no object if absent.
+  struct Opened {
+    ObjectRef object;
+    std::unique_lock<std::mutex> lock;
+    UniqueFd fd;
+  };
+  Result<Opened> OpenObject(FileId file, OpenMode mode);
+
+  // These need the object's lock.
+  bool MayHaveWriters(Object& object);
+  Status RefreshSize(Object& object, int fd);
+  void AccountFor(Object& object, const ObjectStat& stat);
+  void NoteChange(Object& object, Duration rest);  // Counts sealed or not, and queues for sealing.
+  void NoteCorrupt(Object& object, BlockIndex block);
+  void ForgetChecksums(Object& object);
+  void Remove(Object& object);
+  Status SumMissing(Object& object, int fd, const ReadPlan& plan, std::span<std::byte> scratch);
+  Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify);
+  Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
+
+  Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
+  void GiveBack(uint64_t reserved_bytes);
+  bool DropOne(FileId file);
+  Status SealObject(const ObjectRef& object, std::span<std::byte> scratch);
+  Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch);
+  Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
+  uint64_t ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch);
+
+  // Constant, or safe by themselves.
+  const std::unique_ptr<ObjectStore> store_;
+  const Clock& clock_;
+  MemoryBudget budget_;
+  std::atomic<uint64_t> bytes_read_remote_{0};
+  std::atomic<uint64_t> bytes_written_remote_{0};
+  std::atomic<uint64_t> bytes_written_local_{0};
+  std::atomic<uint64_t> descriptors_passed_{0};
+
+  mutable std::mutex objects_mutex_;
+  std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
+
+  mutable std::mutex account_mutex_;
+  std::condition_variable sealable_;
+  // Guarded by account_mutex_:
+  Admission admission_;
+  SealQueue seal_queue_;
+  std::set<FileId> lent_;  // Objects that local programs may be changing.
+  std::map<ConnectionId, std::set<FileId>> lent_through_;
+  std::set<FileId> drops_to_repeat_;
+  std::map<FileId, uint64_t> corrupt_blocks_of_;
+  std::set<FileId> corrupt_to_report_;
+  uint64_t unsealed_objects_ = 0;
+  bool stopped_ = false;
+
+  // Of the one scrubbing thread.
+  FileId scrub_file_;
+  uint64_t scrub_offset_ = 0;
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_

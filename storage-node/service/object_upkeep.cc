@@ -1,0 +1,309 @@
+// The part of ObjectEngine that nobody waits for: local writers, dropping, accounting, sealing and
+// scrubbing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/crc32c.h"
+#include "common/base/log.h"
+#include "storage-node/service/object_engine.h"
+
+namespace mosa::node {
+namespace {
+
+// Somebody can still write, or the store failed: look again after this.
+constexpr Duration kSealAgainAfter = Seconds(1);
+
+}  // namespace
+
+// ---- local writers
+
+Result<UniqueFd> ObjectEngine::OpenLocal(const LocalOpen& open) {
+  // The descriptor that is passed is the one that counts as a writer; it is opened under the
+  // object's lock, like all others.
+  MOSA_ASSIGN_OR_RETURN(Opened opened,
+                        OpenObject(open.file, open.write ? OpenMode::kCreate : OpenMode::kRead));
+  if (opened.object == nullptr)
+    return NotFoundError(fmt::format("there is no object of file {}", open.file.value));
+  Object& object = *opened.object;
+  if (!open.write) {
+    const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
+    if (corrupt) {
+      return DataLossError(fmt::format("block {} of the object of file {} is corrupt",
+                                       corrupt->value, open.file.value));
+    }
+  } else {
+    ForgetChecksums(object);
+    object.writers[open.client] = open.connection;
+    object.writers_unconfirmed = true;
+    {
+      const std::lock_guard lock(account_mutex_);
+      lent_.insert(open.file);
+      lent_through_[open.connection].insert(open.file);
+      seal_queue_.Remove(open.file);
+    }
+    NoteChange(object, Duration{});
+  }
+  ++descriptors_passed_;
+  return std::move(opened.fd);
+}
+
+Status ObjectEngine::FinishLocalWrites(FileId file, ClientId client) {
+  MOSA_ASSIGN_OR_RETURN(const Opened opened, OpenObject(file, OpenMode::kRead));
+  if (opened.object == nullptr) return OkStatus();
+  opened.object->writers.erase(client);
+  const uint64_t before = opened.object->allocated_bytes;
+  MOSA_RETURN_IF_ERROR(RefreshSize(*opened.object, opened.fd.get()));
+  if (opened.object->allocated_bytes > before)
+    bytes_written_local_ += opened.object->allocated_bytes - before;
+  NoteChange(*opened.object, Duration{});
+  return OkStatus();
+}
+
+void ObjectEngine::ConnectionEnded(ConnectionId connection) {
+  std::set<FileId> files;
+  {
+    const std::lock_guard lock(account_mutex_);
+    const auto found = lent_through_.find(connection);
+    if (found == lent_through_.end()) return;
+    files = std::move(found->second);
+    lent_through_.erase(found);
+  }
+  for (const FileId file : files) {
+    const ObjectRef object = Find(file);
+    if (object == nullptr) continue;
+    const std::lock_guard lock(object->mutex);
+    std::erase_if(object->writers, [&](const auto& writer) { return writer.second == connection; });
+    NoteChange(*object, Duration{});
+  }
+}
+
+// ---- dropping and accounting
+
+bool ObjectEngine::DropOne(FileId file) {
+  const ObjectRef object = Find(file);
+  if (object == nullptr) return true;
+  const std::lock_guard lock(object->mutex);
+  if (object->dropped) return true;
+  const Status dropped = store_->Drop(file);
+  if (!dropped.ok()) {
+    LogError("{}; it will be tried again", MessageOf(dropped));
+    return false;
+  }
+  Remove(*object);
+  return true;
+}
+
+void ObjectEngine::Drop(std::span<const FileId> files) {
+  for (const FileId file : files) {
+    if (DropOne(file)) continue;
+    const std::lock_guard lock(account_mutex_);
+    drops_to_repeat_.insert(file);
+  }
+}
+
+void ObjectEngine::Account() {
+  std::set<FileId> lent;
+  std::set<FileId> drops;
+  {
+    const std::lock_guard lock(account_mutex_);
+    lent = lent_;
+    drops = std::exchange(drops_to_repeat_, {});
+  }
+  for (const FileId file : drops) Drop(std::span(&file, 1));
+  for (const FileId file : lent) {
+    const Result<Opened> opened = OpenObject(file, OpenMode::kRead);
+    if (!opened.ok() || opened->object == nullptr) continue;
+    const uint64_t before = opened->object->allocated_bytes;
+    if (!RefreshSize(*opened->object, opened->fd.get()).ok()) continue;
+    if (opened->object->allocated_bytes > before)
+      bytes_written_local_ += opened->object->allocated_bytes - before;
+  }
+}
+
+std::vector<FileId> ObjectEngine::ListObjects() const {
+  const std::lock_guard lock(objects_mutex_);
+  std::vector<FileId> files;
+  files.reserve(objects_.size());
+  for (const auto& [file, object] : objects_) files.push_back(file);
+  return files;
+}
+
+NodeHeartbeat ObjectEngine::TakeHeartbeat() {
+  NodeHeartbeat heartbeat;
+  {
+    const std::lock_guard lock(objects_mutex_);
+    heartbeat.object_count = objects_.size();
+  }
+  const std::lock_guard lock(account_mutex_);
+  heartbeat.used_bytes = admission_.used_bytes();
+  heartbeat.limit_bytes = admission_.limit_bytes();
+  heartbeat.bytes_read_remote = bytes_read_remote_;
+  heartbeat.bytes_written_remote = bytes_written_remote_;
+  heartbeat.bytes_written_local = bytes_written_local_;
+  heartbeat.descriptors_passed = descriptors_passed_;
+  heartbeat.unsealed_objects = unsealed_objects_;
+  for (const auto& [file, blocks] : corrupt_blocks_of_) heartbeat.corrupt_blocks += blocks;
+  heartbeat.corrupt_objects.assign(corrupt_to_report_.begin(), corrupt_to_report_.end());
+  corrupt_to_report_.clear();
+  return heartbeat;
+}
+
+void ObjectEngine::RepeatCorruptObjects() {
+  const std::lock_guard lock(account_mutex_);
+  for (const auto& [file, blocks] : corrupt_blocks_of_) corrupt_to_report_.insert(file);
+}
+
+uint64_t ObjectEngine::used_bytes() const {
+  const std::lock_guard lock(account_mutex_);
+  return admission_.used_bytes();
+}
+
+// ---- sealing
+
+void ObjectEngine::WaitForSealing(Duration wait) {
+  std::unique_lock lock(account_mutex_);
+  const auto has_work = [this] {
+    const auto ready = seal_queue_.next_ready();
+    return stopped_ || (ready && *ready <= clock_.Monotonic());
+  };
+  const auto ready = seal_queue_.next_ready();
+  Duration until = wait;
+  if (ready) until = std::clamp(*ready - clock_.Monotonic(), Milliseconds(1), wait);
+  sealable_.wait_for(lock, std::chrono::nanoseconds(until.ns), has_work);
+}
+
+void ObjectEngine::StopWaiting() {
+  const std::lock_guard lock(account_mutex_);
+  stopped_ = true;
+  sealable_.notify_all();
+}
+
+bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
+  std::optional<FileId> file;
+  {
+    const std::lock_guard lock(account_mutex_);
+    file = seal_queue_.Pop(clock_.Monotonic());
+  }
+  if (!file) return false;
+  const ObjectRef object = Find(*file);
+  if (object == nullptr) return true;
+  const Status sealed = SealObject(object, scratch);
+  if (!sealed.ok())
+    LogWarning("cannot seal the object of file {}: {}", file->value, MessageOf(sealed));
+  const std::lock_guard lock(object->mutex);
+  NoteChange(*object, kSealAgainAfter);
+  return true;
+}
+
+// One pass over the object, its lock taken for one piece at a time. What changes meanwhile stays
+// unsealed and is queued again.
+Status ObjectEngine::SealObject(const ObjectRef& object, std::span<std::byte> scratch) {
+  UniqueFd fd;
+  uint64_t epoch = 0;
+  bool complete = false;
+  {
+    const std::lock_guard lock(object->mutex);
+    if (object->dropped || MayHaveWriters(*object)) return OkStatus();
+    MOSA_ASSIGN_OR_RETURN(fd, store_->Open(object->file, OpenMode::kRead));
+    epoch = object->forgotten_count;
+    complete = object->checksums.complete();
+  }
+  for (uint64_t offset = 0; !complete;) {
+    const std::lock_guard lock(object->mutex);
+    if (object->dropped || object->forgotten_count != epoch) return OkStatus();
+    MOSA_RETURN_IF_ERROR(SumPiece(*object, fd.get(), offset, scratch));
+    complete = offset >= object->size_bytes;
+    if (complete) object->checksums.SetComplete();
+  }
+  return SumStale(object, fd.get(), epoch, scratch);
+}
+
+// Sums the blocks of the next piece with data from `offset` on, and moves `offset` behind it.
+Status ObjectEngine::SumPiece(Object& object, int fd, uint64_t& offset,
+                              std::span<std::byte> scratch) {
+  const Result<uint64_t> data = store_->Seek(fd, offset, /*data=*/true);
+  if (!data.ok()) {
+    if (data.status().code() != StatusCode::kNotFound) return data.status();
+    offset = std::max(offset, object.size_bytes);
+    return OkStatus();
+  }
+  const uint64_t begin = BeginOf(BlockOf(*data));
+  MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, begin, scratch));
+  for (uint64_t at = 0; at < got; at += kChecksumBlockBytes) {
+    const BlockIndex block = BlockOf(begin + at);
+    if (object.checksums.Get(block, object.size_bytes)) continue;
+    const uint64_t extent = std::min(ExtentOf(block, object.size_bytes), got - at);
+    object.checksums.Set(block, Crc32c(scratch.data() + at, extent));
+  }
+  offset = begin + std::max<uint64_t>(got, kChecksumBlockBytes);
+  return OkStatus();
+}
+
+Status ObjectEngine::SumStale(const ObjectRef& object, int fd, uint64_t epoch,
+                              std::span<std::byte> scratch) {
+  for (BlockIndex from{0};; ++from.value) {
+    const std::lock_guard lock(object->mutex);
+    if (object->dropped || object->forgotten_count != epoch) return OkStatus();
+    const auto block = object->checksums.NextStale(from);
+    if (!block) return OkStatus();
+    from = *block;
+    const auto bytes = scratch.first(ExtentOf(from, object->size_bytes));
+    MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, BeginOf(from), bytes));
+    if (got == bytes.size()) object->checksums.Set(from, Crc32c(bytes.data(), got));
+  }
+}
+
+// ---- scrubbing
+
+uint64_t ObjectEngine::ScrubNext(std::span<std::byte> scratch) {
+  ObjectRef object;
+  {
+    const std::lock_guard lock(objects_mutex_);
+    const auto next =
+        scrub_offset_ > 0 ? objects_.lower_bound(scrub_file_) : objects_.upper_bound(scrub_file_);
+    if (next != objects_.end()) object = next->second;
+  }
+  if (object == nullptr) {
+    scrub_file_ = FileId{};
+    scrub_offset_ = 0;
+    return 0;
+  }
+  if (object->file != scrub_file_) scrub_offset_ = 0;
+  scrub_file_ = object->file;
+  const std::lock_guard lock(object->mutex);
+  const uint64_t compared = ScrubPiece(*object, scrub_offset_, scratch);
+  if (scrub_offset_ >= object->size_bytes) scrub_offset_ = 0;
+  return std::max<uint64_t>(compared, 1);
+}
+
+// Compares the next piece with data from `offset` on and moves `offset` behind it, to the end if
+// there is nothing to compare.
+uint64_t ObjectEngine::ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch) {
+  const uint64_t from = std::exchange(offset, object.size_bytes);
+  if (object.dropped || !object.checksums.sealed()) return 0;
+  const Result<UniqueFd> fd = store_->Open(object.file, OpenMode::kRead);
+  if (!fd.ok()) return 0;
+  const Result<uint64_t> data = store_->Seek(fd->get(), from, /*data=*/true);
+  if (!data.ok()) return 0;
+  const uint64_t begin = BeginOf(BlockOf(*data));
+  const Result<size_t> got = store_->Read(fd->get(), begin, scratch);
+  if (!got.ok()) return 0;
+  for (uint64_t at = 0; at < *got; at += kChecksumBlockBytes) {
+    const BlockIndex block = BlockOf(begin + at);
+    const uint64_t extent = std::min<uint64_t>(kChecksumBlockBytes, *got - at);
+    const auto known = object.checksums.Get(block, object.size_bytes);
+    if (!known || *known == Crc32c(scratch.data() + at, extent)) continue;
+    if (object.checksums.CorruptIn(block, BlockIndex{block.value + 1})) continue;
+    NoteCorrupt(object, block);
+    LogError("the scrubber found block {} of the object of file {} corrupt", block.value,
+             object.file.value);
+  }
+  offset = begin + std::max<uint64_t>(*got, kChecksumBlockBytes);
+  return *got;
+}
+
+}  // namespace mosa::node
