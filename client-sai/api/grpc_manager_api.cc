@@ -1,0 +1,453 @@
+#include "client-sai/api/grpc_manager_api.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "fmt/format.h"
+#include "mosa/v1/session.grpc.pb.h"
+#include "proto/convert/session.h"
+#include "proto/convert/status.h"
+
+namespace mosa::sai {
+
+namespace {
+
+constexpr size_t kPendingMax = 65'536;
+constexpr Duration kBackoffMin = Milliseconds(50);
+constexpr Duration kBackoffMax = Seconds(1);
+constexpr Duration kCloseWait = Seconds(1);
+constexpr Duration kWatchEvery = Milliseconds(100);
+
+using WireStream = grpc::ClientReaderWriter<v1::ClientMessage, v1::ManagerMessage>;
+
+std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
+
+// True if trying again cannot help.
+bool IsFinal(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kUnauthenticated:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class GrpcManagerApi final : public ManagerApi {
+ public:
+  explicit GrpcManagerApi(const GrpcManagerOptions& options)
+      : options_(options),
+        channel_(MakeChannel(options.address, options.secret)),
+        stub_(v1::ClientSessionService::NewStub(channel_)) {}
+  ~GrpcManagerApi() override { MOSA_CHECK(!session_thread_.joinable()); }
+
+  Status Start(SessionListener& listener) override;
+  std::vector<Reply> Call(std::vector<Request> requests, Duration deadline) override;
+  RequestId Send(std::vector<Request> requests, Callback done) override;
+  void Stop() override;
+
+ private:
+  // An envelope that was not answered yet.
+  struct Pending {
+    std::shared_ptr<v1::ClientMessage> message;  // Shared with the write that may be under way.
+    Callback done;
+    Time sent;
+  };
+  // What a caller of Call waits for; outlives the caller if the reply comes too late.
+  struct Waiter {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<std::vector<Reply>> replies;
+  };
+  // An envelope that was refused here; answered by the delivery thread like any other.
+  struct Refused {
+    Callback done;
+    Failure failure;
+  };
+
+  void RunSession();
+  void RunKeepAlive();
+  // One stream from its beginning to its end. `was_ready` says whether the session began.
+  Status RunStream(bool& was_ready);
+  Status OpenSession(WireStream& stream, Time sent, bool& was_ready);
+  // Repeats what was not answered, and lets new requests go.
+  void BeginRequests(WireStream& stream, Time now);
+  // False when the stream is to be left.
+  bool Deliver(ManagerMessage message);
+  void DeliverReplies(ReplyEnvelope envelope);
+  void DeliverRefused();
+  void KeepAlive();
+  void CutIfSilent();
+  // Sleeps before the next attempt; false if the end came.
+  bool BackOff(Duration delay);
+  std::optional<Failure> WhyNot(const v1::ClientMessage& message) const;
+  uint64_t AnsweredBelow() const;
+  bool StoppingNow() {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+  // Constant.
+  const GrpcManagerOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ClientSessionService::Stub> stub_;
+  const SystemClock clock_;
+  SessionListener* listener_ = nullptr;  // Set by Start.
+
+  // Lock order: write_mutex_, then mutex_. Whoever holds write_mutex_ writes the stream and numbers
+  // requests, so that ids leave in order.
+  std::mutex write_mutex_;
+  WireStream* stream_ = nullptr;  // Guarded by write_mutex_; null while no session is open.
+  uint64_t last_id_ = 0;          // Guarded by write_mutex_.
+
+  // Guarded by mutex_.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<uint64_t, Pending> pending_;
+  std::vector<Refused> refused_;
+  grpc::ClientContext* context_ = nullptr;  // Of the stream that is open or being opened.
+  Time last_received_;
+  Time last_sent_;
+  std::optional<Time> write_began_;
+  std::optional<Time> keep_alive_sent_;
+  uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
+  std::optional<Status> started_;  // The outcome of Start.
+  bool stopping_ = false;
+  bool ended_ = false;  // The session thread is through.
+
+  std::thread session_thread_;
+  std::thread keep_alive_thread_;
+};
+
+Status GrpcManagerApi::Start(SessionListener& listener) {
+  listener_ = &listener;
+  session_thread_ = std::thread([this] { RunSession(); });
+  keep_alive_thread_ = std::thread([this] { RunKeepAlive(); });
+  Status status =
+      UnavailableError(fmt::format("no manager answers at {} within {} s; is it running there?",
+                                   options_.address, options_.start_wait.ns / 1'000'000'000));
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, Chrono(options_.start_wait),
+                      [this] { return started_ && (started_->ok() || IsFinal(*started_)); });
+    if (started_) {
+      status =
+          started_->ok() || IsFinal(*started_)
+              ? *started_
+              : UnavailableError(fmt::format("{}: {}", MessageOf(status), MessageOf(*started_)));
+    }
+  }
+  if (!status.ok()) Stop();
+  return status;
+}
+
+// ---- requests
+
+std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration deadline) {
+  const auto waiter = std::make_shared<Waiter>();
+  Send(std::move(requests), [waiter](std::vector<Reply> replies) {
+    {
+      const std::lock_guard lock(waiter->mutex);
+      waiter->replies = std::move(replies);
+    }
+    waiter->answered.notify_one();
+  });
+  std::unique_lock lock(waiter->mutex);
+  if (!waiter->answered.wait_for(lock, Chrono(deadline),
+                                 [&waiter] { return waiter->replies.has_value(); })) {
+    return {Failure{.code = StatusCode::kDeadlineExceeded,
+                    .reason = ErrorReason::kTimedOut,
+                    .message = fmt::format("the manager at {} did not answer within {} ms",
+                                           options_.address, deadline.ns / 1'000'000)}};
+  }
+  return *std::move(waiter->replies);
+}
+
+RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
+  const auto message = std::make_shared<v1::ClientMessage>();
+  ToProto(
+      RequestEnvelope{
+          .id = RequestId{}, .answered_below = RequestId{}, .requests = std::move(requests)},
+      message.get());
+  const std::lock_guard write_lock(write_mutex_);
+  const RequestId id{++last_id_};
+  message->mutable_requests()->set_id(id.value);
+  const Time now = clock_.Monotonic();
+  {
+    const std::lock_guard lock(mutex_);
+    last_id_seen_ = last_id_;
+    if (std::optional<Failure> failure = WhyNot(*message)) {
+      refused_.push_back({std::move(done), *std::move(failure)});
+      // The answer to a keep-alive wakes the delivery thread.
+      message->mutable_requests()->clear_requests();
+      message->mutable_requests()->set_id(0);
+    } else {
+      pending_.emplace(id.value, Pending{message, std::move(done), now});
+    }
+    message->mutable_requests()->set_answered_below_id(AnsweredBelow());
+    last_sent_ = now;
+    write_began_ = now;
+  }
+  if (stream_ != nullptr) stream_->Write(*message);
+  const std::lock_guard lock(mutex_);
+  write_began_.reset();
+  return id;
+}
+
+std::optional<Failure> GrpcManagerApi::WhyNot(const v1::ClientMessage& message) const {
+  if (message.ByteSizeLong() >= kClientMessageBytesMax ||
+      static_cast<size_t>(message.requests().requests_size()) > kEnvelopeRequestsMax) {
+    return Failure{
+        .code = StatusCode::kInvalidArgument,
+        .reason = ErrorReason::kArgumentTooBig,
+        .message = fmt::format("{} requests of {} bytes do not fit one envelope of at most {} "
+                               "requests and {} bytes: send fewer at once",
+                               message.requests().requests_size(), message.ByteSizeLong(),
+                               kEnvelopeRequestsMax, kClientMessageBytesMax)};
+  }
+  if (pending_.size() >= kPendingMax) {
+    return Failure{.code = StatusCode::kResourceExhausted,
+                   .reason = ErrorReason::kBusy,
+                   .message = fmt::format("{} requests wait for the manager at {}", pending_.size(),
+                                          options_.address)};
+  }
+  return std::nullopt;
+}
+
+uint64_t GrpcManagerApi::AnsweredBelow() const {
+  return pending_.empty() ? last_id_seen_ + 1 : pending_.begin()->first;
+}
+
+// ---- the stream
+
+void GrpcManagerApi::RunSession() {
+  Duration backoff = kBackoffMin;
+  while (!StoppingNow()) {
+    bool was_ready = false;
+    const Status status = RunStream(was_ready);
+    if (was_ready) backoff = kBackoffMin;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!started_ || !started_->ok()) started_ = status;
+    }
+    changed_.notify_all();
+    DeliverRefused();
+    if (!BackOff(backoff)) break;
+    backoff = std::min(backoff * 2, kBackoffMax);
+  }
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+Status GrpcManagerApi::RunStream(bool& was_ready) {
+  // Asked before anything is sent: the listener drops what it has cached.
+  const SessionStart held = listener_->SessionHeld();
+  grpc::ClientContext context;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return OkStatus();
+    context_ = &context;
+    last_received_ = clock_.Monotonic();
+    keep_alive_sent_.reset();
+  }
+  const std::unique_ptr<WireStream> stream = stub_->Session(&context);
+  v1::ClientMessage start;
+  ToProto(held, &start);
+  const Time sent = clock_.Monotonic();
+  Status status = OkStatus();
+  if (stream->Write(start)) status = OpenSession(*stream, sent, was_ready);
+  if (was_ready) {
+    v1::ManagerMessage in;
+    while (stream->Read(&in)) {
+      Result<ManagerMessage> message = FromProto(in);
+      if (!message.ok() || !Deliver(*std::move(message))) break;
+    }
+  }
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    stream_ = nullptr;
+  }
+  context.TryCancel();
+  {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+  }
+  const Status finished = FromGrpc(stream->Finish());
+  if (!status.ok()) return status;
+  return was_ready || !finished.ok() ? finished
+                                     : UnavailableError("the manager ended the stream at once");
+}
+
+Status GrpcManagerApi::OpenSession(WireStream& stream, Time sent, bool& was_ready) {
+  v1::ManagerMessage in;
+  if (!stream.Read(&in)) return OkStatus();  // Finish says why.
+  MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(in));
+  if (const auto* const failure = std::get_if<Failure>(&message)) return StatusOf(*failure);
+  const auto* const ready = std::get_if<SessionReady>(&message);
+  if (ready == nullptr) return UnavailableError("the manager did not begin with SessionReady");
+  was_ready = true;
+  listener_->OnSessionReady(*ready);
+  listener_->OnLeaseRenewed(sent, ready->now);
+  BeginRequests(stream, clock_.Monotonic());
+  {
+    const std::lock_guard lock(mutex_);
+    last_received_ = clock_.Monotonic();
+    started_ = OkStatus();
+  }
+  changed_.notify_all();
+  return OkStatus();
+}
+
+void GrpcManagerApi::BeginRequests(WireStream& stream, Time now) {
+  const std::lock_guard write_lock(write_mutex_);
+  std::vector<std::shared_ptr<v1::ClientMessage>> repeated;
+  {
+    const std::lock_guard lock(mutex_);
+    repeated.reserve(pending_.size());
+    for (auto& [id, pending] : pending_) {
+      pending.sent = now;
+      pending.message->mutable_requests()->set_answered_below_id(AnsweredBelow());
+      repeated.push_back(pending.message);
+    }
+  }
+  for (const auto& message : repeated) stream.Write(*message);
+  stream_ = &stream;
+}
+
+bool GrpcManagerApi::Deliver(ManagerMessage message) {
+  {
+    const std::lock_guard lock(mutex_);
+    last_received_ = clock_.Monotonic();
+  }
+  DeliverRefused();
+  if (auto* const envelope = std::get_if<ReplyEnvelope>(&message)) {
+    DeliverReplies(std::move(*envelope));
+    return true;
+  }
+  const auto* const push = std::get_if<Push>(&message);
+  if (push == nullptr) return false;  // Only the beginning of a stream has other messages.
+  listener_->OnPush(*push);
+  return !std::holds_alternative<SessionEndPush>(*push);
+}
+
+void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
+  Callback done;
+  std::optional<Time> sent;
+  {
+    const std::lock_guard lock(mutex_);
+    if (envelope.id == RequestId{}) {
+      sent = std::exchange(keep_alive_sent_, std::nullopt);
+    } else if (const auto found = pending_.find(envelope.id.value); found != pending_.end()) {
+      sent = found->second.sent;
+      done = std::move(found->second.done);
+      pending_.erase(found);
+    }
+  }
+  if (sent) listener_->OnLeaseRenewed(*sent, envelope.now);
+  if (done) done(std::move(envelope.replies));
+}
+
+void GrpcManagerApi::DeliverRefused() {
+  std::vector<Refused> refused;
+  {
+    const std::lock_guard lock(mutex_);
+    refused.swap(refused_);
+  }
+  for (Refused& item : refused) item.done({std::move(item.failure)});
+}
+
+// ---- keeping it alive
+
+void GrpcManagerApi::RunKeepAlive() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, Chrono(kWatchEvery), [this] { return stopping_; })) {
+    const bool is_due = clock_.Monotonic() - last_sent_ >= kKeepAliveEvery;
+    lock.unlock();
+    if (is_due) KeepAlive();
+    CutIfSilent();
+    lock.lock();
+  }
+}
+
+void GrpcManagerApi::KeepAlive() {
+  // Who holds the lock is writing, which serves as well.
+  const std::unique_lock write_lock(write_mutex_, std::try_to_lock);
+  if (!write_lock.owns_lock() || stream_ == nullptr) return;
+  v1::ClientMessage message;
+  {
+    const std::lock_guard lock(mutex_);
+    if (keep_alive_sent_) return;
+    const Time now = clock_.Monotonic();
+    keep_alive_sent_ = now;
+    last_sent_ = now;
+    message.mutable_requests()->set_answered_below_id(AnsweredBelow());
+  }
+  stream_->Write(message);
+}
+
+void GrpcManagerApi::CutIfSilent() {
+  const std::lock_guard lock(mutex_);
+  if (context_ == nullptr) return;
+  const Time now = clock_.Monotonic();
+  const bool is_silent = now - last_received_ >= kSessionLease;
+  const bool is_stuck = write_began_ && now - *write_began_ >= kSessionLease;
+  if (is_silent || is_stuck) context_->TryCancel();
+}
+
+bool GrpcManagerApi::BackOff(Duration delay) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, Chrono(delay), [this] { return stopping_; });
+}
+
+void GrpcManagerApi::Stop() {
+  if (!session_thread_.joinable()) return;
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    if (stream_ != nullptr) {
+      v1::ClientMessage close;
+      close.mutable_close();
+      stream_->Write(close);
+      stream_->WritesDone();
+    }
+  }
+  changed_.notify_all();
+  {
+    // The manager ends the stream when it has taken note; otherwise it is cut off.
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, Chrono(kCloseWait), [this] { return ended_; }) &&
+        context_ != nullptr) {
+      context_->TryCancel();
+    }
+  }
+  keep_alive_thread_.join();
+  session_thread_.join();
+}
+
+}  // namespace
+
+std::unique_ptr<ManagerApi> NewGrpcManagerApi(const GrpcManagerOptions& options) {
+  return std::make_unique<GrpcManagerApi>(options);
+}
+
+}  // namespace mosa::sai

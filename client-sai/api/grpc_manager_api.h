@@ -1,0 +1,31 @@
+// ManagerApi over one gRPC stream.
+//
+// One thread reads the stream, delivers, and opens the stream again when it breaks (after 50 ms,
+// doubling to 1 s); callers write for themselves, one at a time. A second thread sends keep-alives
+// and cuts a stream on which nothing has come, or a write has hung, for a lease's time.
+#ifndef MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
+#define MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client-sai/api/manager_api.h"
+#include "proto/convert/credentials.h"
+
+namespace mosa::sai {
+
+struct GrpcManagerOptions {
+  std::string address;  // host:port of the manager.
+  std::optional<ClusterSecret> secret;
+  // How long Start waits for the manager.
+  Duration start_wait = kWaitMax;
+};
+
+// An envelope that is too long to send, or one of more than 65,536 that wait, is answered with one
+// Failure kArgumentTooBig or kBusy. Stop must have been called before the destructor if Start was.
+std::unique_ptr<ManagerApi> NewGrpcManagerApi(const GrpcManagerOptions& options);
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_

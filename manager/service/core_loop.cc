@@ -1,0 +1,353 @@
+#include "manager/service/core_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "proto/convert/capability.h"
+
+namespace mosa::manager {
+
+namespace {
+
+// Steps between two commits: enough to share one write among many clients, few enough that the
+// first of them does not wait long.
+constexpr size_t kStepsPerBatchMax = 512;
+// A client's unanswered envelopes that the loop remembers; more than a mount ever has.
+constexpr size_t kAccessEnvelopesMax = 65'536;
+// Longer than any session outlives its stream.
+constexpr Duration kForgetClientAfter = Seconds(60);
+
+// The file that a successful reply to `request` gives access to; 0 if none.
+FileId AccessFileOf(const Request& request) {
+  if (const auto* open = std::get_if<OpenRequest>(&request)) return open->file;
+  if (const auto* bind = std::get_if<BindRequest>(&request)) return bind->file;
+  if (const auto* extend = std::get_if<ExtendLayoutRequest>(&request)) return extend->file;
+  if (const auto* make = std::get_if<MakeRequest>(&request)) return make->file;
+  return FileId{};
+}
+
+DataAccess* AccessOf(Reply& reply) {
+  if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
+  if (auto* bind = std::get_if<BindReply>(&reply)) return &bind->access;
+  auto* const make = std::get_if<MakeReply>(&reply);
+  return make != nullptr && make->access ? &*make->access : nullptr;
+}
+
+}  // namespace
+
+CoreLoop::CoreLoop(std::unique_ptr<ManagerCore> core, MetadataStore& store, CoreLoopOptions options)
+    : store_(store),
+      options_(std::move(options)),
+      wall_minus_monotonic_(clock_.Now() - clock_.Monotonic()),
+      core_(std::move(core)),
+      inline_cache_(options_.inline_cache_bytes) {}
+
+CoreLoop::~CoreLoop() { MOSA_CHECK(!thread_.joinable()); }
+
+void CoreLoop::Start() {
+  // The first tick learns from the core when it wants to be called again.
+  wake_at_ = Now();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void CoreLoop::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  arrived_.notify_one();
+  thread_.join();
+}
+
+bool CoreLoop::Submit(Arrival arrival) {
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    was_empty = arrivals_.empty();
+    arrivals_.push_back(std::move(arrival));
+  }
+  if (was_empty) arrived_.notify_one();
+  return true;
+}
+
+bool CoreLoop::Query(QueryFunction query) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || queries_.size() >= options_.queries_max) return false;
+    queries_.push_back(std::move(query));
+  }
+  arrived_.notify_one();
+  return true;
+}
+
+Time CoreLoop::Now() const { return clock_.Monotonic() + wall_minus_monotonic_; }
+
+void CoreLoop::Run() {
+  std::vector<Arrival> arrivals;
+  std::vector<QueryFunction> queries;
+  while (Take(arrivals, queries)) {
+    RunBatch(arrivals);
+    for (const QueryFunction& query : queries) query(*core_, Now());
+    arrivals.clear();
+    queries.clear();
+  }
+  EndAll();
+}
+
+bool CoreLoop::Take(std::vector<Arrival>& arrivals, std::vector<QueryFunction>& queries) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !arrivals_.empty() || !queries_.empty() || stopping_; };
+  if (wake_at_) {
+    const int64_t wait_ns = std::max<int64_t>(0, (*wake_at_ - Now()).ns);
+    arrived_.wait_for(lock, std::chrono::nanoseconds(wait_ns), ready);
+  } else {
+    arrived_.wait(lock, ready);
+  }
+  arrivals.swap(arrivals_);
+  queries.swap(queries_);
+  return !(stopping_ && arrivals.empty() && queries.empty());
+}
+
+void CoreLoop::RunBatch(std::vector<Arrival>& arrivals) {
+  size_t steps = 0;
+  for (Arrival& arrival : arrivals) {
+    std::visit([this](auto& value) { Handle(value); }, arrival);
+    if (++steps % kStepsPerBatchMax == 0) CommitAndRelease();
+  }
+  if (wake_at_ && Now() >= *wake_at_) {
+    wake_at_.reset();
+    Step(Tick{});
+    ForgetLostClients(Now());
+  }
+  CommitAndRelease();
+}
+
+// ---- arrivals
+
+void CoreLoop::Handle(ClientStarted& arrival) {
+  arrival.sink->Taken();
+  Client& client = clients_[arrival.start.client.value];
+  if (client.sink != nullptr && client.sink != arrival.sink) {
+    outputs_.emplace_back(ClientOutput{std::exchange(client.sink, nullptr),
+                                       Push(SessionEndPush{"the client has opened a newer stream"}),
+                                       OkStatus()});
+  }
+  client.sink = arrival.sink;
+  Step(StartSession{std::move(arrival.start)});
+}
+
+void CoreLoop::Handle(ClientAsked& arrival) {
+  arrival.sink->Taken();
+  const auto found = clients_.find(arrival.client.value);
+  // Of an older stream, or of a session that is over: the client will ask again on its next one.
+  if (found == clients_.end() || found->second.sink != arrival.sink) return;
+  auto& access_files = found->second.access_files;
+  const RequestEnvelope& envelope = arrival.envelope;
+  access_files.erase(access_files.begin(), access_files.lower_bound(envelope.answered_below));
+  std::vector<FileId> files;
+  for (size_t i = 0; i < envelope.requests.size(); ++i) {
+    const FileId file = AccessFileOf(envelope.requests[i]);
+    if (file == FileId{}) continue;
+    files.resize(envelope.requests.size());
+    files[i] = file;
+  }
+  if (!files.empty()) {
+    access_files.insert_or_assign(envelope.id, std::move(files));
+    if (access_files.size() > kAccessEnvelopesMax) access_files.erase(access_files.begin());
+  }
+  Step(SessionRequest{.client = arrival.client, .envelope = std::move(arrival.envelope)});
+}
+
+void CoreLoop::Handle(ClientGone& arrival) {
+  const auto found = clients_.find(arrival.client.value);
+  if (found == clients_.end() || found->second.sink != arrival.sink) return;
+  if (arrival.closed) {
+    clients_.erase(found);
+    Step(SessionClosed{arrival.client});
+    outputs_.emplace_back(ClientOutput{std::move(arrival.sink), std::nullopt, OkStatus()});
+  } else {
+    found->second.sink = nullptr;
+    found->second.lost_at = Now();
+    Step(SessionLost{arrival.client});
+  }
+}
+
+void CoreLoop::Handle(NodeStarted& arrival) {
+  arrival.sink->Taken();
+  Step(RegisterNode{std::move(arrival.registration)}, arrival.sink);
+}
+
+void CoreLoop::Handle(NodeHeard& arrival) {
+  arrival.sink->Taken();
+  for (const auto& [node, sink] : nodes_) {
+    if (sink != arrival.sink) continue;
+    Step(NodeReport{.node = node, .heartbeat = std::move(arrival.heartbeat)});
+    return;
+  }
+}
+
+void CoreLoop::Handle(NodeGone& arrival) {
+  for (const auto& [node, sink] : nodes_) {
+    if (sink != arrival.sink) continue;
+    const NodeId gone = node;
+    nodes_.erase(gone);
+    Step(NodeStreamLost{gone});
+    return;
+  }
+}
+
+// ---- effects
+
+void CoreLoop::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
+  Effects effects = core_->Step(command, Now());
+  inline_cache_.Note(effects.writes);
+  std::move(effects.writes.writes.begin(), effects.writes.writes.end(),
+            std::back_inserter(batch_.writes));
+  for (ToClient& effect : effects.to_clients) GatherClient(effect);
+  for (ToNode& effect : effects.to_nodes) GatherNode(effect, registering);
+  for (NodeRefused& refused : effects.refused_nodes) {
+    if (registering == nullptr) continue;
+    outputs_.emplace_back(NodeOutput{registering, std::move(refused.failure), OkStatus()});
+  }
+  for (const std::string& line : effects.log) WriteLog(LogLevel::kInfo, line);
+  if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
+}
+
+void CoreLoop::GatherClient(ToClient& effect) {
+  const auto found = clients_.find(effect.client.value);
+  // Without a stream the message goes nowhere: the client asks again when it is back.
+  if (found == clients_.end() || found->second.sink == nullptr) return;
+  if (auto* const envelope = std::get_if<ReplyEnvelope>(&effect.message)) {
+    FillAccess(effect.client, *envelope);
+  }
+  const auto* const push = std::get_if<Push>(&effect.message);
+  const bool ends = std::holds_alternative<Failure>(effect.message) ||
+                    (push != nullptr && std::holds_alternative<SessionEndPush>(*push));
+  outputs_.emplace_back(ClientOutput{found->second.sink, std::move(effect.message),
+                                     ends ? std::optional<Status>(OkStatus()) : std::nullopt});
+  if (ends) clients_.erase(found);
+}
+
+void CoreLoop::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering) {
+  ManagerToNode message = NodeRegistered{};
+  if (auto* const registered = std::get_if<NodeRegistered>(&effect.message)) {
+    if (registering == nullptr) return;
+    registered->capability_key = options_.capability_key;
+    std::shared_ptr<NodeSink>& current = nodes_[effect.node];
+    if (current != nullptr && current != registering) {
+      outputs_.emplace_back(NodeOutput{current, std::nullopt,
+                                       AbortedError("the node has registered on a newer stream")});
+    }
+    current = registering;
+    message = std::move(*registered);
+  } else {
+    message = std::move(std::get<NodeOrder>(effect.message));
+  }
+  const auto found = nodes_.find(effect.node);
+  if (found == nodes_.end()) return;
+  outputs_.emplace_back(NodeOutput{found->second, std::move(message), std::nullopt});
+}
+
+void CoreLoop::CommitAndRelease() {
+  if (!batch_.empty()) {
+    const Status committed = store_.Commit(batch_);
+    if (!committed.ok()) {
+      LogError("cannot make changes durable, stopping; nothing of them was answered: {}",
+               MessageOf(committed));
+      std::abort();
+    }
+    batch_.writes.clear();
+  }
+  for (const auto& output : outputs_) {
+    std::visit(
+        [](const auto& out) {
+          if (out.message) out.sink->Send(*out.message);
+          if (out.end) out.sink->End(*out.end);
+        },
+        output);
+  }
+  outputs_.clear();
+}
+
+void CoreLoop::EndAll() {
+  for (auto& [id, client] : clients_) {
+    if (client.sink == nullptr) continue;
+    client.sink->Send(Push(SessionEndPush{"the manager is stopping"}));
+    client.sink->End(OkStatus());
+  }
+  for (auto& [id, sink] : nodes_) sink->End(UnavailableError("the manager is stopping"));
+  clients_.clear();
+  nodes_.clear();
+}
+
+void CoreLoop::ForgetLostClients(Time now) {
+  std::erase_if(clients_, [now](const auto& item) {
+    return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
+  });
+}
+
+// ---- access
+
+void CoreLoop::FillAccess(ClientId client, ReplyEnvelope& envelope) {
+  const auto& known = clients_.at(client.value).access_files;
+  const auto files = known.find(envelope.id);
+  if (files == known.end()) return;
+  const size_t count = std::min(envelope.replies.size(), files->second.size());
+  for (size_t i = 0; i < count; ++i) {
+    Reply& reply = envelope.replies[i];
+    DataAccess* const access = AccessOf(reply);
+    if (access == nullptr) continue;
+    const Status filled = FillAccess(client, files->second[i], *access);
+    if (filled.ok()) continue;
+    // Kernels repeat an open that was answered ESTALE.
+    reply = Failure{.code = filled.code(),
+                    .reason = filled.code() == StatusCode::kAborted ? ErrorReason::kStale
+                                                                    : ErrorReason::kCorrupt,
+                    .message = MessageOf(filled)};
+  }
+}
+
+Status CoreLoop::FillAccess(ClientId client, FileId file, DataAccess& access) {
+  if (access.layout.bound()) {
+    access.capability = SealCapability(
+        {.file = file, .client = client, .may_write = access.may_write, .expires = access.expires},
+        options_.capability_key);
+  }
+  if (access.is_inline && access.inline_data.empty() && access.inline_valid_bytes > 0) {
+    MOSA_ASSIGN_OR_RETURN(access.inline_data, InlineBytes(file));
+    if (access.inline_data.size() > access.inline_valid_bytes) {
+      access.inline_data.resize(access.inline_valid_bytes);
+    }
+  }
+  return OkStatus();
+}
+
+// The bytes as of the step that was just made: from the cache, from the batch that is being
+// gathered, or from the store.
+Result<std::string> CoreLoop::InlineBytes(FileId file) {
+  const std::string key = InlineDataKey(file);
+  if (const std::string* const cached = inline_cache_.Find(key)) return *cached;
+  const auto gone = [file] {
+    return AbortedError(fmt::format(
+        "the inline bytes of file {} became an object while it was opened: open it again",
+        file.value));
+  };
+  for (auto write = batch_.writes.rbegin(); write != batch_.writes.rend(); ++write) {
+    if (write->key != key) continue;
+    if (!write->value) return gone();
+    return *write->value;
+  }
+  Result<std::string> stored = store_.Get(key);
+  if (!stored.ok()) {
+    return stored.status().code() == StatusCode::kNotFound ? gone() : stored.status();
+  }
+  inline_cache_.Put(key, *stored);
+  return stored;
+}
+
+}  // namespace mosa::manager

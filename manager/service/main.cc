@@ -1,0 +1,198 @@
+// mosa-manager: names, layouts and space of one cluster. Runs in the foreground until SIGTERM or
+// SIGINT.
+#include <malloc.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/base/units.h"
+#include "fmt/format.h"
+#include "manager/service/manager_server.h"
+#include "manager/service/ready_file.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr int kExitArgument = 2;
+constexpr int kExitPrecondition = 3;
+constexpr int kExitDamaged = 6;
+
+int ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kInvalidArgument:
+      return kExitArgument;
+    case StatusCode::kDataLoss:
+      return kExitDamaged;
+    case StatusCode::kInternal:
+      return 1;
+    default:
+      return kExitPrecondition;
+  }
+}
+
+// The flags as they were written.
+struct Flags {
+  std::string listen = "127.0.0.1:7400";
+  std::string data_directory;
+  std::string cluster_name = "mosa";
+  std::string secret;
+  std::string chunk_size = "1M";
+  uint32_t stripe_width = 0;
+  std::string default_placement = "stripe";
+  std::string grant_size = "64M";
+  std::string inline_size = "16K";
+  bool fsync = false;
+  std::string log_level = "info";
+  std::string log_file;
+  std::string ready_file;
+};
+
+void Declare(CLI::App& app, Flags& flags) {
+  app.set_config("--config", "", "Read flags from FILE, lines of name = value")
+      ->check(CLI::ExistingFile);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--listen", flags.listen, "HOST:PORT; port 0: any that is free")
+      ->capture_default_str();
+  app.add_option("--data-dir", flags.data_directory, "Directory of the database")->required();
+  app.add_option("--cluster-name", flags.cluster_name)->capture_default_str();
+  app.add_option("--secret", flags.secret, "The cluster's secret file; needed beyond loopback");
+  app.add_option("--chunk-size", flags.chunk_size, "Of files without a hint; a power of two")
+      ->capture_default_str();
+  app.add_option("--stripe-width", flags.stripe_width, "Nodes per file; 0: all")
+      ->capture_default_str();
+  app.add_option("--default-placement", flags.default_placement, "stripe or local")
+      ->capture_default_str();
+  app.add_option("--grant-size", flags.grant_size, "Most room that a client holds ahead of need")
+      ->capture_default_str();
+  app.add_option("--inline-size", flags.inline_size, "Largest file kept in its record; 0: none")
+      ->capture_default_str();
+  app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->capture_default_str();
+  app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
+  app.add_option("--ready-file", flags.ready_file, "Written as JSON once the manager serves");
+}
+
+Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uint64_t min,
+                             uint64_t max) {
+  const Result<int64_t> parsed = ParseBytes(text);
+  if (!parsed.ok()) {
+    return InvalidArgumentError(fmt::format("{}: {}", flag, MessageOf(parsed.status())));
+  }
+  const auto size = static_cast<uint64_t>(*parsed);
+  if (size < min || size > max) {
+    return InvalidArgumentError(fmt::format("{} is {}, it must be from {} to {}", flag, text,
+                                            FormatBytes(static_cast<int64_t>(min)),
+                                            FormatBytes(static_cast<int64_t>(max))));
+  }
+  return size;
+}
+
+// Checks every flag; nothing has happened yet.
+Result<ServerOptions> OptionsOf(const Flags& flags) {
+  constexpr uint64_t kKiB = 1024;
+  ServerOptions options;
+  options.listen = flags.listen;
+  options.data_directory = flags.data_directory;
+  options.fsync = flags.fsync;
+  options.core.cluster_name = flags.cluster_name;
+  options.core.stripe_width = flags.stripe_width;
+  options.core.default_placement = flags.default_placement;
+  if (flags.data_directory.empty()) return InvalidArgumentError("--data-dir is empty");
+  if (flags.cluster_name.empty() || flags.cluster_name.size() > kNameBytesMax) {
+    return InvalidArgumentError(fmt::format("--cluster-name has {} bytes, it must have 1 to {}",
+                                            flags.cluster_name.size(), kNameBytesMax));
+  }
+  MOSA_ASSIGN_OR_RETURN(options.core.chunk_bytes, SizeBetween("--chunk-size", flags.chunk_size,
+                                                              64 * kKiB, kKiB * kKiB * kKiB));
+  if ((options.core.chunk_bytes & (options.core.chunk_bytes - 1)) != 0) {
+    return InvalidArgumentError(
+        fmt::format("--chunk-size is {}, it must be a power of two", flags.chunk_size));
+  }
+  MOSA_ASSIGN_OR_RETURN(
+      options.core.grant_bytes,
+      SizeBetween("--grant-size", flags.grant_size, kKiB * kKiB, kKiB * kKiB * kKiB * kKiB));
+  MOSA_ASSIGN_OR_RETURN(options.core.inline_bytes_max,
+                        SizeBetween("--inline-size", flags.inline_size, 0, kInlineBytesMax));
+  constexpr uint32_t kStripeWidthMax = 1024;
+  if (flags.stripe_width > kStripeWidthMax) {
+    return InvalidArgumentError(fmt::format("--stripe-width is {}, it must be at most {}",
+                                            flags.stripe_width, kStripeWidthMax));
+  }
+  if (flags.default_placement != "stripe" && flags.default_placement != "local") {
+    return InvalidArgumentError(fmt::format(
+        "--default-placement is '{}', it must be stripe or local", flags.default_placement));
+  }
+  MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
+  if (!flags.secret.empty()) {
+    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret));
+  }
+  return options;
+}
+
+// With glibc's defaults every large message is mapped and unmapped, which costs more than sending
+// it.
+void TuneMalloc() {
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+  mallopt(M_ARENA_MAX, 4);
+}
+
+int Fail(const Status& status) {
+  std::fprintf(stderr, "mosa-manager: %s\n", MessageOf(status).c_str());
+  return ExitCodeOf(status);
+}
+
+int Run(const Flags& flags) {
+  const Result<ServerOptions> options = OptionsOf(flags);
+  if (!options.ok()) return Fail(options.status());
+  const Result<LogLevel> level = ParseLogLevel(flags.log_level);
+  if (!level.ok()) return Fail(level.status());
+  const Status log = OpenLog({.program = "mosa-manager", .level = *level, .file = flags.log_file});
+  if (!log.ok()) return Fail(log);
+
+  // Blocked before any thread exists, so that only sigwait below gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  umask(077);
+  TuneMalloc();
+
+  Result<std::unique_ptr<ManagerServer>> server = ManagerServer::Start(*options);
+  if (!server.ok()) return Fail(server.status());
+  LogInfo("cluster {} is served at {}", options->core.cluster_name, (*server)->address());
+  if (!flags.ready_file.empty()) {
+    const Status written = WriteReadyFile(flags.ready_file, (*server)->address());
+    if (!written.ok()) return Fail(written);
+  }
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  LogInfo("stopping on signal {}", signal_number);
+  (*server)->Stop();
+  return 0;
+}
+
+}  // namespace
+}  // namespace mosa::manager
+
+int main(int argc, char** argv) {
+  CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
+  app.set_version_flag("--version", "mosa-manager 0.1.0");
+  mosa::manager::Flags flags;
+  mosa::manager::Declare(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : mosa::manager::kExitArgument;
+  }
+  return mosa::manager::Run(flags);
+}

@@ -1,0 +1,166 @@
+#include "manager/service/manager_server.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <openssl/rand.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "fmt/format.h"
+#include "manager/service/core_loop.h"
+#include "manager/service/sessions.h"
+#include "manager/store/metadata_store.h"
+#include "proto/convert/capability.h"
+
+namespace mosa::manager {
+
+namespace {
+
+// The shell's own records; the core's keys never begin with a tilde.
+constexpr std::string_view kShellPrefix = "~";
+constexpr std::string_view kClusterNameKey = "~cluster_name";
+constexpr std::string_view kClusterSeedKey = "~cluster_seed";
+constexpr std::string_view kCapabilityKeyKey = "~capability_key";
+
+// What belongs to the cluster rather than to one run of the manager.
+struct Identity {
+  std::string cluster_name;
+  uint64_t cluster_seed = 0;
+  std::string capability_key;
+};
+
+Result<std::optional<std::string>> Find(MetadataStore& store, std::string_view key) {
+  Result<std::string> value = store.Get(key);
+  if (value.ok()) return std::optional<std::string>(*std::move(value));
+  if (value.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
+  return value.status();
+}
+
+// Reads the identity out of the store, or makes one. `fresh` says which.
+Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options, bool& fresh) {
+  MOSA_ASSIGN_OR_RETURN(const auto name, Find(store, kClusterNameKey));
+  MOSA_ASSIGN_OR_RETURN(const auto seed, Find(store, kClusterSeedKey));
+  MOSA_ASSIGN_OR_RETURN(const auto key, Find(store, kCapabilityKeyKey));
+  fresh = !name && !seed && !key;
+  if (fresh) {
+    Identity identity{.cluster_name = options.core.cluster_name,
+                      .cluster_seed = 0,
+                      .capability_key = NewCapabilityKey()};
+    auto* const bytes = reinterpret_cast<unsigned char*>(&identity.cluster_seed);
+    if (RAND_bytes(bytes, sizeof(identity.cluster_seed)) != 1) {
+      return InternalError("the system gives no random numbers for a cluster seed");
+    }
+    return identity;
+  }
+  Identity identity;
+  const char* const seed_end = seed ? seed->data() + seed->size() : nullptr;
+  if (!name || !seed || !key || key->size() != kCapabilityKeyBytes ||
+      std::from_chars(seed->data(), seed_end, identity.cluster_seed).ptr != seed_end) {
+    return DataLossError(fmt::format(
+        "the database {} lacks a part of the cluster's identity; restore it from a copy, or move "
+        "it away",
+        options.data_directory));
+  }
+  if (*name != options.core.cluster_name) {
+    return FailedPreconditionError(
+        fmt::format("the database {} belongs to cluster '{}', not to '{}': give its name with "
+                    "--cluster-name, or another --data-dir",
+                    options.data_directory, *name, options.core.cluster_name));
+  }
+  identity.cluster_name = *name;
+  identity.capability_key = *key;
+  return identity;
+}
+
+Status SaveIdentity(MetadataStore& store, const Identity& identity) {
+  KvBatch batch;
+  batch.Put(std::string(kClusterNameKey), identity.cluster_name);
+  batch.Put(std::string(kClusterSeedKey), fmt::format("{}", identity.cluster_seed));
+  batch.Put(std::string(kCapabilityKeyKey), identity.capability_key);
+  return store.Commit(batch);
+}
+
+Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const ManagerOptions& options) {
+  auto core = std::make_unique<ManagerCore>(options);
+  MOSA_RETURN_IF_ERROR(store.Load(
+      kInlineDataPrefix, [&core](std::string_view key, std::string_view value) -> Status {
+        return key.starts_with(kShellPrefix) ? OkStatus() : core->LoadRecord(key, value);
+      }));
+  MOSA_RETURN_IF_ERROR(core->FinishLoad(SystemClock().Now()));
+  return core;
+}
+
+}  // namespace
+
+struct ManagerServer::Parts {
+  std::unique_ptr<MetadataStore> store;
+  std::unique_ptr<CoreLoop> loop;
+  std::unique_ptr<ClientSessions> clients;
+  std::unique_ptr<NodeSessions> nodes;
+  std::unique_ptr<StatusService> status;
+  std::unique_ptr<grpc::Server> server;
+  std::string address;
+};
+
+ManagerServer::ManagerServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+ManagerServer::~ManagerServer() { Stop(); }
+
+Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions& options) {
+  MOSA_RETURN_IF_ERROR(CheckListenAddress(options.listen, options.secret.has_value()));
+  auto parts = std::make_unique<Parts>();
+  MOSA_ASSIGN_OR_RETURN(parts->store,
+                        OpenRocksStore({.path = options.data_directory, .fsync = options.fsync}));
+  bool fresh = false;
+  MOSA_ASSIGN_OR_RETURN(const Identity identity, LoadIdentity(*parts->store, options, fresh));
+  ManagerOptions core_options = options.core;
+  core_options.cluster_seed = identity.cluster_seed;
+  MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
+  if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
+  parts->loop = std::make_unique<CoreLoop>(
+      std::move(core), *parts->store, CoreLoopOptions{.capability_key = identity.capability_key});
+  parts->clients = std::make_unique<ClientSessions>(*parts->loop);
+  parts->nodes = std::make_unique<NodeSessions>(*parts->loop);
+  parts->status = std::make_unique<StatusService>(*parts->loop);
+
+  grpc::ServerBuilder builder;
+  int port = 0;
+  // Two managers must not share a port without noticing.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
+  builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddListeningPort(options.listen, MakeServerCredentials(options.secret), &port);
+  builder.RegisterService(parts->clients.get());
+  builder.RegisterService(parts->nodes.get());
+  builder.RegisterService(parts->status.get());
+  parts->loop->Start();
+  parts->server = builder.BuildAndStart();
+  if (parts->server == nullptr || port == 0) {
+    parts->loop->Stop();
+    return FailedPreconditionError(fmt::format(
+        "cannot listen on {}: the port is in use or the address is not this host's; choose "
+        "another with --listen",
+        options.listen));
+  }
+  parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
+  return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
+}
+
+void ManagerServer::Stop() {
+  if (parts_ == nullptr) return;
+  parts_->loop->Stop();
+  // Streams have been told; those that do not end by themselves are cut off.
+  parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  parts_->server->Wait();
+  parts_.reset();
+}
+
+const std::string& ManagerServer::address() const { return parts_->address; }
+
+}  // namespace mosa::manager

@@ -1,0 +1,50 @@
+// The manager as a whole: the store, the core loaded from it, the loop, and the gRPC server in
+// front. What `mosa-manager` runs, and tests start in their own process.
+//
+// One owner, one thread.
+#ifndef MOSA_MANAGER_SERVICE_MANAGER_SERVER_H_
+#define MOSA_MANAGER_SERVICE_MANAGER_SERVER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "manager/core/manager_core.h"
+#include "proto/convert/credentials.h"
+
+namespace mosa::manager {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:7400";  // Port 0: any that is free.
+  std::string data_directory;
+  std::optional<ClusterSecret> secret;
+  bool fsync = false;
+  // The seed is that of the database, if it has one.
+  ManagerOptions core;
+};
+
+class ManagerServer {
+ public:
+  // Serves when it returns. InvalidArgument: the address (CheckListenAddress); FailedPrecondition:
+  // the port is taken, or the database is another cluster's or a newer version's; DataLoss: the
+  // database is damaged; other codes as the store says.
+  static Result<std::unique_ptr<ManagerServer>> Start(const ServerOptions& options);
+  ~ManagerServer();
+
+  // Answers what has arrived, tells every client that its session ends, and closes.
+  void Stop();
+
+  // host:port as it was bound.
+  const std::string& address() const;
+
+ private:
+  struct Parts;
+  explicit ManagerServer(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_SERVICE_MANAGER_SERVER_H_
