@@ -1,0 +1,206 @@
+#include "client-sai/api/bulk_node_api.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "client-sai/api/bulk_transfer.h"
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/crc32c.h"
+
+namespace mosa::sai {
+namespace {
+
+v1::BulkRequest RequestFor(const ObjectTarget& target) {
+  v1::BulkRequest request;
+  request.set_file_id(target.file.value);
+  request.set_capability(std::string(target.capability));
+  return request;
+}
+
+Status CheckRange(uint64_t offset, uint64_t length) {
+  if (offset <= kFileBytesMax && length <= kFileBytesMax - offset) return OkStatus();
+  return InvalidArgumentError(fmt::format("{} bytes at offset {}: a file has at most {} bytes",
+                                          length, offset, kFileBytesMax));
+}
+
+}  // namespace
+
+BulkNodeApi::BulkNodeApi(BulkNodeApiOptions options) : options_(std::move(options)) {
+  MOSA_CHECK(options_.frame_bytes > 0 && options_.frame_bytes % kChecksumBlockBytes == 0 &&
+             options_.frame_bytes <= kFramePayloadBytesMax && options_.frames_under_way > 0);
+}
+
+void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
+  const std::lock_guard lock(mutex_);
+  std::map<NodeId, ChannelRef> channels;
+  for (const NodeAddress& node : nodes) {
+    const auto found = channels_.find(node.node);
+    if (found != channels_.end() && found->second->SameEndpoint(node)) {
+      found->second->SetState(node.state);
+      channels.insert(*found);
+    } else {
+      channels.emplace(node.node, std::make_shared<NodeChannel>(node, options_.channel));
+    }
+  }
+  // Calls under way to an address that is no more end.
+  for (const auto& [node, channel] : channels_) {
+    const auto kept = channels.find(node);
+    if (kept == channels.end() || kept->second != channel) channel->SetState(NodeState::kLost);
+  }
+  channels_ = std::move(channels);
+}
+
+Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = channels_.find(node);
+  if (found == channels_.end())
+    return UnavailableError(fmt::format("node {} is not known to this client", node.value));
+  return found->second;
+}
+
+Time BulkNodeApi::Deadline() const { return SystemClock().Monotonic() + options_.call_wait; }
+
+Status BulkNodeApi::Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) {
+  MOSA_RETURN_IF_ERROR(CheckRange(offset, out.size()));
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const Transfer transfer{.request = RequestFor(target),
+                          .node_name = channel->Name(),
+                          .frame_bytes = options_.frame_bytes,
+                          .frames_under_way = options_.frames_under_way,
+                          .deadline = Deadline()};
+  Status answer;
+  const auto exchange = [&](FrameSocket& socket) {
+    answer = OkStatus();
+    return TransferRead(transfer, socket, offset, out, answer);
+  };
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, transfer.deadline));
+  return answer;
+}
+
+Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
+                          std::span<const std::byte> data) {
+  MOSA_RETURN_IF_ERROR(CheckRange(offset, data.size()));
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const Transfer transfer{.request = RequestFor(target),
+                          .node_name = channel->Name(),
+                          .frame_bytes = options_.frame_bytes,
+                          .frames_under_way = options_.frames_under_way,
+                          .deadline = Deadline()};
+  Status answer;
+  const auto exchange = [&](FrameSocket& socket) {
+    answer = OkStatus();
+    return TransferWrite(transfer, socket, offset, data, answer);
+  };
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, transfer.deadline));
+  return answer;
+}
+
+Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequest request) {
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  request.set_id(1);
+  const Time deadline = Deadline();
+  v1::BulkReply reply;
+  const auto exchange = [&](FrameSocket& socket) {
+    MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
+    return ReceiveReply(socket, request.id(), reply, deadline).status();
+  };
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, deadline));
+  MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
+  return reply;
+}
+
+Status BulkNodeApi::Truncate(const ObjectTarget& target, uint64_t size_bytes) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_truncate()->set_size_bytes(size_bytes);
+  return Call(target, std::move(request)).status();
+}
+
+Status BulkNodeApi::Allocate(const ObjectTarget& target, int mode, uint64_t offset,
+                             uint64_t length) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_allocate()->set_mode(mode);
+  request.mutable_allocate()->set_offset_bytes(offset);
+  request.mutable_allocate()->set_length_bytes(length);
+  return Call(target, std::move(request)).status();
+}
+
+Result<ObjectStatus> BulkNodeApi::Stat(const ObjectTarget& target) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_stat();
+  MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply, Call(target, std::move(request)));
+  return ObjectStatus{.size_bytes = reply.size_bytes(),
+                      .allocated_bytes = reply.allocated_bytes(),
+                      .modify_time = Time{reply.modify_time_ns()},
+                      .sealed = reply.sealed()};
+}
+
+Result<uint64_t> BulkNodeApi::Seek(const ObjectTarget& target, uint64_t offset, bool data) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_seek()->set_offset_bytes(offset);
+  request.mutable_seek()->set_data(data);
+  MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply, Call(target, std::move(request)));
+  return reply.offset_bytes();
+}
+
+Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const std::byte> data) {
+  if (data.size() > kFramePayloadBytesMax) {
+    return InvalidArgumentError(fmt::format("{} bytes cannot be appended at once, at most {}",
+                                            data.size(), kFramePayloadBytesMax));
+  }
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  v1::BulkRequest request = RequestFor(target);
+  request.set_id(1);
+  request.mutable_append()->set_crc32c(Crc32c(data.data(), data.size()));
+  const Time deadline = Deadline();
+  v1::BulkReply reply;
+  bool begun = false;
+  const auto exchange = [&](FrameSocket& socket) {
+    begun = true;
+    MOSA_RETURN_IF_ERROR(socket.SendFrame(request, data, deadline));
+    return ReceiveReply(socket, request.id(), reply, deadline).status();
+  };
+  const Status status = channel->Run(exchange, /*repeatable=*/false, deadline);
+  if (!status.ok() && begun) {
+    return DeadlineExceededError(
+        fmt::format("the append of {} bytes to file {} may or may not have happened: {}",
+                    data.size(), target.file.value, MessageOf(status)));
+  }
+  MOSA_RETURN_IF_ERROR(status);
+  MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
+  return reply.offset_bytes();
+}
+
+// ---- descriptors
+
+bool BulkNodeApi::IsLocal(NodeId node) const {
+  const auto channel = Find(node);
+  return channel.ok() && !options_.host_identity.empty() &&
+         (*channel)->HasIdentity(options_.host_identity) && (*channel)->CanReachSocket();
+}
+
+Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) {
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  if (options_.host_identity.empty() || !channel->HasIdentity(options_.host_identity)) {
+    return FailedPreconditionError(
+        fmt::format("{} is not on this host and network namespace", channel->Name()));
+  }
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_open_local()->set_write(write);
+  UniqueFd descriptor;
+  MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply,
+                        channel->CallLocal(std::move(request), &descriptor, Deadline()));
+  MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
+  if (!descriptor)
+    return InternalError(fmt::format("{} answered without a descriptor", channel->Name()));
+  return descriptor;
+}
+
+Status BulkNodeApi::FinishLocalWrites(const ObjectTarget& target) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_finish_local_writes();
+  return Call(target, std::move(request)).status();
+}
+
+}  // namespace mosa::sai

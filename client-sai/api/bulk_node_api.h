@@ -1,0 +1,65 @@
+// NodeApi over the bulk plane: frames over TCP, descriptors over the nodes' Unix sockets.
+//
+// A call is divided into frames of at most frame_bytes at multiples of that size, and several
+// requests are under way at once on one connection. Every call ends within call_wait. A broken
+// connection is replaced once, except for Append: an Append whose connection broke may or may not
+// have happened and answers DeadlineExceeded. A block whose checksum does not match is asked for
+// once more, and then checked by the node itself as well.
+#ifndef MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
+#define MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client-sai/api/node_api.h"
+#include "client-sai/api/node_channel.h"
+
+namespace mosa::sai {
+
+struct BulkNodeApiOptions {
+  std::string host_identity;  // Of this process (common/base/host_identity.h).
+  NodeChannelOptions channel;
+  Duration call_wait = kWaitMax;
+  uint64_t frame_bytes = 4 << 20;  // A multiple of a checksum block.
+  size_t frames_under_way = 4;
+};
+
+class BulkNodeApi final : public NodeApi {
+ public:
+  explicit BulkNodeApi(BulkNodeApiOptions options);
+
+  void SetNodes(const std::vector<NodeAddress>& nodes) override;
+  Status Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override;
+  Status Write(const ObjectTarget& target, uint64_t offset,
+               std::span<const std::byte> data) override;
+  Status Truncate(const ObjectTarget& target, uint64_t size_bytes) override;
+  Status Allocate(const ObjectTarget& target, int mode, uint64_t offset, uint64_t length) override;
+  Result<ObjectStatus> Stat(const ObjectTarget& target) override;
+  Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) override;
+  // At most kFramePayloadBytesMax at once, else InvalidArgument.
+  Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) override;
+  bool IsLocal(NodeId node) const override;
+  Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) override;
+  Status FinishLocalWrites(const ObjectTarget& target) override;
+
+ private:
+  using ChannelRef = std::shared_ptr<NodeChannel>;  // Calls outlive a change of the node's address.
+
+  Result<ChannelRef> Find(NodeId node) const;
+  // One request without payload, answered without payload.
+  Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request);
+  Time Deadline() const;
+
+  const BulkNodeApiOptions options_;
+  mutable std::mutex mutex_;
+  std::map<NodeId, ChannelRef> channels_;  // Guarded by mutex_.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
