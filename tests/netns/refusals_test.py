@@ -1,8 +1,9 @@
 """A storage node serves nobody without a capability, and no bytes that anybody sends end a daemon.
 
 From another host's namespace, over the bulk plane's TCP port: requests without a capability, with
-made-up ones, and with frames that are none. None may give or change a byte, and the mounts go on.
-Sockets, secret and directories are for their owner alone.
+made-up ones, and with frames that are none; and by capability_probe, requests with a true capability
+to read one file that want more. None may give or change a byte, and the mounts go on. Sockets,
+secret and directories are for their owner alone.
 """
 
 import argparse
@@ -195,8 +196,28 @@ def check_modes(store):
         cluster.check(have == mode, f"{path} has mode {have:o}, must be {mode:o}")
 
 
+def misuse_rights(store, probe):
+    """A client with the right to read one file tries to do more."""
+    data = {name: os.urandom(200_000) for name in ("first", "second")}
+    for name, content in data.items():
+        path = f"{store.mount('h1')}/{name}"
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        cluster.set_hint(path, "placement", "node:h2")
+        put(path, content)
+    state = store.state
+    flags = ["--manager", state["manager_address"], "--node", "h2"]
+    flags += ["--secret", f"{state['plan']['directory']}/secret.pem"]
+    tried = store.exec("h1", probe, *flags, *data)
+    print(tried.stdout, end="")
+    cluster.check(tried.returncode == 0, f"capability_probe: {tried.stdout} {tried.stderr}")
+    for name, content in data.items():
+        seen = get(f"{store.mount('h2')}/{name}")
+        cluster.check(seen == content, f"{name} is not the same any more")
+
+
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
+        misuse_rights(store, arguments.probe)
         directory = cluster.placed_directory(f"{store.mount('h2')}/private", "node:h2")
         path = f"{directory}/file"
         data = os.urandom(300_000)
@@ -227,4 +248,9 @@ if __name__ == "__main__":
         except cluster.Failed as failure:
             sys.exit(str(failure))
     else:
-        cluster.main(test, limit_s=120, description=__doc__)
+        cluster.main(
+            test,
+            limit_s=120,
+            description=__doc__,
+            add_arguments=lambda parser: parser.add_argument("--probe", required=True),
+        )
