@@ -261,7 +261,7 @@ void KernelSession::Work() {
 bool KernelSession::ShouldRetire() {
   const uint32_t keep = std::max(1U, options_.threads);
   uint32_t idle = idle_.load();
-  while (idle < keep) {
+  while (idle <= keep) {  // One to spare, so that threads do not come and go.
     if (idle_.compare_exchange_weak(idle, idle + 1)) return false;
   }
   return true;

@@ -1,0 +1,232 @@
+// mosa-mount: one mount of a Mosa cluster, in the foreground, until it is unmounted or told to end.
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "client-sai/api/bulk_node_api.h"
+#include "client-sai/api/grpc_manager_api.h"
+#include "client-sai/fuse/kernel_session.h"
+#include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/operations.h"
+#include "client-sai/sai/filesystem.h"
+#include "common/base/clock.h"
+#include "common/base/errno_status.h"
+#include "common/base/exit_code.h"
+#include "common/base/host_identity.h"
+#include "common/base/log.h"
+#include "nlohmann/json.hpp"
+#include "proto/convert/credentials.h"
+
+namespace mosa::sai {
+
+namespace {
+
+constexpr uint64_t kKernelReadAheadBytes = uint64_t{1} << 20;
+
+struct MountOptions {
+  std::string mount_point;
+  std::string manager;
+  std::string node_name;
+  std::string secret_path;
+  bool allow_other = false;
+  bool no_passthrough = false;
+  uint32_t threads = 8;
+  std::string log_level = "info";
+  std::string log_file;
+  std::string ready_file;
+};
+
+void AddFlags(CLI::App& app, MountOptions& options) {
+  app.add_option("mountpoint", options.mount_point, "An empty directory to mount on")->required();
+  app.add_option("--manager", options.manager, "HOST:PORT of the manager")->required();
+  app.add_option("--name", options.node_name,
+                 "Name of this host's storage node, for \"local\" placement");
+  app.add_option("--secret", options.secret_path, "The cluster secret (mosa secret create)");
+  app.add_flag("--allow-other", options.allow_other,
+               "Other users may use the mount (root, or user_allow_other in /etc/fuse.conf)");
+  app.add_flag("--no-passthrough", options.no_passthrough,
+               "Never let the kernel read and write objects by itself");
+  app.add_option("--threads", options.threads, "Workers kept ready for requests")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "debug, info, warning or error")
+      ->capture_default_str();
+  app.add_option("--log-file", options.log_file, "Append the log here, not to standard error");
+  app.add_option("--ready-file", options.ready_file,
+                 "Write JSON here once programs can use the mount");
+  app.set_config("--config", "", "Flags from a file: one NAME = VALUE per line");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.footer(
+      "Example:\n  mosa-mount /mnt/mosa --manager 10.0.0.1:7400 --name node3 "
+      "--secret /etc/mosa/secret.pem");
+}
+
+// Everything that can be refused without touching anything.
+Status Validate(const MountOptions& options) {
+  MOSA_RETURN_IF_ERROR(ParseLogLevel(options.log_level).status());
+  const Status address = CheckListenAddress(options.manager, true);
+  if (!address.ok() || options.manager.ends_with(":0")) {
+    return InvalidArgumentError(fmt::format("--manager '{}' is not HOST:PORT", options.manager));
+  }
+  if (options.node_name.size() > kNameBytesMax) {
+    return InvalidArgumentError(fmt::format("--name has {} bytes, at most {} are allowed",
+                                            options.node_name.size(), kNameBytesMax));
+  }
+  return OkStatus();
+}
+
+// Objects' descriptors and connections need more than the usual 1024; buffers of requests come and
+// go, and should not be mapped and zeroed each time.
+void RaiseProcessLimits() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+// SIGTERM, SIGINT and SIGHUP as a descriptor; no thread that is started later gets them otherwise.
+Result<UniqueFd> CatchEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  UniqueFd descriptor(signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!descriptor) return ErrnoStatus(errno, "cannot wait for signals");
+  return descriptor;
+}
+
+// Readers never see a part of it.
+Status WriteReadyFile(const std::string& path, const std::string& mount_point,
+                      const KernelAgreement& agreement) {
+  if (path.empty()) return OkStatus();
+  const nlohmann::json ready = {{"mount", mount_point},
+                                {"pid", getpid()},
+                                {"passthrough", agreement.passthrough},
+                                {"passthrough_reason", agreement.passthrough_reason}};
+  const std::string part = path + ".part";
+  std::ofstream file(part, std::ios::trunc);
+  file << ready.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  file.close();
+  if (!file || rename(part.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, fmt::format("cannot write {}", path));
+  }
+  return OkStatus();
+}
+
+void WaitForEnd(const KernelSession& session, int signals) {
+  std::array<pollfd, 2> ends = {{{signals, POLLIN, 0}, {session.ended_descriptor(), POLLIN, 0}}};
+  while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (ends[0].revents == 0) {
+    LogInfo("somebody has unmounted: ending");
+    return;
+  }
+  signalfd_siginfo info{};
+  if (read(signals, &info, sizeof(info)) == sizeof(info)) {
+    LogInfo("{}: unmounting", strsignal(static_cast<int>(info.ssi_signo)));
+  }
+}
+
+Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& options,
+             int signals) {
+  KernelSession& session = mount.session;
+  Filesystem& filesystem = mount.filesystem;
+  MOSA_RETURN_IF_ERROR(session.Mount(MountOperations(), &mount, [&filesystem](FileId file) {
+    return filesystem.GetAttributes(file);
+  }));
+  session.StartWorkers();
+  const KernelAgreement& agreement = session.agreement();
+  LogInfo("mounted {} (FUSE 7.{}, passthrough {}, epoch {})", mount_point, agreement.protocol_minor,
+          agreement.passthrough ? "on" : fmt::format("off: {}", agreement.passthrough_reason),
+          agreement.epoch ? "on" : "off: names are looked up at each use");
+  const Status read_ahead = RaiseReadAhead(mount_point, kKernelReadAheadBytes);
+  if (!read_ahead.ok()) LogInfo("the kernel reads ahead 128 KiB: {}", MessageOf(read_ahead));
+  const Status ready = WriteReadyFile(options.ready_file, mount_point, agreement);
+  if (ready.ok()) WaitForEnd(session, signals);
+  session.Stop();
+  return ready;
+}
+
+Status Run(const MountOptions& options) {
+  RaiseProcessLimits();
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
+  std::optional<ClusterSecret> secret;
+  if (!options.secret_path.empty()) {
+    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(options.secret_path));
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::string mount_point, PrepareMountPoint(options.mount_point));
+  FilesystemOptions filesystem_options;
+  filesystem_options.node_name = options.node_name;
+  MOSA_ASSIGN_OR_RETURN(filesystem_options.host_identity, HostIdentity());
+  filesystem_options.mount_point = mount_point;
+  filesystem_options.passthrough = !options.no_passthrough;
+
+  KernelSessionOptions session_options;
+  session_options.mount_point = mount_point;
+  session_options.allow_other = options.allow_other;
+  session_options.passthrough = !options.no_passthrough;
+  session_options.threads = options.threads;
+
+  const SystemClock clock;
+  KernelSession session(session_options);
+  BulkNodeApiOptions node_options;
+  node_options.host_identity = filesystem_options.host_identity;
+  BulkNodeApi nodes(node_options);
+  GrpcManagerOptions manager_options;
+  manager_options.address = options.manager;
+  manager_options.secret = secret;
+  const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
+  Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
+  MOSA_RETURN_IF_ERROR(filesystem.Start());
+  Mount mount{filesystem, session};
+  const Status served = Serve(mount, mount_point, options, signals.get());
+  const Status stopped = filesystem.Stop();
+  LogInfo("ended{}", stopped.ok() ? "" : ": " + MessageOf(stopped));
+  return served.ok() ? stopped : served;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Mounts a Mosa cluster on a directory and serves it until it is unmounted, or until "
+      "SIGTERM or SIGINT.",
+      "mosa-mount");
+  MountOptions options;
+  AddFlags(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : ToExitCode(StatusCode::kInvalidArgument);
+  }
+  Status status = Validate(options);
+  if (status.ok()) {
+    status = OpenLog({"mosa-mount", *ParseLogLevel(options.log_level), options.log_file});
+  }
+  if (status.ok()) status = Run(options);
+  if (!status.ok()) {
+    if (!options.log_file.empty()) LogError("{}", MessageOf(status));
+    fprintf(stderr, "mosa-mount: %s\n", MessageOf(status).c_str());
+  }
+  return ToExitCode(status.code());
+}
+
+}  // namespace mosa::sai
+
+int main(int argc, char** argv) { return mosa::sai::Main(argc, argv); }
