@@ -1,0 +1,29 @@
+#include "tools/mosa/cluster.h"
+
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+
+void AddClusterChoice(CLI::App& command, ClusterChoice& choice) {
+  command.add_option("--name", choice.name, "The cluster's name")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER");
+  command.add_option("--dir", choice.directory, "Where clusters keep their directories")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER_DIR");
+}
+
+void AddCluster(CLI::App& app, CommandLine& line) {
+  CLI::App* noun = app.add_subcommand("cluster",
+                                      "Whole clusters on one machine\n\n"
+                                      "  mosa cluster up --hosts 4 --rate 200mbit\n"
+                                      "  mosa cluster exec h2 -- sh -c 'ls $MOSA_MOUNT'");
+  noun->require_subcommand(1);
+  noun->fallthrough();
+  AddClusterUp(*noun, line);
+  AddClusterDown(*noun, line);
+  AddClusterStatus(*noun, line);
+  AddClusterExec(*noun, line);
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "tools/cluster/lifecycle.h"
+#include "tools/mosa/cluster.h"
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+namespace {
+
+struct Options {
+  ClusterChoice choice;
+  bool dry_run = false;
+};
+
+Status Run(const Options& options, const CommandLine& line) {
+  const std::string directory =
+      std::filesystem::absolute(options.choice.directory).lexically_normal();
+  MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.choice.name));
+  const std::string what = fmt::format(
+      "cluster '{}': {} hosts, {} daemons and all that is stored in {}", options.choice.name,
+      state.plan.hosts.size(), state.daemons.size(), state.plan.directory);
+  if (!options.dry_run) {
+    // Whoever interrupts the undoing would be left with half a cluster.
+    const cluster::InterruptGuard guard;
+    MOSA_RETURN_IF_ERROR(cluster::DownByName(directory, options.choice.name));
+  }
+  if (line.json) {
+    PrintJson({{"name", options.choice.name},
+               {"directory", state.plan.directory},
+               {"dry_run", options.dry_run}});
+  }
+  fmt::print(stderr, "{} {}\n", options.dry_run ? "Would end" : "Ended", what);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddClusterDown(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      noun.add_subcommand("down",
+                          "End a cluster and remove every trace of it, what it stores too\n\n"
+                          "  mosa cluster down\n"
+                          "  mosa cluster down --name second");
+  AddClusterChoice(*command, options->choice);
+  command->add_flag("--dry-run", options->dry_run, "Only say what would be ended");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+}
+
+}  // namespace mosa::cli

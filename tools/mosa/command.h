@@ -1,0 +1,59 @@
+// What every subcommand shares: how it enters the command line, how it prints, how it fails.
+//
+// A subcommand's file adds itself to a CLI::App with a callback that sets CommandLine::action; the
+// action runs after the whole line was understood. Data goes to standard output, messages to
+// standard error.
+#ifndef MOSA_TOOLS_MOSA_COMMAND_H_
+#define MOSA_TOOLS_MOSA_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace mosa::cli {
+
+struct CommandLine {
+  bool json = false;
+  std::function<Status()> action;
+};
+
+// Each adds one command (or one noun with its verbs).
+void AddCluster(CLI::App& app, CommandLine& line);
+void AddClusterUp(CLI::App& noun, CommandLine& line);
+void AddClusterDown(CLI::App& noun, CommandLine& line);
+void AddClusterStatus(CLI::App& noun, CommandLine& line);
+void AddClusterExec(CLI::App& noun, CommandLine& line);
+void AddStatus(CLI::App& app, CommandLine& line);
+void AddNode(CLI::App& app, CommandLine& line);
+void AddStat(CLI::App& app, CommandLine& line);
+void AddWhere(CLI::App& app, CommandLine& line);
+void AddLost(CLI::App& app, CommandLine& line);
+void AddSecret(CLI::App& app, CommandLine& line);
+void AddVersion(CLI::App& app, CommandLine& line);
+
+// The exit code that says what kind of failure it was (README, "Exit codes").
+int ToExitCode(const Status& status);
+
+void PrintJson(const nlohmann::json& value);
+
+// A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
+void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);
+
+// Rows under a heading: aligned for a terminal, separated by tabs for a program.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
+  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void Print() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_COMMAND_H_

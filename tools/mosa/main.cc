@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "tools/cluster/process.h"
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+namespace {
+
+// The deepest command that was named, for "see '... --help'".
+std::string CommandNamed(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty()) return app.get_name();
+  return fmt::format("{} {}", app.get_name(), CommandNamed(*chosen.front()));
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Mosa turns the RAM of the machines that run a workflow into one POSIX mount.\n\n"
+      "  mosa cluster up --hosts 4     # a whole cluster on this machine\n"
+      "  mosa where RESULT...          # which nodes hold these files",
+      "mosa");
+  CommandLine line;
+  app.add_flag("--json", line.json, "Print JSON with stable names");
+  app.require_subcommand(1);
+  app.fallthrough();
+  AddCluster(app, line);
+  AddStatus(app, line);
+  AddNode(app, line);
+  AddStat(app, line);
+  AddWhere(app, line);
+  AddLost(app, line);
+  AddSecret(app, line);
+  AddVersion(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "mosa: {}: see '{} --help'\n", error.what(), CommandNamed(app));
+    return 2;
+  }
+  const Status status = line.action();
+  std::fflush(stdout);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "mosa: {}\n", MessageOf(status));
+  const int signal = cluster::InterruptGuard::Interrupted();
+  return signal != 0 ? 128 + signal : ToExitCode(status);
+}
+
+}  // namespace
+}  // namespace mosa::cli
+
+int main(int argc, char** argv) { return mosa::cli::Main(argc, argv); }

@@ -1,0 +1,159 @@
+#include "tools/mosa/manager.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "common/base/units.h"
+#include "proto/convert/credentials.h"
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+namespace {
+
+std::string Human(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+std::string ToText(FileType type) {
+  switch (type) {
+    case FileType::kRegular:
+      return "file";
+    case FileType::kDirectory:
+      return "directory";
+    case FileType::kSymlink:
+      return "symlink";
+    case FileType::kFifo:
+      return "fifo";
+    case FileType::kSocket:
+      return "socket";
+    case FileType::kCharacterDevice:
+      return "character device";
+    case FileType::kBlockDevice:
+      return "block device";
+  }
+  return "unknown";
+}
+
+nlohmann::json ToJson(const Layout& layout) {
+  nlohmann::json segments = nlohmann::json::array();
+  for (const Segment& segment : layout.segments) {
+    nlohmann::json nodes = nlohmann::json::array();
+    for (const NodeId node : segment.nodes) nodes.push_back(node.value);
+    segments.push_back({{"first_chunk", segment.first_chunk.value},
+                        {"width", segment.width},
+                        {"nodes", std::move(nodes)}});
+  }
+  return {{"chunk_bytes", layout.chunk_bytes},
+          {"segments", std::move(segments)},
+          {"reason", layout.reason}};
+}
+
+}  // namespace
+
+void AddManagerChoice(CLI::App& command, ManagerChoice& choice) {
+  command.add_option("--manager", choice.address, "The manager's HOST:PORT")
+      ->envname("MOSA_MANAGER");
+  command.add_option("--secret", choice.secret, "The cluster's secret file")
+      ->envname("MOSA_SECRET");
+  AddClusterChoice(command, choice.cluster);
+}
+
+Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice) {
+  std::string address = choice.address;
+  std::string secret_path = choice.secret;
+  if (address.empty()) {
+    const std::string directory =
+        std::filesystem::absolute(choice.cluster.directory).lexically_normal();
+    MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, choice.cluster.name));
+    if (state.manager_address.empty()) {
+      return UnavailableError(
+          fmt::format("the manager of cluster '{}' has not started yet", choice.cluster.name));
+    }
+    address = state.manager_address;
+    secret_path = state.plan.secret();
+  }
+  std::optional<ClusterSecret> secret;
+  if (!secret_path.empty()) {
+    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(secret_path));
+  }
+  return std::make_unique<sai::AdminClient>(address, secret);
+}
+
+std::string ToText(NodeState state) {
+  switch (state) {
+    case NodeState::kLive:
+      return "live";
+    case NodeState::kSilent:
+      return "silent";
+    case NodeState::kLost:
+      return "lost";
+    case NodeState::kDraining:
+      return "draining";
+  }
+  return "unknown";
+}
+
+nlohmann::json ToJson(const NodeStatus& node, Time now) {
+  return {{"name", node.address.name},
+          {"id", node.address.node.value},
+          {"state", ToText(node.address.state)},
+          {"address", node.address.address},
+          {"incarnation", node.address.incarnation},
+          {"used_bytes", node.used_bytes},
+          {"granted_bytes", node.granted_bytes},
+          {"limit_bytes", node.limit_bytes},
+          {"objects", node.object_count},
+          {"unsealed_objects", node.last_heartbeat.unsealed_objects},
+          {"bytes_read_remote", node.last_heartbeat.bytes_read_remote},
+          {"bytes_written_remote", node.last_heartbeat.bytes_written_remote},
+          {"bytes_written_local", node.last_heartbeat.bytes_written_local},
+          {"corrupt_blocks", node.last_heartbeat.corrupt_blocks},
+          {"last_heard_ms_ago", (now - node.last_heard).ns / 1'000'000}};
+}
+
+nlohmann::json ToJson(const ClusterStatus& status) {
+  nlohmann::json nodes = nlohmann::json::array();
+  for (const NodeStatus& node : status.nodes) nodes.push_back(ToJson(node, status.now));
+  nlohmann::json mounts = nlohmann::json::array();
+  for (const SessionStatus& session : status.sessions) {
+    nlohmann::json mount = {{"client", fmt::format("{:016x}", session.start.client.value)},
+                            {"host", session.start.node_name},
+                            {"connected", session.connected},
+                            {"open_files", session.open_files},
+                            {"interests", session.interests},
+                            {"delegations", session.delegations}};
+    PutBytes(mount, "mount", session.start.mount_point);
+    mounts.push_back(std::move(mount));
+  }
+  return {{"name", status.cluster_name}, {"in_grace", status.in_grace},
+          {"files", status.files},       {"directories", status.directories},
+          {"nodes", std::move(nodes)},   {"mounts", std::move(mounts)}};
+}
+
+nlohmann::json ToJson(const FileStatus& file) {
+  nlohmann::json allocated = nlohmann::json::array();
+  for (const auto& [node, bytes] : file.allocated_bytes) {
+    allocated.push_back({{"node", node.value}, {"bytes", bytes}});
+  }
+  nlohmann::json json = {{"id", file.entry.file.value},
+                         {"type", ToText(file.entry.attributes.type)},
+                         {"size_bytes", file.entry.attributes.size_bytes},
+                         {"inline", file.is_inline},
+                         {"lost", file.lost},
+                         {"layout", ToJson(file.layout)},
+                         {"allocated", std::move(allocated)}};
+  PutBytes(json, "path", file.path);
+  PutBytes(json, "task", file.task);
+  return json;
+}
+
+void PrintNodes(const ClusterStatus& status) {
+  Table table({"NODE", "STATE", "ADDRESS", "USED", "GRANTED", "LIMIT", "OBJECTS"});
+  for (const NodeStatus& node : status.nodes) {
+    table.Add({node.address.name, ToText(node.address.state), node.address.address,
+               Human(node.used_bytes), Human(node.granted_bytes), Human(node.limit_bytes),
+               fmt::format("{}", node.object_count)});
+  }
+  table.Print();
+}
+
+}  // namespace mosa::cli

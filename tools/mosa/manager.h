@@ -1,0 +1,41 @@
+// How subcommands find the manager, and how they show what it says.
+#ifndef MOSA_TOOLS_MOSA_MANAGER_H_
+#define MOSA_TOOLS_MOSA_MANAGER_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "client-sai/api/admin_client.h"
+#include "common/base/status.h"
+#include "common/model/status.h"
+#include "tools/mosa/cluster.h"
+
+namespace mosa::cli {
+
+struct ManagerChoice {
+  std::string address;  // Empty: the manager of the cluster that `cluster` names.
+  std::string secret;
+  ClusterChoice cluster;
+};
+
+// --manager and --secret, and --name and --dir for a cluster on this machine.
+void AddManagerChoice(CLI::App& command, ManagerChoice& choice);
+
+// A connection to it. Errors as Load() of a cluster and LoadSecret().
+Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice);
+
+// "live", "silent", "lost", "draining".
+std::string ToText(NodeState state);
+
+nlohmann::json ToJson(const NodeStatus& node, Time now);
+nlohmann::json ToJson(const ClusterStatus& status);
+nlohmann::json ToJson(const FileStatus& file);
+
+// One row per node: name, state, address, used, granted, limit, objects.
+void PrintNodes(const ClusterStatus& status);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_MANAGER_H_

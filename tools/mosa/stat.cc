@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <memory>
+
+#include "common/base/units.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/manager.h"
+#include "tools/mosa/xattr.h"
+
+namespace mosa::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  ManagerChoice manager;
+};
+
+std::string ToLine(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// "KEY  value", objects within objects as "outer.inner".
+void PrintFields(const nlohmann::json& object, const std::string& prefix = "") {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      PrintFields(value, prefix + key + ".");
+    } else {
+      fmt::print("{:<28}{}\n", prefix + key, ToLine(value));
+    }
+  }
+}
+
+// The same path as the manager that the mount belongs to knows it; empty without a manager to ask.
+Result<nlohmann::json> FromManager(const Options& options, const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
+  MOSA_ASSIGN_OR_RETURN(const FileStatus file, manager->GetFileStatus(path));
+  return ToJson(file);
+}
+
+Status Run(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const MountedPath place, FindMount(options.path));
+  nlohmann::json answer;
+  PutBytes(answer, "path", options.path);
+  PutBytes(answer, "mount_point", place.mount_point);
+  MOSA_ASSIGN_OR_RETURN(const auto mount, MosaJsonAttribute(place.mount_point, "mount"));
+  if (place.path == "/") {
+    answer["mount"] = mount;
+  } else {
+    struct stat file {};
+    if (lstat(options.path.c_str(), &file) != 0) return NotFoundError(options.path);
+    answer["size_bytes"] = file.st_size;
+    MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(options.path, "location"));
+    answer["location"] = SplitNames(location);
+    if (S_ISREG(file.st_mode)) {
+      MOSA_ASSIGN_OR_RETURN(answer["layout"], MosaJsonAttribute(options.path, "layout"));
+    }
+    const auto known = FromManager(options, place.path);
+    if (known.ok()) {
+      answer["manager"] = *known;
+    } else {
+      fmt::print(stderr, "mosa: the mount's view only: {}\n", MessageOf(known.status()));
+    }
+  }
+  if (line.json) {
+    PrintJson(answer);
+  } else {
+    PrintFields(answer);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddStat(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "stat",
+      "Where a file's bytes lie and why, or what a mount has carried and by which path\n\n"
+      "  mosa stat $MOSA_MOUNT/result.tsv\n"
+      "  mosa stat $MOSA_MOUNT");
+  command->add_option("path", options->path, "A file on a Mosa mount, or the mount")->required();
+  AddManagerChoice(*command, options->manager);
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+}
+
+}  // namespace mosa::cli

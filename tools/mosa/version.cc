@@ -1,0 +1,21 @@
+#include <fmt/format.h>
+
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+
+void AddVersion(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand("version", "Print the version");
+  command->callback([&line] {
+    line.action = [&line] {
+      if (line.json) {
+        PrintJson({{"version", MOSA_VERSION}});
+      } else {
+        fmt::print("mosa {}\n", MOSA_VERSION);
+      }
+      return OkStatus();
+    };
+  });
+}
+
+}  // namespace mosa::cli
