@@ -1,0 +1,281 @@
+// Every message of the wire comes through the model and back unchanged, and whatever is out of
+// bounds is refused by the name of its field.
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/convert/admin.h"
+#include "proto/convert/messages.h"
+#include "proto/convert/node.h"
+#include "proto/convert/session.h"
+#include "proto/convert/status.h"
+#include "tests/support/random_message.h"
+
+namespace mosa {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRounds = 2000;
+
+uint64_t Seed() {
+  const char* const given = std::getenv("MOSA_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : 20261121;
+}
+
+// A random message of the wire becomes a value, the value the same message, and that one the same
+// value.
+template <typename Wire, typename Back>
+void RoundTrip(const Back& back) {
+  const uint64_t seed = Seed();
+  SCOPED_TRACE(fmt::format("MOSA_TEST_SEED={}", seed));
+  Rng rng(seed);
+  for (int round = 0; round < kRounds; ++round) {
+    Wire in;
+    testing::MessageFiller(rng).Fill(in);
+    const auto value = FromProto(in);
+    ASSERT_TRUE(value.ok()) << MessageOf(value.status()) << "\n" << in.DebugString();
+    const Wire out = back(*value);
+    ASSERT_TRUE(google::protobuf::util::MessageDifferencer::Equivalent(in, out))
+        << in.DebugString() << "became\n"
+        << out.DebugString();
+    ASSERT_TRUE(*FromProto(out) == *value);
+  }
+}
+
+TEST(Convert, RequestsComeBackUnchanged) {
+  RoundTrip<v1::Request>([](const Request& value) {
+    v1::Request out;
+    ToProto(value, &out);
+    return out;
+  });
+}
+
+TEST(Convert, RepliesComeBackUnchanged) {
+  RoundTrip<v1::Reply>([](const Reply& value) {
+    v1::Reply out;
+    ToProto(value, &out);
+    return out;
+  });
+}
+
+TEST(Convert, ClientMessagesComeBackUnchanged) {
+  RoundTrip<v1::ClientMessage>([](const ClientMessage& value) {
+    v1::ClientMessage out;
+    ToProto(value, &out);
+    return out;
+  });
+}
+
+TEST(Convert, ManagerMessagesComeBackUnchanged) {
+  RoundTrip<v1::ManagerMessage>([](const ManagerMessage& value) {
+    v1::ManagerMessage out;
+    ToProto(value, &out);
+    return out;
+  });
+}
+
+TEST(Convert, NodeOrdersComeBackUnchanged) {
+  RoundTrip<v1::ManagerToNode>([](const ManagerToNode& value) { return ToProto(value).at(0); });
+}
+
+TEST(Convert, StatusComesBackUnchanged) {
+  RoundTrip<v1::GetClusterStatusResponse>([](const ClusterStatus& value) {
+    v1::GetClusterStatusResponse out;
+    ToProto(value, &out);
+    return out;
+  });
+  RoundTrip<v1::FileStatus>([](const FileStatus& value) {
+    v1::FileStatus out;
+    ToProto(value, &out);
+    return out;
+  });
+}
+
+// A registration as a node's stream carries it: one head, then pages.
+TEST(Convert, RegistrationTravelsInPages) {
+  for (const size_t count :
+       {size_t{0}, size_t{1}, kObjectsPerPage, kObjectsPerPage + 1, 3 * kObjectsPerPage}) {
+    NodeRegistration sent{.name = "n1",
+                          .cluster_name = "c",
+                          .incarnation = 77,
+                          .address = "127.0.0.1:1",
+                          .socket_path = "/s",
+                          .host_identity = "h",
+                          .limit_bytes = 10,
+                          .used_bytes = 3,
+                          .objects = {}};
+    for (uint64_t i = 0; i < count; ++i) sent.objects.push_back(FileId{i * i});
+    const std::vector<v1::NodeMessage> messages = ToProto(sent);
+    EXPECT_EQ(messages.size(),
+              1 + std::max<size_t>(1, (count + kObjectsPerPage - 1) / kObjectsPerPage));
+    NodeRegistration received = std::get<NodeRegistration>(*FromProto(messages[0]));
+    for (size_t i = 1; i < messages.size(); ++i) {
+      const auto page = std::get<NodeObjectsPage>(*FromProto(messages[i]));
+      EXPECT_EQ(page.last, i + 1 == messages.size());
+      ASSERT_TRUE(AppendPage(page, received).ok());
+    }
+    EXPECT_TRUE(received == sent) << count << " objects";
+  }
+}
+
+TEST(Convert, HeartbeatComesBackUnchanged) {
+  const NodeHeartbeat sent{.used_bytes = 1,
+                           .limit_bytes = 2,
+                           .object_count = 3,
+                           .bytes_read_remote = 4,
+                           .bytes_written_remote = 5,
+                           .bytes_written_local = 6,
+                           .descriptors_passed = 7,
+                           .unsealed_objects = 8,
+                           .corrupt_blocks = 9,
+                           .corrupt_objects = {FileId{10}, FileId{11}}};
+  v1::NodeMessage message;
+  ToProto(sent, &message);
+  EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);
+}
+
+TEST(Convert, LongOrdersTravelAsSeveral) {
+  DropObjectsOrder sent;
+  for (uint64_t i = 1; i <= kObjectsPerPage + 5; ++i) sent.files.push_back(FileId{i});
+  std::vector<FileId> received;
+  for (const v1::ManagerToNode& message : ToProto(ManagerToNode(NodeOrder(sent)))) {
+    const auto order = std::get<NodeOrder>(*FromProto(message));
+    const auto& files = std::get<DropObjectsOrder>(order).files;
+    received.insert(received.end(), files.begin(), files.end());
+  }
+  EXPECT_TRUE(received == sent.files);
+}
+
+// ---- what is refused
+
+struct RefusedRequest {
+  const char* what;
+  std::function<void(v1::Request&)> make;
+  const char* field;
+  ErrorReason reason = ErrorReason::kInvalid;
+};
+
+void Check(const RefusedRequest& row) {
+  SCOPED_TRACE(row.what);
+  v1::Request request;
+  row.make(request);
+  const Result<Request> value = FromProto(request);
+  ASSERT_FALSE(value.ok());
+  EXPECT_EQ(value.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(value.status()), HasSubstr(row.field));
+  EXPECT_EQ(ReasonOf(value.status()), row.reason);
+}
+
+TEST(Convert, RefusesRequestsThatAreOutOfBounds) {
+  const RefusedRequest rows[] = {
+      {"no alternative", [](v1::Request&) {}, "request"},
+      {"a name of 256 bytes",
+       [](v1::Request& r) { r.mutable_lookup()->set_name(std::string(256, 'n')); }, "lookup.name",
+       ErrorReason::kNameTooLong},
+      {"an xattr value of more than 64 KiB",
+       [](v1::Request& r) { r.mutable_set_xattr()->set_value(std::string(65'537, 'v')); },
+       "set_xattr.value", ErrorReason::kArgumentTooBig},
+      {"no type", [](v1::Request& r) { r.mutable_make()->set_name("a"); }, "make.type"},
+      {"a type of the future",
+       [](v1::Request& r) { r.mutable_make()->set_type(static_cast<v1::FileType>(8)); },
+       "make.type"},
+      {"mode bits of the file type",
+       [](v1::Request& r) {
+         r.mutable_make()->set_type(v1::FILE_TYPE_REGULAR);
+         r.mutable_make()->set_permissions(0100644);
+       },
+       "make.permissions"},
+      {"a negative size",
+       [](v1::Request& r) { r.mutable_commit()->set_size_bytes(static_cast<uint64_t>(-1)); },
+       "commit.size_bytes"},
+      {"too many inline bytes",
+       [](v1::Request& r) {
+         r.mutable_commit()->set_inline_data(std::string(kInlineBytesMax + 1, 'i'));
+       },
+       "commit.inline_data"},
+      {"a lock that ends before it begins",
+       [](v1::Request& r) {
+         r.mutable_set_lock()->mutable_lock()->set_type(v1::LOCK_TYPE_SHARED);
+         r.mutable_set_lock()->mutable_lock()->set_begin_bytes(2);
+         r.mutable_set_lock()->mutable_lock()->set_last_bytes(1);
+       },
+       "lock.begin_bytes"},
+      {"no lock", [](v1::Request& r) { r.mutable_get_lock(); }, "get_lock.lock"},
+      {"a grant of more than 2^63 bytes",
+       [](v1::Request& r) { r.mutable_grant()->set_wanted_bytes(uint64_t{1} << 63); },
+       "grant.wanted_bytes"},
+      {"too many nodes",
+       [](v1::Request& r) {
+         for (uint32_t i = 0; i < 5000; ++i) r.mutable_extend_layout()->add_full_node_ids(i);
+       },
+       "extend_layout.full_node_ids"},
+  };
+  for (const RefusedRequest& row : rows) Check(row);
+}
+
+TEST(Convert, RefusesLayoutsThatArithmeticCannotRelyOn) {
+  const auto refuse = [](const char* field, const std::function<void(v1::Layout&)>& change) {
+    v1::Reply reply;
+    v1::Layout& layout = *reply.mutable_bind()->mutable_access()->mutable_layout();
+    layout.set_chunk_bytes(1 << 20);
+    v1::Segment& segment = *layout.add_segments();
+    segment.set_width(1);
+    segment.add_node_ids(1);
+    ASSERT_TRUE(FromProto(reply).ok());
+    change(layout);
+    const Result<Reply> value = FromProto(reply);
+    ASSERT_FALSE(value.ok());
+    EXPECT_THAT(MessageOf(value.status()), HasSubstr(field));
+  };
+  refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->set_width(0); });
+  refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->set_width(2); });
+  refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->clear_node_ids(); });
+  refuse("layout.segments", [](v1::Layout& l) { l.mutable_segments(0)->set_first_chunk(1); });
+  refuse("layout.segments", [](v1::Layout& l) { *l.add_segments() = l.segments(0); });
+  refuse("layout.chunk_bytes", [](v1::Layout& l) { l.set_chunk_bytes(0); });
+}
+
+TEST(Convert, RefusesEnvelopesThatAreTooLong) {
+  v1::ClientMessage message;
+  message.mutable_requests()->set_id(1);
+  for (size_t i = 0; i <= kEnvelopeRequestsMax; ++i) {
+    message.mutable_requests()->add_requests()->mutable_stat_filesystem();
+  }
+  const Result<ClientMessage> value = FromProto(message);
+  ASSERT_FALSE(value.ok());
+  EXPECT_THAT(MessageOf(value.status()), HasSubstr("requests.requests has 4097 entries"));
+}
+
+TEST(Convert, RefusesClientZeroAndNamelessNodes) {
+  v1::ClientMessage client;
+  client.mutable_start();
+  EXPECT_THAT(MessageOf(FromProto(client).status()), HasSubstr("start.client_id"));
+  v1::NodeMessage node;
+  node.mutable_registration()->set_address("127.0.0.1:1");
+  EXPECT_THAT(MessageOf(FromProto(node).status()), HasSubstr("registration.name"));
+}
+
+TEST(Convert, ErrorsKeepCodeReasonAndSentence) {
+  for (int code = 1; code <= 16; ++code) {
+    const Failure failure{.code = static_cast<StatusCode>(code),
+                          .reason = ErrorReason::kNotEmpty,
+                          .message = "directory 7 holds 3 entries"};
+    EXPECT_TRUE(FailureOf(StatusOf(failure)) == failure);
+    EXPECT_TRUE(FailureOf(FromGrpc(ToGrpc(StatusOf(failure)))) == failure);
+  }
+  EXPECT_TRUE(FromGrpc(ToGrpc(OkStatus())).ok());
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::DO_NOT_USE, "odd")).code(),
+            StatusCode::kUnknown);
+}
+
+}  // namespace
+}  // namespace mosa
