@@ -36,7 +36,7 @@ void Skip(const std::string& reason) { throw Skipped(reason); }
 
 std::string Shown(std::string_view text) {
   std::string shown;
-  for (const char character : text.substr(0, 60)) {
+  for (const char character : text.substr(0, text.size() <= 60 ? 60 : 16)) {
     if (character >= ' ' && character <= '~') {
       shown += character;
     } else {
@@ -44,8 +44,15 @@ std::string Shown(std::string_view text) {
     }
   }
   if (text.size() <= 60) return fmt::format("\"{}\"", shown);
-  return fmt::format("{} bytes (hash {:x}) \"{}...\"", text.size(),
-                     std::hash<std::string_view>()(text), shown);
+  return fmt::format("{} bytes \"{}...\"", text.size(), shown);
+}
+
+std::string Difference(std::string_view expected, std::string_view actual) {
+  const size_t common = std::min(expected.size(), actual.size());
+  const auto differ = std::mismatch(expected.begin(), expected.begin() + common, actual.begin());
+  const size_t offset = static_cast<size_t>(differ.first - expected.begin());
+  return fmt::format(", different from byte {} on: {}, expected {}", offset,
+                     Shown(actual.substr(offset, 16)), Shown(expected.substr(offset, 16)));
 }
 
 std::string Shown(const std::set<std::string>& names) {
@@ -65,7 +72,7 @@ template <typename T>
 T At(Where where, T result, std::string_view call, std::string_view path = "") {
   if (result < 0) {
     const int error = errno;
-    Fail(where.file_name(), static_cast<int>(where.line()),
+    Fail(where.file_name(), where.line(),
          fmt::format("{}({}) failed: {}", call, path, ::strerrorname_np(error)));
   }
   return result;
@@ -166,7 +173,7 @@ std::set<std::string> Names(const std::string& directory, Where where) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (!names.insert(name).second) {
-      Fail(where.file_name(), static_cast<int>(where.line()), Shown(name) + " is listed twice");
+      Fail(where.file_name(), where.line(), Shown(name) + " is listed twice");
     }
   }
   if (errno != 0) At(where, -1, "readdir", directory);

@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <set>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,9 +96,10 @@ void MustFail(int expected, T result, int error, const char* text, const char* f
   }
 }
 
-// How a value is printed when it differs: short texts in full (escaped), long ones by length, hash
-// and beginning, sets by their first members.
+// How a value is printed when it differs: short texts in full (escaped), long ones by length and
+// beginning, sets by their first members. Difference says where two texts begin to differ.
 std::string Shown(std::string_view text);
+std::string Difference(std::string_view expected, std::string_view actual);
 std::string Shown(const std::set<std::string>& names);
 template <typename T>
 requires std::is_arithmetic_v<T> std::string Shown(T value) { return fmt::format("{}", value); }
@@ -112,7 +113,11 @@ void WantEqual(const A& expected, const B& actual, const char* text, const char*
     equal = expected == actual;
   }
   if (!equal) {
-    Fail(file, line, fmt::format("{} is {}, expected {}", text, Shown(actual), Shown(expected)));
+    std::string what = fmt::format("{} is {}, expected {}", text, Shown(actual), Shown(expected));
+    if constexpr (std::is_same_v<A, std::string> && std::is_same_v<B, std::string>) {
+      what += Difference(expected, actual);
+    }
+    Fail(file, line, what);
   }
 }
 
@@ -149,7 +154,20 @@ class Fd {
 };
 
 // The helpers below throw with the line of their caller.
-using Where = std::source_location;
+class Where {
+ public:
+  static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return Where(file, line);
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr int line() const { return line_; }
+
+ private:
+  constexpr Where(const char* file, int line) : file_(file), line_(line) {}
+
+  const char* file_;
+  int line_;
+};
 
 // open(2), which must succeed.
 Fd Open(const std::string& path, int flags, mode_t mode = 0644, Where where = Where::current());

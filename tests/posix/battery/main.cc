@@ -24,6 +24,7 @@ namespace {
 struct Options {
   std::string path;
   std::string second_path;
+  std::string reference;
   std::string filter;
   std::string only;
   std::vector<std::string> except;
@@ -134,6 +135,17 @@ Outcome RunOne(const Check& check, const Options& options, int number) {
   return outcome;
 }
 
+// What is skipped here although the reference file system passes it is a failure.
+void JudgeByReference(const Check& check, const Options& options, int number, Outcome& outcome) {
+  if (options.reference.empty() || outcome.verdict != Verdict::kSkipped) return;
+  Options there = options;
+  there.path = options.reference;
+  there.second_path = options.second_path.empty() ? "" : options.reference;
+  if (RunOne(check, there, number).verdict != Verdict::kPassed) return;
+  outcome.verdict = Verdict::kFailed;
+  outcome.text = fmt::format("skipped ({}), yet it passes on {}", outcome.text, options.reference);
+}
+
 bool Wanted(const Check& check, const Options& options) {
   if (check.kind == Kind::kTwoMounts && options.second_path.empty()) return false;
   if (check.kind == Kind::kSlow && !options.slow) return false;
@@ -175,7 +187,8 @@ int Run(const Options& options) {
     }
     if (!Wanted(check, options)) continue;
     outcomes.push_back(RunOne(check, options, ++number));
-    const Outcome& last = outcomes.back();
+    Outcome& last = outcomes.back();
+    JudgeByReference(check, options, number, last);
     if (last.verdict == Verdict::kFailed) ++failed;
     if (!options.json && last.verdict != Verdict::kPassed) {
       fmt::print("{} {}: {}\n", WordOf(last.verdict), last.name, last.text);
@@ -201,6 +214,8 @@ int main(int argc, char** argv) {
   mosa::posix::Options options;
   app.add_option("PATH", options.path, "directory to work in");
   app.add_option("PATH2", options.second_path, "the same store through a second mount");
+  app.add_option("--reference", options.reference,
+                 "directory of another file system: what it passes must not be skipped");
   app.add_option("--filter", options.filter, "only checks with this text in their name");
   app.add_option("--only", options.only, "only the check of exactly this name");
   app.add_option("--except", options.except, "leave out the check of this name (repeatable)");
@@ -214,7 +229,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "PATH is missing: name a directory below which to work\n");
     return 2;
   }
-  for (std::string* path : {&options.path, &options.second_path}) {
+  for (std::string* path : {&options.path, &options.second_path, &options.reference}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
   }
   return mosa::posix::Run(options);

@@ -212,7 +212,7 @@ POSIX_CHECK(ANewerFileHasALaterModificationTime) {
   Put(at("source"), "x");
   int64_t last = TimesOf(at("source")).modify;
   for (int turn = 0; turn < 20; ++turn) {
-    SleepMs(10);
+    SleepMs(30);
     Put(at("output"), "y");
     const int64_t now = TimesOf(at("output")).modify;
     WANT(now > last);

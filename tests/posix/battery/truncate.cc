@@ -18,7 +18,7 @@ int64_t Allocated(int fd) { return Fstat(fd).st_blocks * 512; }
 void Fallocate(int fd, int mode, uint64_t begin, uint64_t bytes, Where where = Where::current()) {
   if (::fallocate(fd, mode, static_cast<off_t>(begin), static_cast<off_t>(bytes)) == 0) return;
   if (errno == EOPNOTSUPP) Skip(fmt::format("no fallocate mode {}", mode));
-  Fail(where.file_name(), static_cast<int>(where.line()),
+  Fail(where.file_name(), where.line(),
        fmt::format("fallocate failed: {}", ::strerrorname_np(errno)));
 }
 

@@ -7,6 +7,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/posix/battery/battery.h"
 
 namespace mosa::posix {
@@ -38,7 +40,8 @@ int RangeLock(int fd, short type, off_t begin, off_t bytes, int command = F_SETL
 
 POSIX_TWO_MOUNTS_CHECK(AFileWrittenAndClosedIsReadOnTheOtherMount) {
   BothWays(at, [](const Place& place) {
-    for (const size_t bytes : {0, 1, 1'000, 16'384, 16'385, 3'000'000}) {
+    for (const size_t bytes :
+         std::initializer_list<size_t>{0, 1, 1'000, 16'384, 16'385, 3'000'000}) {
       const std::string name = fmt::format("f{}", bytes);
       Put(place(name), Bytes(bytes));
       WANT_EQ(bytes, SizeOf(place.Other(name)));
@@ -180,7 +183,7 @@ POSIX_TWO_MOUNTS_CHECK(ATruncationIsSeenOnTheOtherMount) {
 
 POSIX_TWO_MOUNTS_CHECK(AnOverwrittenFileOfEqualSizeShowsItsNewBytes) {
   BothWays(at, [](const Place& place) {
-    for (const size_t bytes : {100, 100'000, 2'000'000}) {
+    for (const size_t bytes : std::initializer_list<size_t>{100, 100'000, 2'000'000}) {
       for (uint64_t turn = 0; turn < 5; ++turn) {
         Put(place("f"), Bytes(bytes, turn));
         WANT_EQ(Bytes(bytes, turn), Get(place.Other("f")));

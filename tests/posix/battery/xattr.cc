@@ -14,7 +14,7 @@ void Set(const std::string& path, const std::string& name, std::string_view valu
          Where where = Where::current()) {
   if (::setxattr(path.c_str(), name.c_str(), value.data(), value.size(), 0) == 0) return;
   if (errno == EOPNOTSUPP) Skip("no user attributes here");
-  Fail(where.file_name(), static_cast<int>(where.line()),
+  Fail(where.file_name(), where.line(),
        fmt::format("setxattr({}) failed: {}", name, ::strerrorname_np(errno)));
 }
 
@@ -22,7 +22,7 @@ std::string Value(const Path& path, const std::string& name, Where where = Where
   std::string value(65536, '\0');
   const ssize_t bytes = ::getxattr(path, name.c_str(), value.data(), value.size());
   if (bytes < 0) {
-    Fail(where.file_name(), static_cast<int>(where.line()),
+    Fail(where.file_name(), where.line(),
          fmt::format("getxattr({}) failed: {}", name, ::strerrorname_np(errno)));
   }
   value.resize(static_cast<size_t>(bytes));
