@@ -139,7 +139,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
 // With glibc's defaults every large message is mapped and unmapped, which costs more than sending
 // it.
 void TuneMalloc() {
-  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most that glibc takes.
   mallopt(M_TRIM_THRESHOLD, 128 << 20);
   mallopt(M_ARENA_MAX, 4);
 }
