@@ -15,6 +15,14 @@ std::string CommandNamed(const CLI::App& app) {
   return fmt::format("{} {}", app.get_name(), CommandNamed(*chosen.front()));
 }
 
+// A word that is no command makes the library miss the command rather than mind the word.
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  const auto left = app.remaining(true);
+  const bool missing = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (!missing || left.empty() || left.front().starts_with("-")) return error.what();
+  return fmt::format("there is no command '{}'", left.front());
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(
       "Mosa turns the RAM of the machines that run a workflow into one POSIX mount.\n\n"
@@ -39,7 +47,7 @@ int Main(int argc, char** argv) {
     fmt::print("{}", app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "mosa: {}: see '{} --help'\n", error.what(), CommandNamed(app));
+    fmt::print(stderr, "mosa: {}: see '{} --help'\n", Explain(app, error), CommandNamed(app));
     return 2;
   }
   const Status status = line.action();

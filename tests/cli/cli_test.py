@@ -1,0 +1,426 @@
+"""What `mosa` promises on its command line: bad input is one sentence and an exit code; `cluster up` and `down`
+leave nothing behind, whatever happens in between.
+
+    cli_test.py --binaries DIR CASE        CASE is a name below, for example inputs
+
+Exit code 77: skipped, with the reason.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+
+
+class Failed(Exception):
+    """The program did not do what it promises."""
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+class Tool:
+    """The program mosa, with a directory of its own for clusters."""
+
+    def __init__(self, binaries, directory):
+        self.path = pathlib.Path(binaries) / "mosa"
+        self.directory = directory
+
+    def run(self, *words, **options):
+        environment = {**os.environ, "MOSA_CLUSTER_DIR": self.directory}
+        for name in ("MOSA_CLUSTER", "MOSA_MANAGER", "MOSA_SECRET"):
+            environment.pop(name, None)
+        environment.update(options.pop("environment", {}))
+        return subprocess.run([str(self.path), *words], capture_output=True, text=True, timeout=120, env=environment,
+                              check=False, **options)
+
+    def good(self, *words, **options):
+        done = self.run(*words, **options)
+        check(done.returncode == 0, f"mosa {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def start(self, *words):
+        return subprocess.Popen([str(self.path), *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "MOSA_CLUSTER_DIR": self.directory}, start_new_session=True)
+
+
+def processes(directory):
+    """Command lines of living processes that name `directory`, but for this test's."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if directory.encode() in words and b"cli_test.py" not in words:
+            found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def traces(tool):
+    """Everything that a cluster of this test could leave on the machine."""
+    here = []
+    if os.geteuid() == 0:
+        netns = pathlib.Path("/run/netns")
+        here += [f"namespace {p.name}" for p in netns.glob("mosa-cli*")]
+        here += [f"link {p.name}" for p in pathlib.Path("/sys/class/net").iterdir() if is_own_link(p.name)]
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    here += [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(tool.directory + "/")]
+    here += [f"process {words}" for words in processes(tool.directory)]
+    here += [f"file {p}" for p in pathlib.Path(tool.directory).rglob("*")]
+    return here
+
+
+LINKS_BEFORE = {p.name for p in pathlib.Path("/sys/class/net").iterdir()}
+
+
+def is_own_link(name):
+    """A bridge or veth of a number that was not in use before, and that no other cluster's bridge claims now."""
+    if not name.startswith("mosa") or name in LINKS_BEFORE:
+        return False
+    return name.split("h")[0] in OWN_BRIDGES
+
+
+OWN_BRIDGES = set()
+
+
+def remember_bridges(tool):
+    for path in pathlib.Path(tool.directory).glob("*/state.json"):
+        try:
+            OWN_BRIDGES.add(json.loads(path.read_text(encoding="utf-8"))["plan"]["bridge"])
+        except (OSError, ValueError):
+            pass
+
+
+def check_clean(tool, after):
+    left = traces(tool)
+    check(not left, f"left after {after}: {left}")
+
+
+def name(suffix):
+    return f"cli{os.getpid()}-{suffix}"
+
+
+def up(tool, suffix, *flags, hosts=2):
+    text = tool.good("cluster", "up", "--json", "--name", name(suffix), "--hosts", str(hosts), "--ram", "64M", *flags)
+    remember_bridges(tool)
+    return json.loads(text)
+
+
+def down(tool, suffix):
+    tool.good("cluster", "down", "--name", name(suffix))
+
+
+# ---- cases
+
+
+def inputs(tool):
+    """Each bad input: its exit code, one sentence that names it, and no trace."""
+    with tempfile.NamedTemporaryFile() as plain_file:
+        rows = [
+            (["cluster", "up", "--hosts", "0"], 2, "--hosts 0"),
+            (["cluster", "up", "--hosts", "201"], 2, "--hosts 201"),
+            (["cluster", "up", "--hosts", "many"], 2, "many"),
+            (["cluster", "up", "--rate", "fast"], 2, "'fast'"),
+            (["cluster", "up", "--rate", "200"], 2, "'200'"),
+            (["cluster", "up", "--ram", "lots"], 2, "'lots'"),
+            (["cluster", "up", "--ram", "1M"], 2, "16M"),
+            (["cluster", "up", "--ram", "100000G"], 4, "lower --ram"),
+            (["cluster", "up", "--name", "../x"], 2, "'../x'"),
+            (["cluster", "up", "--chunk-size", "1000"], 2, "1000"),
+            (["cluster", "up", "--default-placement", "near"], 2, "'near'"),
+            (["cluster", "up", "--stripe-width", "-1"], 2, "-1"),
+            (["cluster", "up", "--colour"], 2, "--colour"),
+            (["cluster", "up", "--plain", "--rate", "1gbit"], 2, "--rate"),
+            (["cluster", "down", "--name", "nosuch"], 3, "'nosuch'"),
+            (["cluster", "status", "--name", "nosuch"], 3, "'nosuch'"),
+            (["cluster", "exec", "--name", "nosuch", "h1", "--", "true"], 3, "'nosuch'"),
+            (["cluster", "sideways"], 2, "sideways"),
+            (["stat", "/no/such/file"], 3, "/no/such/file"),
+            (["where", "/no/such/file"], 3, "/no/such/file"),
+            (["where", plain_file.name], 3, "not on a Mosa mount"),
+            (["where"], 2, "paths"),
+            (["secret", "create", plain_file.name], 3, "exists"),
+            (["status", "--manager", "127.0.0.1:1"], 5, "127.0.0.1:1"),
+            (["status", "--manager", "127.0.0.1:1", "--secret", "/no/such/secret"], 3, "/no/such/secret"),
+            ([], 2, "subcommand"),
+        ]
+        for words, code, says in rows:
+            done = tool.run(*words)
+            line = done.stderr.strip()
+            check(done.returncode == code, f"mosa {words}: exit code {done.returncode}, not {code}: {line}")
+            check(says in line, f"mosa {words}: '{line}' does not say {says}")
+            check("\n" not in line and line.startswith("mosa: "), f"mosa {words}: not one sentence: {line}")
+            check(done.stdout == "" or words[0] == "where", f"mosa {words} wrote to standard output: {done.stdout}")
+    check_clean(tool, "bad inputs")
+
+
+def help_and_version(tool):
+    for words in ([], ["cluster"], ["cluster", "up"], ["stat"], ["where"], ["secret", "create"], ["node", "list"]):
+        text = tool.good(*words, "--help")
+        check("mosa " in text, f"the help of {words} has no example: {text}")
+    version = json.loads(tool.good("version", "--json"))["version"]
+    check(tool.good("version") == f"mosa {version}\n", "the two forms of version differ")
+
+
+def secret(tool):
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "secret.pem"
+        tool.good("secret", "create", str(path))
+        check(path.stat().st_mode & 0o777 == 0o600, "the secret can be read by others")
+        text = path.read_text(encoding="ascii")
+        check("BEGIN CERTIFICATE" in text and "PRIVATE KEY" in text, "the secret lacks certificate or key")
+
+
+def dry_run(tool):
+    plan = json.loads(tool.good("cluster", "up", "--dry-run", "--json", "--name", name("dry"), "--hosts", "3", "--ram",
+                                "64M"))
+    check([h["name"] for h in plan["hosts"]] == ["h1", "h2", "h3"], f"wrong hosts: {plan}")
+    check_clean(tool, "a dry run")
+
+
+def missing_program(tool):
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copy(tool.path, directory)
+        alone = Tool(directory, tool.directory)
+        done = alone.run("cluster", "up", "--name", name("alone"), "--ram", "64M")
+        check(done.returncode == 3 and "mosa-manager" in done.stderr, f"{done.returncode}: {done.stderr}")
+    check_clean(tool, "a missing program")
+
+
+def up_down(tool):
+    """What the two printed is true, the name is taken while the cluster is up, and nothing is left."""
+    facts = up(tool, "a", *rate())
+    for host in facts["hosts"]:
+        text = tool.good("cluster", "exec", "--name", name("a"), host["name"], "--", "sh", "-c",
+                         'echo "$MOSA_HOST" > "$MOSA_MOUNT/$MOSA_HOST"; pwd', cwd="/usr")
+        check(text == "/usr\n", f"exec changed the directory to {text}")
+    for host in facts["hosts"]:
+        names = sorted(os.listdir(host["mount"]))
+        check(names == ["h1", "h2"], f"{host['mount']} lists {names}")
+        check(pathlib.Path(host["mount"], "h1").read_text(encoding="ascii") == "h1\n", "other bytes than were written")
+    done = tool.run("cluster", "up", "--name", name("a"), "--ram", "64M")
+    check(done.returncode == 3 and "already" in done.stderr, f"a name in use: {done.returncode} {done.stderr}")
+    done = tool.run("cluster", "exec", "--name", name("a"), "h9", "--", "true")
+    check(done.returncode == 3 and "'h9'" in done.stderr, f"no such host: {done.returncode} {done.stderr}")
+    done = tool.run("cluster", "exec", "--name", name("a"), "h1", "--", "sh", "-c", "exit 9")
+    check(done.returncode == 9, f"exec lost the exit code: {done.returncode}")
+    state = pathlib.Path(facts["directory"])
+    check(state.stat().st_mode & 0o777 == 0o700, "others can enter the cluster's directory")
+    check((state / "secret.pem").stat().st_mode & 0o777 == 0o600, "others can read the secret")
+    down(tool, "a")
+    check_clean(tool, "down")
+
+
+def rate():
+    return ["--rate", "1gbit"] if os.geteuid() == 0 else []
+
+
+def views(tool):
+    """status, stat, where, node list and lost agree on one file."""
+    facts = up(tool, "v", "--default-placement", "local")
+    manager = ["--name", name("v")]
+    path = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
+    path.write_bytes(b"x" * 3_000_000)
+    where = json.loads(tool.good("where", "--json", str(path)))
+    check(where == [{"path": str(path), "nodes": ["h2"]}], f"where: {where}")
+    stat = json.loads(tool.good("stat", "--json", str(path), *manager))
+    check(stat["size_bytes"] == 3_000_000 and stat["location"] == ["h2"], f"stat: {stat}")
+    check(stat["manager"]["path"] == "/file" and not stat["manager"]["lost"], f"stat: {stat}")
+    mount = json.loads(tool.good("stat", "--json", str(path.parent), *manager))
+    check(any("bytes" in key for key in mount["mount"]), f"stat of a mount: {mount}")
+    nodes = json.loads(tool.good("node", "list", "--json", *manager))
+    check([n["name"] for n in nodes] == ["h1", "h2"] and all(n["state"] == "live" for n in nodes), f"nodes: {nodes}")
+    status = json.loads(tool.good("status", "--json", *manager))
+    check(status["files"] == 1 and len(status["mounts"]) == 2, f"status: {status}")
+    check(tool.good("lost", "--json", *manager) == "[]\n", "something is lost")
+    hosts = json.loads(tool.good("cluster", "status", "--json", *manager))["hosts"]
+    check(all(h["storage"]["running"] and h["mount"]["running"] for h in hosts), f"cluster status: {hosts}")
+    for words in (["status"], ["node", "list"], ["lost"], ["cluster", "status"]):
+        check(tool.good(*words, *manager).strip(), f"{words} printed nothing")
+    down(tool, "v")
+    check_clean(tool, "down")
+
+
+def interrupted(tool):
+    """Ctrl-C and TERM at many moments of `up`: everything is gone when it has ended."""
+    begin = time.monotonic()
+    up(tool, "i")
+    whole = time.monotonic() - begin
+    down(tool, "i")
+    stopped = 0
+    for step in range(10):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            starting = tool.start("cluster", "up", "--name", name("i"), "--hosts", "2", "--ram", "64M")
+            time.sleep(whole * step / 10)
+            remember_bridges(tool)
+            starting.send_signal(number)
+            _, text = starting.communicate(timeout=60)
+            if starting.returncode == 0:
+                down(tool, "i")
+            elif starting.returncode != -number:  # Else it had not yet said what it does with signals.
+                check(starting.returncode == 128 + number, f"exit code {starting.returncode}: {text}")
+                stopped += 1
+            check_clean(tool, f"signal {number} after {step}/10 of up")
+    check(stopped >= 5, f"only {stopped} of 20 signals met a cluster that was starting")
+
+
+def down_while_starting(tool):
+    starting = tool.start("cluster", "up", "--name", name("s"), "--hosts", "4", "--ram", "64M")
+    state = pathlib.Path(tool.directory) / name("s") / "state.json"
+    limit = time.monotonic() + 20
+    while not state.exists() and time.monotonic() < limit:
+        time.sleep(0.001)
+    remember_bridges(tool)
+    down(tool, "s")
+    starting.communicate(timeout=60)
+    check(starting.returncode == 128 + signal.SIGTERM, f"up ended with {starting.returncode}")
+    check_clean(tool, "down during up")
+
+
+def killed_starter(tool):
+    """kill -9 of `up` half way: `down` finds what there is."""
+    starting = tool.start("cluster", "up", "--name", name("k"), "--hosts", "4", "--ram", "64M")
+    state = pathlib.Path(tool.directory) / name("k") / "state.json"
+    limit = time.monotonic() + 20
+    while time.monotonic() < limit:
+        if state.exists() and len(json.loads(state.read_text(encoding="utf-8"))["daemons"]) >= 3:
+            break
+        time.sleep(0.001)
+    starting.kill()
+    starting.wait()
+    remember_bridges(tool)
+    down(tool, "k")
+    check_clean(tool, "down after kill -9 of up")
+
+
+def killed_daemons(tool):
+    """kill -9 of each kind of daemon, and of all: status says so, down removes all."""
+    for kinds in (["mount"], ["storage"], ["manager"], ["manager", "storage", "mount"]):
+        up(tool, "d")
+        state = pathlib.Path(tool.directory) / name("d") / "state.json"
+        for daemon in json.loads(state.read_text(encoding="utf-8"))["daemons"]:
+            if daemon["kind"] in kinds:
+                os.kill(daemon["process"]["pid"], signal.SIGKILL)
+        time.sleep(0.1)
+        done = tool.run("cluster", "status", "--name", name("d"))
+        check(done.returncode == 5 and "not running" in done.stderr, f"{kinds}: {done.returncode} {done.stderr}")
+        down(tool, "d")
+        check_clean(tool, f"kill -9 of {kinds}")
+
+
+def reused_pid(tool):
+    """A process that has got a dead daemon's number is left alone."""
+    up(tool, "p")
+    stranger = subprocess.Popen(["sleep", "60"])
+    state = pathlib.Path(tool.directory) / name("p") / "state.json"
+    facts = json.loads(state.read_text(encoding="utf-8"))
+    mount = next(d for d in facts["daemons"] if d["kind"] == "mount")
+    os.kill(mount["process"]["pid"], signal.SIGKILL)
+    mount["process"]["pid"] = stranger.pid
+    state.write_text(json.dumps(facts), encoding="utf-8")
+    down(tool, "p")
+    check(stranger.poll() is None, "down ended a process that was not the cluster's")
+    stranger.kill()
+    stranger.wait()
+    check_clean(tool, "down")
+
+
+def busy_mount(tool):
+    """A program that sits in a mount, and one that runs inside a host, do not keep down from removing all."""
+    facts = up(tool, "b")
+    outside = subprocess.Popen(["sleep", "60"], cwd=facts["hosts"][0]["mount"])
+    inside = tool.start("cluster", "exec", "--name", name("b"), "h2", "--", "sleep", "61")
+    time.sleep(0.2)
+    down(tool, "b")
+    check(outside.poll() is None, "down ended a program outside the cluster")
+    outside.kill()
+    outside.wait()
+    if facts["namespaces"]:
+        check(inside.wait(timeout=5) != 0, "a program inside a host outlived its cluster")
+    inside.kill()
+    inside.communicate()
+    check_clean(tool, "down")
+
+
+def side_by_side(tool):
+    """Two clusters at once are two stores, and ending one does not touch the other."""
+    first, second = up(tool, "x"), up(tool, "y")
+    one = pathlib.Path(first["hosts"][0]["mount"]) / "file"
+    two = pathlib.Path(second["hosts"][0]["mount"]) / "file"
+    one.write_text("one", encoding="ascii")
+    check(not two.exists(), "one cluster shows the other's file")
+    two.write_text("two", encoding="ascii")
+    down(tool, "x")
+    other = pathlib.Path(second["hosts"][1]["mount"]) / "file"
+    check(other.read_text(encoding="ascii") == "two", "ending the first cluster harmed the second")
+    tool.good("cluster", "status", "--name", name("y"))
+    down(tool, "y")
+    check_clean(tool, "both are down")
+
+
+def plain(tool):
+    """Without namespaces: the same commands, loopback processes."""
+    facts = up(tool, "n", "--plain")
+    check(not facts["namespaces"], "--plain made namespaces")
+    (pathlib.Path(facts["hosts"][0]["mount"]) / "file").write_bytes(b"y" * 1_000_000)
+    other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
+    check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
+    down(tool, "n")
+    check_clean(tool, "down of plain processes")
+
+
+CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, interrupted, down_while_starting,
+         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, plain]
+WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
+
+
+def why_not(case):
+    if case in WITHOUT_CLUSTER:
+        return None
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "there is no /dev/fuse for this user"
+    if os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True, check=False).returncode != 0:
+        return "ip netns does not work here"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binaries", required=True)
+    parser.add_argument("case", choices=[case.__name__ for case in CASES])
+    arguments = parser.parse_args()
+    case = next(c for c in CASES if c.__name__ == arguments.case)
+    reason = why_not(case)
+    if reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="mosa-cli-", dir="/dev/shm") as directory:
+        tool = Tool(arguments.binaries, directory)
+        try:
+            case(tool)
+        except Failed as failure:
+            print(f"{arguments.case}: {failure}", file=sys.stderr)
+            for path in pathlib.Path(directory).glob("*"):
+                for log in sorted(path.glob("h*/run/*.log")):
+                    print(f"--- {log}", *log.read_text(errors="replace").splitlines()[-5:], sep="\n", file=sys.stderr)
+            for path in pathlib.Path(directory).glob("*/state.json"):
+                tool.run("cluster", "down", "--name", path.parent.name)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
