@@ -1,0 +1,77 @@
+// libFuzzer entry: bytes from a peer, taken as one message of any conversation. Whatever is
+// accepted must come back from the wire as the same value. The first byte says which conversation.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/base/check.h"
+#include "proto/convert/admin.h"
+#include "proto/convert/messages.h"
+#include "proto/convert/node.h"
+#include "proto/convert/session.h"
+
+namespace mosa {
+namespace {
+
+template <typename Wire, typename Back>
+void Check(const uint8_t* data, size_t size, const Back& back) {
+  Wire in;
+  if (!in.ParseFromArray(data, static_cast<int>(size))) return;
+  const auto value = FromProto(in);
+  if (!value.ok()) return;
+  const auto again = FromProto(back(*value));
+  MOSA_CHECK(again.ok());
+  MOSA_CHECK(*again == *value);
+}
+
+template <typename Wire, typename Value>
+Wire One(const Value& value) {
+  Wire out;
+  ToProto(value, &out);
+  return out;
+}
+
+void CheckNodeMessage(const uint8_t* data, size_t size) {
+  v1::NodeMessage in;
+  if (!in.ParseFromArray(data, static_cast<int>(size))) return;
+  const Result<NodeMessage> value = FromProto(in);
+  if (!value.ok()) return;
+  if (const auto* const heartbeat = std::get_if<NodeHeartbeat>(&*value)) {
+    MOSA_CHECK(std::get<NodeHeartbeat>(*FromProto(One<v1::NodeMessage>(*heartbeat))) == *heartbeat);
+  } else if (const auto* const registration = std::get_if<NodeRegistration>(&*value)) {
+    const auto messages = ToProto(*registration);
+    MOSA_CHECK(std::get<NodeRegistration>(*FromProto(messages.at(0))) == *registration);
+  }
+}
+
+}  // namespace
+}  // namespace mosa
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace mosa;
+  if (size == 0) return 0;
+  const uint8_t which = data[0] % 6;
+  ++data;
+  --size;
+  switch (which) {
+    case 0:
+      Check<v1::ClientMessage>(data, size, One<v1::ClientMessage, ClientMessage>);
+      break;
+    case 1:
+      Check<v1::ManagerMessage>(data, size, One<v1::ManagerMessage, ManagerMessage>);
+      break;
+    case 2:
+      CheckNodeMessage(data, size);
+      break;
+    case 3:
+      Check<v1::ManagerToNode>(data, size,
+                               [](const ManagerToNode& value) { return ToProto(value).at(0); });
+      break;
+    case 4:
+      Check<v1::GetClusterStatusResponse>(data, size,
+                                          One<v1::GetClusterStatusResponse, ClusterStatus>);
+      break;
+    default:
+      Check<v1::FileStatus>(data, size, One<v1::FileStatus, FileStatus>);
+  }
+  return 0;
+}
