@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 SKIPPED = 77
 
@@ -382,8 +383,44 @@ def plain(tool):
     check_clean(tool, "down of plain processes")
 
 
+def hosts(tool):
+    """deploy/mosa-hosts over the namespaces of a cluster, each as if it were a machine."""
+    facts = up(tool, "m", hosts=3)
+    if not facts["namespaces"]:
+        down(tool, "m")
+        return
+    program = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
+    with tempfile.TemporaryDirectory(prefix="mosa-hosts-") as lab:
+        hostfile = pathlib.Path(lab) / "hosts"
+        lines = [f"{host['namespace']} {host['address']}" for host in facts["hosts"]]
+        hostfile.write_text("# name, address\n" + "\n".join(lines) + "\n", encoding="ascii")
+        flags = [str(hostfile), "--bin", str(tool.path.parent.resolve()), "--port", "7500", "--limit", "64M", "--dir",
+                 lab + "/{host}", "--mount", lab + "/{host}/mount", "--exec", "nsenter --net=/run/netns/{host} sh -c"]
+
+        def act(verb, code=0):
+            done = subprocess.run([str(program), verb, *flags], capture_output=True, text=True, timeout=90, check=False)
+            check(done.returncode == code, f"mosa-hosts {verb} ended with {done.returncode}: {done.stderr}")
+            return done.stdout
+
+        try:
+            mounts = [pathlib.Path(line.split("\t")[1]) for line in act("up").splitlines()]
+            check(len(mounts) == 3, f"mounts: {mounts}")
+            (mounts[0] / "file").write_bytes(b"z" * 5_000_000)
+            check((mounts[2] / "file").read_bytes() == b"z" * 5_000_000, "other bytes than were written")
+            check(len(act("status").splitlines()) > 6, "the status is short of nodes and mounts")
+            act("up", code=3)
+            check((mounts[1] / "file").exists(), "a second up harmed the first")
+        finally:
+            act("down")
+        left = [str(p) for p in pathlib.Path(lab).iterdir() if p != hostfile]
+        left += processes(lab)
+        check(not left and lab not in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), f"left: {left}")
+    down(tool, "m")
+    check_clean(tool, "down")
+
+
 CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, interrupted, down_while_starting,
-         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, plain]
+         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 
 
@@ -395,6 +432,12 @@ def why_not(case):
     if os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True, check=False).returncode != 0:
         return "ip netns does not work here"
     return None
+
+
+def show_logs(directory):
+    """The last lines of every daemon of every cluster that is still there."""
+    for log in sorted(pathlib.Path(directory).glob("*/h*/run/*.log")):
+        print(f"--- {log}", *log.read_text(errors="replace").splitlines()[-5:], sep="\n", file=sys.stderr)
 
 
 def main():
@@ -411,14 +454,13 @@ def main():
         tool = Tool(arguments.binaries, directory)
         try:
             case(tool)
-        except Failed as failure:
-            print(f"{arguments.case}: {failure}", file=sys.stderr)
-            for path in pathlib.Path(directory).glob("*"):
-                for log in sorted(path.glob("h*/run/*.log")):
-                    print(f"--- {log}", *log.read_text(errors="replace").splitlines()[-5:], sep="\n", file=sys.stderr)
+        except Exception:  # pylint: disable=broad-except
+            traceback.print_exc()
+            show_logs(directory)
+            return 1
+        finally:
             for path in pathlib.Path(directory).glob("*/state.json"):
                 tool.run("cluster", "down", "--name", path.parent.name)
-            return 1
     return 0
 
 

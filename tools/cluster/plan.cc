@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kHostsMax = 200;
 constexpr int64_t kRamMin = int64_t{16} << 20;
 constexpr int64_t kStripeWidthMax = 1024;
-constexpr int kManagerPort = 7100;
-constexpr int kNodePort = 7101;
+constexpr int kManagerPort = 7400;
+constexpr int kNodePort = 7401;
 constexpr uint32_t kSubnetMask = 0xffffff00U;
 
 uint32_t Address(uint32_t third, uint32_t fourth) {
@@ -92,9 +92,9 @@ Status CheckRequest(const UpRequest& request, bool namespaces) {
   }
   if (!request.chunk_size.empty()) {
     MOSA_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(request.chunk_size));
-    if (bytes < 65536 || bytes > (int64_t{1} << 30) || bytes % 65536 != 0) {
+    if (bytes < 65536 || bytes > (int64_t{1} << 30) || (bytes & (bytes - 1)) != 0) {
       return InvalidArgumentError(fmt::format(
-          "--chunk-size {} is not a multiple of 64K between 64K and 1G", request.chunk_size));
+          "--chunk-size {} is not a power of two between 64K and 1G", request.chunk_size));
     }
   }
   if (request.allow_other && !namespaces) {

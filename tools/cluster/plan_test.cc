@@ -97,7 +97,7 @@ TEST(PlanCluster, GivesEveryHostAnAddressOnASubnetNobodyUses) {
   ASSERT_TRUE(plan.ok()) << MessageOf(plan.status());
   EXPECT_EQ(plan->bridge, "mosa2");
   EXPECT_EQ(plan->gateway, "10.213.2.254");
-  EXPECT_EQ(plan->ManagerListen(), "10.213.2.201:7100");
+  EXPECT_EQ(plan->ManagerListen(), "10.213.2.201:7400");
   ASSERT_THAT(plan->hosts, SizeIs(4));
   EXPECT_EQ(plan->hosts[3].address, "10.213.2.4");
   EXPECT_EQ(plan->hosts[3].net_namespace, "mosa-default-h4");

@@ -37,34 +37,6 @@ bool IsUtf8(const std::string& bytes) {
 
 }  // namespace
 
-int ToExitCode(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kOk:
-      return 0;
-    case StatusCode::kInvalidArgument:
-    case StatusCode::kOutOfRange:
-      return 2;
-    case StatusCode::kNotFound:
-    case StatusCode::kAlreadyExists:
-    case StatusCode::kFailedPrecondition:
-    case StatusCode::kPermissionDenied:
-    case StatusCode::kUnauthenticated:
-    case StatusCode::kUnimplemented:
-      return 3;
-    case StatusCode::kResourceExhausted:
-      return 4;
-    case StatusCode::kUnavailable:
-    case StatusCode::kAborted:
-    case StatusCode::kCancelled:
-    case StatusCode::kDeadlineExceeded:
-      return 5;
-    case StatusCode::kDataLoss:
-      return 6;
-    default:
-      return 70;
-  }
-}
-
 void PrintJson(const nlohmann::json& value) { fmt::print("{}\n", Dump(value, 2)); }
 
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes) {

@@ -35,9 +35,6 @@ void AddLost(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);
 
-// The exit code that says what kind of failure it was (README, "Exit codes").
-int ToExitCode(const Status& status);
-
 void PrintJson(const nlohmann::json& value);
 
 // A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.

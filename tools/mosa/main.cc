@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/base/exit_code.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 
@@ -55,7 +56,7 @@ int Main(int argc, char** argv) {
   if (status.ok()) return 0;
   fmt::print(stderr, "mosa: {}\n", MessageOf(status));
   const int signal = cluster::InterruptGuard::Interrupted();
-  return signal != 0 ? 128 + signal : ToExitCode(status);
+  return signal != 0 ? 128 + signal : ToExitCode(status.code());
 }
 
 }  // namespace
