@@ -356,7 +356,7 @@ struct GetLockReply {
   bool operator==(const GetLockReply&) const = default;
 };
 // With `wait`, answered when the lock is granted or CancelLock names this request; it must then be
-// the last request of its envelope.
+// the last request of an envelope that changes nothing else.
 struct SetLockRequest {
   FileId file;
   Lock lock;

@@ -3,49 +3,88 @@
 #include <algorithm>
 #include <set>
 
-#include "common/base/check.h"
-
 namespace mosa::manager {
+namespace {
 
-bool LockTable::Conflicts(const Held& held, const Owner& owner, const Lock& lock) {
-  if (held.owner == owner || held.owner.whole_file != owner.whole_file) return false;
-  if (held.lock.last < lock.begin || lock.last < held.lock.begin) return false;
-  return held.lock.type == LockType::kExclusive || lock.type == LockType::kExclusive;
+constexpr size_t kLocksPerFileMax = 65536;
+
+bool Overlap(const Lock& a, const Lock& b) { return a.begin <= b.last && b.begin <= a.last; }
+
+// True if the ranges overlap or lie side by side.
+bool Touch(const Lock& a, const Lock& b) {
+  return Overlap(a, b) || (a.last != UINT64_MAX && a.last + 1 == b.begin) ||
+         (b.last != UINT64_MAX && b.last + 1 == a.begin);
 }
 
-const LockTable::Held* LockTable::FirstConflict(const FileLocks& locks, const Owner& owner,
-                                                const Lock& lock) {
-  for (const Held& held : locks.held) {
-    if (Conflicts(held, owner, lock)) return &held;
+bool SameHolder(const Lock& a, const Lock& b) {
+  return a.owner == b.owner && a.whole_file == b.whole_file;
+}
+
+}  // namespace
+
+bool LockTable::Conflicts(const Held& held, ClientId client, const Lock& lock) {
+  if (held.lock.whole_file != lock.whole_file || lock.type == LockType::kUnlock) return false;
+  if (held.client == client && held.lock.owner == lock.owner) return false;
+  if (held.lock.type == LockType::kShared && lock.type == LockType::kShared) return false;
+  return Overlap(held.lock, lock);
+}
+
+std::optional<Lock> LockTable::ConflictWith(FileId file, ClientId client, const Lock& lock) const {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return std::nullopt;
+  for (const Held& held : found->second.held) {
+    if (Conflicts(held, client, lock)) return held.lock;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-std::optional<Lock> LockTable::FindConflict(FileId file, ClientId client, const Lock& lock) const {
-  const auto at = files_.find(file);
-  if (at == files_.end() || lock.type == LockType::kUnlock) return std::nullopt;
-  const Held* held = FirstConflict(at->second, OwnerOf(client, lock), lock);
-  return held == nullptr ? std::nullopt : std::optional<Lock>(held->lock);
+LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock,
+                                  std::optional<RequestId> wait, std::vector<Waiting>& granted) {
+  Lock wanted = lock;
+  if (wanted.whole_file) {
+    wanted.begin = 0;
+    wanted.last = UINT64_MAX;
+  }
+  const bool known = wanted.type == LockType::kShared || wanted.type == LockType::kExclusive ||
+                     wanted.type == LockType::kUnlock;
+  if (!known || wanted.begin > wanted.last) return Outcome::kInvalid;
+  if (wanted.type == LockType::kUnlock && !files_.contains(file)) return Outcome::kDone;
+
+  if (ConflictWith(file, client, wanted)) {
+    if (!wait) return Outcome::kConflict;
+    if (!wanted.whole_file && WouldDeadlock(file, client, wanted)) return Outcome::kDeadlock;
+    FileLocks& locks = files_[file];
+    if (locks.waiters.size() >= kLocksPerFileMax) return Outcome::kTooMany;
+    if (wanted.whole_file) {
+      // flock(2) gives up the old lock before it waits; two that wait to upgrade would never end.
+      Lock unlock = wanted;
+      unlock.type = LockType::kUnlock;
+      Replace(locks, client, unlock);
+    }
+    locks.waiters.push_back({{client, *wait}, wanted});
+    GrantWaiters(locks, granted);
+    return Outcome::kWaiting;
+  }
+  FileLocks& locks = files_[file];
+  if (locks.held.size() >= kLocksPerFileMax && wanted.type != LockType::kUnlock)
+    return Outcome::kTooMany;
+  Replace(locks, client, wanted);
+  GrantWaiters(locks, granted);
+  if (locks.held.empty() && locks.waiters.empty()) files_.erase(file);
+  return Outcome::kDone;
 }
 
-// Takes lock's range out of what the owner holds, then adds it unless it is an unlock, joined with
-// what touches it.
-void LockTable::Apply(FileLocks& locks, const Owner& owner, const Lock& lock) {
+void LockTable::Replace(FileLocks& locks, ClientId client, const Lock& lock) {
   std::vector<Held> kept;
-  Lock added = lock;
-  for (Held& held : locks.held) {
-    if (held.owner != owner) {
-      kept.push_back(held);
+  Held added{client, lock};
+  for (const Held& held : locks.held) {
+    const bool own = held.client == client && SameHolder(held.lock, lock);
+    if (own && held.lock.type == lock.type && Touch(held.lock, added.lock)) {
+      added.lock.begin = std::min(added.lock.begin, held.lock.begin);
+      added.lock.last = std::max(added.lock.last, held.lock.last);
       continue;
     }
-    const bool touches = (held.lock.last == UINT64_MAX || held.lock.last + 1 >= lock.begin) &&
-                         (lock.last == UINT64_MAX || lock.last + 1 >= held.lock.begin);
-    if (touches && held.lock.type == lock.type) {
-      added.begin = std::min(added.begin, held.lock.begin);
-      added.last = std::max(added.last, held.lock.last);
-      continue;
-    }
-    if (held.lock.last < lock.begin || lock.last < held.lock.begin) {
+    if (!own || !Overlap(held.lock, lock)) {
       kept.push_back(held);
       continue;
     }
@@ -58,118 +97,90 @@ void LockTable::Apply(FileLocks& locks, const Owner& owner, const Lock& lock) {
       kept.back().lock.begin = lock.last + 1;
     }
   }
-  if (lock.type != LockType::kUnlock) kept.push_back({owner, added});
-  std::sort(kept.begin(), kept.end(), [](const Held& a, const Held& b) {
-    return a.lock.begin != b.lock.begin ? a.lock.begin < b.lock.begin : a.owner < b.owner;
-  });
+  if (lock.type != LockType::kUnlock) kept.push_back(added);
   locks.held = std::move(kept);
 }
 
-LockTable::SetResult LockTable::Set(FileId file, ClientId client, RequestId request,
-                                    const Lock& lock, bool wait, std::vector<Granted>& granted) {
-  MOSA_CHECK(lock.begin <= lock.last);
-  const Owner owner = OwnerOf(client, lock);
-  if (lock.type == LockType::kUnlock && !files_.contains(file)) return SetResult::kGranted;
-  FileLocks& locks = files_[file];
-  if (lock.type != LockType::kUnlock) {
-    if (locks.held.size() + locks.waiting.size() >= kLocksPerFileMax) return SetResult::kTooMany;
-    if (FirstConflict(locks, owner, lock) != nullptr) {
-      if (!wait) return SetResult::kWouldBlock;
-      if (!lock.whole_file && WouldDeadlock(locks, owner, lock)) return SetResult::kDeadlock;
-      locks.waiting.push_back({owner, lock, request});
-      return SetResult::kWaiting;
+void LockTable::GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted) {
+  for (size_t i = 0; i < locks.waiters.size();) {
+    const Waiter waiter = locks.waiters[i];
+    const bool blocked = std::any_of(locks.held.begin(), locks.held.end(), [&](const Held& held) {
+      return Conflicts(held, waiter.who.client, waiter.lock);
+    });
+    if (blocked) {
+      ++i;
+      continue;
     }
+    locks.waiters.erase(locks.waiters.begin() + static_cast<ptrdiff_t>(i));
+    Replace(locks, waiter.who.client, waiter.lock);
+    granted.push_back(waiter.who);
+    i = 0;  // A grant may downgrade what its holder had, and so let an earlier waiter go on.
   }
-  Apply(locks, owner, lock);
-  GrantWaiting(file, granted);
-  return SetResult::kGranted;
 }
 
-// Follows who waits for whom, from those who hold what `owner` wants: reaching `owner` closes a
-// circle.
-bool LockTable::WouldDeadlock(const FileLocks& locks, const Owner& owner, const Lock& lock) const {
+// Follows "waits for" from those who hold what `lock` conflicts with; coming back to the asker
+// means that nobody could ever go on.
+bool LockTable::WouldDeadlock(FileId file, ClientId client, const Lock& lock) const {
+  using Owner = std::pair<ClientId, uint64_t>;
+  std::vector<Owner> open;
   std::set<Owner> seen;
-  std::vector<Owner> next;
-  const auto add_holders = [&](const FileLocks& of, const Owner& waiter, const Lock& wanted) {
-    for (const Held& held : of.held) {
-      if (Conflicts(held, waiter, wanted) && seen.insert(held.owner).second) {
-        next.push_back(held.owner);
-      }
+  const auto add_holders = [&](const FileLocks& locks, ClientId waiter, const Lock& wanted) {
+    for (const Held& held : locks.held) {
+      if (!Conflicts(held, waiter, wanted)) continue;
+      const Owner owner{held.client, held.lock.owner};
+      if (seen.insert(owner).second) open.push_back(owner);
     }
   };
-  add_holders(locks, owner, lock);
-  while (!next.empty()) {
-    const Owner holder = next.back();
-    next.pop_back();
-    for (const auto& [file, others] : files_) {
-      for (const Waiting& waiting : others.waiting) {
-        if (waiting.owner == holder) add_holders(others, holder, waiting.lock);
+  add_holders(files_.at(file), client, lock);
+  while (!open.empty()) {
+    const Owner owner = open.back();
+    open.pop_back();
+    if (owner == Owner{client, lock.owner}) return true;
+    for (const auto& [waited_file, locks] : files_) {
+      for (const Waiter& waiter : locks.waiters) {
+        if (!waiter.lock.whole_file && Owner{waiter.who.client, waiter.lock.owner} == owner)
+          add_holders(locks, waiter.who.client, waiter.lock);
       }
     }
-    if (seen.contains(owner)) return true;
   }
   return false;
 }
 
-void LockTable::GrantWaiting(FileId file, std::vector<Granted>& granted) {
-  const auto at = files_.find(file);
-  if (at == files_.end()) return;
-  FileLocks& locks = at->second;
-  // A granted lock can be a downgrade that lets an earlier waiter in: start over until nothing
-  // moves.
-  for (size_t i = 0; i < locks.waiting.size();) {
-    const Waiting waiting = locks.waiting[i];
-    if (FirstConflict(locks, waiting.owner, waiting.lock) != nullptr) {
-      ++i;
+bool LockTable::Cancel(ClientId client, RequestId request) {
+  for (auto entry = files_.begin(); entry != files_.end(); ++entry) {
+    if (std::erase_if(entry->second.waiters, [&](const Waiter& waiter) {
+          return waiter.who == Waiting{client, request};
+        }) == 0)
       continue;
-    }
-    locks.waiting.erase(locks.waiting.begin() + static_cast<ptrdiff_t>(i));
-    Apply(locks, waiting.owner, waiting.lock);
-    granted.push_back({waiting.owner.client, waiting.request});
-    i = 0;
-  }
-  EraseIfEmpty(file);
-}
-
-void LockTable::EraseIfEmpty(FileId file) {
-  const auto at = files_.find(file);
-  if (at != files_.end() && at->second.held.empty() && at->second.waiting.empty()) files_.erase(at);
-}
-
-bool LockTable::Cancel(ClientId client, RequestId request, std::vector<Granted>& granted) {
-  for (auto& [file, locks] : files_) {
-    const auto at = std::find_if(locks.waiting.begin(), locks.waiting.end(), [&](const Waiting& w) {
-      return w.owner.client == client && w.request == request;
-    });
-    if (at == locks.waiting.end()) continue;
-    locks.waiting.erase(at);
-    GrantWaiting(FileId(file), granted);
+    if (entry->second.held.empty() && entry->second.waiters.empty()) files_.erase(entry);
     return true;
   }
   return false;
 }
 
-void LockTable::ReleaseClient(ClientId client, std::vector<Granted>& granted) {
-  std::vector<FileId> touched;
-  for (auto& [file, locks] : files_) {
-    const size_t held =
-        std::erase_if(locks.held, [&](const Held& h) { return h.owner.client == client; });
-    const size_t waiting =
-        std::erase_if(locks.waiting, [&](const Waiting& w) { return w.owner.client == client; });
-    if (held + waiting > 0) touched.push_back(file);
+void LockTable::Release(ClientId client, bool waiting, std::vector<Waiting>& granted) {
+  for (auto entry = files_.begin(); entry != files_.end();) {
+    FileLocks& locks = entry->second;
+    if (waiting)
+      std::erase_if(locks.waiters, [&](const Waiter& w) { return w.who.client == client; });
+    if (std::erase_if(locks.held, [&](const Held& held) { return held.client == client; }) > 0)
+      GrantWaiters(locks, granted);
+    const bool empty = locks.held.empty() && locks.waiters.empty();
+    entry = empty ? files_.erase(entry) : std::next(entry);
   }
-  for (const FileId file : touched) GrantWaiting(file, granted);
 }
 
-std::vector<LockTable::Granted> LockTable::ReleaseFile(FileId file) {
-  std::vector<Granted> refused;
-  const auto at = files_.find(file);
-  if (at == files_.end()) return refused;
-  for (const Waiting& waiting : at->second.waiting) {
-    refused.push_back({waiting.owner.client, waiting.request});
-  }
-  files_.erase(at);
-  return refused;
+void LockTable::Forget(FileId file, std::vector<Waiting>& orphaned) {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return;
+  for (const Waiter& waiter : found->second.waiters) orphaned.push_back(waiter.who);
+  files_.erase(found);
+}
+
+size_t LockTable::held() const {
+  size_t count = 0;
+  for (const auto& [file, locks] : files_) count += locks.held.size();
+  return count;
 }
 
 }  // namespace mosa::manager

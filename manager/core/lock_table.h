@@ -1,14 +1,11 @@
-// Advisory locks of all files: POSIX byte ranges (fcntl) and whole-file locks (flock), which do not
-// see each other.
+// Advisory locks: POSIX byte ranges and flock locks, in two spaces that do not see each other.
 //
-// An owner is (client, Lock::owner). Setting a POSIX range replaces what the same owner had there:
-// ranges are cut, split and merged as POSIX asks. A waiting request is granted in the order in
-// which it came, as soon as nothing conflicts; a POSIX wait that would close a circle of owners
-// waiting for each other is refused as a deadlock. Pure; one thread.
+// Who holds is (client, owner). Ranges of one holder never overlap: a new one replaces what it
+// covers, splits what it cuts and joins what it touches. Waiters are granted in the order in which
+// they came, as soon as nobody holds what they conflict with. One owner, one thread.
 #ifndef MOSA_MANAGER_CORE_LOCK_TABLE_H_
 #define MOSA_MANAGER_CORE_LOCK_TABLE_H_
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,66 +19,47 @@ namespace mosa::manager {
 
 class LockTable {
  public:
-  enum class SetResult : uint8_t { kGranted = 1, kWouldBlock, kWaiting, kDeadlock, kTooMany };
-  // A request that waited and is now granted.
-  struct Granted {
+  enum class Outcome : uint8_t { kDone, kConflict, kWaiting, kDeadlock, kTooMany, kInvalid };
+  struct Waiting {
     ClientId client;
     RequestId request;
-    bool operator==(const Granted&) const = default;
+    bool operator==(const Waiting&) const = default;
   };
-  // Locks and waits of one file are bounded; beyond it SetLock answers kTooMany (ENOLCK).
-  static constexpr size_t kLocksPerFileMax = 100'000;
 
-  // The first lock in file order of another owner that `lock` conflicts with.
-  std::optional<Lock> FindConflict(FileId file, ClientId client, const Lock& lock) const;
+  // Who prevents `lock` of `client`, if anyone does.
+  std::optional<Lock> ConflictWith(FileId file, ClientId client, const Lock& lock) const;
+  // Locks or unlocks. With `wait`, a lock in conflict is kept as waiting under that request, unless
+  // the wait could never end (kDeadlock, POSIX ranges only). Waiters that can go on are appended to
+  // `granted`.
+  Outcome Set(FileId file, ClientId client, const Lock& lock, std::optional<RequestId> wait,
+              std::vector<Waiting>& granted);
+  // Forgets a waiting request; false if it does not wait.
+  bool Cancel(ClientId client, RequestId request);
+  // Drops all that `client` holds; with `waiting`, also what it waits for.
+  void Release(ClientId client, bool waiting, std::vector<Waiting>& granted);
+  // Drops all locks of a file that is gone. Those who waited for one are appended to `orphaned`.
+  void Forget(FileId file, std::vector<Waiting>& orphaned);
 
-  // Grants, refuses or (wait) queues under `request`. Unlocking may grant waiting requests:
-  // appended to `granted`. Precondition: lock.begin <= lock.last.
-  SetResult Set(FileId file, ClientId client, RequestId request, const Lock& lock, bool wait,
-                std::vector<Granted>& granted);
-
-  // Takes the waiting request back. False if it does not wait (any more).
-  bool Cancel(ClientId client, RequestId request, std::vector<Granted>& granted);
-
-  // Drops everything that the client holds or waits for.
-  void ReleaseClient(ClientId client, std::vector<Granted>& granted);
-  // Drops everything of a file that is gone; its waiters are returned to be refused.
-  std::vector<Granted> ReleaseFile(FileId file);
-
-  bool HasLocks(FileId file) const { return files_.contains(file); }
-  size_t file_count() const { return files_.size(); }
+  size_t held() const;
 
  private:
-  struct Owner {
-    ClientId client;
-    uint64_t owner = 0;
-    bool whole_file = false;
-    auto operator<=>(const Owner&) const = default;
-  };
   struct Held {
-    Owner owner;
+    ClientId client;
     Lock lock;
   };
-  struct Waiting {
-    Owner owner;
+  struct Waiter {
+    Waiting who;
     Lock lock;
-    RequestId request;
   };
   struct FileLocks {
-    std::vector<Held>
-        held;  // By (begin, owner); the ranges of one owner neither overlap nor touch alike.
-    std::vector<Waiting> waiting;  // In order of arrival.
+    std::vector<Held> held;  // Both spaces.
+    std::vector<Waiter> waiters;
   };
 
-  static Owner OwnerOf(ClientId client, const Lock& lock) {
-    return {client, lock.owner, lock.whole_file};
-  }
-  static bool Conflicts(const Held& held, const Owner& owner, const Lock& lock);
-  static const Held* FirstConflict(const FileLocks& locks, const Owner& owner, const Lock& lock);
-  static void Apply(FileLocks& locks, const Owner& owner, const Lock& lock);
-  void GrantWaiting(FileId file, std::vector<Granted>& granted);
-  bool WouldDeadlock(const FileLocks& locks, const Owner& owner, const Lock& lock) const;
-  void EraseIfEmpty(FileId file);
+  static bool Conflicts(const Held& held, ClientId client, const Lock& lock);
+  static void Replace(FileLocks& locks, ClientId client, const Lock& lock);
+  static void GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted);
+  bool WouldDeadlock(FileId file, ClientId client, const Lock& lock) const;
 
   std::map<FileId, FileLocks> files_;
 };

@@ -35,8 +35,8 @@ struct PlacementRequest {
   ChunkIndex first_chunk;
   uint64_t needed_bytes = 0;  // A node with less room is passed over.
   uint32_t stripe_width = 0;  // 0: all nodes.
-  NodeId writer_node;         // kNoNode if the writer's host has none.
-  std::vector<NodeId> excluded;
+  NodeId writer_node{};       // kNoNode if the writer's host has none.
+  std::vector<NodeId> excluded{};
 };
 
 struct PlacementPlan {

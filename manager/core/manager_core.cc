@@ -1,0 +1,103 @@
+#include "manager/core/manager_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+
+Failure Refuse(StatusCode code, ErrorReason reason, std::string message) {
+  return {code, reason, std::move(message)};
+}
+
+ManagerCore::ManagerCore(ManagerOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+ManagerCore::~ManagerCore() = default;
+
+Status ManagerCore::LoadRecord(std::string_view key, std::string_view value) {
+  return state_->LoadRecord(key, value);
+}
+Status ManagerCore::FinishLoad(Time now) { return state_->FinishLoad(now); }
+Effects ManagerCore::Step(const Command& command, Time now) { return state_->Step(command, now); }
+ClusterStatus ManagerCore::GetClusterStatus(Time now) const {
+  return state_->GetClusterStatus(now);
+}
+Result<FileStatus> ManagerCore::GetFileStatus(std::string_view path) const {
+  return state_->GetFileStatus(path);
+}
+std::vector<FileStatus> ManagerCore::ListLostFiles(size_t files_max) const {
+  return state_->ListLostFiles(files_max);
+}
+
+ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
+  cluster_.cluster_name = options_.cluster_name;
+  cluster_.cluster_seed = options_.cluster_seed;
+}
+
+Effects ManagerCore::State::Step(const Command& command, Time now) {
+  // A core that was given no image begins with an empty one.
+  if (!loaded_) MOSA_CHECK(FinishLoad(now).ok());
+  effects_ = {};
+  now_ = std::max(now_, now);
+  // What has run out ends before anything new is heard, however late the shell's tick is.
+  if (now_ >= next_tick_) Handle(Tick{});
+  if (!std::holds_alternative<Tick>(command))
+    std::visit([this](const auto& what) { Handle(what); }, command);
+  FinishStep();
+  return std::move(effects_);
+}
+
+void ManagerCore::State::FinishStep() {
+  while (!ready_.empty() || space_changed_) {
+    RunReady();
+    if (std::exchange(space_changed_, false)) RetrySpaceWaiters(false);
+  }
+  RecallTouched(ClientId(), std::nullopt);
+  for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
+  for (const FileId file : dirty_) {
+    if (const Inode* inode = Find(file))
+      effects_.writes.Put(InodeKey(file), Encode(RecordOf(file, *inode)));
+  }
+  dirty_.clear();
+  if (std::exchange(cluster_dirty_, false)) WriteCluster();
+  for (auto& [node, files] : drops_)
+    effects_.to_nodes.push_back({node, DropObjectsOrder{std::move(files)}});
+  drops_.clear();
+  if (next_tick_ != kNever) effects_.wake_at = next_tick_;
+}
+
+Inode* ManagerCore::State::Find(FileId file) {
+  const auto found = inodes_.find(file);
+  return found == inodes_.end() ? nullptr : found->second.get();
+}
+const Inode* ManagerCore::State::Find(FileId file) const {
+  const auto found = inodes_.find(file);
+  return found == inodes_.end() ? nullptr : found->second.get();
+}
+Directory* ManagerCore::State::FindDirectory(FileId file) {
+  const auto found = directories_.find(file);
+  return found == directories_.end() ? nullptr : found->second.get();
+}
+const Directory* ManagerCore::State::FindDirectory(FileId file) const {
+  const auto found = directories_.find(file);
+  return found == directories_.end() ? nullptr : found->second.get();
+}
+
+std::optional<FileId> ManagerCore::State::ChildOf(FileId parent, std::string_view name) const {
+  const Directory* directory = FindDirectory(parent);
+  if (!directory) return std::nullopt;
+  const auto found = directory->entries.find(name);
+  if (found == directory->entries.end()) return std::nullopt;
+  return found->second;
+}
+
+Session* ManagerCore::State::FindSession(ClientId client) {
+  const auto found = sessions_.find(client);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+}  // namespace mosa::manager

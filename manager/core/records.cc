@@ -1,0 +1,438 @@
+#include "manager/core/records.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "manager/core/manager_core.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint8_t kRecordVersion = 1;
+
+// Writer and Reader have the same calls, so that one Visit() per type serves both directions.
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+
+  template <typename Integer>
+  requires std::is_integral_v<Integer>
+  void Number(Integer& value) {
+    auto rest = static_cast<std::make_unsigned_t<Integer>>(value);
+    for (size_t i = 0; i < sizeof(Integer); ++i) {
+      bytes_ += static_cast<char>(rest & 0xff);
+      rest = static_cast<decltype(rest)>(sizeof(Integer) > 1 ? rest >> 8 : 0);
+    }
+  }
+  void Flag(bool& value) { bytes_ += value ? '\1' : '\0'; }
+  void Text(std::string& value) {
+    auto size = static_cast<uint32_t>(value.size());
+    Number(size);
+    bytes_ += value;
+  }
+  uint32_t Count(size_t count) {
+    auto size = static_cast<uint32_t>(count);
+    Number(size);
+    return size;
+  }
+  void Require(bool) {}
+  bool ok() const { return true; }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <typename Integer>
+  requires std::is_integral_v<Integer>
+  void Number(Integer& value) {
+    using Unsigned = std::make_unsigned_t<Integer>;
+    if (!Has(sizeof(Integer))) return;
+    uint64_t read = 0;
+    for (size_t i = 0; i < sizeof(Integer); ++i)
+      read |= uint64_t{static_cast<unsigned char>(rest_[i])} << (8 * i);
+    value = static_cast<Integer>(static_cast<Unsigned>(read));
+    rest_.remove_prefix(sizeof(Integer));
+  }
+  void Flag(bool& value) {
+    uint8_t byte = 0;
+    Number(byte);
+    Require(byte <= 1);
+    value = byte == 1;
+  }
+  void Text(std::string& value) {
+    uint32_t size = 0;
+    Number(size);
+    if (!Has(size)) return;
+    value = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+  }
+  // Every item takes a byte at least, so a count beyond what is left is damage, not memory.
+  uint32_t Count(size_t) {
+    uint32_t count = 0;
+    Number(count);
+    return Has(count) ? count : 0;
+  }
+  void Require(bool condition) { ok_ = ok_ && condition; }
+  bool ok() const { return ok_; }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  bool Has(size_t size) {
+    Require(size <= rest_.size());
+    return ok_;
+  }
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+// ---- values
+
+template <typename A, typename Integer>
+requires std::is_integral_v<Integer>
+void Visit(A& archive, Integer& value) {
+  if constexpr (std::is_same_v<Integer, bool>) {
+    archive.Flag(value);
+  } else {
+    archive.Number(value);
+  }
+}
+
+template <typename A>
+void Visit(A& archive, std::string& value) {
+  archive.Text(value);
+}
+
+template <typename A, typename Tag, typename Integer>
+void Visit(A& archive, StrongId<Tag, Integer>& id) {
+  archive.Number(id.value);
+}
+
+template <typename A>
+void Visit(A& archive, Time& time) {
+  archive.Number(time.ns);
+}
+
+template <typename A, typename Enum>
+void VisitEnum(A& archive, Enum& value, Enum first, Enum last) {
+  auto number = static_cast<int32_t>(value);
+  archive.Number(number);
+  archive.Require(number >= static_cast<int32_t>(first) && number <= static_cast<int32_t>(last));
+  if constexpr (A::kReads) {
+    if (archive.ok()) value = static_cast<Enum>(number);
+  }
+}
+
+template <typename A>
+void Visit(A& archive, FileType& type) {
+  VisitEnum(archive, type, FileType::kRegular, FileType::kBlockDevice);
+}
+
+template <typename A, typename... Values>
+void All(A& archive, Values&... values);
+
+template <typename A, typename T>
+void Visit(A& archive, std::vector<T>& values) {
+  const uint32_t count = archive.Count(values.size());
+  if constexpr (A::kReads) {
+    for (uint32_t i = 0; i < count && archive.ok(); ++i) All(archive, values.emplace_back());
+  } else {
+    for (T& value : values) All(archive, value);
+  }
+}
+
+template <typename A, typename T>
+void Visit(A& archive, std::optional<T>& value) {
+  bool present = value.has_value();
+  archive.Flag(present);
+  if (!present) return;
+  if constexpr (A::kReads) value.emplace();
+  All(archive, *value);
+}
+
+template <typename A>
+void Visit(A& archive, Attributes& a) {
+  All(archive, a.type, a.permissions, a.uid, a.gid, a.link_count, a.device, a.size_bytes,
+      a.allocated_bytes, a.access_time, a.modify_time, a.change_time, a.birth_time, a.data_version);
+}
+
+template <typename A>
+void Visit(A& archive, Entry& entry) {
+  All(archive, entry.file, entry.attributes);
+}
+
+template <typename A>
+void Visit(A& archive, Segment& segment) {
+  All(archive, segment.first_chunk, segment.width, segment.nodes);
+  archive.Require(segment.width > 0 && !segment.nodes.empty() &&
+                  segment.nodes.size() % segment.width == 0);
+}
+
+template <typename A>
+void Visit(A& archive, Layout& layout) {
+  All(archive, layout.chunk_bytes, layout.segments, layout.reason);
+  for (size_t i = 0; i < layout.segments.size(); ++i)
+    archive.Require(i == 0 ? layout.segments[i].first_chunk.value == 0
+                           : layout.segments[i].first_chunk > layout.segments[i - 1].first_chunk);
+  archive.Require(layout.segments.empty() || layout.chunk_bytes > 0);
+}
+
+template <typename A>
+void Visit(A& archive, DataAccess& access) {
+  All(archive, access.layout, access.may_write, access.expires, access.capability, access.is_inline,
+      access.inline_data, access.inline_valid_bytes, access.inline_bytes_max, access.lost);
+}
+
+template <typename A>
+void Visit(A& archive, Lock& lock) {
+  VisitEnum(archive, lock.type, LockType::kShared, LockType::kUnlock);
+  All(archive, lock.begin, lock.last, lock.owner, lock.pid, lock.whole_file);
+}
+
+// ---- replies
+
+template <typename A>
+void Visit(A&, EmptyReply&) {}
+template <typename A>
+void Visit(A& archive, Failure& failure) {
+  VisitEnum(archive, failure.code, StatusCode::kOk, StatusCode::kUnauthenticated);
+  VisitEnum(archive, failure.reason, ErrorReason::kNone, ErrorReason::kTimedOut);
+  All(archive, failure.message);
+}
+template <typename A>
+void Visit(A& archive, EntryReply& reply) {
+  All(archive, reply.entry);
+}
+template <typename A>
+void Visit(A& archive, AttributesReply& reply) {
+  All(archive, reply.attributes);
+}
+template <typename A>
+void Visit(A& archive, ListDirectoryReply::Item& item) {
+  All(archive, item.name, item.entry);
+}
+template <typename A>
+void Visit(A& archive, ListDirectoryReply& reply) {
+  All(archive, reply.items, reply.more, reply.parent);
+}
+template <typename A>
+void Visit(A& archive, MakeReply& reply) {
+  All(archive, reply.entry, reply.parent_attributes, reply.access, reply.delegated);
+}
+template <typename A>
+void Visit(A& archive, RemoveReply& reply) {
+  All(archive, reply.file, reply.links_left, reply.parent_attributes);
+}
+template <typename A>
+void Visit(A& archive, RenameReply& reply) {
+  All(archive, reply.moved, reply.replaced, reply.replaced_links_left);
+}
+template <typename A>
+void Visit(A& archive, ReadSymlinkReply& reply) {
+  All(archive, reply.target);
+}
+template <typename A>
+void Visit(A& archive, OpenReply& reply) {
+  All(archive, reply.attributes, reply.access);
+}
+template <typename A>
+void Visit(A& archive, BindReply& reply) {
+  All(archive, reply.access);
+}
+template <typename A>
+void Visit(A& archive, GrantReply& reply) {
+  All(archive, reply.granted_bytes);
+}
+template <typename A>
+void Visit(A& archive, GetXattrReply& reply) {
+  All(archive, reply.value);
+}
+template <typename A>
+void Visit(A& archive, ListXattrsReply& reply) {
+  All(archive, reply.names);
+}
+template <typename A>
+void Visit(A& archive, GetLockReply& reply) {
+  bool present = reply.conflict.has_value();
+  archive.Flag(present);
+  if constexpr (A::kReads) {
+    if (present) reply.conflict.emplace();
+  }
+  if (reply.conflict) Visit(archive, *reply.conflict);
+}
+template <typename A>
+void Visit(A& archive, StatFilesystemReply& reply) {
+  All(archive, reply.limit_bytes, reply.free_bytes, reply.files);
+}
+template <typename A>
+void Visit(A& archive, FileIdRangeReply& reply) {
+  All(archive, reply.first, reply.count);
+}
+
+// A variant is its index, then the alternative: the order of Reply's alternatives is part of the
+// format.
+template <typename A, size_t kIndex = 0>
+void VisitAlternative(A& archive, Reply& reply, uint8_t index) {
+  if constexpr (kIndex < std::variant_size_v<Reply>) {
+    if (index != kIndex) return VisitAlternative<A, kIndex + 1>(archive, reply, index);
+    if constexpr (A::kReads) reply.emplace<kIndex>();
+    Visit(archive, std::get<kIndex>(reply));
+  } else {
+    archive.Require(false);
+  }
+}
+template <typename A>
+void Visit(A& archive, Reply& reply) {
+  auto index = static_cast<uint8_t>(reply.index());
+  archive.Number(index);
+  VisitAlternative(archive, reply, index);
+}
+
+// ---- records
+
+template <typename A>
+void Visit(A& archive, ClusterRecord& record) {
+  All(archive, record.cluster_name, record.cluster_seed, record.next_file_id, record.next_node_id);
+  archive.Require(record.next_file_id > kRootFile.value && record.next_node_id > 0);
+}
+template <typename A>
+void Visit(A& archive, NodeObject& object) {
+  All(archive, object.node, object.lost, object.allocated_bytes);
+}
+template <typename A>
+void Visit(A& archive, InodeRecord& record) {
+  All(archive, record.attributes, record.placement_seed, record.task, record.hints,
+      record.symlink_target, record.layout, record.objects, record.is_inline,
+      record.inline_valid_bytes, record.inline_node, record.uncommitted_by);
+  const bool regular = record.attributes.type == FileType::kRegular;
+  archive.Require(regular ||
+                  (!record.layout.bound() && !record.is_inline && record.objects.empty()));
+  archive.Require(record.attributes.permissions <= 07777 &&
+                  record.attributes.size_bytes <= kFileBytesMax);
+  for (size_t i = 1; i < record.objects.size(); ++i)
+    archive.Require(record.objects[i - 1].node < record.objects[i].node);
+}
+template <typename A>
+void Visit(A& archive, NodeRecord& record) {
+  NodeAddress& address = record.address;
+  All(archive, address.node, address.name, address.address, address.socket_path,
+      address.host_identity, address.incarnation, record.limit_bytes);
+  archive.Require(address.node != kNoNode);
+}
+template <typename A>
+void Visit(A& archive, SessionRecord& record) {
+  All(archive, record.node_name, record.host_identity, record.mount_point);
+}
+template <typename A>
+void Visit(A& archive, RepliesRecord& record) {
+  All(archive, record.replies);
+}
+template <typename A>
+void Visit(A& archive, EntryRecord& record) {
+  All(archive, record.file);
+}
+
+template <typename A, typename... Values>
+void All(A& archive, Values&... values) {
+  (Visit(archive, values), ...);
+}
+
+template <typename T>
+std::string EncodeRecord(const T& record) {
+  Writer writer;
+  uint8_t version = kRecordVersion;
+  writer.Number(version);
+  // Writer only reads what it visits.
+  Visit(writer, const_cast<T&>(record));
+  return writer.Take();
+}
+
+void AppendBigEndian(std::string& key, uint64_t number) {
+  for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>((number >> shift) & 0xff);
+}
+
+std::string KeyOf(char kind, uint64_t number) {
+  std::string key(1, kind);
+  AppendBigEndian(key, number);
+  return key;
+}
+
+}  // namespace
+
+std::string Encode(const ClusterRecord& record) { return EncodeRecord(record); }
+std::string Encode(const InodeRecord& record) { return EncodeRecord(record); }
+std::string Encode(const NodeRecord& record) { return EncodeRecord(record); }
+std::string Encode(const SessionRecord& record) { return EncodeRecord(record); }
+std::string Encode(const RepliesRecord& record) { return EncodeRecord(record); }
+std::string Encode(const EntryRecord& record) { return EncodeRecord(record); }
+
+template <typename T>
+Result<T> Decode(std::string_view key, std::string_view value) {
+  Reader reader(value);
+  uint8_t version = 0;
+  reader.Number(version);
+  if (reader.ok() && version > kRecordVersion)
+    return FailedPreconditionError(
+        fmt::format("record {} has format {}, this program knows up to {}; start the newer program "
+                    "that wrote it",
+                    PrintableKey(key), version, kRecordVersion));
+  T record;
+  Visit(reader, record);
+  if (!reader.ok() || !reader.at_end() || version == 0)
+    return DataLossError(
+        fmt::format("record {} of {} bytes is damaged; restore the metadata directory from a copy",
+                    PrintableKey(key), value.size()));
+  return record;
+}
+
+template Result<ClusterRecord> Decode<ClusterRecord>(std::string_view, std::string_view);
+template Result<InodeRecord> Decode<InodeRecord>(std::string_view, std::string_view);
+template Result<NodeRecord> Decode<NodeRecord>(std::string_view, std::string_view);
+template Result<SessionRecord> Decode<SessionRecord>(std::string_view, std::string_view);
+template Result<RepliesRecord> Decode<RepliesRecord>(std::string_view, std::string_view);
+template Result<EntryRecord> Decode<EntryRecord>(std::string_view, std::string_view);
+
+std::string PrintableKey(std::string_view key) {
+  std::string text;
+  for (const char c : key.substr(0, 64)) {
+    const bool plain = c > ' ' && c < 0x7f && c != '\\';
+    text += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return "'" + text + (key.size() > 64 ? "...'" : "'");
+}
+
+std::string ClusterKey() { return "C"; }
+std::string EntryKey(FileId parent, std::string_view name) {
+  return KeyOf('D', parent.value).append(name);
+}
+std::string InodeKey(FileId file) { return KeyOf('I', file.value); }
+std::string NodeKey(NodeId node) { return KeyOf('N', node.value); }
+std::string RepliesKey(ClientId client, RequestId request) {
+  std::string key = KeyOf('R', client.value);
+  AppendBigEndian(key, request.value);
+  return key;
+}
+std::string SessionKey(ClientId client) { return KeyOf('S', client.value); }
+std::string XattrKey(FileId file, std::string_view name) {
+  return KeyOf('X', file.value).append(name);
+}
+std::string InlineDataKey(FileId file) { return KeyOf(kInlineDataPrefix[0], file.value); }
+
+uint64_t KeyNumber(std::string_view key, size_t position) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < 8; ++i)
+    number = (number << 8) | static_cast<unsigned char>(key[position + i]);
+  return number;
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,114 @@
+// The records of the durable image and their keys.
+//
+// Values are little-endian, begin with their format's version and are read with every bound
+// checked: any bytes give a value or DataLoss, a newer version FailedPrecondition. Keys sort by
+// kind, then by id (big-endian).
+//
+//   "B" file           the bytes of an inline file (raw; written by the core, read by the shell)
+//   "C"                ClusterRecord
+//   "D" parent name    the file id of an entry
+//   "I" file           InodeRecord
+//   "N" node           NodeRecord
+//   "R" client request the recorded replies of an envelope
+//   "S" client         SessionRecord
+//   "X" file name      the value of an ordinary extended attribute
+#ifndef MOSA_MANAGER_CORE_RECORDS_H_
+#define MOSA_MANAGER_CORE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/model/attributes.h"
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+#include "common/model/messages.h"
+#include "common/model/session.h"
+
+namespace mosa::manager {
+
+struct ClusterRecord {
+  std::string cluster_name;
+  uint64_t cluster_seed = 0;
+  uint64_t next_file_id = 2;
+  uint32_t next_node_id = 1;
+  bool operator==(const ClusterRecord&) const = default;
+};
+
+// A node's share of a file, as committed.
+struct NodeObject {
+  NodeId node;
+  bool lost = false;  // The node came back without it.
+  uint64_t allocated_bytes = 0;
+  bool operator==(const NodeObject&) const = default;
+};
+
+struct InodeRecord {
+  Attributes attributes;  // Without allocated_bytes; size_bytes and link_count of directories are
+                          // counted from their entries.
+  uint64_t placement_seed = 0;
+  std::string task;
+  std::string hints;  // EncodeHints().
+  std::string symlink_target;
+  Layout layout;
+  std::vector<NodeObject> objects;  // Ascending by node.
+  bool is_inline = false;
+  uint64_t inline_valid_bytes = 0;
+  NodeId inline_node;
+  ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
+  bool operator==(const InodeRecord&) const = default;
+};
+
+struct NodeRecord {
+  NodeAddress address;
+  uint64_t limit_bytes = 0;
+  bool operator==(const NodeRecord&) const = default;
+};
+
+struct SessionRecord {
+  std::string node_name;
+  std::string host_identity;
+  std::string mount_point;
+  bool operator==(const SessionRecord&) const = default;
+};
+
+struct RepliesRecord {
+  std::vector<Reply> replies;
+  bool operator==(const RepliesRecord&) const = default;
+};
+
+struct EntryRecord {
+  FileId file;
+  bool operator==(const EntryRecord&) const = default;
+};
+
+std::string Encode(const ClusterRecord& record);
+std::string Encode(const InodeRecord& record);
+std::string Encode(const NodeRecord& record);
+std::string Encode(const SessionRecord& record);
+std::string Encode(const RepliesRecord& record);
+std::string Encode(const EntryRecord& record);
+
+// The error names `key`. T is one of the records above.
+template <typename T>
+Result<T> Decode(std::string_view key, std::string_view value);
+
+// A key for people: kind and ids, other bytes as hexadecimal digits.
+std::string PrintableKey(std::string_view key);
+
+std::string ClusterKey();
+std::string EntryKey(FileId parent, std::string_view name);
+std::string InodeKey(FileId file);
+std::string NodeKey(NodeId node);
+std::string RepliesKey(ClientId client, RequestId request);
+std::string SessionKey(ClientId client);
+std::string XattrKey(FileId file, std::string_view name);
+
+// The big-endian number at `position` of a key. Precondition: the key is long enough.
+uint64_t KeyNumber(std::string_view key, size_t position);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_RECORDS_H_

@@ -1,0 +1,389 @@
+// The inside of ManagerCore: its state, and the rules by theme, one source file each
+// (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
+// state_xattrs, state_nodes, state_load, state_status). Only manager_core.cc and these include it.
+//
+// Invariants:
+//  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
+//  2. An inode's link_count is the number of its names (of a directory: 2 and its subdirectories).
+//  3. What is in `dirty_` is written before the step ends; nothing else of an inode is durable.
+//  4. A session's outstanding recalls are exactly those in `recalls_by_file_` under its name.
+//  5. A node's granted_bytes is the sum of the sessions' grants on it.
+#ifndef MOSA_MANAGER_CORE_STATE_H_
+#define MOSA_MANAGER_CORE_STATE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "manager/core/hints.h"
+#include "manager/core/lock_table.h"
+#include "manager/core/manager_core.h"
+#include "manager/core/records.h"
+#include "manager/core/text_pool.h"
+#include "manager/placement/policy.h"
+
+namespace mosa::manager {
+
+// Where a file's bytes are; only files that have, or had, some.
+struct FileBytes {
+  uint64_t chunk_bytes = 0;
+  std::vector<Segment> segments;
+  std::vector<NodeObject> objects;  // Ascending by node.
+  uint64_t inline_valid_bytes = 0;
+  uint32_t reason = 0;  // Text.
+  NodeId inline_node;
+  bool is_inline = false;
+};
+
+// Compact, since there are millions; what few inodes have is in side maps.
+struct Inode {
+  uint64_t size_bytes = 0;
+  Time access_time, modify_time, change_time, birth_time;
+  uint64_t data_version = 0;
+  uint64_t interest = 0;  // Session slots 0 to 63; higher ones are in `far_interest_`.
+  uint64_t placement_seed = 0;
+  uint32_t uid = 0, gid = 0;
+  uint32_t link_count = 0;
+  uint32_t device = 0;
+  uint32_t task = 0, hints = 0;  // Texts.
+  uint16_t permissions = 0;
+  FileType type = FileType::kRegular;
+  std::unique_ptr<FileBytes> bytes;
+};
+
+struct Directory {
+  FileId parent;
+  uint32_t subdirectories = 0;
+  absl::btree_map<std::string, FileId, std::less<>> entries;
+};
+
+struct Waiter {
+  ClientId client;
+  RequestId request;
+  auto operator<=>(const Waiter&) const = default;
+};
+
+struct Recall {
+  FileId file;
+  RecallKind kind = RecallKind::kFile;
+  Time sent;
+  std::vector<Waiter> waiters;  // Whose replies are withheld until it is done.
+};
+
+// An envelope that was received and is not answered yet.
+struct Pending {
+  enum class Stage : uint8_t { kParked, kWithheld, kLock, kSpace };
+  Stage stage = Stage::kParked;
+  RequestEnvelope envelope;                         // kParked, kSpace: to be run (again).
+  std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
+  std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
+  size_t recalls_left = 0;
+  Time deadline;  // kSpace.
+};
+
+struct Session {
+  SessionStart start;  // Without what is held.
+  bool connected = true;
+  bool awaited = false;    // Known from before a restart, not heard of since.
+  bool condemned = false;  // Does not answer recalls: its lease is not renewed any more.
+  uint32_t slot = 0;
+  uint64_t interests = 0;
+  Time heard;
+  uint64_t next_recall = 1;
+  std::map<RecallId, Recall> recalls;
+  std::map<RequestId, Pending> pending;
+  std::map<NodeId, uint64_t> grants;
+  std::set<FileId> write_opens;
+  std::set<FileId> delegations;
+};
+
+struct Delegation {
+  ClientId holder;
+  bool recalled = false;
+};
+
+// Replies that a client may ask for again, encoded.
+struct ReplyLog {
+  std::map<RequestId, std::string> replies;
+  std::optional<Time> drop_at;  // The session has ended.
+};
+
+struct Node {
+  NodeAddress address;
+  uint64_t limit_bytes = 0;
+  uint64_t used_bytes = 0;
+  // Reported by commits since the last heartbeat, and in the interval before: a heartbeat may have
+  // been measured before the bytes that a commit has told of.
+  uint64_t consumed_bytes = 0, consumed_before_bytes = 0;
+  uint64_t granted_bytes = 0;
+  Time last_heard;
+  bool connected = false;
+  NodeHeartbeat last_heartbeat;
+  std::set<ClientId> grant_recalls;  // Asked to give back, not answered yet.
+};
+
+struct Uncommitted {
+  ClientId maker;
+  FileId parent;
+  std::string name;
+};
+
+struct ManagerCore::State {
+ public:
+  explicit State(ManagerOptions options);
+
+  Status LoadRecord(std::string_view key, std::string_view value);
+  Status FinishLoad(Time now);
+  Effects Step(const Command& command, Time now);
+
+  ClusterStatus GetClusterStatus(Time now) const;
+  Result<FileStatus> GetFileStatus(std::string_view path) const;
+  std::vector<FileStatus> ListLostFiles(size_t files_max) const;
+
+ private:
+  // ---- commands
+  void Handle(const StartSession& command);
+  void Handle(const SessionRequest& command);
+  void Handle(const SessionLost& command);
+  void Handle(const SessionClosed& command);
+  void Handle(const RegisterNode& command);
+  void Handle(const NodeReport& command);
+  void Handle(const NodeStreamLost& command);
+  void Handle(const Tick& command);
+  void FinishStep();
+
+  // ---- envelopes (state_envelopes.cc)
+  void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
+  void RunEnvelope(Session& session, RequestEnvelope envelope);
+  void RunReady();
+  void Answer(Session& session, RequestId id, std::vector<Reply> replies);
+  void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
+  void DropRecordedReplies(ClientId client, RequestId below);
+  void FinishPending(const Waiter& waiter);
+  void CorrectDelegations(ClientId client, Pending& pending) const;
+  std::optional<FileId> BlockedOn(const Session& session, const Request& request) const;
+  std::optional<FileId> BlockedOnDirectory(const Session& session, FileId directory) const;
+  std::optional<FileId> BlockedOnEntry(const Session& session, FileId parent,
+                                       std::string_view name) const;
+  void Park(Session& session, RequestEnvelope envelope, FileId directory);
+
+  // ---- interest, recalls, delegations (state_recalls.cc)
+  void AddInterest(Session& session, FileId file, Inode& inode);
+  void DropInterest(Session& session, FileId file, Inode& inode);
+  std::vector<ClientId> InterestedIn(FileId file, const Inode& inode, ClientId except) const;
+  uint32_t TakeSlot(ClientId client);
+  void RetireSlot(uint32_t slot);
+  RecallId SendRecall(Session& session, FileId file, RecallKind kind);
+  void FinishRecall(Session& session, RecallId id, bool holds_open);
+  // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
+  // how many do.
+  size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
+  bool MayDelegate(const Session& session, FileId directory) const;
+  void Delegate(Session& session, FileId directory);
+  void EndDelegation(FileId directory);
+  void RecallDelegation(FileId directory);
+  bool HoldsDelegation(ClientId client, FileId directory) const;
+
+  // ---- sessions (state_sessions.cc)
+  void RefuseSession(ClientId client, StatusCode code, std::string message);
+  void Redeclare(Session& session, const SessionStart& start);
+  void ForgetHeld(Session& session);
+  void EndSession(ClientId client, std::string_view reason, bool clean);
+  void EndGrace();
+  void EndGraceIfAllAreBack();
+  void RemoveUncommittedOf(ClientId client);
+  FileIdRangeReply TakeFileIds();
+  void ReleaseGrants(Session& session);
+  void Schedule(Time at);
+
+  // ---- names (state_names.cc, state_rename.cc)
+  Reply Apply(const LookupRequest& request);
+  Reply Apply(const GetAttributesRequest& request);
+  Reply Apply(const ListDirectoryRequest& request);
+  Reply Apply(const MakeRequest& request);
+  Reply Apply(const LinkRequest& request);
+  Reply Apply(const RemoveRequest& request);
+  Reply Apply(const RenameRequest& request);
+  Reply Apply(const ReadSymlinkRequest& request);
+  Reply Apply(const SetAttributesRequest& request);
+  std::optional<Failure> CheckMake(const MakeRequest& request) const;
+  std::optional<Failure> CheckRename(const RenameRequest& request, FileId moved,
+                                     std::optional<FileId> target) const;
+  std::optional<Failure> CheckExchange(const RenameRequest& request, FileId moved,
+                                       FileId target) const;
+  void Exchange(const RenameRequest& request, FileId moved, FileId target);
+  void RenamedTo(FileId file, FileId parent, const std::string& name);
+  std::optional<Failure> CheckDirectory(FileId directory) const;
+  std::optional<Failure> CheckName(std::string_view name) const;
+  bool IsWithin(FileId directory, FileId ancestor) const;
+  void SetSize(FileId file, Inode& inode, uint64_t size_bytes);
+  void AddEntry(FileId parent, const std::string& name, FileId child);
+  void EraseEntry(FileId parent, std::string_view name);
+  // The name is gone already: one link less, or a directory less.
+  uint32_t Unlink(FileId file, bool holder_has_it_open, ClientId holder);
+  void CheckOrphan(FileId file);
+  void DropInode(FileId file);
+  void TouchDirectory(FileId directory, Time at);
+  void Touch(FileId file);
+  Attributes AttributesOf(FileId file, const Inode& inode) const;
+  Entry EntryWithInterest(FileId file);
+
+  // ---- bytes (state_bytes.cc)
+  Reply Apply(const OpenRequest& request);
+  Reply Apply(const BindRequest& request);
+  Reply Apply(const ExtendLayoutRequest& request);
+  Reply Apply(const CommitRequest& request);
+  Reply Apply(const ReleaseRequest& request);
+  std::optional<Failure> CheckRegular(FileId file) const;
+  std::optional<Failure> CheckCommit(const CommitRequest& request) const;
+  void StoreInline(FileId file, Inode& inode, const CommitRequest& request);
+  void DropInline(FileId file, Inode& inode);
+  Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
+                                     PlacementRequest request) const;
+  Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
+  void Unbind(FileId file, Inode& inode);
+  DataAccess AccessTo(const Inode& inode, bool may_write) const;
+  Layout LayoutOf(const Inode& inode) const;
+  EffectiveHints HintsOf(const Inode& inode) const;
+  FileBytes& BytesOf(Inode& inode) const;
+  void SetReason(FileBytes& bytes, std::string_view reason);
+  void CloseWrite(Session& session, FileId file);
+  void CommitTo(FileId file);
+  // The first node, if any, whose loss or silence takes bytes of the file away.
+  std::optional<NodeId> LostAt(const Inode& inode) const;
+
+  // ---- space (state_space.cc)
+  Reply Apply(const GrantRequest& request);
+  Reply Apply(const StatFilesystemRequest& request);
+  uint64_t FreeBytes(const Node& node) const;
+  ClusterView ViewFor(const Session* session, bool count_grants_of_others) const;
+  void ReportConsumed(Session& session, NodeId node, uint64_t bytes);
+  void GiveBack(Session& session, NodeId node, uint64_t bytes);
+  bool RecallGrants(Node& node, ClientId except);
+  void RetrySpaceWaiters(bool only_expired);
+
+  // ---- extended attributes (state_xattrs.cc)
+  Reply Apply(const GetXattrRequest& request);
+  Reply Apply(const ListXattrsRequest& request);
+  Reply Apply(const SetXattrRequest& request);
+  Reply Apply(const RemoveXattrRequest& request);
+  Reply SetHint(FileId file, Inode& inode, const AttributeName& name, std::string_view value);
+  Reply RemoveHint(FileId file, Inode& inode, const AttributeName& name);
+  std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint);
+  bool IsEffective(const Inode& inode, std::string_view hint, const std::string& value) const;
+  void StoreHints(FileId file, Inode& inode, const Hints& hints);
+  Reply ReadOnlyAttribute(const Inode& inode, std::string_view name) const;
+  std::string LocationOf(const Inode& inode) const;
+  Result<std::string> ChunkLocationsOf(const Inode& inode) const;
+  std::string LayoutJsonOf(const Inode& inode) const;
+  Hints DecodedHints(const Inode& inode) const;
+  const std::string& NameOf(NodeId node) const;
+
+  // ---- locks and the rest (state_envelopes.cc)
+  Reply Apply(const GetLockRequest& request);
+  Reply Apply(const SetLockRequest& request);
+  Reply Apply(const CancelLockRequest& request);
+  Reply Apply(const FileIdRangeRequest& request);
+  Reply Apply(const ForgetRequest& request);
+  Reply Apply(const RecallDoneRequest& request);
+  void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
+
+  // ---- nodes (state_nodes.cc)
+  void RefuseNode(const std::string& name, std::string message);
+  void LoseObjectsOf(NodeId node, const std::set<FileId>& present);
+  void SetNodeState(Node& node, NodeState state);
+  void PushNodes(const Node& node);
+  std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
+  Node* FindNode(NodeId node);
+  const Node* FindNode(NodeId node) const;
+  NodeId NodeOfSession(const Session& session) const;
+  void OrderDrop(const FileBytes& bytes, FileId file);
+
+  // ---- the durable image (state_load.cc)
+  Status LoadInode(FileId file, const InodeRecord& record);
+  Status CheckTree();
+  Status LinkEntries();
+  InodeRecord RecordOf(FileId file, const Inode& inode) const;
+  void WriteCluster();
+  void WriteNode(const Node& node);
+
+  FileStatus StatusOf(FileId file, const Inode& inode, std::string path) const;
+
+  Inode* Find(FileId file);
+  const Inode* Find(FileId file) const;
+  Directory* FindDirectory(FileId file);
+  const Directory* FindDirectory(FileId file) const;
+  std::optional<FileId> ChildOf(FileId parent, std::string_view name) const;
+  Session* FindSession(ClientId client);
+  Session& actor() { return *actor_; }
+
+  // ---- constant
+  const ManagerOptions options_;
+
+  // ---- durable
+  ClusterRecord cluster_;
+  bool cluster_loaded_ = false, image_found_ = false, loaded_ = false;
+  absl::btree_map<FileId, std::unique_ptr<Inode>> inodes_;
+  absl::btree_map<FileId, std::unique_ptr<Directory>> directories_;
+  absl::btree_map<FileId, std::string> symlinks_;
+  std::map<FileId, std::map<std::string, std::string, std::less<>>> xattrs_;
+  std::map<NodeId, Node> nodes_;
+  std::map<std::string, NodeId, std::less<>> node_names_;
+  std::map<ClientId, Session> sessions_;
+  std::map<ClientId, ReplyLog> reply_logs_;
+  std::map<FileId, Uncommitted> uncommitted_;
+  uint64_t inline_bytes_ = 0;  // Sum of inline_valid_bytes.
+
+  // ---- not durable
+  TextPool texts_;
+  LockTable locks_;
+  std::map<FileId, std::set<ClientId>> write_opens_;
+  std::map<FileId, std::set<ClientId>> orphans_;  // Without names; who has them open.
+  std::map<FileId, Delegation> delegations_;
+  std::map<FileId, Time> contended_;  // Directories not to be delegated until then.
+  std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;
+  std::map<FileId, std::set<uint32_t>> far_interest_;
+  std::vector<ClientId> slots_;  // Who has which; ClientId{0}: free or retired.
+  uint64_t live_slots_ = 0;      // Bits of slots 0 to 63 that someone has.
+  uint64_t retired_slots_ = 0;   // Bits that may still stand in inodes, and mean nothing.
+  std::map<FileId, std::deque<Waiter>> parked_;
+  std::deque<Waiter> ready_;
+  std::deque<Waiter> grace_queue_;
+  std::deque<Waiter> space_queue_;
+  bool space_changed_ = false;
+  std::optional<Time> grace_end_;
+  Time next_tick_ = kNever;
+
+  // ---- of the step under way
+  static constexpr Time kNever{INT64_MAX};
+  Effects effects_;
+  Time now_{0};
+  Session* actor_ = nullptr;
+  RequestId actor_request_;
+  size_t request_index_ = 0;
+  bool last_in_envelope_ = false;
+  bool only_in_envelope_ = false;
+  bool may_wait_for_space_ = true;
+  std::optional<Pending::Stage> wait_;  // The request under way is to be answered later.
+  std::vector<std::pair<size_t, FileId>> promised_;
+  bool changed_ = false;
+  std::set<FileId> touched_;
+  std::set<FileId> orphan_checks_;
+  std::set<FileId> dirty_;
+  bool cluster_dirty_ = false;
+  std::map<NodeId, std::vector<FileId>> drops_;
+};
+
+Failure Refuse(StatusCode code, ErrorReason reason, std::string message);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_STATE_H_

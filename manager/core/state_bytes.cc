@@ -1,0 +1,325 @@
+// Where the bytes of files are: opening, binding, extending, committing.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/hash.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr size_t kSegmentsMax = 1024;
+constexpr size_t kReasonBytesMax = 1000;
+constexpr size_t kTaskBytesMax = 1024;
+// A node with less room than a page's block has none.
+constexpr uint64_t kRoomBytesMin = 4096;
+
+}  // namespace
+
+std::optional<Failure> ManagerCore::State::CheckRegular(FileId file) const {
+  const Inode* inode = Find(file);
+  if (!inode)
+    return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                  fmt::format("file {} is gone", file.value));
+  if (inode->type == FileType::kRegular) return std::nullopt;
+  const bool directory = inode->type == FileType::kDirectory;
+  return Refuse(StatusCode::kFailedPrecondition,
+                directory ? ErrorReason::kIsDirectory : ErrorReason::kInvalid,
+                fmt::format("file {} is no regular file: it has no bytes", file.value));
+}
+
+// ---- what is known of a file's bytes
+
+EffectiveHints ManagerCore::State::HintsOf(const Inode& inode) const {
+  return Evaluate(DecodedHints(inode),
+                  {options_.default_placement, options_.chunk_bytes, options_.stripe_width});
+}
+
+FileBytes& ManagerCore::State::BytesOf(Inode& inode) const {
+  if (!inode.bytes) inode.bytes = std::make_unique<FileBytes>();
+  return *inode.bytes;
+}
+
+void ManagerCore::State::SetReason(FileBytes& bytes, std::string_view reason) {
+  const uint32_t held = texts_.Hold(reason.substr(0, kReasonBytesMax));
+  texts_.Drop(bytes.reason);
+  bytes.reason = held;
+}
+
+Layout ManagerCore::State::LayoutOf(const Inode& inode) const {
+  Layout layout;
+  if (inode.bytes && !inode.bytes->segments.empty()) {
+    layout.chunk_bytes = inode.bytes->chunk_bytes;
+    layout.segments = inode.bytes->segments;
+    layout.reason = texts_.TextOf(inode.bytes->reason);
+  } else {
+    layout.chunk_bytes = HintsOf(inode).chunk_bytes;
+  }
+  return layout;
+}
+
+std::optional<NodeId> ManagerCore::State::LostAt(const Inode& inode) const {
+  if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return std::nullopt;
+  for (const NodeObject& object : inode.bytes->objects) {
+    if (object.lost) return object.node;
+    const Node* node = FindNode(object.node);
+    const bool reachable = node && (node->address.state == NodeState::kLive ||
+                                    node->address.state == NodeState::kDraining);
+    if (object.allocated_bytes > 0 && !reachable) return object.node;
+  }
+  return std::nullopt;
+}
+
+DataAccess ManagerCore::State::AccessTo(const Inode& inode, bool may_write) const {
+  DataAccess access;
+  access.layout = LayoutOf(inode);
+  access.may_write = may_write;
+  access.expires = now_ + options_.capability_lifetime;
+  if (inode.bytes) {
+    access.is_inline = inode.bytes->is_inline;
+    access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
+    access.lost = std::any_of(inode.bytes->objects.begin(), inode.bytes->objects.end(),
+                              [](const NodeObject& object) { return object.lost; });
+  }
+  const bool may_be_inline = !access.layout.bound() && HintsOf(inode).may_be_inline;
+  access.inline_bytes_max = may_be_inline ? options_.inline_bytes_max : 0;
+  return access;
+}
+
+// ---- opening
+
+Reply ManagerCore::State::Apply(const OpenRequest& request) {
+  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  Session& session = actor();
+  Inode& inode = *Find(request.file);
+  const auto lost = LostAt(inode);
+  if (lost && !request.write)
+    return Refuse(
+        StatusCode::kDataLoss, ErrorReason::kNodeLost,
+        fmt::format("file {} had bytes on node {} only, which has lost them or is silent; "
+                    "task '{}' wrote it: run that again",
+                    request.file.value, NameOf(*lost), texts_.TextOf(inode.task)));
+  if (request.write) {
+    session.write_opens.insert(request.file);
+    write_opens_[request.file].insert(session.start.client);
+    const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
+    if (!task.empty() && task != texts_.TextOf(inode.task)) {
+      const uint32_t held = texts_.Hold(task);
+      texts_.Drop(inode.task);
+      inode.task = held;
+      dirty_.insert(request.file);
+    }
+  }
+  OpenReply reply;
+  reply.attributes = EntryWithInterest(request.file).attributes;
+  reply.access = AccessTo(inode, request.write);
+  if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end())
+    orphan->second.insert(session.start.client);
+  return reply;
+}
+
+Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
+  Session& session = actor();
+  CloseWrite(session, request.file);
+  if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
+    orphan->second.erase(session.start.client);
+    orphan_checks_.insert(request.file);
+  }
+  return EmptyReply{};
+}
+
+void ManagerCore::State::CloseWrite(Session& session, FileId file) {
+  session.write_opens.erase(file);
+  const auto opens = write_opens_.find(file);
+  if (opens == write_opens_.end()) return;
+  opens->second.erase(session.start.client);
+  if (opens->second.empty()) write_opens_.erase(opens);
+  if (orphans_.contains(file)) orphan_checks_.insert(file);
+}
+
+// ---- binding
+
+Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
+                                                       const EffectiveHints& hints,
+                                                       PlacementRequest request) const {
+  const size_t segments = inode.bytes ? inode.bytes->segments.size() : 0;
+  request.seed = HashCombine(inode.placement_seed, segments);
+  request.needed_bytes =
+      std::clamp(request.needed_bytes, kRoomBytesMin, std::max(hints.chunk_bytes, kRoomBytesMin));
+  request.stripe_width = hints.stripe_width;
+  if (actor_) request.writer_node = NodeOfSession(*actor_);
+  auto plan = Place(hints.placement, ViewFor(actor_, false), request);
+  if (plan.ok()) return plan;
+  // What others were granted and have not used can be had back.
+  return Place(hints.placement, ViewFor(actor_, true), request);
+}
+
+Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes) {
+  const EffectiveHints hints = HintsOf(inode);
+  MOSA_ASSIGN_OR_RETURN(
+      PlacementPlan plan,
+      PlaceSegment(inode, hints, {.first_chunk = ChunkIndex(0), .needed_bytes = first_bytes}));
+  FileBytes& bytes = BytesOf(inode);
+  bytes.chunk_bytes = hints.chunk_bytes;
+  bytes.segments = {std::move(plan.segment)};
+  SetReason(bytes, plan.reason);
+  Touch(file);
+  return OkStatus();
+}
+
+// Back to a file that was never written to. Precondition: it has no bytes.
+void ManagerCore::State::Unbind(FileId file, Inode& inode) {
+  OrderDrop(*inode.bytes, file);
+  SetReason(*inode.bytes, "");
+  inode.bytes.reset();
+  Touch(file);
+}
+
+Reply ManagerCore::State::Apply(const BindRequest& request) {
+  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  Inode& inode = *Find(request.file);
+  if (!inode.bytes || inode.bytes->segments.empty()) {
+    const Status bound = Bind(request.file, inode, request.first_bytes);
+    if (!bound.ok())
+      return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));
+  }
+  AddInterest(actor(), request.file, inode);
+  return BindReply{AccessTo(inode, true)};
+}
+
+Reply ManagerCore::State::Apply(const ExtendLayoutRequest& request) {
+  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  Inode& inode = *Find(request.file);
+  if (!inode.bytes || inode.bytes->segments.empty())
+    return Refuse(
+        StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+        fmt::format("file {} is not bound: there is nothing to extend", request.file.value));
+  FileBytes& bytes = *inode.bytes;
+  AddInterest(actor(), request.file, inode);
+  // Another writer was faster: the asker tries what stands there now.
+  if (request.first_chunk < bytes.segments.back().first_chunk)
+    return BindReply{AccessTo(inode, true)};
+  if (bytes.segments.size() >= kSegmentsMax)
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                  fmt::format("file {} is spread over {} segments already: copy it to a store with "
+                              "room",
+                              request.file.value, bytes.segments.size()));
+  EffectiveHints hints = HintsOf(inode);
+  hints.chunk_bytes = bytes.chunk_bytes;
+  auto plan = PlaceSegment(inode, hints,
+                           {.first_chunk = request.first_chunk,
+                            .needed_bytes = hints.chunk_bytes,
+                            .excluded = request.full});
+  if (!plan.ok())
+    plan =
+        PlaceSegment(inode, hints, {.first_chunk = request.first_chunk, .excluded = request.full});
+  if (!plan.ok())
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
+  if (request.first_chunk == bytes.segments.back().first_chunk) bytes.segments.pop_back();
+  bytes.segments.push_back(std::move(plan->segment));
+  SetReason(bytes, fmt::format("{}; from chunk {}: {}", texts_.TextOf(bytes.reason),
+                               request.first_chunk.value, plan->reason));
+  Touch(request.file);
+  return BindReply{AccessTo(inode, true)};
+}
+
+// ---- committing
+
+void ManagerCore::State::CommitTo(FileId file) {
+  if (uncommitted_.erase(file) > 0) dirty_.insert(file);
+}
+
+std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& request) const {
+  if (auto failure = CheckRegular(request.file)) return failure;
+  const Inode& inode = *Find(request.file);
+  if (request.size_bytes > kFileBytesMax)
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                  fmt::format("a size of {} bytes: at most {} are allowed", request.size_bytes,
+                              kFileBytesMax));
+  if (!request.inline_data) return std::nullopt;
+  if (request.inline_data->size() > options_.inline_bytes_max)
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  fmt::format("{} bytes inline: at most {} are taken", request.inline_data->size(),
+                              options_.inline_bytes_max));
+  if (inode.bytes && !inode.bytes->segments.empty())
+    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
+                  fmt::format("file {} has objects: its bytes go there", request.file.value));
+  return std::nullopt;
+}
+
+void ManagerCore::State::StoreInline(FileId file, Inode& inode, const CommitRequest& request) {
+  const uint64_t valid = std::min<uint64_t>(request.inline_data->size(), inode.size_bytes);
+  if (valid == 0) return DropInline(file, inode);
+  FileBytes& bytes = BytesOf(inode);
+  inline_bytes_ += valid - bytes.inline_valid_bytes;
+  bytes.is_inline = true;
+  bytes.inline_valid_bytes = valid;
+  bytes.inline_node = NodeOfSession(actor());
+  effects_.writes.Put(InlineDataKey(file), *request.inline_data);
+}
+
+void ManagerCore::State::DropInline(FileId file, Inode& inode) {
+  if (!inode.bytes || !inode.bytes->is_inline) return;
+  FileBytes& bytes = *inode.bytes;
+  inline_bytes_ -= bytes.inline_valid_bytes;
+  bytes.is_inline = false;
+  bytes.inline_valid_bytes = 0;
+  bytes.inline_node = kNoNode;
+  effects_.writes.Delete(InlineDataKey(file));
+}
+
+Reply ManagerCore::State::Apply(const CommitRequest& request) {
+  Session& session = actor();
+  // The space is used, whatever becomes of the file.
+  for (const CommitRequest::NodeBytes& report : request.nodes)
+    ReportConsumed(session, report.node, report.consumed_bytes);
+  if (auto failure = CheckCommit(request)) {
+    if (request.last_close) CloseWrite(session, request.file);
+    return *std::move(failure);
+  }
+  Inode& inode = *Find(request.file);
+  const uint64_t size_before = inode.size_bytes;
+  inode.size_bytes =
+      request.size_is_exact ? request.size_bytes : std::max(inode.size_bytes, request.size_bytes);
+  if (request.inline_data) {
+    StoreInline(request.file, inode, request);
+  } else if (inode.bytes && inode.bytes->is_inline) {
+    if (request.data_changed && !inode.bytes->segments.empty()) {
+      DropInline(request.file, inode);
+    } else if (inode.size_bytes < inode.bytes->inline_valid_bytes) {
+      inline_bytes_ -= inode.bytes->inline_valid_bytes - inode.size_bytes;
+      inode.bytes->inline_valid_bytes = inode.size_bytes;
+    }
+  }
+  if (inode.bytes) {
+    FileBytes& bytes = *inode.bytes;
+    const std::vector<NodeId> bound = LayoutOf(inode).Nodes();
+    for (const CommitRequest::NodeBytes& report : request.nodes) {
+      if (!std::binary_search(bound.begin(), bound.end(), report.node)) continue;
+      const auto at = std::lower_bound(
+          bytes.objects.begin(), bytes.objects.end(), report.node,
+          [](const NodeObject& object, NodeId node) { return object.node < node; });
+      if (at != bytes.objects.end() && at->node == report.node) {
+        at->allocated_bytes = report.allocated_bytes;
+      } else {
+        bytes.objects.insert(at, {report.node, false, report.allocated_bytes});
+      }
+    }
+  }
+  if (request.data_changed) ++inode.data_version;
+  if (request.modify_time) {
+    // A file is not older than itself, nor from the future: make and Snakemake decide by this.
+    inode.modify_time = std::clamp(*request.modify_time, std::min(inode.birth_time, now_), now_);
+  } else if (request.data_changed || inode.size_bytes != size_before) {
+    inode.modify_time = now_;
+  }
+  if (request.access_time) inode.access_time = std::clamp(*request.access_time, Time{0}, now_);
+  inode.change_time = now_;
+  CommitTo(request.file);
+  if (request.last_close) CloseWrite(session, request.file);
+  Touch(request.file);
+  return AttributesReply{EntryWithInterest(request.file).attributes};
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,328 @@
+// Envelopes: heard once, run as one step, answered when everybody else has let go of what changed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "common/base/check.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr size_t kRequestsPerEnvelopeMax = 4096;
+constexpr size_t kPendingPerSessionMax = 16384;
+
+}  // namespace
+
+void ManagerCore::State::Handle(const SessionRequest& command) {
+  Session* session = FindSession(command.client);
+  if (!session || session->awaited || session->condemned) {
+    effects_.to_clients.push_back(
+        {command.client,
+         Push(SessionEndPush{session && session->condemned
+                                 ? "a recall was not answered in time: open the session again"
+                                 : "there is no such session, or it expired: open it again"})});
+    return;
+  }
+  session->heard = now_;
+  session->connected = true;
+  ReceiveEnvelope(*session, command.envelope);
+}
+
+void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope& envelope) {
+  const ClientId client = session.start.client;
+  DropRecordedReplies(client, envelope.answered_below);
+  if (envelope.id.value == 0) {
+    std::vector<Reply> replies;
+    if (!envelope.requests.empty())
+      replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                               "an envelope with requests needs an id above 0"));
+    return Answer(session, envelope.id, std::move(replies));
+  }
+  if (session.pending.contains(envelope.id)) return;  // Under way: will be answered once.
+  const auto log = reply_logs_.find(client);
+  if (log != reply_logs_.end()) {
+    if (const auto known = log->second.replies.find(envelope.id);
+        known != log->second.replies.end()) {
+      auto recorded = Decode<RepliesRecord>(RepliesKey(client, envelope.id), known->second);
+      MOSA_CHECK(recorded.ok());
+      // A delegation of then may be gone by now; not to use one is always right.
+      for (Reply& reply : recorded->replies) {
+        if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
+      }
+      return Answer(session, envelope.id, std::move(recorded->replies));
+    }
+  }
+  if (envelope.id < envelope.answered_below) return;
+  if (envelope.requests.size() > kRequestsPerEnvelopeMax)
+    return Answer(session, envelope.id,
+                  {Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                          fmt::format("an envelope of {} requests: at most {} are taken",
+                                      envelope.requests.size(), kRequestsPerEnvelopeMax))});
+  if (session.pending.size() >= kPendingPerSessionMax)
+    return Answer(session, envelope.id,
+                  {Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
+                          fmt::format("{} requests of this session wait already; try again later",
+                                      session.pending.size()))});
+  if (grace_end_) {
+    Pending& pending = session.pending[envelope.id];
+    pending.envelope = envelope;
+    grace_queue_.push_back({client, envelope.id});
+    return;
+  }
+  RunEnvelope(session, envelope);
+}
+
+void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope) {
+  for (const Request& request : envelope.requests) {
+    if (const auto directory = BlockedOn(session, request))
+      return Park(session, std::move(envelope), *directory);
+  }
+  actor_ = &session;
+  actor_request_ = envelope.id;
+  changed_ = false;
+  wait_.reset();
+  promised_.clear();
+  only_in_envelope_ = envelope.requests.size() == 1;
+  std::vector<Reply> replies;
+  for (size_t i = 0; i < envelope.requests.size(); ++i) {
+    request_index_ = i;
+    last_in_envelope_ = i + 1 == envelope.requests.size();
+    Reply reply =
+        std::visit([this](const auto& request) { return Apply(request); }, envelope.requests[i]);
+    if (wait_) break;
+    const bool failed = std::holds_alternative<Failure>(reply);
+    replies.push_back(std::move(reply));
+    if (failed) break;
+  }
+  actor_ = nullptr;
+  const size_t recalls =
+      RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
+  for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
+  if (changed_) RecordReplies(session.start.client, envelope.id, replies);
+  if (wait_ || recalls > 0) {
+    Pending& pending = session.pending[envelope.id];
+    pending.stage = wait_.value_or(Pending::Stage::kWithheld);
+    pending.recalls_left = recalls;
+    pending.replies = std::move(replies);
+    pending.promised = std::move(promised_);
+    if (wait_ == Pending::Stage::kSpace) {
+      pending.envelope = std::move(envelope);
+      // What it reports is booked, and must not be booked again when it runs again.
+      auto& grant = std::get<GrantRequest>(pending.envelope.requests.front());
+      grant.consumed_bytes = grant.returned_bytes = 0;
+      pending.deadline = now_ + Seconds(1);
+      Schedule(pending.deadline);
+      space_queue_.push_back({session.start.client, pending.envelope.id});
+    }
+    return;
+  }
+  Answer(session, envelope.id, std::move(replies));
+}
+
+void ManagerCore::State::RunReady() {
+  while (!ready_.empty()) {
+    const Waiter waiter = ready_.front();
+    ready_.pop_front();
+    Session* session = FindSession(waiter.client);
+    if (!session) continue;
+    const auto pending = session->pending.find(waiter.request);
+    if (pending == session->pending.end() || pending->second.stage != Pending::Stage::kParked)
+      continue;
+    RequestEnvelope envelope = std::move(pending->second.envelope);
+    session->pending.erase(pending);
+    RunEnvelope(*session, std::move(envelope));
+  }
+}
+
+void ManagerCore::State::Answer(Session& session, RequestId id, std::vector<Reply> replies) {
+  effects_.to_clients.push_back(
+      {session.start.client, ReplyEnvelope{id, std::move(replies), now_}});
+}
+
+// A reply that was withheld may promise a delegation that has been recalled since.
+void ManagerCore::State::CorrectDelegations(ClientId client, Pending& pending) const {
+  for (const auto& [index, directory] : pending.promised) {
+    const auto found = delegations_.find(directory);
+    const bool stands =
+        found != delegations_.end() && !found->second.recalled && found->second.holder == client;
+    if (!stands) std::get<MakeReply>(pending.replies[index]).delegated = false;
+  }
+}
+
+void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
+                                       const std::vector<Reply>& replies) {
+  std::string encoded = Encode(RepliesRecord{replies});
+  effects_.writes.Put(RepliesKey(client, id), encoded);
+  reply_logs_[client].replies.insert_or_assign(id, std::move(encoded));
+}
+
+void ManagerCore::State::DropRecordedReplies(ClientId client, RequestId below) {
+  const auto log = reply_logs_.find(client);
+  if (log == reply_logs_.end()) return;
+  auto& replies = log->second.replies;
+  while (!replies.empty() && replies.begin()->first < below) {
+    effects_.writes.Delete(RepliesKey(client, replies.begin()->first));
+    replies.erase(replies.begin());
+  }
+  if (replies.empty()) reply_logs_.erase(log);
+}
+
+// One recall less holds the reply back.
+void ManagerCore::State::FinishPending(const Waiter& waiter) {
+  Session* session = FindSession(waiter.client);
+  if (!session) return;
+  const auto found = session->pending.find(waiter.request);
+  if (found == session->pending.end()) return;
+  Pending& pending = found->second;
+  if (pending.recalls_left > 0) --pending.recalls_left;
+  if (pending.recalls_left > 0 || pending.stage != Pending::Stage::kWithheld) return;
+  CorrectDelegations(waiter.client, pending);
+  std::vector<Reply> replies = std::move(pending.replies);
+  session->pending.erase(found);
+  Answer(*session, waiter.request, std::move(replies));
+}
+
+// ---- directories delegated to others
+
+std::optional<FileId> ManagerCore::State::BlockedOnDirectory(const Session& session,
+                                                             FileId directory) const {
+  const auto found = delegations_.find(directory);
+  if (found == delegations_.end() || found->second.holder == session.start.client)
+    return std::nullopt;
+  return directory;
+}
+
+std::optional<FileId> ManagerCore::State::BlockedOnEntry(const Session& session, FileId parent,
+                                                         std::string_view name) const {
+  if (const auto blocked = BlockedOnDirectory(session, parent)) return blocked;
+  const auto child = ChildOf(parent, name);
+  return child ? BlockedOnDirectory(session, *child) : std::nullopt;
+}
+
+// The directory delegated to another session that `request` must see the truth of, if there is one.
+std::optional<FileId> ManagerCore::State::BlockedOn(const Session& session,
+                                                    const Request& request) const {
+  if (delegations_.empty()) return std::nullopt;
+  return std::visit(
+      [&](const auto& r) -> std::optional<FileId> {
+        using T = std::decay_t<decltype(r)>;
+        if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest>) {
+          return BlockedOnDirectory(session, r.parent);
+        } else if constexpr (std::is_same_v<T, GetAttributesRequest> ||
+                             std::is_same_v<T, SetAttributesRequest> ||
+                             std::is_same_v<T, SetXattrRequest> ||
+                             std::is_same_v<T, RemoveXattrRequest>) {
+          return BlockedOnDirectory(session, r.file);
+        } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
+          return BlockedOnDirectory(session, r.directory);
+        } else if constexpr (std::is_same_v<T, LinkRequest>) {
+          return BlockedOnDirectory(session, r.new_parent);
+        } else if constexpr (std::is_same_v<T, RemoveRequest>) {
+          return BlockedOnEntry(session, r.parent, r.name);
+        } else if constexpr (std::is_same_v<T, RenameRequest>) {
+          if (const auto blocked = BlockedOnDirectory(session, r.old_parent)) return blocked;
+          return BlockedOnEntry(session, r.new_parent, r.new_name);
+        } else {
+          return std::nullopt;
+        }
+      },
+      request);
+}
+
+void ManagerCore::State::Park(Session& session, RequestEnvelope envelope, FileId directory) {
+  const RequestId id = envelope.id;
+  Pending& pending = session.pending[id];
+  pending.stage = Pending::Stage::kParked;
+  pending.envelope = std::move(envelope);
+  parked_[directory].push_back({session.start.client, id});
+  RecallDelegation(directory);
+}
+
+// ---- locks
+
+Reply ManagerCore::State::Apply(const GetLockRequest& request) {
+  if (!Find(request.file))
+    return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                  fmt::format("file {} is gone", request.file.value));
+  return GetLockReply{locks_.ConflictWith(request.file, actor().start.client, request.lock)};
+}
+
+Reply ManagerCore::State::Apply(const SetLockRequest& request) {
+  if (!Find(request.file))
+    return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                  fmt::format("file {} is gone", request.file.value));
+  if (request.wait && (!last_in_envelope_ || changed_))
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  "a lock that waits must be the last request of an envelope that changes nothing");
+  std::vector<LockTable::Waiting> granted;
+  const auto outcome =
+      locks_.Set(request.file, actor().start.client, request.lock,
+                 request.wait ? std::optional(actor_request_) : std::nullopt, granted);
+  AnswerLocks(granted, EmptyReply{});
+  const std::string what = fmt::format("lock of bytes {} to {} of file {}", request.lock.begin,
+                                       request.lock.last, request.file.value);
+  switch (outcome) {
+    case LockTable::Outcome::kDone:
+      return EmptyReply{};
+    case LockTable::Outcome::kWaiting:
+      wait_ = Pending::Stage::kLock;
+      return EmptyReply{};
+    case LockTable::Outcome::kConflict:
+      return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kWouldBlock,
+                    what + " is held by another");
+    case LockTable::Outcome::kDeadlock:
+      return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kDeadlock,
+                    what + " would wait for ever: its holder waits for the asker");
+    case LockTable::Outcome::kTooMany:
+      return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoLocks,
+                    what + ": the file has too many locks already");
+    case LockTable::Outcome::kInvalid:
+      break;
+  }
+  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid, what + " makes no sense");
+}
+
+Reply ManagerCore::State::Apply(const CancelLockRequest& request) {
+  const ClientId client = actor().start.client;
+  if (locks_.Cancel(client, request.request))
+    AnswerLocks({{client, request.request}},
+                Refuse(StatusCode::kAborted, ErrorReason::kInterrupted,
+                       fmt::format("request {} was cancelled", request.request.value)));
+  return EmptyReply{};
+}
+
+void ManagerCore::State::AnswerLocks(const std::vector<LockTable::Waiting>& waiting,
+                                     const Reply& reply) {
+  for (const LockTable::Waiting& who : waiting) {
+    Session* session = FindSession(who.client);
+    if (!session) continue;
+    const auto found = session->pending.find(who.request);
+    if (found == session->pending.end() || found->second.stage != Pending::Stage::kLock) continue;
+    std::vector<Reply> replies = std::move(found->second.replies);
+    session->pending.erase(found);
+    replies.push_back(reply);
+    Answer(*session, who.request, std::move(replies));
+  }
+}
+
+// ---- the rest
+
+Reply ManagerCore::State::Apply(const FileIdRangeRequest&) { return TakeFileIds(); }
+
+Reply ManagerCore::State::Apply(const ForgetRequest& request) {
+  Session& session = actor();
+  for (const FileId file : request.files) {
+    if (HoldsDelegation(session.start.client, file)) EndDelegation(file);
+    if (Inode* inode = Find(file)) DropInterest(session, file, *inode);
+  }
+  return EmptyReply{};
+}
+
+Reply ManagerCore::State::Apply(const RecallDoneRequest& request) {
+  FinishRecall(actor(), request.recall, request.holds_open);
+  return EmptyReply{};
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,286 @@
+// The durable image: one record per inode, entry, attribute, node, session and recorded reply.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+Status Damaged(std::string_view what) {
+  return DataLossError(fmt::format(
+      "the metadata does not hold together: {}; restore the metadata directory from a copy", what));
+}
+
+}  // namespace
+
+Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view value) {
+  image_found_ = true;
+  const auto damaged_key = [key] {
+    return DataLossError(
+        fmt::format("record {} is none of this program's; restore the metadata "
+                    "directory from a copy",
+                    PrintableKey(key)));
+  };
+  if (key.empty()) return damaged_key();
+  if (key == ClusterKey()) {
+    MOSA_ASSIGN_OR_RETURN(cluster_, Decode<ClusterRecord>(key, value));
+    if (cluster_.cluster_name != options_.cluster_name)
+      return FailedPreconditionError(
+          fmt::format("the metadata belongs to cluster '{}', this manager is to serve '{}'; choose "
+                      "another directory or cluster name",
+                      cluster_.cluster_name, options_.cluster_name));
+    cluster_loaded_ = true;
+    return OkStatus();
+  }
+  const char kind = key[0];
+  const bool named = kind == 'D' || kind == 'X';
+  const size_t fixed_bytes = kind == 'R' ? 17 : 9;
+  if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return damaged_key();
+  const uint64_t number = KeyNumber(key, 1);
+  const std::string_view name = key.substr(fixed_bytes);
+  if (kind == kInlineDataPrefix[0]) return OkStatus();
+  if (kind == 'D') {
+    MOSA_ASSIGN_OR_RETURN(const EntryRecord record, Decode<EntryRecord>(key, value));
+    if (CheckName(name)) return damaged_key();
+    auto& directory = directories_.try_emplace(directories_.end(), FileId(number))->second;
+    if (!directory) directory = std::make_unique<Directory>();
+    directory->entries.emplace_hint(directory->entries.end(), name, record.file);
+    return OkStatus();
+  }
+  if (kind == 'I') {
+    MOSA_ASSIGN_OR_RETURN(const InodeRecord record, Decode<InodeRecord>(key, value));
+    return LoadInode(FileId(number), record);
+  }
+  if (kind == 'X') {
+    xattrs_[FileId(number)].insert_or_assign(std::string(name), std::string(value));
+    return OkStatus();
+  }
+  if (kind == 'R') {
+    MOSA_RETURN_IF_ERROR(Decode<RepliesRecord>(key, value).status());
+    reply_logs_[ClientId(number)].replies.insert_or_assign(RequestId(KeyNumber(key, 9)),
+                                                           std::string(value));
+    return OkStatus();
+  }
+  if (kind == 'S') {
+    MOSA_ASSIGN_OR_RETURN(const SessionRecord record, Decode<SessionRecord>(key, value));
+    Session& session = sessions_[ClientId(number)];
+    session.start.client = ClientId(number);
+    session.start.node_name = record.node_name;
+    session.start.host_identity = record.host_identity;
+    session.start.mount_point = record.mount_point;
+    session.connected = false;
+    session.awaited = true;
+    return OkStatus();
+  }
+  if (kind == 'N') {
+    MOSA_ASSIGN_OR_RETURN(const NodeRecord record, Decode<NodeRecord>(key, value));
+    if (record.address.node.value != number) return damaged_key();
+    Node& node = nodes_[record.address.node];
+    node.address = record.address;
+    node.limit_bytes = record.limit_bytes;
+    if (!node_names_.try_emplace(record.address.name, record.address.node).second)
+      return Damaged(fmt::format("two nodes are named '{}'", record.address.name));
+    return OkStatus();
+  }
+  return damaged_key();
+}
+
+Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
+  const auto hints = DecodeHints(record.hints);
+  if (!hints.ok())
+    return DataLossError(
+        fmt::format("record {}: {}", PrintableKey(InodeKey(file)), MessageOf(hints.status())));
+  auto inode = std::make_unique<Inode>();
+  const Attributes& a = record.attributes;
+  inode->size_bytes = a.size_bytes;
+  inode->access_time = a.access_time;
+  inode->modify_time = a.modify_time;
+  inode->change_time = a.change_time;
+  inode->birth_time = a.birth_time;
+  inode->data_version = a.data_version;
+  inode->placement_seed = record.placement_seed;
+  inode->uid = a.uid;
+  inode->gid = a.gid;
+  inode->link_count = a.link_count;
+  inode->device = a.device;
+  inode->permissions = static_cast<uint16_t>(a.permissions);
+  inode->type = a.type;
+  inode->task = texts_.Hold(record.task);
+  inode->hints = texts_.Hold(record.hints);
+  if (a.type == FileType::kSymlink)
+    symlinks_.emplace_hint(symlinks_.end(), file, record.symlink_target);
+  if (a.type == FileType::kDirectory) {
+    auto& directory = directories_[file];
+    if (!directory) directory = std::make_unique<Directory>();
+  }
+  if (record.layout.bound() || record.is_inline || !record.objects.empty()) {
+    FileBytes& bytes = BytesOf(*inode);
+    bytes.chunk_bytes = record.layout.chunk_bytes;
+    bytes.segments = record.layout.segments;
+    bytes.reason = texts_.Hold(record.layout.reason);
+    bytes.objects = record.objects;
+    bytes.is_inline = record.is_inline;
+    bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
+    bytes.inline_node = record.inline_node;
+    inline_bytes_ += bytes.inline_valid_bytes;
+  }
+  if (record.uncommitted_by.value != 0) uncommitted_[file] = {record.uncommitted_by, {}, {}};
+  inodes_.insert_or_assign(inodes_.end(), file, std::move(inode));
+  return OkStatus();
+}
+
+Status ManagerCore::State::FinishLoad(Time now) {
+  now_ = std::max(now_, now);
+  loaded_ = true;
+  if (!image_found_) {
+    auto root = std::make_unique<Inode>();
+    root->type = FileType::kDirectory;
+    root->permissions = 01777;
+    root->link_count = 1;
+    root->access_time = root->modify_time = root->change_time = root->birth_time = now_;
+    inodes_.emplace(kRootFile, std::move(root));
+    directories_.emplace(kRootFile, std::make_unique<Directory>()).first->second->parent =
+        kRootFile;
+    dirty_.insert(kRootFile);
+    cluster_dirty_ = true;
+    return OkStatus();
+  }
+  if (!cluster_loaded_) return Damaged("the cluster's own record is missing");
+  MOSA_RETURN_IF_ERROR(CheckTree());
+  for (auto& [id, node] : nodes_) {
+    // Until it registers: as it was when it was last heard of.
+    node.last_heard = now_;
+    Schedule(now_ + kNodeDeadAfter);
+    cluster_.next_node_id = std::max(cluster_.next_node_id, id.value + 1);
+  }
+  for (const auto& [file, inode] : inodes_) {
+    if (!inode->bytes) continue;
+    for (const NodeObject& object : inode->bytes->objects) {
+      Node* node = FindNode(object.node);
+      if (node && !object.lost) node->used_bytes += object.allocated_bytes;
+    }
+  }
+  for (auto& [client, session] : sessions_) {
+    session.slot = TakeSlot(client);
+    session.heard = now_;
+  }
+  for (auto& [client, log] : reply_logs_) {
+    if (sessions_.contains(client)) continue;
+    log.drop_at = now_ + Seconds(60);
+    Schedule(*log.drop_at);
+  }
+  for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
+  if (!sessions_.empty()) {
+    grace_end_ = now_ + kGracePeriod;
+    Schedule(*grace_end_);
+  }
+  return OkStatus();
+}
+
+Status ManagerCore::State::CheckTree() {
+  const Inode* root = Find(kRootFile);
+  if (!root || root->type != FileType::kDirectory) return Damaged("there is no root directory");
+  MOSA_RETURN_IF_ERROR(LinkEntries());
+  FindDirectory(kRootFile)->parent = kRootFile;
+  for (auto& [file, inode] : inodes_) {
+    // LinkEntries has counted the names there.
+    const uint64_t names = std::exchange(inode->interest, 0);
+    const uint64_t expected = file == kRootFile ? 0 : inode->link_count;
+    if (names != expected)
+      return Damaged(
+          fmt::format("file {} has {} names and should have {}", file.value, names, expected));
+    if (names == 0 && file != kRootFile) orphans_[file];
+    if (file.value >= cluster_.next_file_id)
+      return Damaged(fmt::format("file id {} was not given out yet", file.value));
+  }
+  for (const auto& [file, attributes] : xattrs_) {
+    if (!Find(file))
+      return Damaged(fmt::format("file {} has attributes, but is not there", file.value));
+  }
+  // Every directory leads up to the root: walk up from each until one that is known to.
+  std::set<FileId> rooted = {kRootFile};
+  for (const auto& [file, directory] : directories_) {
+    std::vector<FileId> path;
+    FileId at = file;
+    while (!rooted.contains(at) && !orphans_.contains(at)) {
+      path.push_back(at);
+      if (path.size() > directories_.size())
+        return Damaged(fmt::format("directory {} lies below itself", file.value));
+      at = FindDirectory(at)->parent;
+    }
+    rooted.insert(path.begin(), path.end());
+  }
+  return OkStatus();
+}
+
+// Gives directories their parents, and counts each inode's names in its (still unused) interest.
+Status ManagerCore::State::LinkEntries() {
+  for (auto& [file, directory] : directories_) {
+    const Inode* inode = Find(file);
+    if (!inode || inode->type != FileType::kDirectory)
+      return Damaged(fmt::format("file {} has {} entries, but is no directory", file.value,
+                                 directory->entries.size()));
+    for (const auto& [name, child] : directory->entries) {
+      Inode* named = Find(child);
+      if (!named || child == kRootFile)
+        return Damaged(fmt::format("an entry of directory {} names file {}, which cannot be",
+                                   file.value, child.value));
+      ++named->interest;
+      if (named->type == FileType::kDirectory) {
+        FindDirectory(child)->parent = file;
+        ++directory->subdirectories;
+      }
+      if (uncommitted_.empty()) continue;
+      if (const auto found = uncommitted_.find(child); found != uncommitted_.end()) {
+        found->second.parent = file;
+        found->second.name = name;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const {
+  InodeRecord record;
+  record.attributes = {.type = inode.type,
+                       .permissions = inode.permissions,
+                       .uid = inode.uid,
+                       .gid = inode.gid,
+                       .link_count = inode.link_count,
+                       .device = inode.device,
+                       .size_bytes = inode.size_bytes,
+                       .allocated_bytes = 0,
+                       .access_time = inode.access_time,
+                       .modify_time = inode.modify_time,
+                       .change_time = inode.change_time,
+                       .birth_time = inode.birth_time,
+                       .data_version = inode.data_version};
+  record.placement_seed = inode.placement_seed;
+  record.task = texts_.TextOf(inode.task);
+  record.hints = texts_.TextOf(inode.hints);
+  if (const auto link = symlinks_.find(file); link != symlinks_.end())
+    record.symlink_target = link->second;
+  if (inode.bytes) {
+    const FileBytes& bytes = *inode.bytes;
+    record.layout = {bytes.chunk_bytes, bytes.segments, texts_.TextOf(bytes.reason)};
+    record.objects = bytes.objects;
+    record.is_inline = bytes.is_inline;
+    record.inline_valid_bytes = bytes.inline_valid_bytes;
+    record.inline_node = bytes.inline_node;
+  }
+  if (const auto found = uncommitted_.find(file); found != uncommitted_.end())
+    record.uncommitted_by = found->second.maker;
+  return record;
+}
+
+void ManagerCore::State::WriteCluster() { effects_.writes.Put(ClusterKey(), Encode(cluster_)); }
+
+void ManagerCore::State::WriteNode(const Node& node) {
+  effects_.writes.Put(NodeKey(node.address.node),
+                      Encode(NodeRecord{node.address, node.limit_bytes}));
+}
+
+}  // namespace mosa::manager

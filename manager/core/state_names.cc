@@ -1,0 +1,424 @@
+// The namespace: POSIX rules of names, links and directories. Permissions are the kernel's
+// business.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint32_t kListEntriesMax = 4096;
+constexpr uint32_t kListEntriesDefault = 1024;
+constexpr size_t kSymlinkBytesMax = 4095;
+constexpr size_t kTaskBytesMax = 1024;
+constexpr uint32_t kSetGid = 02000;
+
+Failure Gone(FileId file) {
+  return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                fmt::format("file {} is gone", file.value));
+}
+
+Failure NoEntry(FileId parent, std::string_view name) {
+  return Refuse(StatusCode::kNotFound, ErrorReason::kNoEntry,
+                fmt::format("directory {} has no '{}'", parent.value, name));
+}
+
+Failure Exists(FileId parent, std::string_view name) {
+  return Refuse(StatusCode::kAlreadyExists, ErrorReason::kExists,
+                fmt::format("directory {} has '{}' already", parent.value, name));
+}
+
+}  // namespace
+
+std::optional<Failure> ManagerCore::State::CheckDirectory(FileId directory) const {
+  const Inode* inode = Find(directory);
+  if (!inode) return Gone(directory);
+  if (inode->type != FileType::kDirectory)
+    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotDirectory,
+                  fmt::format("file {} is no directory", directory.value));
+  return std::nullopt;
+}
+
+std::optional<Failure> ManagerCore::State::CheckName(std::string_view name) const {
+  if (name.size() > kNameBytesMax)
+    return Refuse(
+        StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
+        fmt::format("a name of {} bytes: at most {} are allowed", name.size(), kNameBytesMax));
+  if (name.empty() || name.find('/') != std::string_view::npos ||
+      name.find('\0') != std::string_view::npos)
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  "a name is not empty and has neither '/' nor NUL");
+  return std::nullopt;
+}
+
+Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) const {
+  Attributes a{.type = inode.type,
+               .permissions = inode.permissions,
+               .uid = inode.uid,
+               .gid = inode.gid,
+               .link_count = inode.link_count,
+               .device = inode.device,
+               .size_bytes = inode.size_bytes,
+               .allocated_bytes = 0,
+               .access_time = inode.access_time,
+               .modify_time = inode.modify_time,
+               .change_time = inode.change_time,
+               .birth_time = inode.birth_time,
+               .data_version = inode.data_version};
+  if (inode.type == FileType::kDirectory) {
+    const Directory& directory = *FindDirectory(file);
+    a.link_count = orphans_.contains(file) ? 0 : 2 + directory.subdirectories;
+    a.size_bytes = directory.entries.size();
+  }
+  if (inode.bytes) {
+    if (inode.bytes->is_inline)
+      a.allocated_bytes = (inode.bytes->inline_valid_bytes + 511) / 512 * 512;
+    for (const NodeObject& object : inode.bytes->objects) {
+      if (!object.lost) a.allocated_bytes += object.allocated_bytes;
+    }
+  }
+  return a;
+}
+
+Entry ManagerCore::State::EntryWithInterest(FileId file) {
+  Inode& inode = *Find(file);
+  AddInterest(actor(), file, inode);
+  return {file, AttributesOf(file, inode)};
+}
+
+void ManagerCore::State::Touch(FileId file) {
+  changed_ = true;
+  dirty_.insert(file);
+  touched_.insert(file);
+}
+
+void ManagerCore::State::TouchDirectory(FileId directory, Time at) {
+  Inode& inode = *Find(directory);
+  // A deferred make tells of a time gone by; the directory's own time does not go back for it.
+  inode.change_time = std::max(inode.change_time, at);
+  inode.modify_time = inode.change_time;
+  Touch(directory);
+}
+
+void ManagerCore::State::AddEntry(FileId parent, const std::string& name, FileId child) {
+  Directory& directory = *FindDirectory(parent);
+  directory.entries.emplace(name, child);
+  if (Directory* made = FindDirectory(child)) {
+    made->parent = parent;
+    ++directory.subdirectories;
+  }
+  effects_.writes.Put(EntryKey(parent, name), Encode(EntryRecord{child}));
+}
+
+void ManagerCore::State::EraseEntry(FileId parent, std::string_view name) {
+  Directory& directory = *FindDirectory(parent);
+  const auto found = directory.entries.find(name);
+  if (FindDirectory(found->second)) --directory.subdirectories;
+  effects_.writes.Delete(EntryKey(parent, name));
+  directory.entries.erase(found);
+}
+
+// ---- reading
+
+Reply ManagerCore::State::Apply(const LookupRequest& request) {
+  if (const auto failure = CheckDirectory(request.parent)) return *failure;
+  AddInterest(actor(), request.parent, *Find(request.parent));
+  if (request.name == ".") return EntryReply{EntryWithInterest(request.parent)};
+  if (request.name == "..") {
+    const FileId parent = FindDirectory(request.parent)->parent;
+    if (!Find(parent)) return Gone(parent);
+    return EntryReply{EntryWithInterest(parent)};
+  }
+  if (const auto failure = CheckName(request.name)) return *failure;
+  const auto child = ChildOf(request.parent, request.name);
+  if (!child) return NoEntry(request.parent, request.name);
+  return EntryReply{EntryWithInterest(*child)};
+}
+
+Reply ManagerCore::State::Apply(const GetAttributesRequest& request) {
+  if (!Find(request.file)) return Gone(request.file);
+  return AttributesReply{EntryWithInterest(request.file).attributes};
+}
+
+Reply ManagerCore::State::Apply(const ListDirectoryRequest& request) {
+  if (const auto failure = CheckDirectory(request.directory)) return *failure;
+  AddInterest(actor(), request.directory, *Find(request.directory));
+  const uint32_t entries_max = request.entries_max == 0
+                                   ? kListEntriesDefault
+                                   : std::min(request.entries_max, kListEntriesMax);
+  const Directory& directory = *FindDirectory(request.directory);
+  ListDirectoryReply reply;
+  reply.parent = directory.parent;
+  auto entry = request.after_name.empty() ? directory.entries.begin()
+                                          : directory.entries.upper_bound(request.after_name);
+  for (; entry != directory.entries.end() && reply.items.size() < entries_max; ++entry)
+    reply.items.push_back({entry->first, EntryWithInterest(entry->second)});
+  reply.more = entry != directory.entries.end();
+  return reply;
+}
+
+Reply ManagerCore::State::Apply(const ReadSymlinkRequest& request) {
+  const auto found = symlinks_.find(request.file);
+  if (found != symlinks_.end()) return ReadSymlinkReply{found->second};
+  if (!Find(request.file)) return Gone(request.file);
+  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                fmt::format("file {} is no symbolic link", request.file.value));
+}
+
+// ---- making
+
+std::optional<Failure> ManagerCore::State::CheckMake(const MakeRequest& request) const {
+  if (auto failure = CheckDirectory(request.parent)) return failure;
+  if (auto failure = CheckName(request.name)) return failure;
+  if (request.name == "." || request.name == ".." || ChildOf(request.parent, request.name))
+    return Exists(request.parent, request.name);
+  if (orphans_.contains(request.parent))
+    return Refuse(StatusCode::kNotFound, ErrorReason::kNoEntry,
+                  fmt::format("directory {} was removed", request.parent.value));
+  const auto invalid = [](std::string message) {
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid, std::move(message));
+  };
+  if (request.type < FileType::kRegular || request.type > FileType::kBlockDevice)
+    return invalid(fmt::format("there is no file type {}", static_cast<int>(request.type)));
+  if (request.file.value <= kRootFile.value || request.file.value >= cluster_.next_file_id)
+    return invalid(fmt::format("file id {} was never given to a client", request.file.value));
+  if (Find(request.file)) return invalid(fmt::format("file id {} is in use", request.file.value));
+  if (request.type == FileType::kSymlink) {
+    const std::string& target = request.symlink_target;
+    if (target.size() > kSymlinkBytesMax)
+      return Refuse(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
+                    fmt::format("a link target of {} bytes: at most {} are allowed", target.size(),
+                                kSymlinkBytesMax));
+    if (target.empty() || target.find('\0') != std::string::npos)
+      return invalid("a link target is not empty and has no NUL");
+  }
+  return std::nullopt;
+}
+
+Reply ManagerCore::State::Apply(const MakeRequest& request) {
+  if (auto failure = CheckMake(request)) return *std::move(failure);
+  Session& session = actor();
+  const Inode& parent = *Find(request.parent);
+  const Time at{std::clamp<int64_t>(request.now.ns, 0, now_.ns)};
+  auto made = std::make_unique<Inode>();
+  Inode& inode = *made;
+  inode.type = request.type;
+  inode.permissions = static_cast<uint16_t>(request.permissions & 07777);
+  inode.uid = request.uid;
+  inode.gid = request.gid;
+  if (parent.permissions & kSetGid) {
+    inode.gid = parent.gid;
+    if (request.type == FileType::kDirectory) inode.permissions |= static_cast<uint16_t>(kSetGid);
+  }
+  inode.link_count = 1;
+  inode.access_time = inode.modify_time = inode.change_time = inode.birth_time = at;
+  const bool device =
+      request.type == FileType::kCharacterDevice || request.type == FileType::kBlockDevice;
+  inode.device = device ? request.device : 0;
+  inode.task = texts_.Hold(std::string_view(request.task).substr(0, kTaskBytesMax));
+  if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
+    inode.hints = texts_.Hold(EncodeHints(InheritedHints(DecodedHints(parent))));
+  if (request.type == FileType::kRegular)
+    inode.placement_seed =
+        FileSeed(cluster_.cluster_seed, request.parent, request.name, request.file.value);
+  if (request.type == FileType::kSymlink) {
+    inode.size_bytes = request.symlink_target.size();
+    symlinks_.emplace(request.file, request.symlink_target);
+  }
+  if (request.type == FileType::kDirectory)
+    directories_.emplace(request.file, std::make_unique<Directory>());
+  inodes_.emplace(request.file, std::move(made));
+  AddEntry(request.parent, request.name, request.file);
+  TouchDirectory(request.parent, at);
+  Touch(request.file);
+  if (request.open && request.type == FileType::kRegular) {
+    session.write_opens.insert(request.file);
+    write_opens_[request.file].insert(session.start.client);
+    uncommitted_[request.file] = {session.start.client, request.parent, request.name};
+  }
+
+  MakeReply reply;
+  if (request.type == FileType::kRegular) {
+    // Without room the file stays unbound, and the first write hears of it.
+    if (request.bind && HintsOf(inode).settles_placement)
+      Bind(request.file, inode, 0).IgnoreError();
+    reply.access = AccessTo(inode, true);
+  } else if (request.type == FileType::kDirectory) {
+    reply.access = AccessTo(inode, false);
+  }
+  AddInterest(session, request.parent, *Find(request.parent));
+  reply.entry = EntryWithInterest(request.file);
+  reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
+  const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
+  if (MayDelegate(session, delegated)) {
+    Delegate(session, delegated);
+    reply.delegated = true;
+    promised_.emplace_back(request_index_, delegated);
+  }
+  return reply;
+}
+
+Reply ManagerCore::State::Apply(const LinkRequest& request) {
+  Inode* inode = Find(request.file);
+  if (!inode) return Gone(request.file);
+  if (inode->type == FileType::kDirectory)
+    return Refuse(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
+                  fmt::format("file {} is a directory: it has one name", request.file.value));
+  if (orphans_.contains(request.file))
+    return Refuse(StatusCode::kNotFound, ErrorReason::kNoEntry,
+                  fmt::format("file {} has lost its last name", request.file.value));
+  if (auto failure = CheckDirectory(request.new_parent)) return *std::move(failure);
+  if (auto failure = CheckName(request.new_name)) return *std::move(failure);
+  if (request.new_name == "." || request.new_name == ".." ||
+      ChildOf(request.new_parent, request.new_name))
+    return Exists(request.new_parent, request.new_name);
+  if (orphans_.contains(request.new_parent)) return NoEntry(request.new_parent, request.new_name);
+  AddEntry(request.new_parent, request.new_name, request.file);
+  ++inode->link_count;
+  inode->change_time = now_;
+  // With two names it is no longer something that only its maker knows of.
+  uncommitted_.erase(request.file);
+  TouchDirectory(request.new_parent, now_);
+  Touch(request.file);
+  AddInterest(actor(), request.new_parent, *Find(request.new_parent));
+  return EntryReply{EntryWithInterest(request.file)};
+}
+
+// ---- removing
+
+Reply ManagerCore::State::Apply(const RemoveRequest& request) {
+  if (auto failure = CheckDirectory(request.parent)) return *std::move(failure);
+  if (auto failure = CheckName(request.name)) return *std::move(failure);
+  if (request.name == "." || request.name == "..")
+    return Refuse(StatusCode::kInvalidArgument,
+                  request.name == "." ? ErrorReason::kInvalid : ErrorReason::kNotEmpty,
+                  fmt::format("'{}' cannot be removed", request.name));
+  const auto child = ChildOf(request.parent, request.name);
+  if (!child) return NoEntry(request.parent, request.name);
+  const Inode& inode = *Find(*child);
+  if (inode.type == FileType::kDirectory && !request.directory)
+    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
+                  fmt::format("'{}' is a directory", request.name));
+  if (inode.type != FileType::kDirectory && request.directory)
+    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotDirectory,
+                  fmt::format("'{}' is no directory", request.name));
+  if (request.directory) {
+    if (const size_t entries = FindDirectory(*child)->entries.size(); entries > 0)
+      return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
+                    fmt::format("directory '{}' has {} entries", request.name, entries));
+    if (BlockedOnDirectory(actor(), *child))
+      return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
+                    fmt::format("directory '{}' is delegated; try again", request.name));
+  }
+  RemoveReply reply;
+  reply.file = *child;
+  EraseEntry(request.parent, request.name);
+  TouchDirectory(request.parent, now_);
+  reply.links_left = Unlink(*child, request.holds_open, actor().start.client);
+  reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
+  return reply;
+}
+
+uint32_t ManagerCore::State::Unlink(FileId file, bool holder_has_it_open, ClientId holder) {
+  Inode& inode = *Find(file);
+  const bool directory = inode.type == FileType::kDirectory;
+  inode.link_count = directory ? 0 : inode.link_count - 1;
+  inode.change_time = now_;
+  Touch(file);
+  if (inode.link_count > 0) return inode.link_count;
+  uncommitted_.erase(file);
+  std::set<ClientId>& holders = orphans_[file];
+  if (holder_has_it_open) holders.insert(holder);
+  if (directory) EndDelegation(file);
+  orphan_checks_.insert(file);
+  return 0;
+}
+
+// Drops a nameless file as soon as nobody has it open, or may have.
+void ManagerCore::State::CheckOrphan(FileId file) {
+  const auto found = orphans_.find(file);
+  if (found == orphans_.end() || grace_end_) return;
+  if (!found->second.empty() || recalls_by_file_.contains(file) || write_opens_.contains(file))
+    return;
+  DropInode(file);
+}
+
+void ManagerCore::State::DropInode(FileId file) {
+  Inode& inode = *Find(file);
+  if (inode.bytes) {
+    OrderDrop(*inode.bytes, file);
+    DropInline(file, inode);
+    SetReason(*inode.bytes, "");
+  }
+  if (const auto found = xattrs_.find(file); found != xattrs_.end()) {
+    for (const auto& [name, value] : found->second) effects_.writes.Delete(XattrKey(file, name));
+    xattrs_.erase(found);
+  }
+  std::vector<LockTable::Waiting> orphaned;
+  locks_.Forget(file, orphaned);
+  AnswerLocks(orphaned, Gone(file));
+  for (const ClientId client : InterestedIn(file, inode, ClientId()))
+    DropInterest(*FindSession(client), file, inode);
+  texts_.Drop(inode.task);
+  texts_.Drop(inode.hints);
+  symlinks_.erase(file);
+  directories_.erase(file);
+  orphans_.erase(file);
+  uncommitted_.erase(file);
+  contended_.erase(file);
+  inodes_.erase(file);
+  dirty_.erase(file);
+  touched_.erase(file);
+  effects_.writes.Delete(InodeKey(file));
+}
+
+// ---- attributes
+
+Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
+  Inode* inode = Find(request.file);
+  if (!inode) return Gone(request.file);
+  if (request.size_bytes) {
+    if (inode->type == FileType::kDirectory)
+      return Refuse(
+          StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
+          fmt::format("file {} is a directory: it has no size to set", request.file.value));
+    if (inode->type != FileType::kRegular)
+      return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                    fmt::format("file {} has no size to set", request.file.value));
+    if (*request.size_bytes > kFileBytesMax)
+      return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                    fmt::format("a size of {} bytes: at most {} are allowed", *request.size_bytes,
+                                kFileBytesMax));
+  }
+  if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
+  if (request.uid) inode->uid = *request.uid;
+  if (request.gid) inode->gid = *request.gid;
+  if (request.size_bytes) SetSize(request.file, *inode, *request.size_bytes);
+  if (request.access_time_now) inode->access_time = now_;
+  if (request.modify_time_now) inode->modify_time = now_;
+  if (request.access_time) inode->access_time = *request.access_time;
+  if (request.modify_time) inode->modify_time = *request.modify_time;
+  inode->change_time = now_;
+  Touch(request.file);
+  return AttributesReply{EntryWithInterest(request.file).attributes};
+}
+
+void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes) {
+  inode.modify_time = now_;
+  inode.size_bytes = size_bytes;
+  ++inode.data_version;
+  if (!inode.bytes) return;
+  FileBytes& bytes = *inode.bytes;
+  if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {
+    // What was cut off must read as zeroes when the file grows again.
+    inline_bytes_ -= bytes.inline_valid_bytes - size_bytes;
+    bytes.inline_valid_bytes = size_bytes;
+    if (size_bytes == 0) DropInline(file, inode);
+  }
+  // An empty file has lost nothing, and occupies nothing.
+  if (size_bytes == 0) bytes.objects.clear();
+}
+
+}  // namespace mosa::manager

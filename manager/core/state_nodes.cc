@@ -1,0 +1,187 @@
+// Storage nodes: who they are, what they hold, whether they are heard.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr size_t kNodesMax = 65536;
+constexpr size_t kNodeTextBytesMax = 4096;
+// Ids beyond this are nobody's, and are not believed.
+constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
+
+}  // namespace
+
+Node* ManagerCore::State::FindNode(NodeId id) {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+const Node* ManagerCore::State::FindNode(NodeId id) const {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+NodeId ManagerCore::State::NodeOfSession(const Session& session) const {
+  if (session.start.node_name.empty()) return kNoNode;
+  const auto found = node_names_.find(session.start.node_name);
+  return found == node_names_.end() ? kNoNode : found->second;
+}
+
+void ManagerCore::State::RefuseNode(const std::string& name, std::string message) {
+  effects_.log.push_back(message);
+  effects_.refused_nodes.push_back(
+      {name, Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid, std::move(message))});
+}
+
+void ManagerCore::State::Handle(const RegisterNode& command) {
+  const NodeRegistration& registration = command.registration;
+  const std::string& name = registration.name;
+  if (name.empty() || name.find_first_of(std::string_view(",\0", 2)) != std::string::npos ||
+      std::max({name.size(), registration.address.size(), registration.socket_path.size(),
+                registration.host_identity.size()}) > kNodeTextBytesMax)
+    return RefuseNode(name,
+                      "a node's name is not empty, has neither comma nor NUL, and its texts are at "
+                      "most 4096 bytes long");
+  if (!registration.cluster_name.empty() && registration.cluster_name != cluster_.cluster_name)
+    return RefuseNode(name, fmt::format("node {}: its object directory belongs to cluster '{}', "
+                                        "this is '{}'; give it another directory",
+                                        name, registration.cluster_name, cluster_.cluster_name));
+  const auto known = node_names_.find(name);
+  if (known == node_names_.end() && nodes_.size() >= kNodesMax)
+    return RefuseNode(name, fmt::format("node {}: {} nodes are known, and no more are taken", name,
+                                        nodes_.size()));
+  bool new_incarnation = false;
+  if (known != node_names_.end()) {
+    const Node& node = nodes_.at(known->second);
+    new_incarnation = node.address.incarnation != registration.incarnation;
+    if (new_incarnation && node.connected && node.address.state == NodeState::kLive)
+      return RefuseNode(name, fmt::format("node {}: another node of that name is alive at {}; give "
+                                          "each node a name of its own",
+                                          name, node.address.address));
+  }
+  const NodeId id = known != node_names_.end() ? known->second : NodeId(cluster_.next_node_id++);
+  cluster_dirty_ = true;
+  node_names_.insert_or_assign(name, id);
+  Node& node = nodes_[id];
+  node.address = {.node = id,
+                  .name = name,
+                  .address = registration.address,
+                  .socket_path = registration.socket_path,
+                  .host_identity = registration.host_identity,
+                  .incarnation = registration.incarnation,
+                  .state = NodeState::kLive};
+  node.limit_bytes = registration.limit_bytes;
+  node.used_bytes = registration.used_bytes;
+  node.consumed_bytes = node.consumed_before_bytes = 0;
+  node.connected = true;
+  node.last_heard = now_;
+  Schedule(now_ + kNodeDeadAfter);
+  WriteNode(node);
+  effects_.to_nodes.push_back(
+      {id,
+       NodeRegistered{
+           .node = id, .cluster_name = cluster_.cluster_name, .capability_key = {}, .now = now_}});
+  std::vector<FileId> unowned = UnownedObjects(id, registration.objects);
+  effects_.log.push_back(fmt::format(
+      "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
+      registration.objects.size(), unowned.size(), new_incarnation ? "; it begins anew" : ""));
+  if (!unowned.empty()) effects_.to_nodes.push_back({id, DropObjectsOrder{std::move(unowned)}});
+  std::set<FileId> present(registration.objects.begin(), registration.objects.end());
+  if (new_incarnation) present.clear();
+  LoseObjectsOf(id, present);
+  PushNodes(node);
+  space_changed_ = true;
+}
+
+// What the node holds and no file owns. An id that was never given out may be from a time that the
+// manager has lost: it is kept, and never given to another file.
+std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
+                                                       const std::vector<FileId>& objects) {
+  std::vector<FileId> unowned;
+  for (const FileId file : objects) {
+    if (file.value >= cluster_.next_file_id && file.value < kFileIdBelievable) {
+      effects_.log.push_back(
+          fmt::format("node {} holds an object of file {}, an id not given out "
+                      "yet: it is kept",
+                      NameOf(node), file.value));
+      cluster_.next_file_id = file.value + 1;
+      cluster_dirty_ = true;
+      continue;
+    }
+    const Inode* inode = Find(file);
+    if (!inode || inode->type != FileType::kRegular) unowned.push_back(file);
+  }
+  return unowned;
+}
+
+// Marks what files had on the node and it does not have any more.
+void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& present) {
+  size_t lost = 0;
+  for (auto& [file, inode] : inodes_) {
+    if (!inode->bytes) continue;
+    for (NodeObject& object : inode->bytes->objects) {
+      if (object.node != id || object.lost || object.allocated_bytes == 0 || present.contains(file))
+        continue;
+      object.lost = true;
+      ++lost;
+      Touch(file);
+    }
+  }
+  if (lost > 0)
+    effects_.log.push_back(
+        fmt::format("node {} has lost the bytes of {} files: 'mosa lost' lists "
+                    "them",
+                    NameOf(id), lost));
+}
+
+void ManagerCore::State::Handle(const NodeReport& command) {
+  Node* node = FindNode(command.node);
+  if (!node || !node->connected) return;
+  const NodeHeartbeat& heartbeat = command.heartbeat;
+  node->last_heard = now_;
+  node->used_bytes = heartbeat.used_bytes;
+  node->limit_bytes = heartbeat.limit_bytes;
+  node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
+  for (const FileId file : heartbeat.corrupt_objects)
+    effects_.log.push_back(fmt::format("node {} found damage in its object of file {}",
+                                       node->address.name, file.value));
+  node->last_heartbeat = heartbeat;
+  node->last_heartbeat.corrupt_objects.clear();
+  if (node->address.state == NodeState::kSilent) SetNodeState(*node, NodeState::kLive);
+  Schedule(now_ + kNodeDeadAfter);
+  if (!space_queue_.empty()) space_changed_ = true;
+}
+
+void ManagerCore::State::Handle(const NodeStreamLost& command) {
+  if (Node* node = FindNode(command.node)) node->connected = false;
+}
+
+void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
+  node.address.state = state;
+  effects_.log.push_back(
+      state == NodeState::kSilent
+          ? fmt::format("node {} is silent: not heard for 5 s", node.address.name)
+          : fmt::format("node {} is heard again", node.address.name));
+  PushNodes(node);
+}
+
+void ManagerCore::State::PushNodes(const Node& node) {
+  for (const auto& [client, session] : sessions_) {
+    if (!session.awaited) effects_.to_clients.push_back({client, Push(NodesPush{{node.address}})});
+  }
+}
+
+void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
+  Layout layout;
+  layout.segments = bytes.segments;
+  for (const NodeId id : layout.Nodes()) {
+    // One that is away tells of its objects when it comes back.
+    const Node* node = FindNode(id);
+    if (node && node->connected) drops_[id].push_back(file);
+  }
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,202 @@
+// Who may have cached what, and how it is taken back.
+#include <bit>
+
+#include "common/base/check.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint32_t kNearSlots = 64;
+constexpr size_t kDelegationsPerSessionMax = 4096;
+constexpr size_t kContendedMax = 65536;
+// How long a directory that two sessions wanted is not delegated again.
+constexpr Duration kContendedFor = Seconds(2);
+constexpr Duration kRecallPatience = Seconds(10);
+
+}  // namespace
+
+void ManagerCore::State::AddInterest(Session& session, FileId file, Inode& inode) {
+  if (session.slot < kNearSlots) {
+    const uint64_t bit = uint64_t{1} << session.slot;
+    if (!(inode.interest & bit)) ++session.interests;
+    inode.interest |= bit;
+  } else if (far_interest_[file].insert(session.slot).second) {
+    ++session.interests;
+  }
+}
+
+void ManagerCore::State::DropInterest(Session& session, FileId file, Inode& inode) {
+  if (session.slot < kNearSlots) {
+    const uint64_t bit = uint64_t{1} << session.slot;
+    if (inode.interest & bit) --session.interests;
+    inode.interest &= ~bit;
+    return;
+  }
+  const auto found = far_interest_.find(file);
+  if (found == far_interest_.end()) return;
+  if (found->second.erase(session.slot) > 0) --session.interests;
+  if (found->second.empty()) far_interest_.erase(found);
+}
+
+std::vector<ClientId> ManagerCore::State::InterestedIn(FileId file, const Inode& inode,
+                                                       ClientId except) const {
+  std::vector<ClientId> clients;
+  for (uint64_t bits = inode.interest & live_slots_; bits != 0; bits &= bits - 1) {
+    const ClientId client = slots_[static_cast<size_t>(std::countr_zero(bits))];
+    if (client != except) clients.push_back(client);
+  }
+  if (!far_interest_.empty()) {
+    if (const auto far = far_interest_.find(file); far != far_interest_.end()) {
+      for (const uint32_t slot : far->second) {
+        if (slots_[slot] != except) clients.push_back(slots_[slot]);
+      }
+    }
+  }
+  return clients;
+}
+
+// Bits of a retired slot may still stand in any inode. They are wiped out all at once, when no
+// clean slot is left: 64 sessions must have ended since the last time.
+uint32_t ManagerCore::State::TakeSlot(ClientId client) {
+  const auto first_clean = [this] {
+    return static_cast<uint32_t>(std::countr_one(live_slots_ | retired_slots_));
+  };
+  uint32_t slot = first_clean();
+  if (slot >= kNearSlots && retired_slots_ != 0) {
+    for (auto& [file, inode] : inodes_) inode->interest &= ~retired_slots_;
+    retired_slots_ = 0;
+    slot = first_clean();
+  }
+  if (slot >= kNearSlots) {
+    while (slot < slots_.size() && slots_[slot] != ClientId()) ++slot;
+  } else {
+    live_slots_ |= uint64_t{1} << slot;
+  }
+  if (slot >= slots_.size()) slots_.resize(slot + 1);
+  slots_[slot] = client;
+  return slot;
+}
+
+void ManagerCore::State::RetireSlot(uint32_t slot) {
+  slots_[slot] = ClientId();
+  if (slot < kNearSlots) {
+    live_slots_ &= ~(uint64_t{1} << slot);
+    retired_slots_ |= uint64_t{1} << slot;
+    return;
+  }
+  for (auto entry = far_interest_.begin(); entry != far_interest_.end();) {
+    entry->second.erase(slot);
+    entry = entry->second.empty() ? far_interest_.erase(entry) : std::next(entry);
+  }
+}
+
+RecallId ManagerCore::State::SendRecall(Session& session, FileId file, RecallKind kind) {
+  const RecallId id(session.next_recall++);
+  session.recalls.emplace(id, Recall{file, kind, now_, {}});
+  recalls_by_file_[file].emplace(session.start.client, id);
+  effects_.to_clients.push_back({session.start.client, Push(RecallPush{id, file, kind})});
+  Schedule(now_ + kRecallPatience);
+  return id;
+}
+
+size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
+  size_t held_back = 0;
+  for (const FileId file : std::exchange(touched_, {})) {
+    Inode* inode = Find(file);
+    if (!inode) continue;
+    const RecallKind kind =
+        inode->type == FileType::kDirectory ? RecallKind::kEntries : RecallKind::kFile;
+    for (const ClientId client : InterestedIn(file, *inode, actor)) {
+      Session& session = *FindSession(client);
+      DropInterest(session, file, *inode);
+      SendRecall(session, file, kind);
+    }
+    // Whoever has not confirmed an earlier recall may still show what was before that.
+    const auto outstanding = recalls_by_file_.find(file);
+    if (!waiter || outstanding == recalls_by_file_.end()) continue;
+    for (const auto& [client, recall] : outstanding->second) {
+      if (client == actor) continue;
+      FindSession(client)->recalls.at(recall).waiters.push_back(*waiter);
+      ++held_back;
+    }
+  }
+  return held_back;
+}
+
+void ManagerCore::State::FinishRecall(Session& session, RecallId id, bool holds_open) {
+  const auto found = session.recalls.find(id);
+  if (found == session.recalls.end()) return;
+  const Recall recall = std::move(found->second);
+  session.recalls.erase(found);
+  const ClientId client = session.start.client;
+  const auto by_file = recalls_by_file_.find(recall.file);
+  by_file->second.erase({client, id});
+  if (by_file->second.empty()) recalls_by_file_.erase(by_file);
+
+  Inode* inode = Find(recall.file);
+  if (inode && holds_open) {
+    // It must hear when the file loses its last name.
+    if (const auto orphan = orphans_.find(recall.file); orphan != orphans_.end()) {
+      orphan->second.insert(client);
+    } else {
+      AddInterest(session, recall.file, *inode);
+    }
+  }
+  const auto delegation = delegations_.find(recall.file);
+  if (delegation != delegations_.end() && delegation->second.holder == client &&
+      delegation->second.recalled)
+    EndDelegation(recall.file);
+  if (orphans_.contains(recall.file)) orphan_checks_.insert(recall.file);
+  for (const Waiter& waiter : recall.waiters) FinishPending(waiter);
+}
+
+// ---- delegations
+
+bool ManagerCore::State::HoldsDelegation(ClientId client, FileId directory) const {
+  const auto found = delegations_.find(directory);
+  return found != delegations_.end() && found->second.holder == client;
+}
+
+bool ManagerCore::State::MayDelegate(const Session& session, FileId directory) const {
+  const auto found = delegations_.find(directory);
+  if (found != delegations_.end())
+    return found->second.holder == session.start.client && !found->second.recalled;
+  if (session.delegations.size() >= kDelegationsPerSessionMax || orphans_.contains(directory))
+    return false;
+  const auto contended = contended_.find(directory);
+  if (contended != contended_.end() && contended->second > now_) return false;
+  const auto outstanding = recalls_by_file_.find(directory);
+  if (outstanding != recalls_by_file_.end()) return false;
+  return InterestedIn(directory, *Find(directory), session.start.client).empty();
+}
+
+void ManagerCore::State::Delegate(Session& session, FileId directory) {
+  delegations_.try_emplace(directory, Delegation{session.start.client, false});
+  session.delegations.insert(directory);
+}
+
+// What waited for the directory runs next, in the order in which it came.
+void ManagerCore::State::EndDelegation(FileId directory) {
+  const auto found = delegations_.find(directory);
+  if (found == delegations_.end()) return;
+  if (Session* holder = FindSession(found->second.holder)) holder->delegations.erase(directory);
+  delegations_.erase(found);
+  const auto queue = parked_.find(directory);
+  if (queue == parked_.end()) return;
+  ready_.insert(ready_.end(), queue->second.begin(), queue->second.end());
+  parked_.erase(queue);
+}
+
+void ManagerCore::State::RecallDelegation(FileId directory) {
+  Delegation& delegation = delegations_.at(directory);
+  if (contended_.size() >= kContendedMax) contended_.clear();
+  contended_[directory] = now_ + kContendedFor;
+  Schedule(now_ + kContendedFor);
+  if (std::exchange(delegation.recalled, true)) return;
+  Session& holder = *FindSession(delegation.holder);
+  if (Inode* inode = Find(directory)) DropInterest(holder, directory, *inode);
+  SendRecall(holder, directory, RecallKind::kEntries);
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,305 @@
+// Sessions: their start, lease and end, and the grace after a restart.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kFileIdsAtOnce = 16384;
+constexpr Duration kRepliesKeptFor = Seconds(60);
+constexpr Duration kRecallPatience = Seconds(10);
+constexpr size_t kHostTextBytesMax = 4096;
+
+}  // namespace
+
+// A tick that comes too early does no harm, one too late does: the earliest need wins.
+void ManagerCore::State::Schedule(Time at) { next_tick_ = std::min(next_tick_, at); }
+
+void ManagerCore::State::RefuseSession(ClientId client, StatusCode code, std::string message) {
+  effects_.log.push_back(fmt::format("session {:016x} refused: {}", client.value, message));
+  effects_.to_clients.push_back({client, Refuse(code, ErrorReason::kInvalid, std::move(message))});
+}
+
+void ManagerCore::State::Handle(const StartSession& command) {
+  const SessionStart& start = command.start;
+  if (start.client.value == 0)
+    return RefuseSession(start.client, StatusCode::kInvalidArgument,
+                         "a client's id is a random number above 0");
+  if (std::max({start.node_name.size(), start.host_identity.size(), start.mount_point.size()}) >
+      kHostTextBytesMax)
+    return RefuseSession(start.client, StatusCode::kInvalidArgument,
+                         "a name of host or mount point is longer than 4096 bytes");
+  Session* session = FindSession(start.client);
+  if (!session && sessions_.size() >= options_.sessions_max)
+    return RefuseSession(
+        start.client, StatusCode::kResourceExhausted,
+        fmt::format("{} sessions are open, and no more are taken; unmount some", sessions_.size()));
+  if (session) {
+    ForgetHeld(*session);
+    RetireSlot(session->slot);
+  } else {
+    session = &sessions_[start.client];
+    effects_.log.push_back(fmt::format("session {:016x} of {} at {} begins", start.client.value,
+                                       start.node_name, start.mount_point));
+  }
+  session->start = {};
+  session->start.client = start.client;
+  session->start.node_name = start.node_name;
+  session->start.host_identity = start.host_identity;
+  session->start.mount_point = start.mount_point;
+  session->connected = true;
+  session->awaited = false;
+  session->condemned = false;
+  session->interests = 0;
+  session->slot = TakeSlot(start.client);
+  session->heard = now_;
+  Schedule(now_ + kSessionLease);
+  if (const auto log = reply_logs_.find(start.client); log != reply_logs_.end())
+    log->second.drop_at.reset();
+  effects_.writes.Put(
+      SessionKey(start.client),
+      Encode(SessionRecord{start.node_name, start.host_identity, start.mount_point}));
+  SessionReady ready{.cluster_seed = cluster_.cluster_seed,
+                     .cluster_name = cluster_.cluster_name,
+                     .now = now_,
+                     .nodes = {},
+                     .file_ids = TakeFileIds(),
+                     .chunk_bytes_default = options_.chunk_bytes,
+                     .inline_bytes_max = options_.inline_bytes_max};
+  for (const auto& [id, node] : nodes_) ready.nodes.push_back(node.address);
+  effects_.to_clients.push_back({start.client, std::move(ready)});
+  Redeclare(*session, start);
+  EndGraceIfAllAreBack();
+}
+
+// What the client does not name again is not held any more.
+void ManagerCore::State::ForgetHeld(Session& session) {
+  const ClientId client = session.start.client;
+  while (!session.recalls.empty()) {
+    const RecallId id = session.recalls.begin()->first;
+    const auto delegation = delegations_.find(session.recalls.begin()->second.file);
+    // A recalled delegation is settled by Redeclare: until then nobody may go past it.
+    if (delegation != delegations_.end() && delegation->second.holder == client)
+      delegation->second.recalled = false;
+    FinishRecall(session, id, false);
+  }
+  std::vector<LockTable::Waiting> granted;
+  locks_.Release(client, false, granted);
+  AnswerLocks(granted, EmptyReply{});
+  for (const FileId file : std::exchange(session.write_opens, {})) {
+    const auto opens = write_opens_.find(file);
+    opens->second.erase(client);
+    if (opens->second.empty()) write_opens_.erase(opens);
+  }
+  for (auto& [file, holders] : orphans_) {
+    if (holders.erase(client) > 0) orphan_checks_.insert(file);
+  }
+  ReleaseGrants(session);
+}
+
+void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) {
+  const ClientId client = start.client;
+  for (const HeldOpen& held : start.opens) {
+    Inode* inode = Find(held.file);
+    if (!inode || inode->type != FileType::kRegular) continue;
+    if (held.write) {
+      session.write_opens.insert(held.file);
+      write_opens_[held.file].insert(client);
+    }
+    const auto orphan = orphans_.find(held.file);
+    if (orphan != orphans_.end()) {
+      orphan->second.insert(client);
+    } else {
+      AddInterest(session, held.file, *inode);
+    }
+  }
+  for (const HeldLock& held : start.locks) {
+    std::vector<LockTable::Waiting> granted;
+    const bool kept = Find(held.file) && held.lock.type != LockType::kUnlock &&
+                      locks_.Set(held.file, client, held.lock, std::nullopt, granted) ==
+                          LockTable::Outcome::kDone;
+    AnswerLocks(granted, EmptyReply{});
+    if (!kept)
+      effects_.log.push_back(fmt::format("session {:016x} has lost its lock on file {}",
+                                         client.value, held.file.value));
+  }
+  for (const HeldGrant& held : start.grants) {
+    Node* node = FindNode(held.node);
+    if (!node) continue;
+    const uint64_t bytes = std::min(held.bytes, node->limit_bytes);
+    session.grants[held.node] += bytes;
+    node->granted_bytes += bytes;
+  }
+  const std::set<FileId> kept(start.delegations.begin(), start.delegations.end());
+  for (const FileId directory : std::set<FileId>(session.delegations)) {
+    if (!kept.contains(directory)) EndDelegation(directory);
+  }
+  for (const FileId directory : kept) {
+    if (!FindDirectory(directory)) continue;
+    const bool wanted = parked_.contains(directory);
+    const auto held = delegations_.find(directory);
+    if (held == delegations_.end() && !MayDelegate(session, directory)) {
+      SendRecall(session, directory, RecallKind::kEntries);
+    } else if (held != delegations_.end() && held->second.holder != client) {
+      SendRecall(session, directory, RecallKind::kEntries);
+    } else {
+      Delegate(session, directory);
+      if (wanted) RecallDelegation(directory);
+    }
+  }
+}
+
+void ManagerCore::State::Handle(const SessionLost& command) {
+  if (Session* session = FindSession(command.client)) session->connected = false;
+}
+
+void ManagerCore::State::Handle(const SessionClosed& command) {
+  if (FindSession(command.client)) EndSession(command.client, "it was closed", true);
+  EndGraceIfAllAreBack();
+}
+
+void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bool clean) {
+  Session& session = sessions_.at(client);
+  effects_.log.push_back(fmt::format("session {:016x} of {} at {} ends: {}", client.value,
+                                     session.start.node_name, session.start.mount_point, reason));
+  RemoveUncommittedOf(client);
+  session.pending.clear();
+  std::vector<LockTable::Waiting> granted;
+  locks_.Release(client, true, granted);
+  ForgetHeld(session);
+  AnswerLocks(granted, EmptyReply{});
+  for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
+  for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
+  RetireSlot(session.slot);
+  effects_.writes.Delete(SessionKey(client));
+  if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
+    if (clean) {
+      for (const auto& [id, replies] : log->second.replies)
+        effects_.writes.Delete(RepliesKey(client, id));
+      reply_logs_.erase(log);
+    } else {
+      // It may only be late, and ask again for what was done.
+      log->second.drop_at = now_ + kRepliesKeptFor;
+      Schedule(now_ + kRepliesKeptFor);
+    }
+  }
+  sessions_.erase(client);
+  if (!clean) effects_.to_clients.push_back({client, Push(SessionEndPush{std::string(reason)})});
+}
+
+void ManagerCore::State::ReleaseGrants(Session& session) {
+  for (const auto& [id, bytes] : std::exchange(session.grants, {})) {
+    if (Node* node = FindNode(id)) node->granted_bytes -= bytes;
+    space_changed_ = true;
+  }
+}
+
+// Files that it made and never committed: nobody was told of their bytes.
+void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
+  std::vector<FileId> files;
+  for (const auto& [file, uncommitted] : uncommitted_) {
+    if (uncommitted.maker == client) files.push_back(file);
+  }
+  for (const FileId file : files) {
+    const Uncommitted gone = uncommitted_.at(file);
+    const auto child = ChildOf(gone.parent, gone.name);
+    if (child != file) continue;
+    EraseEntry(gone.parent, gone.name);
+    TouchDirectory(gone.parent, now_);
+    Unlink(file, false, client);
+    effects_.log.push_back(
+        fmt::format("file {} is removed: session {:016x} made it and never committed it",
+                    file.value, client.value));
+  }
+  // Waiters of the session that ends would wait for themselves.
+  RecallTouched(client, std::nullopt);
+}
+
+FileIdRangeReply ManagerCore::State::TakeFileIds() {
+  const FileIdRangeReply range{FileId(cluster_.next_file_id), kFileIdsAtOnce};
+  cluster_.next_file_id += kFileIdsAtOnce;
+  cluster_dirty_ = true;
+  return range;
+}
+
+// ---- time
+
+void ManagerCore::State::Handle(const Tick&) {
+  next_tick_ = kNever;
+  if (grace_end_ && *grace_end_ <= now_) EndGrace();
+  std::vector<ClientId> expired;
+  for (auto& [client, session] : sessions_) {
+    // The oldest recall has the smallest id.
+    if (!session.recalls.empty() && !session.condemned) {
+      const Time patience_end = session.recalls.begin()->second.sent + kRecallPatience;
+      if (patience_end <= now_) {
+        session.condemned = true;
+        effects_.log.push_back(
+            fmt::format("session {:016x} does not answer recall {} of file {}: its lease is not "
+                        "renewed any more",
+                        client.value, session.recalls.begin()->first.value,
+                        session.recalls.begin()->second.file.value));
+        effects_.to_clients.push_back(
+            {client, Push(SessionEndPush{"a recall was not answered in time"})});
+      } else {
+        Schedule(patience_end);
+      }
+    }
+    if (session.awaited) continue;
+    if (session.heard + kSessionLease <= now_) {
+      expired.push_back(client);
+    } else {
+      Schedule(session.heard + kSessionLease);
+    }
+  }
+  for (const ClientId client : expired) EndSession(client, "its lease ran out", false);
+  for (auto& [id, node] : nodes_) {
+    if (node.address.state != NodeState::kLive) continue;
+    if (node.last_heard + kNodeDeadAfter <= now_) {
+      SetNodeState(node, NodeState::kSilent);
+    } else {
+      Schedule(node.last_heard + kNodeDeadAfter);
+    }
+  }
+  for (auto log = reply_logs_.begin(); log != reply_logs_.end();) {
+    if (!log->second.drop_at || *log->second.drop_at > now_) {
+      if (log->second.drop_at) Schedule(*log->second.drop_at);
+      ++log;
+      continue;
+    }
+    for (const auto& [id, replies] : log->second.replies)
+      effects_.writes.Delete(RepliesKey(log->first, id));
+    log = reply_logs_.erase(log);
+  }
+  std::erase_if(contended_, [this](const auto& entry) { return entry.second <= now_; });
+  for (const auto& [directory, until] : contended_) Schedule(until);
+  RetrySpaceWaiters(true);
+  if (grace_end_) Schedule(*grace_end_);
+}
+
+void ManagerCore::State::EndGraceIfAllAreBack() {
+  if (!grace_end_) return;
+  const bool awaited = std::any_of(sessions_.begin(), sessions_.end(),
+                                   [](const auto& entry) { return entry.second.awaited; });
+  if (!awaited) EndGrace();
+}
+
+void ManagerCore::State::EndGrace() {
+  grace_end_.reset();
+  std::vector<ClientId> missing;
+  for (const auto& [client, session] : sessions_) {
+    if (session.awaited) missing.push_back(client);
+  }
+  for (const ClientId client : missing)
+    EndSession(client, "it did not come back after the manager's restart", false);
+  for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
+  effects_.log.push_back(fmt::format("grace is over: {} sessions are back, {} are not",
+                                     sessions_.size(), missing.size()));
+  ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());
+  grace_queue_.clear();
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,144 @@
+// Room: free = limit - used - granted, per node.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kBlockBytes = 4096;
+// A grant smaller than this, though more was wanted, means that the node is short.
+constexpr uint64_t kSmallGrantBytes = 1 << 20;
+
+}  // namespace
+
+uint64_t ManagerCore::State::FreeBytes(const Node& node) const {
+  const uint64_t taken =
+      node.used_bytes + node.consumed_bytes + node.consumed_before_bytes + node.granted_bytes;
+  return node.limit_bytes > taken ? node.limit_bytes - taken : 0;
+}
+
+ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grants_of_others) const {
+  ClusterView view;
+  for (const auto& [id, node] : nodes_) {
+    uint64_t free_bytes = FreeBytes(node);
+    if (count_grants_of_others) {
+      free_bytes += node.granted_bytes;
+    } else if (session) {
+      const auto own = session->grants.find(id);
+      if (own != session->grants.end()) free_bytes += own->second;
+    }
+    view.nodes.push_back({id, node.address.name, std::min(free_bytes, node.limit_bytes),
+                          node.address.state == NodeState::kLive});
+  }
+  return view;
+}
+
+void ManagerCore::State::GiveBack(Session& session, NodeId id, uint64_t bytes) {
+  const auto held = session.grants.find(id);
+  Node* node = FindNode(id);
+  if (held == session.grants.end() || !node) return;
+  const uint64_t back = std::min(bytes, held->second);
+  held->second -= back;
+  node->granted_bytes -= back;
+  if (held->second == 0) session.grants.erase(held);
+  space_changed_ = space_changed_ || back > 0;
+}
+
+// Used by the client, so no longer granted; the node's next heartbeats will show it.
+void ManagerCore::State::ReportConsumed(Session& session, NodeId id, uint64_t bytes) {
+  Node* node = FindNode(id);
+  if (!node || bytes == 0) return;
+  const auto held = session.grants.find(id);
+  const uint64_t consumed = held == session.grants.end() ? 0 : std::min(bytes, held->second);
+  GiveBack(session, id, consumed);
+  node->consumed_bytes =
+      std::min(node->consumed_bytes + std::min(bytes, node->limit_bytes), node->limit_bytes);
+}
+
+// Asks others for what they do not use. True if somebody was asked, now or before.
+bool ManagerCore::State::RecallGrants(Node& node, ClientId except) {
+  bool asked = false;
+  for (auto& [client, session] : sessions_) {
+    if (client == except || session.awaited || !session.grants.contains(node.address.node))
+      continue;
+    asked = true;
+    if (!node.grant_recalls.insert(client).second) continue;
+    effects_.to_clients.push_back({client, Push(GrantRecallPush{node.address.node})});
+  }
+  return asked;
+}
+
+Reply ManagerCore::State::Apply(const GrantRequest& request) {
+  Session& session = actor();
+  Node* node = FindNode(request.node);
+  if (!node)
+    return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                  fmt::format("there is no node {}", request.node.value));
+  ReportConsumed(session, request.node, request.consumed_bytes);
+  GiveBack(session, request.node, request.returned_bytes);
+  node->grant_recalls.erase(session.start.client);
+  if (request.wanted_bytes == 0 || node->address.state != NodeState::kLive) return GrantReply{0};
+
+  const uint64_t wanted = std::min(request.wanted_bytes, options_.grant_bytes);
+  const uint64_t free_bytes = FreeBytes(*node);
+  // The last of the room is given out in ever smaller parts, so that nobody takes it all.
+  const uint64_t fair = std::max(free_bytes / 4, std::min(free_bytes, kSmallGrantBytes));
+  uint64_t granted = std::min(wanted, fair);
+  if (granted < wanted) granted -= granted % kBlockBytes;
+  if (granted < std::min(wanted, kSmallGrantBytes)) {
+    const bool asked = RecallGrants(*node, session.start.client);
+    // Alone in its envelope, it may wait a moment for what others give back.
+    if (asked && granted == 0 && may_wait_for_space_ && only_in_envelope_) {
+      wait_ = Pending::Stage::kSpace;
+      return EmptyReply{};
+    }
+  }
+  session.grants[request.node] += granted;
+  if (granted == 0 && session.grants[request.node] == 0) session.grants.erase(request.node);
+  node->granted_bytes += granted;
+  return GrantReply{granted};
+}
+
+// Runs waiting grant requests again: all of them when room may have come back (they may go on
+// waiting), else those that have waited long enough (they are answered with what there is).
+void ManagerCore::State::RetrySpaceWaiters(bool only_expired) {
+  std::deque<Waiter> queue = std::exchange(space_queue_, {});
+  for (const Waiter& waiter : queue) {
+    Session* session = FindSession(waiter.client);
+    if (!session) continue;
+    const auto found = session->pending.find(waiter.request);
+    if (found == session->pending.end() || found->second.stage != Pending::Stage::kSpace) continue;
+    const Time deadline = found->second.deadline;
+    const bool expired = deadline <= now_;
+    if (only_expired && !expired) {
+      Schedule(deadline);
+      space_queue_.push_back(waiter);
+      continue;
+    }
+    RequestEnvelope envelope = std::move(found->second.envelope);
+    session->pending.erase(found);
+    may_wait_for_space_ = !expired;
+    RunEnvelope(*session, std::move(envelope));
+    may_wait_for_space_ = true;
+    const auto again = session->pending.find(waiter.request);
+    if (again != session->pending.end()) again->second.deadline = deadline;
+  }
+}
+
+Reply ManagerCore::State::Apply(const StatFilesystemRequest&) {
+  StatFilesystemReply reply;
+  for (const auto& [id, node] : nodes_) {
+    if (node.address.state != NodeState::kLive) continue;
+    reply.limit_bytes += node.limit_bytes;
+    reply.free_bytes += FreeBytes(node);
+  }
+  // Inline bytes are the manager's own: they count as room that is there and used.
+  reply.limit_bytes += inline_bytes_;
+  reply.files = inodes_.size();
+  return reply;
+}
+
+}  // namespace mosa::manager

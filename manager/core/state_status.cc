@@ -1,0 +1,97 @@
+// What people ask.
+#include <fmt/format.h>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+
+ClusterStatus ManagerCore::State::GetClusterStatus(Time now) const {
+  ClusterStatus status{.cluster_name = cluster_.cluster_name,
+                       .now = now,
+                       .in_grace = grace_end_.has_value(),
+                       .files = inodes_.size() - directories_.size(),
+                       .directories = directories_.size(),
+                       .nodes = {},
+                       .sessions = {}};
+  for (const auto& [id, node] : nodes_)
+    status.nodes.push_back({.address = node.address,
+                            .limit_bytes = node.limit_bytes,
+                            .used_bytes = node.used_bytes,
+                            .granted_bytes = node.granted_bytes,
+                            .object_count = node.last_heartbeat.object_count,
+                            .last_heard = node.last_heard,
+                            .last_heartbeat = node.last_heartbeat});
+  for (const auto& [client, session] : sessions_)
+    status.sessions.push_back({.start = session.start,
+                               .connected = session.connected,
+                               .open_files = session.write_opens.size(),
+                               .interests = session.interests,
+                               .delegations = session.delegations.size()});
+  return status;
+}
+
+FileStatus ManagerCore::State::StatusOf(FileId file, const Inode& inode, std::string path) const {
+  FileStatus status{.path = std::move(path),
+                    .entry = {file, AttributesOf(file, inode)},
+                    .layout = {},
+                    .is_inline = false,
+                    .lost = LostAt(inode).has_value(),
+                    .task = texts_.TextOf(inode.task),
+                    .allocated_bytes = {}};
+  if (inode.type != FileType::kRegular) return status;
+  status.layout = LayoutOf(inode);
+  if (!inode.bytes) return status;
+  status.is_inline = inode.bytes->is_inline;
+  for (const NodeObject& object : inode.bytes->objects)
+    status.allocated_bytes.emplace_back(object.node, object.allocated_bytes);
+  return status;
+}
+
+Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) const {
+  if (path.empty() || path[0] != '/')
+    return InvalidArgumentError(fmt::format("'{}' is no absolute path in the store", path));
+  FileId file = kRootFile;
+  size_t begin = 1;
+  while (begin < path.size()) {
+    const size_t limit = std::min(path.find('/', begin), path.size());
+    const std::string_view name = path.substr(begin, limit - begin);
+    const Directory* directory = FindDirectory(file);
+    if (name == "..") {
+      if (directory) file = directory->parent;
+    } else if (!name.empty() && name != ".") {
+      const auto child = ChildOf(file, name);
+      if (!child)
+        return NotFoundError(directory
+                                 ? fmt::format("there is no '{}'", path.substr(0, limit))
+                                 : fmt::format("'{}' is no directory", path.substr(0, begin - 1)));
+      file = *child;
+    }
+    begin = limit + 1;
+  }
+  return StatusOf(file, *Find(file), std::string(path));
+}
+
+std::vector<FileStatus> ManagerCore::State::ListLostFiles(size_t files_max) const {
+  std::map<FileId, FileStatus> lost;
+  for (const auto& [file, inode] : inodes_) {
+    if (lost.size() >= files_max) break;
+    if (LostAt(*inode)) lost.emplace(file, StatusOf(file, *inode, ""));
+  }
+  // Names are kept in directories only, so that one walk over all of them finds the paths.
+  std::vector<std::pair<FileId, std::string>> open;
+  if (!lost.empty()) open.emplace_back(kRootFile, "");
+  while (!open.empty()) {
+    const auto [file, path] = std::move(open.back());
+    open.pop_back();
+    for (const auto& [name, child] : FindDirectory(file)->entries) {
+      if (const auto found = lost.find(child); found != lost.end() && found->second.path.empty())
+        found->second.path = path + "/" + name;
+      if (FindDirectory(child)) open.emplace_back(child, path + "/" + name);
+    }
+  }
+  std::vector<FileStatus> files;
+  for (auto& [file, status] : lost) files.push_back(std::move(status));
+  return files;
+}
+
+}  // namespace mosa::manager

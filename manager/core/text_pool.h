@@ -1,0 +1,75 @@
+// TextPool: texts that many files share (task names, reasons of layouts, hints), each kept once
+// while anyone holds it. Text 0 is the empty text and needs no holding. One owner, one thread.
+#ifndef MOSA_MANAGER_CORE_TEXT_POOL_H_
+#define MOSA_MANAGER_CORE_TEXT_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/check.h"
+
+namespace mosa::manager {
+
+class TextPool {
+ public:
+  // The number of `text`, held once more.
+  uint32_t Hold(std::string_view text) {
+    if (text.empty()) return 0;
+    const auto found = numbers_.find(text);
+    if (found != numbers_.end()) {
+      ++slots_[found->second].holders;
+      return found->second;
+    }
+    uint32_t number = 0;
+    if (free_.empty()) {
+      number = static_cast<uint32_t>(slots_.size());
+      slots_.push_back({});
+    } else {
+      number = free_.back();
+      free_.pop_back();
+    }
+    const auto added = numbers_.emplace(text, number).first;
+    slots_[number] = {&added->first, 1};
+    return number;
+  }
+
+  // Holds what is held already once more.
+  uint32_t HoldAgain(uint32_t number) {
+    if (number != 0) ++slots_[number].holders;
+    return number;
+  }
+
+  void Drop(uint32_t number) {
+    if (number == 0) return;
+    MOSA_CHECK(number < slots_.size() && slots_[number].holders > 0);
+    if (--slots_[number].holders > 0) return;
+    numbers_.erase(numbers_.find(*slots_[number].text));
+    slots_[number].text = nullptr;
+    free_.push_back(number);
+  }
+
+  const std::string& TextOf(uint32_t number) const {
+    static const std::string kEmpty;
+    if (number == 0) return kEmpty;
+    MOSA_CHECK(number < slots_.size() && slots_[number].text != nullptr);
+    return *slots_[number].text;
+  }
+
+  size_t size() const { return numbers_.size(); }
+
+ private:
+  struct Slot {
+    const std::string* text = nullptr;
+    uint32_t holders = 0;
+  };
+  std::map<std::string, uint32_t, std::less<>> numbers_;
+  std::vector<Slot> slots_ = {{}};  // Slot 0 stands for the empty text.
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_TEXT_POOL_H_
