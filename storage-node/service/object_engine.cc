@@ -126,6 +126,9 @@ Status ObjectEngine::RefreshSize(Object& object, int fd) {
 
 void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
   if (object.dropped || stat.allocated_bytes == object.allocated_bytes) return;
+  const bool lent = !object.writers.empty() || object.writers_unconfirmed;
+  if (lent && stat.allocated_bytes > object.allocated_bytes)
+    bytes_written_local_ += stat.allocated_bytes - object.allocated_bytes;
   const std::lock_guard lock(account_mutex_);
   admission_.Account(object.allocated_bytes, stat.allocated_bytes);
   object.allocated_bytes = stat.allocated_bytes;

@@ -52,15 +52,15 @@ Result<UniqueFd> ObjectEngine::OpenLocal(const LocalOpen& open) {
 }
 
 Status ObjectEngine::FinishLocalWrites(FileId file, ClientId client) {
-  MOSA_ASSIGN_OR_RETURN(const Opened opened, OpenObject(file, OpenMode::kRead));
-  if (opened.object == nullptr) return OkStatus();
-  opened.object->writers.erase(client);
-  const uint64_t before = opened.object->allocated_bytes;
-  MOSA_RETURN_IF_ERROR(RefreshSize(*opened.object, opened.fd.get()));
-  if (opened.object->allocated_bytes > before)
-    bytes_written_local_ += opened.object->allocated_bytes - before;
-  NoteChange(*opened.object, Duration{});
-  return OkStatus();
+  const ObjectRef object = Find(file);
+  if (object == nullptr) return OkStatus();
+  const std::lock_guard lock(object->mutex);
+  if (object->dropped) return OkStatus();
+  object->writers.erase(client);
+  NoteChange(*object, Duration{});
+  // What can fail from here on is only that the accounts follow at once.
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
+  return RefreshSize(*object, fd.get());
 }
 
 void ObjectEngine::ConnectionEnded(ConnectionId connection) {
@@ -117,10 +117,8 @@ void ObjectEngine::Account() {
   for (const FileId file : lent) {
     const Result<Opened> opened = OpenObject(file, OpenMode::kRead);
     if (!opened.ok() || opened->object == nullptr) continue;
-    const uint64_t before = opened->object->allocated_bytes;
-    if (!RefreshSize(*opened->object, opened->fd.get()).ok()) continue;
-    if (opened->object->allocated_bytes > before)
-      bytes_written_local_ += opened->object->allocated_bytes - before;
+    const Status refreshed = RefreshSize(*opened->object, opened->fd.get());
+    if (!refreshed.ok()) LogWarning("file {}: {}", file.value, MessageOf(refreshed));
   }
 }
 

@@ -1,0 +1,121 @@
+// A storage node's data path in this process: store, engine and bulk server, without a manager. The
+// tests of the bulk plane reach it through BulkNodeApi over real sockets.
+#ifndef MOSA_TESTS_SUPPORT_TEST_NODE_H_
+#define MOSA_TESTS_SUPPORT_TEST_NODE_H_
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client-sai/api/bulk_node_api.h"
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/host_identity.h"
+#include "proto/convert/capability.h"
+#include "storage-node/service/bulk_server.h"
+
+namespace mosa::testing {
+
+inline constexpr NodeId kTestNode{1};
+
+// A directory on the RAM disk, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    char name[] = "/dev/shm/mosa-test-XXXXXX";
+    MOSA_CHECK(::mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct TestNodeOptions {
+  uint64_t limit_bytes = uint64_t{1} << 30;
+  size_t connections_max = 64;
+  bool registered = true;
+};
+
+class TestNode {
+ public:
+  TestNode(std::unique_ptr<node::ObjectStore> store, const TestNodeOptions& options = {})
+      : gate_(clock_) {
+    auto engine = node::ObjectEngine::Open(std::move(store), options.limit_bytes, engine_clock_);
+    MOSA_CHECK(engine.ok());
+    engine_ = *std::move(engine);
+    if (options.registered) gate_.SetKey(key_, clock_.Now());
+    StartServer(options.connections_max);
+    client_ = NewClient();
+  }
+
+  void StartServer(size_t connections_max = 64, const std::string& listen = "127.0.0.1:0") {
+    auto server = node::BulkServer::Start({.listen = listen,
+                                           .socket_path = directory_.path() + "/node.sock",
+                                           .connections_max = connections_max},
+                                          *engine_, gate_);
+    MOSA_CHECK(server.ok());
+    server_ = *std::move(server);
+  }
+  void StopServer() { server_ = nullptr; }
+
+  NodeAddress Address() const {
+    return {.node = kTestNode,
+            .name = "n1",
+            .address = server_->address(),
+            .socket_path = server_->socket_path(),
+            .host_identity = *HostIdentity(),
+            .incarnation = 1,
+            .state = NodeState::kLive};
+  }
+  std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {}) const {
+    auto client = std::make_unique<sai::BulkNodeApi>(
+        sai::BulkNodeApiOptions{.host_identity = *HostIdentity(), .channel = channel});
+    client->SetNodes({Address()});
+    return client;
+  }
+
+  std::string Seal(FileId file, bool may_write, Duration lifetime = Seconds(60)) const {
+    return SealCapability({.file = file,
+                           .client = ClientId{77},
+                           .may_write = may_write,
+                           .expires = clock_.Now() + lifetime},
+                          key_);
+  }
+  // Seals everything that can be sealed. The engine's time passes only here.
+  void SealAll() {
+    std::vector<std::byte> scratch(1 << 20);
+    for (int i = 0; i < 3 && engine_->TakeHeartbeat().unsealed_objects > 0; ++i) {
+      engine_clock_.Advance(Seconds(10));
+      while (engine_->SealNext(scratch)) {
+      }
+    }
+  }
+
+  const std::string& directory() const { return directory_.path(); }
+  const std::string& key() const { return key_; }
+  node::ObjectEngine& engine() { return *engine_; }
+  node::BulkServer& server() { return *server_; }
+  sai::BulkNodeApi& client() { return *client_; }
+
+ private:
+  const TemporaryDirectory directory_;
+  const SystemClock clock_;
+  ManualClock engine_clock_{Time{1}};
+  const std::string key_ = NewCapabilityKey();
+  node::AccessGate gate_;
+  std::unique_ptr<node::ObjectEngine> engine_;
+  std::unique_ptr<node::BulkServer> server_;
+  std::unique_ptr<sai::BulkNodeApi> client_;
+};
+
+}  // namespace mosa::testing
+
+#endif  // MOSA_TESTS_SUPPORT_TEST_NODE_H_
