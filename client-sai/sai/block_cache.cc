@@ -1,0 +1,91 @@
+#include "client-sai/sai/block_cache.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kBlockBytesMax = 1 << 20;
+
+}  // namespace
+
+void Block::Finish(std::optional<Failure> failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(failure);
+  is_finished_ = true;
+  finished_.notify_all();
+}
+
+std::optional<Failure> Block::Wait() const {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [this] { return is_finished_; });
+  return failure_;
+}
+
+std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  auto it = blocks_.upper_bound({file, offset});
+  if (it == blocks_.begin()) return nullptr;
+  --it;
+  if (it->first.first != file || it->second.block->range().end <= offset) return nullptr;
+  by_age_.splice(by_age_.end(), by_age_, it->second.age);
+  return it->second.block;
+}
+
+std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Block>> added;
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    auto next = blocks_.upper_bound({file, at});
+    if (next != blocks_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first.first == file && before->second.block->range().end > at) {
+        at = before->second.block->range().end;
+        continue;
+      }
+    }
+    uint64_t end = std::min(range.end, (at / kBlockBytesMax + 1) * kBlockBytesMax);
+    if (next != blocks_.end() && next->first.first == file) end = std::min(end, next->first.second);
+    auto block = std::make_shared<Block>(ByteRange{at, end});
+    by_age_.push_back({file, at});
+    blocks_[{file, at}] = {block, std::prev(by_age_.end())};
+    bytes_ += end - at;
+    added.push_back(std::move(block));
+    at = end;
+  }
+  while (bytes_ > bytes_max_ && by_age_.size() > added.size()) Erase(blocks_.find(by_age_.front()));
+  return added;
+}
+
+BlockCache::Map::iterator BlockCache::Erase(Map::iterator it) {
+  bytes_ -= it->second.block->range().size();
+  by_age_.erase(it->second.age);
+  return blocks_.erase(it);
+}
+
+void BlockCache::DropFile(FileId file) { DropRange(file, {0, UINT64_MAX}); }
+
+void BlockCache::DropRange(FileId file, ByteRange range) {
+  const std::lock_guard lock(mutex_);
+  auto it = blocks_.upper_bound({file, range.begin});
+  if (it != blocks_.begin() && std::prev(it)->first.first == file) --it;
+  while (it != blocks_.end() && it->first.first == file && it->first.second < range.end)
+    it = it->second.block->range().end > range.begin ? Erase(it) : std::next(it);
+}
+
+void BlockCache::DropBlock(FileId file, const Block& block) {
+  const std::lock_guard lock(mutex_);
+  const auto it = blocks_.find({file, block.range().begin});
+  if (it != blocks_.end() && it->second.block.get() == &block) Erase(it);
+}
+
+void BlockCache::DropAll() {
+  const std::lock_guard lock(mutex_);
+  blocks_.clear();
+  by_age_.clear();
+  bytes_ = 0;
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,79 @@
+// BlockCache: bytes of files on other nodes that were fetched ahead, bounded over the mount.
+//
+// A block is put in before its bytes have come, so that several readers wait for one fetch.
+// Dropping a file's blocks while a fetch runs leaves that fetch to those who already wait for it.
+// Thread-safe.
+#ifndef MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_
+#define MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "client-sai/core/ranges.h"
+#include "common/model/ids.h"
+#include "common/model/messages.h"
+
+namespace mosa::sai {
+
+class Block {
+ public:
+  explicit Block(ByteRange range)
+      : range_(range), bytes_(new std::byte[static_cast<size_t>(range.size())]) {}
+  ByteRange range() const { return range_; }
+  // Written by the fetch, before Finish; read by others after Wait.
+  std::byte* bytes() { return bytes_.get(); }
+  const std::byte* bytes() const { return bytes_.get(); }
+  void Finish(std::optional<Failure> failure);
+  // Waits for Finish; what it said.
+  std::optional<Failure> Wait() const;
+
+ private:
+  const ByteRange range_;
+  const std::unique_ptr<std::byte[]> bytes_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable finished_;
+  bool is_finished_ = false;        // Guarded by mutex_.
+  std::optional<Failure> failure_;  // Guarded by mutex_.
+};
+
+class BlockCache {
+ public:
+  explicit BlockCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  // The block that holds byte `offset`, or null.
+  std::shared_ptr<Block> Find(FileId file, uint64_t offset);
+  // Makes blocks of at most 1 MiB for the parts of `range` that have none, and returns them for
+  // fetching. The oldest blocks make room.
+  std::vector<std::shared_ptr<Block>> Add(FileId file, ByteRange range);
+  void DropFile(FileId file);
+  void DropRange(FileId file, ByteRange range);
+  // A fetch of it has failed.
+  void DropBlock(FileId file, const Block& block);
+  void DropAll();
+
+ private:
+  using Key = std::pair<FileId, uint64_t>;  // The block's first byte.
+  struct Slot {
+    std::shared_ptr<Block> block;
+    std::list<Key>::iterator age;
+  };
+  using Map = std::map<Key, Slot>;
+  Map::iterator Erase(Map::iterator it);  // Caller holds mutex_.
+
+  const uint64_t bytes_max_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  Map blocks_;
+  std::list<Key> by_age_;  // The least recently used first.
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_

@@ -1,0 +1,319 @@
+// Making written bytes what others see: commit, truncate, allocate. Callers hold the inode's io.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+
+// What the file's objects occupy, and what of the grants went into them.
+std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode) {
+  AccessPtr access;
+  bool known = false;
+  std::map<NodeId, uint64_t> allocated;
+  std::map<NodeId, std::shared_ptr<LocalObject>> objects;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+    known = inode.allocated_known;
+    allocated = inode.allocated;
+    objects = inode.objects;
+  }
+  std::vector<CommitRequest::NodeBytes> result;
+  if (!access || !access->layout.bound()) return result;
+  for (const NodeId node : access->layout.Nodes()) {
+    CommitRequest::NodeBytes bytes{node, allocated[node], 0};
+    struct stat status {};
+    const auto object = objects.find(node);
+    if (object != objects.end() && fstat(object->second->fd.get(), &status) == 0) {
+      bytes.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
+    } else if (!known) {
+      const auto asked = nodes_.Stat({node, inode.file, access->capability});
+      if (!asked.ok()) continue;
+      bytes.allocated_bytes = asked->allocated_bytes;
+    }
+    bytes.consumed_bytes = grants_.TakeUnreported(node);
+    result.push_back(bytes);
+  }
+  return result;
+}
+
+CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
+  CommitRequest request;
+  request.file = inode.file;
+  request.last_close = last_close;
+  request.nodes = NodeBytesOf(inode);
+  const std::lock_guard lock(inode.mutex);
+  request.data_changed = inode.data_dirty;
+  request.modify_time = inode.modify_time;
+  const bool bound = inode.access && inode.access->layout.bound();
+  if (inode.inline_buffer && inode.inline_dirty) {
+    request.inline_data = *inode.inline_buffer;
+    request.size_bytes = inode.inline_buffer->size();
+  } else {
+    request.size_bytes = inode.dirty_end;
+    request.size_is_exact = false;
+  }
+  if (!bound && !request.inline_data && inode.data_dirty && inode.inline_buffer) {
+    request.inline_data = *inode.inline_buffer;
+    request.size_bytes = inode.inline_buffer->size();
+    request.size_is_exact = true;
+  }
+  return request;
+}
+
+Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
+  bool unsent = false;
+  std::vector<Request> requests;
+  std::optional<SetAttributesRequest> times;
+  {
+    std::unique_lock lock(inode.mutex);
+    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+    if (!inode.needs_commit && !inode.data_dirty && !inode.unsent_times) return Done{};
+    unsent = inode.make_state == MakeState::kUnsent;
+    if (unsent) {
+      inode.make_state = MakeState::kSending;
+      requests.push_back(inode.make);
+    }
+    times = inode.unsent_times;
+  }
+  const CommitRequest commit = BuildCommit(inode, last_close);
+  requests.push_back(commit);
+  if (times && (times->modify_time || times->access_time)) requests.push_back(*times);
+  const Mark mark = MarkNow();
+  stats_.Add(Counter::kManagerCalls);
+  const std::vector<Reply> replies = manager_.Call(std::move(requests));
+  size_t next = 0;
+  if (unsent) FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies[next++], mark);
+  // What has run stands, even if what came after it failed.
+  const Failure* failure = nullptr;
+  const Attributes* attributes = nullptr;
+  bool committed = false;
+  for (; next < replies.size(); ++next) {
+    failure = std::get_if<Failure>(&replies[next]);
+    if (const auto* reply = std::get_if<AttributesReply>(&replies[next])) {
+      attributes = &reply->attributes;
+      committed = true;
+    }
+  }
+  if (committed) FinishCommit(inode, commit, *attributes, mark);
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+  if (failure != nullptr) return *failure;
+  if (!committed) return UnexpectedReply();
+  inode.unsent_times.reset();
+  return Done{};
+}
+
+void Filesystem::Impl::FinishCommit(Inode& inode, const CommitRequest& request,
+                                    const Attributes& attributes, Mark mark) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    const uint64_t version_before = inode.attributes.data_version;
+    if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
+      inode.pages_version = attributes.data_version;
+    inode.needs_commit = inode.data_dirty = false;
+    inode.dirty_end = 0;
+    inode.modify_time.reset();
+    if (request.last_close) inode.manager_counts_open = false;
+    if (request.inline_data && inode.access) {
+      // Whoever opens the file here next finds the bytes without a call.
+      auto access = std::make_shared<DataAccess>(*inode.access);
+      inline_cached_bytes_ += request.inline_data->size();
+      inline_cached_bytes_ -= access->inline_data.size();
+      access->is_inline = !request.inline_data->empty();
+      access->inline_data = *request.inline_data;
+      access->inline_valid_bytes = access->inline_data.size();
+      inode.access = std::move(access);
+      inode.inline_dirty = false;
+    }
+    if (recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
+  }
+  StoreAttributes(inode, attributes, mark, true);
+}
+
+// Everything that a new size needs before the manager records it.
+Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
+  if (size_bytes > kFileBytesMax)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                fmt::format("a size of {} bytes passes the largest file size, {}", size_bytes,
+                            kFileBytesMax));
+  RefreshFromKernelWrites(inode);
+  Drain(inode);
+  MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  auto access = EnsureAccess(inode, true);
+  if (!access.ok()) return access.failure();
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  uint64_t size = 0;
+  bool unused = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    size = View(inode).size_bytes;
+    // truncate(2) opens nothing: the right was only for this call.
+    unused = inode.handles == 0 && inode.manager_counts_open;
+    if (unused) inode.manager_counts_open = false;
+  }
+  Outcome<Done> result = Done{};
+  const bool objects = (*access)->layout.bound() && !(*access)->is_inline;
+  if (objects && size_bytes < size) {
+    result = CutObjects(inode, **access, size_bytes);
+  } else if (!objects && size_bytes > (*access)->inline_bytes_max) {
+    auto bound = EnsureBound(inode, size_bytes);
+    result = bound.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(bound.failure());
+    if (result.ok()) {
+      Drain(inode);
+      result = Commit(inode, false);
+    }
+  }
+  if (unused) QueueRelease(inode.file);
+  return result;
+}
+
+Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, const DataAccess& access,
+                                           uint64_t size_bytes) {
+  const std::vector<NodeId> nodes = access.layout.Nodes();
+  std::vector<Status> results(nodes.size());
+  const auto cut = [&](size_t i) {
+    results[i] = WithRetries(inode, nodes[i], true, [&](const ObjectTarget& target) {
+      return nodes_.Truncate(target, size_bytes);
+    });
+  };
+  Countdown others(nodes.size() - 1);
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    io_.Run([&, i] {
+      cut(i);
+      others.Arrive();
+    });
+  }
+  cut(0);
+  if (nodes.size() > 1) others.Wait();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    // A file that is cut to nothing needs none of what a lost node had.
+    const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
+    if (!results[i].ok() && !gone) return FromStatus(results[i]);
+  }
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset, uint64_t length) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle || !handle->write || length == 0)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "room can be allocated only in a file open for writing, and not for no bytes");
+  constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  const int kind = mode & ~FALLOC_FL_KEEP_SIZE;
+  if (kind != 0 && kind != FALLOC_FL_ZERO_RANGE && mode != kPunch)
+    return Fail(StatusCode::kUnimplemented, ErrorReason::kUnsupported,
+                fmt::format("fallocate mode {:#x} is not supported", mode));
+  if (offset > kFileBytesMax || length > kFileBytesMax - offset)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                fmt::format("{} bytes at {} pass the largest file size", length, offset));
+  Inode& inode = *handle->inode;
+  const std::lock_guard io(inode.io);
+  MOSA_RETURN_IF_FAILED(TellError(*handle));
+  RefreshFromKernelWrites(inode);
+  Drain(inode);
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  const ByteRange range{offset, offset + length};
+  auto access = EnsureAccess(inode, true);
+  if (!access.ok()) return access.failure();
+  const bool objects = (*access)->layout.bound() && !(*access)->is_inline;
+  const bool keeps_size = (mode & FALLOC_FL_KEEP_SIZE) != 0;
+  const uint64_t wanted_end = keeps_size && kind != 0 ? 0 : range.end;
+  if (!objects && wanted_end <= (*access)->inline_bytes_max && (!keeps_size || kind != 0))
+    return PunchInline(inode, kind == 0 ? ByteRange{range.end, range.end} : range);
+  if (!objects) {
+    auto bound = EnsureBound(inode, range.end);
+    if (!bound.ok()) return bound.failure();
+    Drain(inode);
+  }
+  MOSA_RETURN_IF_FAILED(AllocateRange(inode, mode, range));
+  blocks_.DropRange(inode.file, range);
+  const Time now = lease_.ManagerNow();
+  const std::lock_guard lock(inode.mutex);
+  inode.needs_commit = inode.data_dirty = true;
+  inode.modify_time = now;
+  if (!keeps_size) inode.dirty_end = std::max(inode.dirty_end, range.end);
+  return Done{};
+}
+
+// Zeroes `range` of inline content; an empty range at `end` only makes the file reach so far.
+Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
+  auto access = EnsureAccess(inode, true);
+  if (!access.ok()) return access.failure();
+  MOSA_RETURN_IF_FAILED(LoadInline(inode, **access));
+  const Time now = lease_.ManagerNow();
+  const std::lock_guard lock(inode.mutex);
+  std::string& content = *inode.inline_buffer;
+  if (range.empty()) {
+    if (content.size() < range.end) content.resize(static_cast<size_t>(range.end));
+  } else if (range.begin < content.size()) {
+    const uint64_t end = std::min<uint64_t>(range.end, content.size());
+    std::memset(content.data() + range.begin, 0, static_cast<size_t>(end - range.begin));
+  }
+  inode.inline_dirty = inode.data_dirty = inode.needs_commit = true;
+  inode.modify_time = now;
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange range) {
+  const bool punches = mode != 0 && mode != FALLOC_FL_KEEP_SIZE;
+  const bool fills = (mode & FALLOC_FL_PUNCH_HOLE) == 0;
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    AccessPtr access;
+    {
+      const std::lock_guard lock(inode.mutex);
+      access = inode.access;
+    }
+    const Piece piece = SplitRange(access->layout, {at, range.end}, uint64_t{1} << 30).front();
+    std::vector<NodeId> full;
+    if (fills) {
+      auto room = TakeRoom(inode, *access, piece, &full);
+      if (!room.ok()) return room.failure();
+    }
+    for (const NodeId node : piece.nodes) {
+      if (!full.empty()) break;
+      const auto apply = [&](int bits) {
+        return WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+          return nodes_.Allocate(target, bits, piece.range.begin, piece.range.size());
+        });
+      };
+      Status status = OkStatus();
+      if (punches) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+      if (status.ok() && fills) status = apply(FALLOC_FL_KEEP_SIZE);
+      if (status.code() == StatusCode::kResourceExhausted) {
+        full.push_back(node);
+      } else if (!status.ok()) {
+        return FromStatus(status);
+      }
+    }
+    if (!full.empty()) {
+      MOSA_RETURN_IF_FAILED(
+          Spill(inode, ChunkOf(access->layout, piece.range.begin), std::move(full)));
+      continue;
+    }
+    {
+      const std::lock_guard lock(inode.mutex);
+      if (fills) {
+        const ByteRange pages = WidenToPages(piece.range);
+        for (const NodeId node : piece.nodes)
+          inode.allocated[node] += inode.pages.MissingBytes(pages);
+        inode.pages.Add(pages);
+      } else {
+        inode.pages.Remove(piece.range);
+        inode.allocated_known = false;
+      }
+    }
+    at = piece.range.end;
+  }
+  return Done{};
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,134 @@
+// Listings: a listing is a list of items that stands still, and grows page by page as it is read.
+#include <algorithm>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+
+Outcome<HandleId> Filesystem::Impl::OpenDirectoryHandle(FileId directory) {
+  auto listing = std::make_shared<Listing>();
+  listing->id = HandleId{next_handle_++};
+  listing->inode = Get(directory);
+  const std::lock_guard lock(handles_mutex_);
+  directories_[listing->id.value] = listing;
+  return listing->id;
+}
+
+void Filesystem::Impl::ReleaseDirectory(HandleId handle) {
+  const std::lock_guard lock(handles_mutex_);
+  directories_.erase(handle.value);
+}
+
+// The names are all known: no call. Caller holds the listing's mutex.
+bool Filesystem::Impl::ListFromCache(Listing& listing) {
+  Inode& directory = *listing.inode;
+  std::vector<std::pair<std::string, FileId>> names;
+  {
+    const std::lock_guard lock(directory.mutex);
+    const uint64_t era = lease_.ValidEra();
+    if (era == 0 || directory.names.era != era || !directory.names.complete) return false;
+    for (const auto& [name, file] : directory.names.entries)
+      if (file.value != 0) names.emplace_back(name, file);
+  }
+  std::sort(names.begin(), names.end());
+  for (auto& [name, file] : names) {
+    const InodePtr inode = Find(file);
+    if (!inode) return false;
+    const std::lock_guard lock(inode->mutex);
+    if (!inode->attributes_known) return false;
+    listing.items.push_back({std::move(name), {file, View(*inode)}, listing.items.size() + 1});
+  }
+  listing.complete = true;
+  return true;
+}
+
+Outcome<Done> Filesystem::Impl::BeginListing(Listing& listing) {
+  listing.items.clear();
+  listing.last_name.clear();
+  listing.complete = false;
+  Entry self{listing.inode->file, {}};
+  self.attributes.type = FileType::kDirectory;
+  // What ".." is, nobody reads from a listing: its own number stands for it.
+  listing.items.push_back({".", self, 1});
+  listing.items.push_back({"..", self, 2});
+  if (ListFromCache(listing)) return Done{};
+  listing.items.resize(2);
+  MOSA_RETURN_IF_FAILED(EnsureAllMade(*listing.inode));
+  return ContinueListing(listing);
+}
+
+Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
+  Inode& directory = *listing.inode;
+  const bool first = listing.last_name.empty();
+  const Mark mark = MarkNow();
+  if (first) {
+    listing.begun_log = mark.log;
+    listing.begun_era = mark.era;
+  }
+  auto reply = Ask<ListDirectoryReply>(ListDirectoryRequest{directory.file, listing.last_name});
+  if (!reply.ok()) return reply.failure();
+  for (ListDirectoryReply::Item& item : reply->items) {
+    const InodePtr inode = Get(item.entry.file);
+    StoreAttributes(*inode, item.entry.attributes, mark, false);
+    StoreName(directory, item.name, item.entry.file, mark, false);
+    listing.last_name = item.name;
+    listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
+  }
+  listing.complete = !reply->more;
+  if (listing.complete && listing.begun_era == mark.era) {
+    const std::lock_guard lock(directory.mutex);
+    if (!recalls_.Happened(listing.begun_log, directory.file)) {
+      if (directory.names.era != mark.era) ClearNames(directory);
+      directory.names.era = mark.era;
+      // Nothing was dropped for want of room.
+      size_t present = 0;
+      for (const auto& [name, file] : directory.names.entries) present += file.value != 0 ? 1 : 0;
+      directory.names.complete = present + 2 == listing.items.size();
+    }
+  }
+  return Done{};
+}
+
+Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t offset,
+                                                       size_t items_max) {
+  std::shared_ptr<Listing> listing;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    const auto it = directories_.find(handle.value);
+    if (it == directories_.end())
+      return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  "the directory is not open any more");
+    listing = it->second;
+  }
+  const std::lock_guard lock(listing->mutex);
+  if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
+  while (offset >= listing->items.size() && !listing->complete)
+    MOSA_RETURN_IF_FAILED(ContinueListing(*listing));
+  DirectoryPage page;
+  for (uint64_t i = offset; i < listing->items.size() && page.items.size() < items_max; ++i)
+    page.items.push_back(listing->items[static_cast<size_t>(i)]);
+  return page;
+}
+
+EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem& item) {
+  std::shared_ptr<Listing> listing;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    const auto it = directories_.find(handle.value);
+    if (it == directories_.end()) return {};
+    listing = it->second;
+  }
+  // The listing may be old: only what is known to be so now gets a lookup.
+  if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
+  const InodePtr inode = Find(item.entry.file);
+  if (!inode) return {};
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (!inode->attributes_known ||
+        (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
+      return {};
+  }
+  return EntryOf(*inode, true);
+}
+
+}  // namespace mosa::sai

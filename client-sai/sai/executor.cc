@@ -1,0 +1,46 @@
+#include "client-sai/sai/executor.h"
+
+#include <utility>
+
+namespace mosa::sai {
+
+Executor::Executor(uint32_t threads) {
+  for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+void Executor::Run(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      queue_.push_back(std::move(task));
+      wake_.notify_one();
+      return;
+    }
+  }
+  task();
+}
+
+void Executor::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+void Executor::Work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const std::function<void()> task = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    task();
+    lock.lock();
+  }
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,54 @@
+// Executor: a few threads that run what they are given, in the order in which it came.
+#ifndef MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
+#define MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mosa::sai {
+
+// Thread-safe. Stop runs what is queued, then joins; tasks that come later run at once, on the
+// caller's thread.
+class Executor {
+ public:
+  explicit Executor(uint32_t threads);
+  ~Executor() { Stop(); }
+  void Run(std::function<void()> task);
+  void Stop();
+
+ private:
+  void Work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;  // Guarded by mutex_.
+  bool stopping_ = false;                    // Guarded by mutex_.
+  std::vector<std::thread> threads_;
+};
+
+// Counts tasks down; the last one wakes who waits. Thread-safe.
+class Countdown {
+ public:
+  explicit Countdown(size_t count) : left_(count) {}
+  void Arrive() {
+    const std::lock_guard lock(mutex_);
+    if (--left_ == 0) done_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return left_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  size_t left_;  // Guarded by mutex_.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_EXECUTOR_H_

@@ -1,0 +1,230 @@
+#include "client-sai/sai/filesystem.h"
+
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+std::optional<FileType> TypeOfMode(uint32_t mode) {
+  switch (mode & S_IFMT) {
+    case 0:
+    case S_IFREG:
+      return FileType::kRegular;
+    case S_IFIFO:
+      return FileType::kFifo;
+    case S_IFSOCK:
+      return FileType::kSocket;
+    case S_IFCHR:
+      return FileType::kCharacterDevice;
+    case S_IFBLK:
+      return FileType::kBlockDevice;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
+                       KernelNotifier& notifier, const Clock& clock)
+    : options_(std::move(options)),
+      manager_(manager),
+      nodes_(nodes),
+      notifier_(notifier),
+      clock_(clock),
+      lease_(clock),
+      grants_(manager, clock),
+      blocks_(options_.read_cache_bytes_max),
+      io_(options_.io_threads),
+      service_(options_.recall_threads) {}
+
+Filesystem::Impl::~Impl() {
+  if (!Stop().ok()) stats_.Add(Counter::kErrors);
+}
+
+Status Filesystem::Impl::Start() {
+  MOSA_RETURN_IF_ERROR(manager_.Start(*this));
+  timer_ = std::thread([this] { RunTimers(); });
+  started_ = true;
+  return OkStatus();
+}
+
+Status Filesystem::Impl::Stop() {
+  if (!started_.exchange(false)) return stop_status_;
+  std::vector<InodePtr> all;
+  {
+    const std::lock_guard lock(table_mutex_);
+    for (const auto& [id, inode] : inodes_) all.push_back(inode);
+  }
+  for (const InodePtr& inode : all) {
+    const std::lock_guard io(inode->io);
+    RefreshFromKernelWrites(*inode);
+    Drain(*inode);
+    const Outcome<Done> committed = Commit(*inode, true);
+    if (!committed.ok() && stop_status_.ok())
+      stop_status_ = AbortedError(fmt::format("file {} could not be stored: {}", inode->file.value,
+                                              committed.failure().message));
+  }
+  {
+    const std::lock_guard lock(timer_mutex_);
+    stopping_ = true;
+    timer_wake_.notify_all();
+  }
+  timer_.join();
+  io_.Stop();
+  SendQueued();
+  grants_.GiveBackAll();
+  manager_.Stop();
+  service_.Stop();
+  return stop_status_;
+}
+
+Filesystem::Filesystem(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
+                       KernelNotifier& notifier, const Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(options), manager, nodes, notifier, clock)) {}
+Filesystem::~Filesystem() = default;
+
+Status Filesystem::Start() { return impl_->Start(); }
+Status Filesystem::Stop() { return impl_->Stop(); }
+
+Outcome<EntryResult> Filesystem::Lookup(FileId parent, std::string_view name) {
+  return impl_->Lookup(parent, name);
+}
+void Filesystem::Forget(FileId file, uint64_t lookups) { impl_->Forget(file, lookups); }
+
+Outcome<EntryResult> Filesystem::MakeNode(const NewEntry& entry) {
+  const std::optional<FileType> type = TypeOfMode(entry.mode);
+  if (!type)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                fmt::format("mode {:o} names no kind of file that mknod makes", entry.mode));
+  MakeRequest request;
+  request.type = *type;
+  request.permissions = entry.mode & 07777 & ~entry.caller.umask;
+  return impl_->Make(entry, std::move(request));
+}
+Outcome<EntryResult> Filesystem::MakeDirectory(const NewEntry& entry) {
+  MakeRequest request;
+  request.type = FileType::kDirectory;
+  request.permissions = entry.mode & 07777 & ~entry.caller.umask;
+  return impl_->Make(entry, std::move(request));
+}
+Outcome<EntryResult> Filesystem::MakeSymlink(const NewEntry& entry, std::string_view target) {
+  MakeRequest request;
+  request.type = FileType::kSymlink;
+  request.permissions = 0777;
+  request.symlink_target = std::string(target);
+  return impl_->Make(entry, std::move(request));
+}
+Outcome<EntryResult> Filesystem::Link(FileId file, FileId new_parent, std::string_view new_name) {
+  return impl_->Link(file, new_parent, new_name);
+}
+Outcome<Done> Filesystem::Unlink(FileId parent, std::string_view name) {
+  return impl_->Remove(parent, name, false);
+}
+Outcome<Done> Filesystem::RemoveDirectory(FileId parent, std::string_view name) {
+  return impl_->Remove(parent, name, true);
+}
+Outcome<Done> Filesystem::Rename(FileId old_parent, std::string_view old_name, FileId new_parent,
+                                 std::string_view new_name, uint32_t flags) {
+  if ((flags & ~static_cast<uint32_t>(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0 ||
+      flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                fmt::format("rename flags {:#x} are not supported", flags));
+  RenameRequest request{old_parent, std::string(old_name), new_parent, std::string(new_name)};
+  request.no_replace = (flags & RENAME_NOREPLACE) != 0;
+  request.exchange = (flags & RENAME_EXCHANGE) != 0;
+  return impl_->Rename(request);
+}
+Outcome<std::string> Filesystem::ReadSymlink(FileId file) { return impl_->ReadSymlink(file); }
+
+Outcome<AttributesResult> Filesystem::GetAttributes(FileId file) {
+  return impl_->GetAttributes(file);
+}
+Outcome<AttributesResult> Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
+                                                    std::optional<HandleId>) {
+  return impl_->SetAttributes(file, changes);
+}
+Outcome<StatFilesystemReply> Filesystem::StatFilesystem() {
+  return impl_->Ask<StatFilesystemReply>(StatFilesystemRequest{});
+}
+
+Outcome<CreateResult> Filesystem::Create(const NewEntry& entry, uint32_t flags) {
+  return impl_->Create(entry, flags);
+}
+Outcome<OpenResult> Filesystem::Open(FileId file, uint32_t flags, const Caller& caller) {
+  return impl_->Open(file, flags, caller);
+}
+OpenMode Filesystem::PassthroughRefused(HandleId handle) {
+  return impl_->PassthroughRefused(handle);
+}
+Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t size_bytes) {
+  return impl_->Read(handle, offset, size_bytes);
+}
+Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset,
+                                  std::span<const std::byte> data) {
+  return impl_->Write(handle, offset, data);
+}
+Outcome<Done> Filesystem::Flush(HandleId handle, uint64_t lock_owner) {
+  return impl_->Flush(handle, lock_owner);
+}
+void Filesystem::Release(HandleId handle, std::optional<uint64_t> flock_owner) {
+  impl_->Release(handle, flock_owner);
+}
+Outcome<Done> Filesystem::Fsync(HandleId handle) { return impl_->Fsync(handle); }
+Outcome<Done> Filesystem::Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length) {
+  return impl_->Allocate(handle, mode, offset, length);
+}
+Outcome<uint64_t> Filesystem::Seek(HandleId handle, uint64_t offset, SeekKind kind) {
+  return impl_->Seek(handle, offset, kind);
+}
+
+Outcome<HandleId> Filesystem::OpenDirectory(FileId directory) {
+  return impl_->OpenDirectoryHandle(directory);
+}
+Outcome<DirectoryPage> Filesystem::ReadDirectory(HandleId handle, uint64_t offset,
+                                                 size_t items_max) {
+  return impl_->ReadDirectory(handle, offset, items_max);
+}
+EntryResult Filesystem::RememberEntry(HandleId handle, const DirectoryItem& item) {
+  return impl_->RememberEntry(handle, item);
+}
+void Filesystem::ReleaseDirectory(HandleId handle) { impl_->ReleaseDirectory(handle); }
+Outcome<Done> Filesystem::FsyncDirectory(FileId directory) {
+  return impl_->EnsureAllMade(*impl_->Get(directory));
+}
+
+Outcome<std::string> Filesystem::GetXattr(FileId file, std::string_view name) {
+  return impl_->GetXattr(file, name);
+}
+Outcome<std::vector<std::string>> Filesystem::ListXattrs(FileId file) {
+  return impl_->ListXattrs(file);
+}
+Outcome<Done> Filesystem::SetXattr(FileId file, std::string_view name, std::string_view value,
+                                   XattrMode mode) {
+  return impl_->SetXattr(file, name, value, mode);
+}
+Outcome<Done> Filesystem::RemoveXattr(FileId file, std::string_view name) {
+  return impl_->RemoveXattr(file, name);
+}
+
+Outcome<std::optional<Lock>> Filesystem::GetLock(FileId file, const Lock& lock) {
+  return impl_->GetLock(file, lock);
+}
+Outcome<Done> Filesystem::SetLock(FileId file, const Lock& lock) {
+  return impl_->SetLock(file, lock);
+}
+LockWaitId Filesystem::WaitForLock(FileId file, const Lock& lock,
+                                   std::function<void(Outcome<Done>)> done) {
+  return impl_->WaitForLock(file, lock, std::move(done));
+}
+void Filesystem::CancelLockWait(LockWaitId wait) { impl_->CancelLockWait(wait); }
+
+std::string Filesystem::StatsJson() const { return impl_->StatsJson(); }
+
+}  // namespace mosa::sai

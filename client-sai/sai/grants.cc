@@ -1,0 +1,157 @@
+#include "client-sai/sai/grants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client-sai/core/rules.h"
+
+namespace mosa::sai {
+
+GrantRequest Grants::Ask(NodeId node, Room& room, uint64_t bytes) {
+  room.asking = true;
+  return {node, bytes, std::exchange(room.unreported, 0), 0};
+}
+
+void Grants::Settle(NodeId node, const std::vector<Reply>& replies) {
+  const std::lock_guard lock(mutex_);
+  Room& room = rooms_[node];
+  if (!replies.empty())
+    if (const auto* reply = std::get_if<GrantReply>(&replies.back()))
+      room.held += reply->granted_bytes;
+  room.asking = false;
+  answered_.notify_all();
+}
+
+void Grants::AskAhead(NodeId node, Room& room) {
+  if (room.asking || !GrantIsLow(room.held, room.last_wish)) return;
+  room.last_wish = GrantWish(0, room.last_wish);
+  const GrantRequest request = Ask(node, room, room.last_wish);
+  // Send never runs its callback on this thread, so the lock may be held.
+  manager_.Send({request}, [this, node](const std::vector<Reply>& r) { Settle(node, r); });
+}
+
+Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
+  if (bytes == 0) return true;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    Room& room = rooms_[node];
+    room.last_used = clock_.Monotonic();
+    if (room.held >= bytes) {
+      room.held -= bytes;
+      room.unreported += bytes;
+      AskAhead(node, room);
+      return true;
+    }
+    if (room.asking) {
+      answered_.wait(lock);
+      continue;
+    }
+    const uint64_t held_before = room.held;
+    room.last_wish = GrantWish(bytes - room.held, room.last_wish);
+    const GrantRequest request = Ask(node, room, room.last_wish);
+    lock.unlock();
+    const std::vector<Reply> replies = manager_.Call({request});
+    Settle(node, replies);
+    if (const auto* failure = std::get_if<Failure>(&replies.back())) {
+      if (failure->reason == ErrorReason::kNoSpace) return false;
+      return *failure;
+    }
+    lock.lock();
+    if (std::get<GrantReply>(replies.back()).granted_bytes == 0 && rooms_[node].held < bytes &&
+        rooms_[node].held <= held_before)
+      return false;
+  }
+}
+
+void Grants::PutBack(NodeId node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Room& room = rooms_[node];
+  const uint64_t known = std::min(bytes, room.unreported);
+  room.unreported -= known;
+  room.held += known;
+}
+
+void Grants::Charge(NodeId node, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Room& room = rooms_[node];
+  const uint64_t used = std::min(bytes, room.held);
+  room.held -= used;
+  room.unreported += used;
+  room.last_used = clock_.Monotonic();
+}
+
+uint64_t Grants::TakeUnreported(NodeId node) {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(rooms_[node].unreported, 0);
+}
+
+bool Grants::Pin(NodeId node, uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  ++rooms_[node].pins;
+  // The manager gives at most so much at once: ask until it is enough, or nothing comes.
+  for (;;) {
+    Room& room = rooms_[node];
+    if (room.held >= bytes) return true;
+    if (room.asking) {
+      answered_.wait(lock);
+      continue;
+    }
+    const uint64_t held_before = room.held;
+    const GrantRequest request = Ask(node, room, bytes - room.held);
+    lock.unlock();
+    Settle(node, manager_.Call({request}));
+    lock.lock();
+    if (rooms_[node].held <= held_before) return false;
+  }
+}
+
+void Grants::Unpin(NodeId node) {
+  const std::lock_guard lock(mutex_);
+  --rooms_[node].pins;
+}
+
+void Grants::GiveBack(NodeId node) {
+  const std::lock_guard lock(mutex_);
+  Room& room = rooms_[node];
+  if (room.pins > 0 || (room.held == 0 && room.unreported == 0)) return;
+  const GrantRequest request{node, 0, std::exchange(room.unreported, 0),
+                             std::exchange(room.held, 0)};
+  room.last_wish = 0;
+  manager_.Send({request}, [](const std::vector<Reply>&) {});
+}
+
+void Grants::GiveBackIdle() {
+  std::vector<NodeId> idle;
+  {
+    const std::lock_guard lock(mutex_);
+    const Time now = clock_.Monotonic();
+    for (const auto& [node, room] : rooms_)
+      if (room.held + room.unreported > 0 && now - room.last_used >= kIdleAfter)
+        idle.push_back(node);
+  }
+  for (const NodeId node : idle) GiveBack(node);
+}
+
+void Grants::GiveBackAll() {
+  std::vector<NodeId> nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [node, room] : rooms_) nodes.push_back(node);
+  }
+  for (const NodeId node : nodes) GiveBack(node);
+}
+
+std::vector<HeldGrant> Grants::Held() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<HeldGrant> held;
+  for (const auto& [node, room] : rooms_)
+    if (room.held > 0) held.push_back({node, room.held});
+  return held;
+}
+
+void Grants::ForgetUnreported() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [node, room] : rooms_) room.unreported = 0;
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,282 @@
+// The inside of Filesystem: one object whose methods are grouped into files by theme.
+#ifndef MOSA_CLIENT_SAI_SAI_IMPL_H_
+#define MOSA_CLIENT_SAI_SAI_IMPL_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "client-sai/sai/block_cache.h"
+#include "client-sai/sai/executor.h"
+#include "client-sai/sai/filesystem.h"
+#include "client-sai/sai/grants.h"
+#include "client-sai/sai/inode.h"
+#include "client-sai/sai/lease.h"
+#include "client-sai/sai/stats.h"
+#include "client-sai/sai/task_names.h"
+
+namespace mosa::sai {
+
+using InodePtr = std::shared_ptr<Inode>;
+using AccessPtr = std::shared_ptr<const DataAccess>;
+
+Failure Fail(StatusCode code, ErrorReason reason, std::string message);
+Failure FromStatus(const Status& status);
+
+// Locks, in the order in which they may be taken: Inode::io, Inode::mutex, then any of
+// table_mutex_, handles_mutex_, ids_mutex_, those inside members. No lock but Inode::io is held
+// across a call.
+class Filesystem::Impl final : public SessionListener {
+ public:
+  Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes, KernelNotifier& notifier,
+       const Clock& clock);
+  ~Impl() override;
+
+  Status Start();
+  Status Stop();
+
+  // ---- session (session.cc)
+  void OnSessionReady(const SessionReady& ready) override;
+  void OnPush(const Push& push) override;
+  SessionStart SessionHeld() override;
+  void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
+  void Recall(const RecallPush& push);
+  void DropEverything();
+  void SendUnsent(const std::vector<FileId>& files);
+  bool NodeAlive(NodeId node) const;
+  Outcome<FileId> NewFileId();
+  void QueueRelease(FileId file);
+  void SendQueued();
+  void RunTimers();
+
+  // When a request left: what its reply says may be cached if nothing happened since.
+  struct Mark {
+    uint64_t log = 0;
+    uint64_t era = 0;
+  };
+  Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra()}; }
+  Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
+  template <typename R>
+  Outcome<R> Ask(Request request) {
+    auto replies = AskAll({std::move(request)});
+    if (!replies.ok()) return replies.failure();
+    R* reply = std::get_if<R>(&replies->back());
+    if (reply == nullptr) return UnexpectedReply();
+    return std::move(*reply);
+  }
+  static Failure UnexpectedReply();
+
+  // ---- inodes and attributes (inodes.cc)
+  InodePtr Get(FileId file);
+  InodePtr Find(FileId file);
+  void CountLookup(Inode& inode, uint64_t lookups);
+  void Forget(FileId file, uint64_t lookups);
+  void EvictIdle();
+  // A reply says what the attributes are. `own`: it answers a change of this mount's.
+  void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
+  bool AttributesValid(const Inode& inode) const;  // Caller holds the inode's mutex.
+  Attributes View(const Inode& inode) const;       // Caller holds the inode's mutex.
+  Outcome<Done> EnsureAttributes(Inode& inode);
+  EntryResult EntryOf(Inode& inode, bool name_cached);
+  Outcome<AttributesResult> GetAttributes(FileId file);
+  Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);
+  bool SetUnsentAttributes(Inode& inode, const AttributeChanges& changes);
+  void RefreshFromKernelWrites(Inode& inode);
+
+  // ---- names (names.cc)
+  Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
+  Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
+  Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
+  Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);
+  Outcome<Done> Rename(const RenameRequest& request);
+  Outcome<std::string> ReadSymlink(FileId file);
+  // `file` == FileId{}: absent. `own`: this mount's change; false: a lookup's answer.
+  bool StoreName(Inode& directory, const std::string& name, FileId file, Mark mark, bool own);
+  std::optional<FileId> KnownName(Inode& directory, const std::string& name);
+  void ChangeNames(Inode& directory, Mark mark,
+                   const std::vector<std::pair<std::string, FileId>>& changes,
+                   const Attributes* attributes);
+  bool HeldOpen(FileId file);
+  void LostName(FileId file, uint32_t links_left, bool said_held);
+  // Sends a deferred make, or waits until it is sent.
+  Outcome<Done> EnsureMade(Inode& inode);
+  void FinishMake(Inode& inode, const Reply& reply, Mark mark);
+  Outcome<Done> EnsureAllMade(Inode& directory);
+  Outcome<Done> EnsureNameMade(Inode& directory, const std::string& name);
+  void ClearNames(Inode& directory);  // Caller holds the directory's mutex.
+
+  // ---- directories (directories.cc)
+  Outcome<HandleId> OpenDirectoryHandle(FileId directory);
+  Outcome<DirectoryPage> ReadDirectory(HandleId handle, uint64_t offset, size_t items_max);
+  EntryResult RememberEntry(HandleId handle, const DirectoryItem& item);
+  void ReleaseDirectory(HandleId handle);
+  Outcome<Done> BeginListing(Listing& listing);
+  Outcome<Done> ContinueListing(Listing& listing);
+  bool ListFromCache(Listing& listing);
+
+  // ---- open files (open_files.cc)
+  Outcome<CreateResult> Create(const NewEntry& entry, uint32_t flags);
+  Outcome<CreateResult> OpenExisting(const NewEntry& entry, uint32_t flags);
+  InodePtr DeferCreate(Inode& parent, const MakeRequest& request);
+  Outcome<InodePtr> CreateNow(const NewEntry& entry, MakeRequest request);
+  Outcome<OpenResult> Open(FileId file, uint32_t flags, const Caller& caller);
+  OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
+  void ChooseMode(OpenFile& handle);
+  std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
+  OpenMode PassthroughRefused(HandleId handle);
+  void LeavePassthrough(OpenFile& handle);
+  Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
+  void Release(HandleId handle, std::optional<uint64_t> flock_owner);
+  Outcome<Done> Fsync(HandleId handle);
+  std::shared_ptr<OpenFile> HandleOf(HandleId handle);
+  // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
+  Outcome<AccessPtr> EnsureAccess(Inode& inode, bool write, const std::string& task = {});
+  void StoreAccess(Inode& inode, DataAccess access, Mark mark);
+  Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
+                                                      NodeId node, bool write);
+
+  // ---- writing (writer.cc, commit.cc); the caller holds the inode's io
+  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
+  Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> LoadInline(Inode& inode, const DataAccess& access);
+  Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
+                           std::span<const std::byte> data, std::vector<NodeId>* full);
+  Outcome<Done> WriteLocal(Inode& inode, const DataAccess& access, NodeId node, uint64_t offset,
+                           std::span<const std::byte> data);
+  Outcome<bool> TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
+                         std::vector<NodeId>* full);
+  bool IsAllocated(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
+  Outcome<Done> BufferPiece(Inode& inode, const Piece& piece, std::span<const std::byte> data,
+                            uint64_t chunk_bytes);
+  void NoteWritten(Inode& inode, ByteRange range);  // Takes the inode's mutex.
+  void SendBuffered(Inode& inode, bool all);
+  void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
+  Status StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
+  Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
+  void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
+  // Stores all that is buffered; spills what nodes had no room for.
+  void Drain(Inode& inode);
+  void NoteError(Inode& inode, Failure failure);
+  Outcome<Done> Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
+  Outcome<Done> MoveChunk(Inode& inode, const Layout& source_layout, const DataAccess& target,
+                          ByteRange range);
+  Outcome<Done> TellError(OpenFile& handle);
+  Outcome<Done> Commit(Inode& inode, bool last_close);
+  CommitRequest BuildCommit(Inode& inode, bool last_close);
+  std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
+  void FinishCommit(Inode& inode, const CommitRequest& request, const Attributes& attributes,
+                    Mark mark);
+  Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> CutObjects(Inode& inode, const DataAccess& access, uint64_t size_bytes);
+  Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
+  Outcome<Done> AllocateRange(Inode& inode, int mode, ByteRange range);
+  Outcome<Done> PunchInline(Inode& inode, ByteRange range);
+  // Runs `operation` on a node, again while it cannot be reached and may come back, and once more
+  // with a new capability if the old one is refused.
+  Status WithRetries(Inode& inode, NodeId node, bool write,
+                     const std::function<Status(const ObjectTarget&)>& operation);
+
+  // ---- reading (reader.cc)
+  Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
+  Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
+                                uint64_t file_bytes);
+  std::optional<ReadResult> ReadByDescriptor(Inode& inode, const DataAccess& access,
+                                             ByteRange range);
+  void FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range);
+  Outcome<Done> FetchRange(Inode& inode, const DataAccess& access, ByteRange range, std::byte* out,
+                           bool parallel);
+  Outcome<Done> FetchPiece(Inode& inode, const DataAccess& access, const Piece& piece,
+                           std::byte* out);
+  Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
+  Outcome<uint64_t> SeekBound(Inode& inode, const DataAccess& access, uint64_t offset,
+                              uint64_t file_bytes, SeekKind kind);
+
+  // ---- attributes by name, locks (xattrs.cc, locks.cc)
+  Outcome<std::string> GetXattr(FileId file, std::string_view name);
+  Outcome<std::vector<std::string>> ListXattrs(FileId file);
+  Outcome<Done> SetXattr(FileId file, std::string_view name, std::string_view value,
+                         XattrMode mode);
+  Outcome<Done> RemoveXattr(FileId file, std::string_view name);
+  Outcome<std::optional<Lock>> GetLock(FileId file, Lock lock);
+  Outcome<Done> SetLock(FileId file, Lock lock);
+  LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
+  void CancelLockWait(LockWaitId wait);
+  void RecordLock(Inode& inode, const Lock& lock);
+  void Revalidate(Inode& inode);
+  Outcome<Done> Unlock(Inode& inode, const Lock& lock);
+  void DropLocksOf(Inode& inode, uint64_t owner, bool whole_file);
+
+  std::string StatsJson() const { return stats_.Json(); }
+
+  const FilesystemOptions options_;
+  ManagerApi& manager_;
+  NodeApi& nodes_;
+  KernelNotifier& notifier_;
+  const Clock& clock_;
+
+  // Self-locking.
+  Lease lease_;
+  RecallLog recalls_;
+  Grants grants_;
+  BlockCache blocks_;
+  TaskNames tasks_;
+  Stats stats_;
+  Executor io_;       // Writes behind, reads ahead.
+  Executor service_;  // Recalls, granted locks.
+
+  std::mutex table_mutex_;
+  std::unordered_map<uint64_t, InodePtr> inodes_;  // Guarded by table_mutex_.
+  std::deque<FileId> idle_;  // Guarded by table_mutex_: without kernel lookups, oldest first.
+  std::atomic<size_t> names_count_{0};
+  std::atomic<uint64_t> inline_cached_bytes_{0};
+  // Counts this mount's changes of hints: what directories remember of theirs holds for one value.
+  std::atomic<uint64_t> hints_generation_{0};
+
+  mutable std::mutex handles_mutex_;
+  std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_;  // Guarded by handles_mutex_.
+  std::unordered_map<uint64_t, std::shared_ptr<Listing>> directories_;  // The same.
+  std::atomic<uint64_t> next_handle_{1};
+
+  mutable std::mutex session_mutex_;
+  // Guarded by session_mutex_.
+  std::map<NodeId, NodeState> node_states_;
+  std::deque<FileIdRangeReply> id_ranges_;
+  bool asking_for_ids_ = false;
+  std::vector<FileId> releases_;
+  std::vector<FileId> forgets_;
+  bool session_seen_ = false;
+  uint64_t inline_bytes_max_ = kInlineBytesMax;
+  std::map<uint64_t, RequestId> lock_waits_;
+  std::set<uint64_t> lock_waits_ended_;  // Before their request's id was known.
+  uint64_t next_lock_wait_ = 1;
+
+  std::mutex buffer_mutex_;
+  std::condition_variable buffer_freed_;
+  uint64_t buffered_bytes_ = 0;                       // Guarded by buffer_mutex_.
+  std::map<FileId, std::weak_ptr<Inode>> buffering_;  // Guarded by buffer_mutex_.
+
+  std::mutex timer_mutex_;
+  std::condition_variable timer_wake_;
+  bool stopping_ = false;  // Guarded by timer_mutex_.
+  std::thread timer_;
+  std::atomic<bool> started_{false};
+  Status stop_status_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_IMPL_H_

@@ -1,0 +1,136 @@
+// What a mount knows of one file or directory, and of those who have it open. Plain structs: the
+// rules live in Filesystem::Impl.
+#ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
+#define MOSA_CLIENT_SAI_SAI_INODE_H_
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "client-sai/core/ranges.h"
+#include "client-sai/core/read_ahead.h"
+#include "client-sai/core/write_buffer.h"
+#include "client-sai/sai/filesystem.h"
+
+namespace mosa::sai {
+
+// An object of a node on this host, by its descriptor.
+struct LocalObject {
+  NodeId node;
+  UniqueFd fd;
+  bool writable = false;
+};
+
+// A directory's names, as far as they are known under interest.
+struct Names {
+  uint64_t era = 0;
+  std::unordered_map<std::string, FileId> entries;  // FileId{}: known to be absent.
+  bool complete = false;                            // Every name that exists is in `entries`.
+  bool delegated = false;                           // Creates may be deferred.
+  // What files made here may keep inline; absent: not known. 0: their placement is settled by
+  // hints, so that they are made and bound at once.
+  std::optional<uint64_t> inline_bytes_max;
+  uint64_t hints_generation = 0;         // When it was learned.
+  std::map<std::string, FileId> unsent;  // Made here, not yet known to the manager.
+};
+
+enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
+
+struct Inode {
+  explicit Inode(FileId id) : file(id) {}
+
+  const FileId file;
+
+  // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
+  // never take it. Lock order: io, then mutex; never two inodes' at once.
+  std::mutex io;
+
+  // Held briefly, never across a call.
+  std::mutex mutex;
+  std::condition_variable changed;  // make_state, buffer.
+
+  // ---- guarded by mutex
+  uint64_t kernel_lookups = 0;
+
+  MakeState make_state = MakeState::kSent;
+  MakeRequest make;                                  // While unsent.
+  std::optional<SetAttributesRequest> unsent_times;  // utimensat of an unsent file.
+  Failure make_failure;                              // When refused.
+
+  Attributes attributes;        // As last heard of the manager.
+  uint64_t attributes_era = 0;  // The era in which they may be answered from here; 0: never.
+  bool attributes_known = false;
+
+  uint32_t handles = 0;
+  uint32_t write_handles = 0;
+  uint32_t cached_handles = 0;
+  uint32_t passthrough_handles = 0;
+  uint32_t passthrough_writers = 0;
+  bool manager_counts_open = false;  // It knows of a write open of ours and waits for its end.
+  bool told_held = false;  // It was told that we hold the file open though it may lose its name.
+  std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
+
+  std::shared_ptr<const DataAccess> access;
+  uint64_t access_era = 0;
+
+  // This mount's own changes which the manager does not know yet.
+  bool needs_commit = false;  // Made or written since the last commit.
+  bool data_dirty = false;
+  uint64_t dirty_end = 0;                    // Where the furthest of its writes ends.
+  std::optional<Time> modify_time;           // Of its last write.
+  std::optional<std::string> inline_buffer;  // The whole content, while it is inline and written.
+  bool inline_dirty = false;
+  WriteBuffer buffer;  // Write-behind to other nodes.
+  IntervalSet pages;   // Pages that this mount has written: room for them was taken.
+  std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
+  bool allocated_known = false;          // `allocated` is all that the file has.
+  std::vector<NodeId> full_nodes;        // Refused bytes in `buffer` for want of room.
+  Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
+  uint64_t kernel_allocated = 0;
+
+  // Errors of writes that nobody has been told of: every handle compares its own count.
+  uint64_t error_count = 0;
+  Failure error;
+
+  std::map<NodeId, std::shared_ptr<LocalObject>> objects;
+  bool wrote_locally = false;  // Through a descriptor since the last FinishLocalWrites.
+
+  Names names;                                  // Of directories.
+  uint32_t posix_locks = 0;                     // Times a lock was granted since none was held.
+  std::map<uint64_t, std::vector<Lock>> locks;  // Held, by owner.
+};
+
+struct OpenFile {
+  HandleId id;
+  std::shared_ptr<Inode> inode;
+  uint32_t flags = 0;
+  bool write = false;
+  bool append = false;
+  std::string task;
+  // Guarded by the inode's mutex.
+  OpenMode mode;
+  std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
+  uint64_t errors_seen = 0;
+  ReadAhead read_ahead;
+};
+
+struct Listing {
+  HandleId id;
+  std::shared_ptr<Inode> inode;
+  std::mutex mutex;
+  // Guarded by mutex.
+  std::vector<DirectoryItem> items;
+  bool complete = false;
+  std::string last_name;
+  uint64_t begun_log = 0;  // The mark of its first page.
+  uint64_t begun_era = 0;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_INODE_H_

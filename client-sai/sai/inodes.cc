@@ -1,0 +1,269 @@
+// Inodes, and their attributes as this mount sees them: the manager's, and its own changes on top.
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+
+InodePtr Filesystem::Impl::Find(FileId file) {
+  const std::lock_guard lock(table_mutex_);
+  const auto it = inodes_.find(file.value);
+  return it == inodes_.end() ? nullptr : it->second;
+}
+
+InodePtr Filesystem::Impl::Get(FileId file) {
+  const std::lock_guard lock(table_mutex_);
+  InodePtr& inode = inodes_[file.value];
+  if (!inode) {
+    inode = std::make_shared<Inode>(file);
+    idle_.push_back(file);
+  }
+  return inode;
+}
+
+void Filesystem::Impl::CountLookup(Inode& inode, uint64_t lookups) {
+  const std::lock_guard lock(inode.mutex);
+  inode.kernel_lookups += lookups;
+}
+
+void Filesystem::Impl::Forget(FileId file, uint64_t lookups) {
+  const InodePtr inode = Find(file);
+  if (!inode) return;
+  bool idle = false;
+  {
+    const std::lock_guard lock(inode->mutex);
+    inode->kernel_lookups -= std::min(lookups, inode->kernel_lookups);
+    idle = inode->kernel_lookups == 0;
+    if (idle) inode->pages_version.reset();
+  }
+  if (!idle) return;
+  const std::lock_guard lock(table_mutex_);
+  idle_.push_back(file);
+}
+
+void Filesystem::Impl::EvictIdle() {
+  std::vector<FileId> evicted;
+  {
+    const std::lock_guard lock(table_mutex_);
+    size_t looked_at = 0;
+    while (idle_.size() > options_.idle_inodes_max && looked_at++ < options_.idle_inodes_max) {
+      const FileId file = idle_.front();
+      idle_.pop_front();
+      const auto it = inodes_.find(file.value);
+      if (it == inodes_.end()) continue;
+      Inode& inode = *it->second;
+      // Who is about to use it has taken a reference under table_mutex_.
+      if (it->second.use_count() > 1) {
+        idle_.push_back(file);
+        continue;
+      }
+      const std::lock_guard inode_lock(inode.mutex);
+      if (inode.kernel_lookups > 0) continue;  // Comes back here with Forget.
+      if (inode.handles > 0 || inode.make_state == MakeState::kUnsent ||
+          inode.make_state == MakeState::kSending || inode.needs_commit ||
+          !inode.names.unsent.empty() || !inode.locks.empty()) {
+        idle_.push_back(file);
+        continue;
+      }
+      ClearNames(inode);
+      if (inode.access) inline_cached_bytes_ -= inode.access->inline_data.size();
+      recalls_.NoteForeign(file);
+      evicted.push_back(file);
+      inodes_.erase(it);
+    }
+  }
+  if (evicted.empty()) return;
+  for (const FileId file : evicted) blocks_.DropFile(file);
+  const std::lock_guard lock(session_mutex_);
+  forgets_.insert(forgets_.end(), evicted.begin(), evicted.end());
+}
+
+void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
+                                       bool own) {
+  const std::lock_guard lock(inode.mutex);
+  const bool certain = !recalls_.Happened(mark.log, inode.file);
+  if (own) recalls_.NoteOwn(inode.file);
+  // An uncertain answer may be older than what is known already; it is better than nothing.
+  if (certain || inode.attributes_era == 0) {
+    inode.attributes = attributes;
+    inode.attributes.size_bytes += inode.names.unsent.size();
+    inode.attributes_known = true;
+  }
+  inode.attributes_era = certain ? mark.era : 0;
+}
+
+bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
+  const uint64_t era = lease_.ValidEra();
+  return era != 0 && inode.attributes_era == era;
+}
+
+Attributes Filesystem::Impl::View(const Inode& inode) const {
+  Attributes view = inode.attributes;
+  if (inode.inline_buffer && inode.inline_dirty) view.size_bytes = inode.inline_buffer->size();
+  view.size_bytes = std::max(view.size_bytes, inode.dirty_end);
+  if (inode.modify_time) {
+    view.modify_time = *inode.modify_time;
+    view.change_time = std::max(view.change_time, *inode.modify_time);
+  }
+  if (inode.unsent_times) {
+    view.modify_time = inode.unsent_times->modify_time.value_or(view.modify_time);
+    view.access_time = inode.unsent_times->access_time.value_or(view.access_time);
+  }
+  if (inode.data_dirty) {
+    uint64_t allocated = 0;
+    for (const auto& [node, bytes] : inode.allocated) allocated += bytes;
+    view.allocated_bytes = std::max(view.allocated_bytes, allocated);
+  }
+  return view;
+}
+
+Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
+  bool has_unsent = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+    if (inode.make_state != MakeState::kSent) return Done{};
+    if (AttributesValid(inode)) return Done{};
+    has_unsent = !inode.names.unsent.empty();
+  }
+  if (has_unsent) MOSA_RETURN_IF_FAILED(EnsureAllMade(inode));
+  const Mark mark = MarkNow();
+  auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file});
+  if (!reply.ok()) return reply.failure();
+  StoreAttributes(inode, reply->attributes, mark, false);
+  return Done{};
+}
+
+EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool name_cached) {
+  const Duration remaining = lease_.Remaining();
+  const std::lock_guard lock(inode.mutex);
+  ++inode.kernel_lookups;
+  EntryResult result;
+  result.entry = {inode.file, View(inode)};
+  if (name_cached && notifier_.capabilities().epoch) result.entry_valid = remaining;
+  if (AttributesValid(inode)) result.attributes_valid = remaining;
+  return result;
+}
+
+void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.passthrough_writers == 0) return;
+  for (const auto& [node, object] : inode.objects) {
+    struct stat status {};
+    if (!object->writable || fstat(object->fd.get(), &status) != 0) continue;
+    const Time modified{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+    if (modified == inode.kernel_modify_time) continue;
+    inode.kernel_modify_time = modified;
+    const auto size = static_cast<uint64_t>(status.st_size);
+    const auto allocated = static_cast<uint64_t>(status.st_blocks) * 512;
+    const uint64_t grown = size > View(inode).size_bytes ? size - View(inode).size_bytes : 0;
+    stats_.Add(Counter::kBytesWrittenPassthrough, grown);
+    if (allocated > inode.kernel_allocated) {
+      grants_.Charge(node, allocated - inode.kernel_allocated);
+      inode.kernel_allocated = allocated;
+    }
+    inode.dirty_end = std::max(inode.dirty_end, size);
+    inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
+    inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
+    inode.allocated[node] = allocated;
+  }
+}
+
+Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
+  const InodePtr inode = Get(file);
+  RefreshFromKernelWrites(*inode);
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
+  const Duration remaining = lease_.Remaining();
+  const std::lock_guard lock(inode->mutex);
+  return AttributesResult{View(*inode), AttributesValid(*inode) ? remaining : Duration{0}};
+}
+
+// What can be set on a file that only this mount knows is part of its make; false: send it first.
+bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges& changes) {
+  const Time now = lease_.ManagerNow();
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state != MakeState::kUnsent) return false;
+  if (changes.uid || changes.gid) return false;
+  const uint64_t size = changes.size_bytes.value_or(0);
+  if (size > inode.access->inline_bytes_max) return false;
+  const auto in_future = [&](const std::optional<Time>& time) { return time && *time > now; };
+  if (in_future(changes.modify_time) || in_future(changes.access_time)) return false;
+  if (changes.size_bytes) {
+    if (!inode.inline_buffer) inode.inline_buffer.emplace();
+    inode.inline_buffer->resize(static_cast<size_t>(size));
+    inode.inline_dirty = inode.data_dirty = true;
+    inode.modify_time = now;
+  }
+  if (changes.permissions) {
+    inode.make.permissions = *changes.permissions & 07777;
+    inode.attributes.permissions = inode.make.permissions;
+  }
+  const bool sets_modify = changes.modify_time || changes.modify_time_now;
+  const bool sets_access = changes.access_time || changes.access_time_now;
+  if (sets_modify || sets_access) {
+    if (!inode.unsent_times) inode.unsent_times.emplace();
+    inode.unsent_times->file = inode.file;
+    if (sets_modify) inode.unsent_times->modify_time = changes.modify_time.value_or(now);
+    if (sets_access) inode.unsent_times->access_time = changes.access_time.value_or(now);
+  }
+  inode.attributes.change_time = now;
+  return true;
+}
+
+Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
+                                                          const AttributeChanges& changes) {
+  const InodePtr inode = Get(file);
+  const std::lock_guard io(inode->io);
+  if (!SetUnsentAttributes(*inode, changes)) {
+    MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+    if (changes.size_bytes) MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
+    RefreshFromKernelWrites(*inode);
+    bool must_commit = false;
+    {
+      const std::lock_guard lock(inode->mutex);
+      must_commit = inode->data_dirty && (changes.modify_time || changes.modify_time_now);
+    }
+    // Earlier writes are settled first, so that their commit cannot override the time set now.
+    if (must_commit) {
+      Drain(*inode);
+      MOSA_RETURN_IF_FAILED(Commit(*inode, false));
+    }
+    SetAttributesRequest request{file,
+                                 changes.permissions,
+                                 changes.uid,
+                                 changes.gid,
+                                 changes.size_bytes,
+                                 changes.access_time,
+                                 changes.modify_time,
+                                 changes.access_time_now,
+                                 changes.modify_time_now};
+    const Mark mark = MarkNow();
+    auto reply = Ask<AttributesReply>(request);
+    if (!reply.ok()) return reply.failure();
+    {
+      const std::lock_guard lock(inode->mutex);
+      if (changes.size_bytes) {
+        inode->dirty_end = 0;
+        inode->pages.Remove({WidenToPages({0, *changes.size_bytes}).end, UINT64_MAX});
+        inode->allocated_known = false;
+        if (*changes.size_bytes == 0) {
+          inode->pages.Clear();
+          inode->allocated.clear();
+          inode->allocated_known = true;
+        }
+        inode->inline_buffer.reset();
+        inode->access_era = 0;
+        inode->kernel_modify_time = {};
+      }
+    }
+    if (changes.size_bytes) blocks_.DropFile(file);
+    StoreAttributes(*inode, reply->attributes, mark, true);
+  }
+  const Duration remaining = lease_.Remaining();
+  const std::lock_guard lock(inode->mutex);
+  return AttributesResult{View(*inode), AttributesValid(*inode) ? remaining : Duration{0}};
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,102 @@
+#include "client-sai/sai/lease.h"
+
+#include <algorithm>
+
+#include "common/model/session.h"
+
+namespace mosa::sai {
+namespace {
+
+// How far two clocks may drift apart; an old measurement loses this much per second.
+constexpr int64_t kDriftPerMillion = 100;
+
+}  // namespace
+
+bool Lease::Renew(Time sent, Time manager_now) {
+  const std::lock_guard lock(mutex_);
+  const Time now = clock_.Monotonic();
+  const bool expired = now >= valid_until_ && valid_until_.ns != 0;
+  if (expired) ++era_;
+  valid_until_ = std::max(valid_until_, sent + kSessionLease);
+  // A reply that was long under way says too early a time: the best measurement stands until drift
+  // may have spoilt it.
+  const Duration sample = manager_now - now;
+  const Duration aged =
+      offset_ - Nanoseconds((now - offset_learned_at_).ns / 1'000'000 * kDriftPerMillion);
+  if (!offset_known_ || sample >= aged) {
+    offset_ = sample;
+    offset_learned_at_ = now;
+    offset_known_ = true;
+  }
+  return expired;
+}
+
+void Lease::BeginEra(Time manager_now) {
+  const std::lock_guard lock(mutex_);
+  ++era_;
+  const Time now = clock_.Monotonic();
+  offset_ = manager_now - now;
+  offset_learned_at_ = now;
+  offset_known_ = true;
+}
+
+uint64_t Lease::ValidEra() const {
+  const std::lock_guard lock(mutex_);
+  return clock_.Monotonic() < valid_until_ ? era_ : 0;
+}
+
+uint64_t Lease::CurrentEra() const {
+  const std::lock_guard lock(mutex_);
+  return era_;
+}
+
+Duration Lease::Remaining() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(Duration{0}, valid_until_ - clock_.Monotonic());
+}
+
+Time Lease::EstimateNow() const {
+  const Time now = clock_.Monotonic();
+  if (!offset_known_) return clock_.Now();
+  const Duration lost = Nanoseconds((now - offset_learned_at_).ns / 1'000'000 * kDriftPerMillion);
+  return now + offset_ - lost;
+}
+
+Time Lease::ManagerNow() {
+  const std::lock_guard lock(mutex_);
+  last_now_ = std::max(last_now_, EstimateNow());
+  return last_now_;
+}
+
+Time Lease::FromLocalWallTime(Time local) {
+  const Time now = ManagerNow();
+  return std::min(now, now + (local - clock_.Now()));
+}
+
+uint64_t RecallLog::Mark() const {
+  const std::lock_guard lock(mutex_);
+  return next_;
+}
+
+void RecallLog::Note(FileId file, bool foreign) {
+  const std::lock_guard lock(mutex_);
+  events_[next_ % kEventsKept] = {file, foreign};
+  ++next_;
+}
+
+void RecallLog::NoteAll() {
+  const std::lock_guard lock(mutex_);
+  floor_ = ++next_;
+}
+
+bool RecallLog::Find(uint64_t mark, FileId file, bool foreign_only) const {
+  const std::lock_guard lock(mutex_);
+  if (mark < floor_ || next_ - mark > kEventsKept) return true;
+  for (uint64_t i = mark; i < next_; ++i) {
+    const Event& event = events_[i % kEventsKept];
+    if (event.file == file && (event.foreign || !foreign_only)) return true;
+  }
+  return false;
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,161 @@
+// Locks across mounts. The manager decides; a granted lock revalidates what is cached of the file,
+// and what was written is stored and committed before one is given up.
+#include <algorithm>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+// fcntl(2) ends its ranges at 2^63 - 1; what lies above is ours.
+Lock Normalised(Lock lock) {
+  constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
+  lock.last = std::min(lock.last, kLast);
+  lock.begin = std::min(lock.begin, kLast);
+  return lock;
+}
+
+}  // namespace
+
+// What is kept serves two ends: to know whether an owner has any lock, and to claim them again.
+void Filesystem::Impl::RecordLock(Inode& inode, const Lock& lock) {
+  const std::lock_guard guard(inode.mutex);
+  std::vector<Lock>& held = inode.locks[lock.owner];
+  std::vector<Lock> kept;
+  for (const Lock& old : held) {
+    if (old.whole_file != lock.whole_file || old.last < lock.begin || old.begin > lock.last) {
+      kept.push_back(old);
+      continue;
+    }
+    if (old.begin < lock.begin) {
+      kept.push_back(old);
+      kept.back().last = lock.begin - 1;
+    }
+    if (old.last > lock.last) {
+      kept.push_back(old);
+      kept.back().begin = lock.last + 1;
+    }
+  }
+  if (lock.type != LockType::kUnlock) kept.push_back(lock);
+  held = std::move(kept);
+  if (held.empty()) inode.locks.erase(lock.owner);
+}
+
+void Filesystem::Impl::Revalidate(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.attributes_era = inode.access_era = 0;
+    if (!inode.inline_dirty) inode.inline_buffer.reset();
+    inode.pages_version.reset();
+  }
+  blocks_.DropFile(inode.file);
+}
+
+Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
+  MOSA_RETURN_IF_FAILED(EnsureMade(*Get(file)));
+  auto reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
+  if (!reply.ok()) return reply.failure();
+  return reply->conflict;
+}
+
+Outcome<Done> Filesystem::Impl::Unlock(Inode& inode, const Lock& lock) {
+  Outcome<Done> stored = Done{};
+  {
+    const std::lock_guard io(inode.io);
+    RefreshFromKernelWrites(inode);
+    Drain(inode);
+    stored = Commit(inode, false);
+  }
+  // The lock goes even if the bytes could not be stored: whoever waits must not wait for ever.
+  RecordLock(inode, lock);
+  MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{inode.file, lock, false}}));
+  return stored;
+}
+
+Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
+  const InodePtr inode = Get(file);
+  lock = Normalised(lock);
+  MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
+  MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{file, lock, false}}));
+  RecordLock(*inode, lock);
+  Revalidate(*inode);
+  Countdown invalidated(1);
+  service_.Run([&] {
+    notifier_.InvalidateFile(file);
+    invalidated.Arrive();
+  });
+  invalidated.Wait();
+  return Done{};
+}
+
+LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
+                                         std::function<void(Outcome<Done>)> done) {
+  const InodePtr inode = Get(file);
+  lock = Normalised(lock);
+  uint64_t wait = 0;
+  {
+    const std::lock_guard guard(session_mutex_);
+    wait = next_lock_wait_++;
+  }
+  const Outcome<Done> made = EnsureMade(*inode);
+  if (!made.ok()) {
+    service_.Run([made, done = std::move(done)] { done(made); });
+    return LockWaitId{wait};
+  }
+  const auto granted = [this, inode, lock, wait,
+                        done = std::move(done)](const std::vector<Reply>& replies) {
+    Outcome<Done> outcome = Done{};
+    if (replies.empty())
+      outcome = UnexpectedReply();
+    else if (const auto* failure = std::get_if<Failure>(&replies.back()))
+      outcome = *failure;
+    service_.Run([this, inode, lock, wait, done, outcome] {
+      {
+        const std::lock_guard guard(session_mutex_);
+        if (lock_waits_.erase(wait) == 0) lock_waits_ended_.insert(wait);
+      }
+      if (outcome.ok()) {
+        RecordLock(*inode, lock);
+        Revalidate(*inode);
+        notifier_.InvalidateFile(inode->file);
+      }
+      done(outcome);
+    });
+  };
+  const RequestId request = manager_.Send({SetLockRequest{file, lock, true}}, granted);
+  const std::lock_guard guard(session_mutex_);
+  // The answer may have come before its request's id.
+  if (lock_waits_ended_.erase(wait) == 0) lock_waits_[wait] = request;
+  return LockWaitId{wait};
+}
+
+void Filesystem::Impl::CancelLockWait(LockWaitId wait) {
+  RequestId request;
+  {
+    const std::lock_guard guard(session_mutex_);
+    const auto it = lock_waits_.find(wait.value);
+    if (it == lock_waits_.end()) return;
+    request = it->second;
+  }
+  manager_.Send({CancelLockRequest{request}}, [](const std::vector<Reply>&) {});
+}
+
+void Filesystem::Impl::DropLocksOf(Inode& inode, uint64_t owner, bool whole_file) {
+  Lock lock;
+  lock.type = LockType::kUnlock;
+  lock.owner = owner;
+  lock.whole_file = whole_file;
+  {
+    const std::lock_guard guard(inode.mutex);
+    const auto it = inode.locks.find(owner);
+    if (it == inode.locks.end() ||
+        std::none_of(it->second.begin(), it->second.end(),
+                     [&](const Lock& held) { return held.whole_file == whole_file; }))
+      return;
+  }
+  if (!Unlock(inode, Normalised(lock)).ok()) stats_.Add(Counter::kErrors);
+}
+
+}  // namespace mosa::sai

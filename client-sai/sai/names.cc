@@ -1,0 +1,345 @@
+// Names: looking them up, making, linking, removing and moving them, and what is remembered of
+// them under interest.
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+Outcome<Done> CheckName(std::string_view name) {
+  if (name.size() > kNameBytesMax)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
+                fmt::format("a name of {} bytes is longer than {}", name.size(), kNameBytesMax));
+  if (name.empty())
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNoEntry, "a name is empty");
+  return Done{};
+}
+
+}  // namespace
+
+void Filesystem::Impl::ClearNames(Inode& directory) {
+  names_count_ -= directory.names.entries.size();
+  directory.names.entries.clear();
+  directory.names.complete = false;
+  directory.names.delegated = false;
+  directory.names.era = 0;
+}
+
+std::optional<FileId> Filesystem::Impl::KnownName(Inode& directory, const std::string& name) {
+  const std::lock_guard lock(directory.mutex);
+  const Names& names = directory.names;
+  if (const auto it = names.unsent.find(name); it != names.unsent.end()) return it->second;
+  const uint64_t era = lease_.ValidEra();
+  if (era == 0 || names.era != era) return std::nullopt;
+  if (const auto it = names.entries.find(name); it != names.entries.end()) return it->second;
+  if (names.complete) return FileId{};
+  return std::nullopt;
+}
+
+bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
+                                 bool own) {
+  const std::lock_guard lock(directory.mutex);
+  Names& names = directory.names;
+  const bool uncertain = own ? recalls_.HappenedForeign(mark.log, directory.file)
+                             : recalls_.Happened(mark.log, directory.file);
+  if (uncertain) {
+    // A lookup's answer is simply not kept; after a change what was known may be wrong.
+    if (own && names.entries.erase(name) > 0) --names_count_;
+    if (own) names.complete = false;
+    return false;
+  }
+  if (names.era != mark.era) {
+    ClearNames(directory);
+    names.era = mark.era;
+  }
+  if (names_count_ >= options_.names_max && !names.entries.contains(name)) {
+    names_count_ -= names.entries.size();
+    names.entries.clear();
+    names.complete = false;
+    return false;
+  }
+  if (names.entries.insert_or_assign(name, file).second) ++names_count_;
+  return true;
+}
+
+void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark,
+                                   const std::vector<std::pair<std::string, FileId>>& changes,
+                                   const Attributes* attributes) {
+  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, true);
+  if (attributes != nullptr) {
+    StoreAttributes(directory, *attributes, mark, true);
+    return;
+  }
+  const std::lock_guard lock(directory.mutex);
+  recalls_.NoteOwn(directory.file);
+  directory.attributes_era = 0;
+}
+
+Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view name_view) {
+  stats_.Add(Counter::kLookups);
+  MOSA_RETURN_IF_FAILED(CheckName(name_view));
+  const std::string name(name_view);
+  const InodePtr directory = Get(parent);
+  const bool epoch = notifier_.capabilities().epoch;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::optional<FileId> known = KnownName(*directory, name);
+    if (known && known->value == 0) {
+      stats_.Add(Counter::kLookupsCached);
+      return EntryResult{{}, epoch ? lease_.Remaining() : Duration{0}, {}};
+    }
+    const InodePtr child = known ? Find(*known) : nullptr;
+    if (!child) break;
+    bool is_unsent = false;
+    {
+      const std::lock_guard lock(child->mutex);
+      is_unsent =
+          child->make_state == MakeState::kUnsent || child->make_state == MakeState::kSending;
+      if (child->make_state != MakeState::kRefused &&
+          ((is_unsent && lease_.ValidEra() != 0) || AttributesValid(*child))) {
+        stats_.Add(Counter::kLookupsCached);
+      } else if (!is_unsent) {
+        break;
+      }
+    }
+    if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, true);
+    MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
+  }
+  const Mark mark = MarkNow();
+  auto reply = Ask<EntryReply>(LookupRequest{parent, name});
+  if (!reply.ok()) {
+    if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
+    const bool cached = StoreName(*directory, name, FileId{}, mark, false);
+    return EntryResult{{}, cached && epoch ? lease_.Remaining() : Duration{0}, {}};
+  }
+  const InodePtr child = Get(reply->entry.file);
+  StoreAttributes(*child, reply->entry.attributes, mark, false);
+  const bool cached =
+      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, false);
+  return EntryOf(*child, cached);
+}
+
+Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest request) {
+  MOSA_RETURN_IF_FAILED(CheckName(entry.name));
+  const InodePtr parent = Get(entry.parent);
+  MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, std::string(entry.name)));
+  auto id = NewFileId();
+  if (!id.ok()) return id.failure();
+  request.parent = entry.parent;
+  request.name = std::string(entry.name);
+  request.file = *id;
+  request.uid = entry.caller.uid;
+  request.gid = entry.caller.gid;
+  request.device = entry.device;
+  request.now = lease_.ManagerNow();
+  const uint64_t hints_before = hints_generation_;
+  const Mark mark = MarkNow();
+  auto reply = Ask<MakeReply>(request);
+  if (!reply.ok()) return reply.failure();
+  const InodePtr child = Get(reply->entry.file);
+  StoreAttributes(*child, reply->entry.attributes, mark, false);
+  const bool is_directory = request.type == FileType::kDirectory;
+  if (is_directory) {
+    const std::lock_guard lock(child->mutex);
+    if (!recalls_.HappenedForeign(mark.log, child->file)) {
+      child->names.era = mark.era;
+      child->names.complete = true;
+      child->names.delegated = reply->delegated;
+    }
+    if (reply->access) child->names.inline_bytes_max = reply->access->inline_bytes_max;
+    child->names.hints_generation = hints_before;
+  }
+  ChangeNames(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes);
+  return EntryOf(*child, KnownName(*parent, request.name) == child->file);
+}
+
+Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
+                                            std::string_view new_name) {
+  MOSA_RETURN_IF_FAILED(CheckName(new_name));
+  const InodePtr inode = Get(file);
+  const InodePtr parent = Get(new_parent);
+  MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  const std::string name(new_name);
+  MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, name));
+  const Mark mark = MarkNow();
+  auto reply = Ask<EntryReply>(LinkRequest{file, new_parent, name});
+  if (!reply.ok()) return reply.failure();
+  StoreAttributes(*inode, reply->entry.attributes, mark, true);
+  ChangeNames(*parent, mark, {{name, file}}, nullptr);
+  return EntryOf(*inode, KnownName(*parent, name) == file);
+}
+
+bool Filesystem::Impl::HeldOpen(FileId file) {
+  const InodePtr inode = file.value == 0 ? nullptr : Find(file);
+  if (!inode) return false;
+  const std::lock_guard lock(inode->mutex);
+  return inode->handles > 0;
+}
+
+// One of this mount's changes took a name from `file`.
+void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held) {
+  const InodePtr inode = Find(file);
+  bool release = said_held;
+  if (inode) {
+    const std::lock_guard lock(inode->mutex);
+    recalls_.NoteOwn(file);
+    inode->attributes_era = 0;
+    inode->attributes.link_count = links_left;
+    release = said_held && links_left == 0 && inode->handles == 0;
+    inode->told_held = inode->told_held || (said_held && !release);
+  }
+  if (release) QueueRelease(file);
+  if (links_left == 0) blocks_.DropFile(file);
+}
+
+Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view, bool directory) {
+  MOSA_RETURN_IF_FAILED(CheckName(name_view));
+  const std::string name(name_view);
+  const InodePtr inode = Get(parent);
+  MOSA_RETURN_IF_FAILED(EnsureNameMade(*inode, name));
+  const std::optional<FileId> known = KnownName(*inode, name);
+  if (directory && known && known->value != 0)
+    if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
+  // Of a file that is not known nothing can be said; keeping its bytes a moment longer is safe.
+  const bool held = !directory && (!known || HeldOpen(*known));
+  const Mark mark = MarkNow();
+  auto reply = Ask<RemoveReply>(RemoveRequest{parent, name, directory, held});
+  if (!reply.ok()) return reply.failure();
+  ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
+  LostName(reply->file, directory ? 0 : reply->links_left, held);
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
+  MOSA_RETURN_IF_FAILED(CheckName(wanted.old_name));
+  MOSA_RETURN_IF_FAILED(CheckName(wanted.new_name));
+  const InodePtr source = Get(wanted.old_parent);
+  const InodePtr target = Get(wanted.new_parent);
+  MOSA_RETURN_IF_FAILED(EnsureNameMade(*source, wanted.old_name));
+  MOSA_RETURN_IF_FAILED(EnsureNameMade(*target, wanted.new_name));
+  const std::optional<FileId> replaced = KnownName(*target, wanted.new_name);
+  if (replaced && replaced->value != 0)
+    if (const InodePtr victim = Find(*replaced)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
+  RenameRequest request = wanted;
+  request.holds_open = !replaced || HeldOpen(*replaced);
+  const Mark mark = MarkNow();
+  auto reply = Ask<RenameReply>(request);
+  if (!reply.ok()) return reply.failure();
+  const bool same_name =
+      wanted.old_parent == wanted.new_parent && wanted.old_name == wanted.new_name;
+  if (!same_name) {
+    const FileId left = request.exchange && reply->replaced ? *reply->replaced : FileId{};
+    // Two links to one file: rename does nothing, and the old name stays.
+    const bool nothing_done = !request.exchange && reply->replaced == reply->moved;
+    if (!nothing_done) {
+      ChangeNames(*source, mark, {{wanted.old_name, left}}, nullptr);
+      ChangeNames(*target, mark, {{wanted.new_name, reply->moved}}, nullptr);
+      if (reply->replaced && !request.exchange)
+        LostName(*reply->replaced, reply->replaced_links_left, request.holds_open);
+    }
+  }
+  for (const FileId file : {reply->moved, reply->replaced.value_or(FileId{})}) {
+    if (const InodePtr inode = Find(file)) {
+      const std::lock_guard lock(inode->mutex);
+      recalls_.NoteOwn(file);
+      inode->attributes_era = 0;
+    }
+  }
+  return Done{};
+}
+
+Outcome<std::string> Filesystem::Impl::ReadSymlink(FileId file) {
+  auto reply = Ask<ReadSymlinkReply>(ReadSymlinkRequest{file});
+  if (!reply.ok()) return reply.failure();
+  return std::move(reply->target);
+}
+
+Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode) {
+  Request request;
+  {
+    std::unique_lock lock(inode.mutex);
+    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+    if (inode.make_state == MakeState::kSent) return Done{};
+    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+    inode.make_state = MakeState::kSending;
+    request = inode.make;
+  }
+  const Mark mark = MarkNow();
+  stats_.Add(Counter::kManagerCalls);
+  const std::vector<Reply> replies = manager_.Call({std::move(request)});
+  FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies.front(), mark);
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+  return Done{};
+}
+
+void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
+  const auto* made = std::get_if<MakeReply>(&reply);
+  const auto* failure = std::get_if<Failure>(&reply);
+  FileId parent;
+  std::string name;
+  {
+    const std::lock_guard lock(inode.mutex);
+    parent = inode.make.parent;
+    name = inode.make.name;
+    if (made != nullptr) {
+      const Time changed = inode.attributes.change_time;
+      inode.attributes = made->entry.attributes;
+      inode.attributes.change_time = std::max(changed, inode.attributes.change_time);
+      inode.attributes_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
+      if (made->access) {
+        inode.access = std::make_shared<DataAccess>(*made->access);
+        inode.access_era = inode.attributes_era;
+      }
+      inode.make_state = MakeState::kSent;
+      inode.manager_counts_open = true;
+    } else {
+      inode.make_failure = failure != nullptr ? *failure : UnexpectedReply();
+      inode.make_state = MakeState::kRefused;
+      inode.error = inode.make_failure;
+      ++inode.error_count;
+    }
+    inode.changed.notify_all();
+  }
+  const InodePtr directory = Get(parent);
+  const std::lock_guard lock(directory->mutex);
+  directory->names.unsent.erase(name);
+  if (made == nullptr) {
+    if (directory->names.entries.erase(name) > 0) --names_count_;
+    directory->names.complete = false;
+    directory->attributes_era = 0;
+  } else if (directory->names.unsent.empty() && directory->attributes_era != 0 &&
+             !recalls_.HappenedForeign(mark.log, parent)) {
+    directory->attributes = made->parent_attributes;
+  }
+}
+
+Outcome<Done> Filesystem::Impl::EnsureAllMade(Inode& directory) {
+  std::vector<FileId> files;
+  {
+    const std::lock_guard lock(directory.mutex);
+    for (const auto& [name, file] : directory.names.unsent) files.push_back(file);
+  }
+  for (const FileId file : files)
+    if (const InodePtr inode = Find(file)) MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::EnsureNameMade(Inode& directory, const std::string& name) {
+  FileId file;
+  {
+    const std::lock_guard lock(directory.mutex);
+    const auto it = directory.names.unsent.find(name);
+    if (it == directory.names.unsent.end()) return Done{};
+    file = it->second;
+  }
+  const InodePtr inode = Find(file);
+  return inode ? EnsureMade(*inode) : Outcome<Done>(Done{});
+}
+
+}  // namespace mosa::sai

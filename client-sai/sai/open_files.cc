@@ -1,0 +1,470 @@
+// Opening and closing: who has what open, by which right, and in which mode of the kernel's.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client-sai/core/rules.h"
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr Duration kCapabilityMargin = Seconds(30);
+constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
+
+bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
+
+}  // namespace
+
+std::shared_ptr<OpenFile> Filesystem::Impl::HandleOf(HandleId handle) {
+  const std::lock_guard lock(handles_mutex_);
+  const auto it = files_.find(handle.value);
+  return it == files_.end() ? nullptr : it->second;
+}
+
+void Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.access && inode.access->layout.bound() && inode.passthrough_handles == 0 &&
+      inode.access->layout != access.layout)
+    inode.objects.clear();
+  if (inode.access) inline_cached_bytes_ -= inode.access->inline_data.size();
+  inline_cached_bytes_ += access.inline_data.size();
+  inode.access = std::make_shared<DataAccess>(std::move(access));
+  inode.access_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
+}
+
+Outcome<AccessPtr> Filesystem::Impl::EnsureAccess(Inode& inode, bool write,
+                                                  const std::string& task) {
+  const Time now = lease_.ManagerNow();
+  {
+    std::unique_lock lock(inode.mutex);
+    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+    if (inode.make_state == MakeState::kUnsent) return inode.access;
+    const uint64_t era = lease_.ValidEra();
+    const bool valid =
+        inode.access && era != 0 && inode.access_era == era &&
+        (!write || inode.access->may_write) &&
+        (!inode.access->layout.bound() || now + kCapabilityMargin < inode.access->expires);
+    if (valid) return inode.access;
+  }
+  if (write) {
+    const std::lock_guard lock(session_mutex_);
+    std::erase(releases_, inode.file);
+  }
+  const Mark mark = MarkNow();
+  auto reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
+  if (!reply.ok()) return reply.failure();
+  StoreAttributes(inode, reply->attributes, mark, false);
+  StoreAccess(inode, std::move(reply->access), mark);
+  const std::lock_guard lock(inode.mutex);
+  if (write) inode.manager_counts_open = true;
+  return inode.access;
+}
+
+Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& inode,
+                                                                      const DataAccess& access,
+                                                                      NodeId node, bool write) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    const auto it = inode.objects.find(node);
+    if (it != inode.objects.end() && (!write || it->second->writable)) return it->second;
+  }
+  auto opened = nodes_.OpenLocal({node, inode.file, access.capability}, write);
+  if (!opened.ok()) return FromStatus(opened.status());
+  auto object = std::make_shared<LocalObject>(LocalObject{node, *std::move(opened), write});
+  const std::lock_guard lock(inode.mutex);
+  inode.objects[node] = object;
+  return object;
+}
+
+// A new file in a delegated directory, known to nobody else until it is closed. Null if it cannot
+// wait.
+InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request) {
+  {
+    const std::lock_guard lock(parent.mutex);
+    const uint64_t era = lease_.ValidEra();
+    if (era == 0 || parent.names.era != era || !parent.names.delegated ||
+        parent.names.inline_bytes_max.value_or(0) == 0 ||
+        parent.names.hints_generation != hints_generation_ || !parent.attributes_known)
+      return nullptr;
+  }
+  auto id = NewFileId();
+  if (!id.ok()) return nullptr;
+  const InodePtr inode = Get(*id);
+  const std::lock_guard lock(parent.mutex);
+  Names& names = parent.names;
+  const auto entry = names.entries.find(request.name);
+  const bool absent = entry == names.entries.end() ? names.complete : entry->second.value == 0;
+  if (names.era != lease_.ValidEra() || !names.delegated || !absent ||
+      names.unsent.contains(request.name))
+    return nullptr;
+  {
+    // The one place where a parent's mutex is held with its child's: nobody else knows the child.
+    const std::lock_guard child_lock(inode->mutex);
+    inode->make = request;
+    inode->make.file = *id;
+    inode->make.bind = false;
+    inode->make_state = MakeState::kUnsent;
+    inode->needs_commit = true;
+    inode->allocated_known = true;
+    Attributes& attributes = inode->attributes;
+    attributes.type = FileType::kRegular;
+    attributes.permissions = request.permissions;
+    attributes.uid = request.uid;
+    attributes.gid =
+        (parent.attributes.permissions & S_ISGID) != 0 ? parent.attributes.gid : request.gid;
+    attributes.link_count = 1;
+    attributes.access_time = attributes.modify_time = attributes.change_time =
+        attributes.birth_time = request.now;
+    inode->attributes_known = true;
+    inode->attributes_era = names.era;
+    DataAccess access;
+    access.may_write = true;
+    access.inline_bytes_max = *names.inline_bytes_max;
+    inode->access = std::make_shared<DataAccess>(std::move(access));
+  }
+  if (names.entries.insert_or_assign(request.name, *id).second) ++names_count_;
+  names.unsent[request.name] = *id;
+  recalls_.NoteOwn(parent.file);
+  parent.attributes.size_bytes += 1;
+  parent.attributes.modify_time = parent.attributes.change_time = request.now;
+  stats_.Add(Counter::kCreatesDeferred);
+  return inode;
+}
+
+Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest request) {
+  auto id = NewFileId();
+  if (!id.ok()) return id.failure();
+  request.file = *id;
+  const uint64_t hints_before = hints_generation_;
+  const Mark mark = MarkNow();
+  auto reply = Ask<MakeReply>(request);
+  if (!reply.ok()) return reply.failure();
+  const InodePtr parent = Get(entry.parent);
+  const InodePtr inode = Get(reply->entry.file);
+  StoreAttributes(*inode, reply->entry.attributes, mark, false);
+  const uint64_t inline_max = reply->access ? reply->access->inline_bytes_max : 0;
+  const bool unbound = reply->access && !reply->access->layout.bound();
+  if (reply->access) StoreAccess(*inode, std::move(*reply->access), mark);
+  {
+    const std::lock_guard lock(inode->mutex);
+    inode->needs_commit = true;
+    inode->manager_counts_open = true;
+    inode->allocated_known = true;
+  }
+  ChangeNames(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
+  const std::lock_guard lock(parent->mutex);
+  if (!recalls_.HappenedForeign(mark.log, parent->file) && parent->names.era == mark.era)
+    parent->names.delegated = reply->delegated;
+  parent->names.inline_bytes_max = unbound ? inline_max : 0;
+  parent->names.hints_generation = hints_before;
+  return inode;
+}
+
+Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t flags) {
+  stats_.Add(Counter::kCreates);
+  if (entry.name.size() > kNameBytesMax)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
+                fmt::format("a name of {} bytes is too long", entry.name.size()));
+  const std::string name(entry.name);
+  const InodePtr parent = Get(entry.parent);
+  const std::optional<FileId> known = KnownName(*parent, name);
+  if (known && known->value != 0) {
+    if ((flags & O_EXCL) != 0)
+      return Fail(StatusCode::kAlreadyExists, ErrorReason::kExists,
+                  fmt::format("{} exists already", name));
+    return OpenExisting(entry, flags);
+  }
+  MakeRequest request;
+  request.parent = entry.parent;
+  request.name = name;
+  request.permissions = entry.mode & 07777 & ~entry.caller.umask;
+  request.uid = entry.caller.uid;
+  request.gid = entry.caller.gid;
+  request.task = tasks_.Of(entry.caller.pid);
+  request.now = lease_.ManagerNow();
+  request.open = request.bind = true;
+  InodePtr inode = DeferCreate(*parent, request);
+  if (!inode) {
+    auto made = CreateNow(entry, request);
+    if (!made.ok()) {
+      if (made.failure().reason == ErrorReason::kExists && (flags & O_EXCL) == 0)
+        return OpenExisting(entry, flags);
+      return made.failure();
+    }
+    inode = *made;
+  }
+  const OpenResult opened = AddHandle(inode, flags, request.task);
+  return CreateResult{EntryOf(*inode, KnownName(*parent, name) == inode->file), opened.handle,
+                      opened.mode};
+}
+
+Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint32_t flags) {
+  auto found = Lookup(entry.parent, entry.name);
+  if (!found.ok()) return found.failure();
+  const FileId file = found->entry.file;
+  if (file.value == 0)
+    return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
+                fmt::format("{} was removed while it was opened", entry.name));
+  if (found->entry.attributes.type == FileType::kDirectory) {
+    Forget(file, 1);
+    return Fail(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
+                fmt::format("{} is a directory", entry.name));
+  }
+  auto opened = Open(file, flags, entry.caller);
+  if (!opened.ok()) {
+    Forget(file, 1);
+    return opened.failure();
+  }
+  return CreateResult{*found, opened->handle, opened->mode};
+}
+
+Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Caller& caller) {
+  stats_.Add(Counter::kOpens);
+  const InodePtr inode = Get(file);
+  const bool write = Writes(flags);
+  const std::string task = write ? tasks_.Of(caller.pid) : std::string();
+  bool must_ask = false;
+  {
+    const std::lock_guard lock(inode->mutex);
+    // The manager counts who writes; a first write open is always said.
+    must_ask = inode->make_state == MakeState::kSent && write && !inode->manager_counts_open;
+    if (must_ask) inode->access_era = 0;
+  }
+  const uint64_t calls_before = stats_.Get(Counter::kManagerCalls);
+  auto access = EnsureAccess(*inode, write, task);
+  if (!access.ok()) return access.failure();
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
+  if (stats_.Get(Counter::kManagerCalls) == calls_before) stats_.Add(Counter::kOpensCached);
+  if ((flags & O_TRUNC) != 0) {
+    AttributeChanges changes;
+    changes.size_bytes = 0;
+    changes.modify_time_now = true;
+    auto cut = SetAttributes(file, changes);
+    if (!cut.ok()) return cut.failure();
+  }
+  return AddHandle(inode, flags, task);
+}
+
+OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, std::string task) {
+  auto handle = std::make_shared<OpenFile>();
+  handle->id = HandleId{next_handle_++};
+  handle->inode = inode;
+  handle->flags = flags;
+  handle->write = (flags & O_ACCMODE) != O_RDONLY;
+  handle->append = handle->write && (flags & O_APPEND) != 0;
+  handle->task = std::move(task);
+  {
+    const std::lock_guard lock(inode->mutex);
+    ++inode->handles;
+    if (handle->write) ++inode->write_handles;
+    handle->errors_seen = inode->error_count;
+  }
+  ChooseMode(*handle);
+  const std::lock_guard lock(handles_mutex_);
+  files_[handle->id.value] = handle;
+  return {handle->id, handle->mode};
+}
+
+// The object, if the kernel may read (or write) it by itself; room for writing is then held.
+std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
+  AccessPtr access;
+  uint64_t size = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.cached_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
+    access = inode.access;
+    size = View(inode).size_bytes;
+  }
+  if (!access || !access->layout.OnOneNode() || access->is_inline || access->lost ||
+      (write && !access->may_write))
+    return nullptr;
+  const NodeId node = access->layout.segments.front().nodes.front();
+  if (!nodes_.IsLocal(node)) return nullptr;
+  auto object = LocalObjectOf(inode, *access, node, write);
+  struct stat status {};
+  struct statfs filesystem {};
+  if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 ||
+      static_cast<uint64_t>(status.st_size) != size)
+    return nullptr;
+  if (!write) return *object;
+  if (fstatfs((*object)->fd.get(), &filesystem) != 0) return nullptr;
+  const uint64_t free_bytes =
+      static_cast<uint64_t>(filesystem.f_bavail) * static_cast<uint64_t>(filesystem.f_bsize);
+  if (!grants_.Pin(node, AmpleGrantBytes(free_bytes))) {
+    grants_.Unpin(node);
+    return nullptr;
+  }
+  return *object;
+}
+
+void Filesystem::Impl::ChooseMode(OpenFile& handle) {
+  Inode& inode = *handle.inode;
+  const bool may_pass = options_.passthrough && notifier_.capabilities().passthrough &&
+                        !handle.append && (handle.flags & O_DIRECT) == 0;
+  std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
+  const std::lock_guard lock(inode.mutex);
+  if (object && inode.cached_handles == 0) {
+    struct stat status {};
+    if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {
+      inode.kernel_modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+      inode.kernel_allocated = static_cast<uint64_t>(status.st_blocks) * 512;
+    }
+    ++inode.passthrough_handles;
+    if (handle.write) {
+      ++inode.passthrough_writers;
+      inode.pages_version.reset();
+    }
+    handle.object = object;
+    handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
+    stats_.Add(Counter::kOpensPassthrough);
+    return;
+  }
+  if (object && handle.write) grants_.Unpin(object->node);
+  const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
+  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0 ||
+      inode.passthrough_handles > 0) {
+    handle.mode = {OpenMode::Kind::kDirect, false, -1};
+    return;
+  }
+  ++inode.cached_handles;
+  const uint64_t version = inode.attributes.data_version;
+  handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
+  inode.pages_version = version;
+}
+
+void Filesystem::Impl::LeavePassthrough(OpenFile& handle) {
+  RefreshFromKernelWrites(*handle.inode);
+  {
+    const std::lock_guard lock(handle.inode->mutex);
+    --handle.inode->passthrough_handles;
+    if (handle.write) --handle.inode->passthrough_writers;
+  }
+  if (handle.write) grants_.Unpin(handle.object->node);
+  handle.object.reset();
+}
+
+OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return {};
+  if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
+  LeavePassthrough(*handle);
+  const std::lock_guard lock(handle->inode->mutex);
+  handle->mode = {OpenMode::Kind::kDirect, false, -1};
+  return handle->mode;
+}
+
+Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
+  const std::lock_guard lock(handle.inode->mutex);
+  if (handle.errors_seen == handle.inode->error_count) return Done{};
+  handle.errors_seen = handle.inode->error_count;
+  return handle.inode->error;
+}
+
+Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
+  stats_.Add(Counter::kCloses);
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return Done{};
+  Inode& inode = *handle->inode;
+  Outcome<Done> result = Done{};
+  bool concerned = handle->write;
+  {
+    const std::lock_guard lock(inode.mutex);
+    concerned = concerned || (inode.needs_commit && inode.write_handles == 0);
+  }
+  if (concerned) {
+    const std::lock_guard io(inode.io);
+    RefreshFromKernelWrites(inode);
+    Drain(inode);
+    bool last = false;
+    {
+      const std::lock_guard lock(inode.mutex);
+      last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held;
+    }
+    result = Commit(inode, last);
+    const Outcome<Done> earlier = TellError(*handle);
+    if (!earlier.ok()) result = earlier;
+  }
+  DropLocksOf(inode, lock_owner, false);
+  return result;
+}
+
+Outcome<Done> Filesystem::Impl::Fsync(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return Done{};
+  const std::lock_guard io(handle->inode->io);
+  RefreshFromKernelWrites(*handle->inode);
+  Drain(*handle->inode);
+  const Outcome<Done> committed = Commit(*handle->inode, false);
+  MOSA_RETURN_IF_FAILED(TellError(*handle));
+  return committed;
+}
+
+void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner) {
+  std::shared_ptr<OpenFile> handle;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    const auto it = files_.find(id.value);
+    if (it == files_.end()) return;
+    handle = std::move(it->second);
+    files_.erase(it);
+  }
+  const InodePtr inode = handle->inode;
+  if (handle->object) LeavePassthrough(*handle);
+  if (handle->write) {
+    // Pages that were stored into through mmap come after the flush.
+    const std::lock_guard io(inode->io);
+    Drain(*inode);
+    if (!Commit(*inode, false).ok()) stats_.Add(Counter::kErrors);
+  }
+  if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
+  bool release = false;
+  bool finish = false;
+  AccessPtr access;
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (handle->mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
+    if (handle->write) --inode->write_handles;
+    --inode->handles;
+    const bool last = inode->handles == 0;
+    const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
+    release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
+              (last && (inode->told_held || inode->manager_counts_open));
+    if (release) inode->manager_counts_open = inode->told_held = false;
+    if (inode->write_handles == 0) finish = std::exchange(inode->wrote_locally, false);
+    access = inode->access;
+    if (last) {
+      inode->objects.clear();
+      inode->pages.Clear();
+      inode->allocated.clear();
+      inode->allocated_known = false;
+      // What could not be stored was reported, and nobody is left who could try again.
+      inode->inline_buffer.reset();
+      inode->inline_dirty = inode->data_dirty = inode->needs_commit = false;
+      inode->dirty_end = 0;
+      inode->modify_time.reset();
+      if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
+        inline_cached_bytes_ -= access->inline_data.size();
+        inode->access.reset();
+        inode->access_era = 0;
+      }
+    }
+  }
+  if (release) QueueRelease(inode->file);
+  if (!finish || !access) return;
+  io_.Run([this, inode, access] {
+    for (const NodeId node : access->layout.Nodes()) {
+      if (!nodes_.IsLocal(node)) continue;
+      // A node that misses this computes its checksums when the object is next read.
+      if (!nodes_.FinishLocalWrites({node, inode->file, access->capability}).ok())
+        stats_.Add(Counter::kErrors);
+    }
+  });
+}
+
+}  // namespace mosa::sai

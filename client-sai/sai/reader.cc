@@ -1,0 +1,261 @@
+// Reading: inline content, objects of this host by descriptor, others by fetches ahead of need.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "client-sai/core/rules.h"
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+// A buffer that is not zeroed first, kept by the result.
+struct Buffer {
+  explicit Buffer(size_t size) : bytes(new std::byte[size]) {}
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size_t size) {
+  return {buffer, -1, offset, size, {buffer->bytes.get(), size}};
+}
+
+}  // namespace
+
+Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t size_bytes) {
+  stats_.Add(Counter::kReads);
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
+  Inode& inode = *handle->inode;
+  auto access = EnsureAccess(inode, false);
+  if (!access.ok()) return access.failure();
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  RefreshFromKernelWrites(inode);
+  ByteRange range;
+  uint64_t file_bytes = 0;
+  {
+    std::unique_lock lock(inode.mutex);
+    file_bytes = View(inode).size_bytes;
+    if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}};
+    range = {offset, std::min(file_bytes, offset + size_bytes)};
+    const bool from_buffer = inode.inline_buffer.has_value();
+    const bool from_access = !from_buffer && (!(*access)->layout.bound() || (*access)->is_inline);
+    if (from_buffer || from_access) {
+      const std::string& content = from_buffer ? *inode.inline_buffer : (*access)->inline_data;
+      const uint64_t valid =
+          from_buffer ? content.size()
+                      : std::min<uint64_t>(content.size(), (*access)->inline_valid_bytes);
+      const auto size = static_cast<size_t>(range.size());
+      const auto buffer = std::make_shared<Buffer>(size);
+      const size_t have =
+          valid > offset ? static_cast<size_t>(std::min<uint64_t>(valid - offset, size)) : 0;
+      if (have > 0) std::memcpy(buffer->bytes.get(), content.data() + offset, have);
+      std::memset(buffer->bytes.get() + have, 0, size - have);
+      stats_.Add(Counter::kBytesReadInline, size);
+      return InBuffer(buffer, offset, size);
+    }
+    access = inode.access;
+  }
+  // Own writes of these bytes are stored first, so that they are what is read.
+  for (;;) {
+    {
+      const std::lock_guard lock(inode.mutex);
+      if (!inode.buffer.Overlaps(range)) break;
+    }
+    const std::lock_guard io(inode.io);
+    Drain(inode);
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+  }
+  return ReadBound(*handle, *access, range, file_bytes);
+}
+
+Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
+                                                ByteRange range, uint64_t file_bytes) {
+  Inode& inode = *handle.inode;
+  if (access->lost)
+    return Fail(
+        StatusCode::kDataLoss, ErrorReason::kNodeLost,
+        fmt::format("bytes of file {} were on a node that has lost them", inode.file.value));
+  const auto size = static_cast<size_t>(range.size());
+  if (std::optional<ReadResult> local = ReadByDescriptor(inode, *access, range)) {
+    stats_.Add(Counter::kBytesReadLocal, size);
+    return *std::move(local);
+  }
+  ByteRange ahead;
+  {
+    const std::lock_guard lock(inode.mutex);
+    // Fetches ahead of a writer would go stale at once.
+    if (inode.write_handles == 0)
+      ahead = handle.read_ahead.OnRead(range, file_bytes, options_.read_ahead_bytes_max);
+  }
+  if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
+  const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin);
+  if (first && first->range().end >= range.end && !first->Wait()) {
+    const std::byte* bytes = first->bytes() + (range.begin - first->range().begin);
+    return ReadResult{first, -1, range.begin, size, {bytes, size}};
+  }
+  const auto buffer = std::make_shared<Buffer>(size);
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    std::byte* out = buffer->bytes.get() + (at - range.begin);
+    const std::shared_ptr<Block> block = blocks_.Find(inode.file, at);
+    if (block && !block->Wait()) {
+      const uint64_t end = std::min(range.end, block->range().end);
+      std::memcpy(out, block->bytes() + (at - block->range().begin), end - at);
+      at = end;
+      continue;
+    }
+    uint64_t end = range.end;
+    if (!block) {
+      // Up to the next block that is there or on its way.
+      for (uint64_t probe = at + kPageBytes; probe < range.end; probe += kExtentBytesMax)
+        if (blocks_.Find(inode.file, probe)) end = std::min(end, probe);
+    }
+    MOSA_RETURN_IF_FAILED(FetchRange(inode, *access, {at, end}, out, true));
+    at = end;
+  }
+  return InBuffer(buffer, range.begin, size);
+}
+
+// The range as a part of one object on this host.
+std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(Inode& inode, const DataAccess& access,
+                                                             ByteRange range) {
+  const std::vector<Piece> pieces = SplitRange(access.layout, range);
+  if (pieces.size() != 1) return std::nullopt;
+  for (const NodeId node : pieces.front().nodes) {
+    if (!nodes_.IsLocal(node)) continue;
+    auto object = LocalObjectOf(inode, access, node, false);
+    struct stat status {};
+    if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0) continue;
+    // Beyond the object's end the file is zero, which no descriptor says.
+    if (static_cast<uint64_t>(status.st_size) < range.end) continue;
+    return ReadResult{
+        *object, (*object)->fd.get(), range.begin, static_cast<size_t>(range.size()), {}};
+  }
+  return std::nullopt;
+}
+
+void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
+  for (const std::shared_ptr<Block>& block : blocks_.Add(inode->file, range)) {
+    io_.Run([this, inode, access, block] {
+      const Outcome<Done> fetched =
+          FetchRange(*inode, *access, block->range(), block->bytes(), false);
+      if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
+      block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
+    });
+  }
+}
+
+Outcome<Done> Filesystem::Impl::FetchRange(Inode& inode, const DataAccess& access, ByteRange range,
+                                           std::byte* out, bool parallel) {
+  const std::vector<Piece> pieces = SplitRange(access.layout, range, kExtentBytesMax);
+  std::vector<Outcome<Done>> results(pieces.size(), Outcome<Done>(Done{}));
+  const auto fetch = [&](size_t i) {
+    results[i] = FetchPiece(inode, access, pieces[i], out + (pieces[i].range.begin - range.begin));
+  };
+  if (parallel && pieces.size() > 1) {
+    Countdown others(pieces.size() - 1);
+    for (size_t i = 1; i < pieces.size(); ++i) {
+      io_.Run([&, i] {
+        fetch(i);
+        others.Arrive();
+      });
+    }
+    fetch(0);
+    others.Wait();
+  } else {
+    for (size_t i = 0; i < pieces.size(); ++i) fetch(i);
+  }
+  for (const Outcome<Done>& result : results) MOSA_RETURN_IF_FAILED(result);
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& access,
+                                           const Piece& piece, std::byte* out) {
+  const auto size = static_cast<size_t>(piece.range.size());
+  std::vector<CopyChoice> copies;
+  for (const NodeId node : piece.nodes)
+    copies.push_back({node, nodes_.IsLocal(node), NodeAlive(node)});
+  const std::vector<NodeId> order =
+      OrderCopies(copies, inode.file.value + piece.range.begin / access.layout.chunk_bytes);
+  Status status = OkStatus();
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool is_last = i + 1 == order.size();
+    if (is_last && !nodes_.IsLocal(order[i]) && !NodeAlive(order[i]) && order.size() == 1)
+      return Fail(
+          StatusCode::kUnavailable, ErrorReason::kNodeLost,
+          fmt::format("node {} is silent and has the only copy of bytes {} to {} of file "
+                      "{}",
+                      order[i].value, piece.range.begin, piece.range.end, inode.file.value));
+    const auto read = [&](const ObjectTarget& target) {
+      return nodes_.Read(target, piece.range.begin, {out, size});
+    };
+    // While there is another copy nobody waits for a node to come back.
+    status = is_last ? WithRetries(inode, order[i], false, read)
+                     : read({order[i], inode.file, access.capability});
+    if (status.ok()) {
+      stats_.Add(nodes_.IsLocal(order[i]) ? Counter::kBytesReadLocal : Counter::kBytesReadRemote,
+                 size);
+      return Done{};
+    }
+  }
+  return FromStatus(status);
+}
+
+Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind kind) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
+  Inode& inode = *handle->inode;
+  const std::lock_guard io(inode.io);
+  RefreshFromKernelWrites(inode);
+  Drain(inode);
+  auto access = EnsureAccess(inode, false);
+  if (!access.ok()) return access.failure();
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  uint64_t file_bytes = 0;
+  bool is_object = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    file_bytes = View(inode).size_bytes;
+    access = inode.access;
+    is_object = (*access)->layout.bound() && !(*access)->is_inline && !inode.inline_buffer;
+  }
+  if (offset >= file_bytes)
+    return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
+                fmt::format("offset {} is at or beyond the end, {}", offset, file_bytes));
+  if (!is_object) return kind == SeekKind::kData ? offset : file_bytes;
+  return SeekBound(inode, **access, offset, file_bytes, kind);
+}
+
+Outcome<uint64_t> Filesystem::Impl::SeekBound(Inode& inode, const DataAccess& access,
+                                              uint64_t offset, uint64_t file_bytes, SeekKind kind) {
+  for (const Piece& piece : SplitRange(access.layout, {offset, file_bytes})) {
+    uint64_t found = UINT64_MAX;
+    const Status status =
+        WithRetries(inode, piece.nodes.front(), false, [&](const ObjectTarget& target) -> Status {
+          const auto answer = nodes_.Seek(target, piece.range.begin, kind == SeekKind::kData);
+          if (answer.ok()) found = *answer;
+          // No such byte: no data from here on, or, where there is no object, a hole at once.
+          if (answer.status().code() == StatusCode::kNotFound) {
+            found = kind == SeekKind::kData ? UINT64_MAX : piece.range.begin;
+            return OkStatus();
+          }
+          return answer.status();
+        });
+    if (!status.ok()) return FromStatus(status);
+    if (found < piece.range.end) return std::max(found, piece.range.begin);
+  }
+  if (kind == SeekKind::kHole) return file_bytes;
+  return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
+              fmt::format("no data at or after {}", offset));
+}
+
+}  // namespace mosa::sai

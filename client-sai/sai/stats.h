@@ -1,0 +1,53 @@
+// Counters of a mount, as JSON with stable names. Thread-safe.
+#ifndef MOSA_CLIENT_SAI_SAI_STATS_H_
+#define MOSA_CLIENT_SAI_SAI_STATS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace mosa::sai {
+
+enum class Counter : uint8_t {
+  kBytesReadLocal,
+  kBytesReadRemote,
+  kBytesReadInline,
+  kBytesWrittenLocal,
+  kBytesWrittenRemote,
+  kBytesWrittenInline,
+  kBytesWrittenPassthrough,  // Estimated from the size at close.
+  kOpensPassthrough,
+  kLookups,
+  kLookupsCached,
+  kCreates,
+  kCreatesDeferred,
+  kOpens,
+  kOpensCached,
+  kReads,
+  kWrites,
+  kCloses,
+  kManagerCalls,
+  kRecalls,
+  kSpills,
+  kErrors,
+  kCount,
+};
+
+class Stats {
+ public:
+  void Add(Counter counter, uint64_t amount = 1) {
+    values_[static_cast<size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
+  }
+  uint64_t Get(Counter counter) const {
+    return values_[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+  }
+  std::string Json() const;
+
+ private:
+  std::array<std::atomic<uint64_t>, static_cast<size_t>(Counter::kCount)> values_{};
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_STATS_H_

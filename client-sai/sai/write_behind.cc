@@ -1,0 +1,211 @@
+// Write-behind: buffered extents on their way to other nodes, and what is done when a node cannot
+// be reached or is full.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "client-sai/core/rules.h"
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr Duration kBufferWaitMax = Seconds(1);
+
+}  // namespace
+
+void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
+  stats_.Add(Counter::kErrors);
+  const std::lock_guard lock(inode.mutex);
+  inode.error = std::move(failure);
+  ++inode.error_count;
+}
+
+Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
+                                            std::span<const std::byte> data, uint64_t chunk_bytes) {
+  uint64_t offset = piece.range.begin;
+  while (!data.empty()) {
+    const uint64_t end = std::min(piece.range.end, WriteBuffer::BoundaryAfter(offset, chunk_bytes));
+    const auto bytes = data.first(static_cast<size_t>(end - offset));
+    AwaitRoomForBuffer(inode, bytes.size());
+    uint64_t grown = 0;
+    {
+      std::unique_lock lock(inode.mutex);
+      inode.changed.wait(lock, [&] { return !inode.buffer.OverlapsTaken({offset, end}); });
+      grown = inode.buffer.Put(offset, bytes, chunk_bytes);
+    }
+    {
+      const std::lock_guard lock(buffer_mutex_);
+      buffered_bytes_ += grown;
+    }
+    SendBuffered(inode, false);
+    offset = end;
+    data = data.subspan(bytes.size());
+  }
+  return Done{};
+}
+
+void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
+  const InodePtr self = Get(inode.file);
+  bool refused = false;
+  {
+    std::unique_lock lock(inode.mutex);
+    if (inode.buffer.bytes() + bytes > options_.write_behind_file_bytes_max) {
+      lock.unlock();
+      SendBuffered(inode, true);
+      lock.lock();
+      inode.changed.wait(lock, [&] {
+        return !inode.buffer.any_taken() ||
+               inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max;
+      });
+    }
+    refused = !inode.full_nodes.empty();
+  }
+  if (refused) Drain(inode);
+  std::vector<InodePtr> others;
+  {
+    const std::lock_guard lock(buffer_mutex_);
+    buffering_[inode.file] = self;
+    if (buffered_bytes_ + bytes <= options_.write_behind_bytes_max) return;
+    for (const auto& [file, weak] : buffering_)
+      if (InodePtr other = weak.lock()) others.push_back(std::move(other));
+  }
+  for (const InodePtr& other : others) SendBuffered(*other, true);
+  std::unique_lock lock(buffer_mutex_);
+  // Bytes that no node takes stay until their writer comes back: nobody waits for those for ever.
+  buffer_freed_.wait_for(lock, std::chrono::nanoseconds(kBufferWaitMax.ns), [&] {
+    return buffered_bytes_ + bytes <= options_.write_behind_bytes_max;
+  });
+}
+
+void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
+  std::vector<std::shared_ptr<const Extent>> extents;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.access || !inode.access->layout.bound() || !inode.buffer.any_open()) return;
+    extents = inode.buffer.Take(all, inode.access->layout.chunk_bytes);
+  }
+  if (extents.empty()) return;
+  const InodePtr self = Get(inode.file);
+  for (const auto& extent : extents) io_.Run([this, self, extent] { SendExtent(self, extent); });
+}
+
+void Filesystem::Impl::SendExtent(const InodePtr& inode,
+                                  const std::shared_ptr<const Extent>& extent) {
+  std::vector<NodeId> full;
+  const Status status = StoreExtent(*inode, *extent, &full);
+  if (!status.ok() && full.empty()) NoteError(*inode, FromStatus(status));
+  uint64_t freed = 0;
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (full.empty()) {
+      inode->buffer.Finish(*extent);
+      freed = extent->bytes.size();
+    } else {
+      inode->buffer.PutBack(*extent);
+      inode->full_nodes.insert(inode->full_nodes.end(), full.begin(), full.end());
+    }
+    inode->changed.notify_all();
+  }
+  const std::lock_guard lock(buffer_mutex_);
+  buffered_bytes_ -= freed;
+  buffer_freed_.notify_all();
+}
+
+Status Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
+                                     std::vector<NodeId>* full) {
+  AccessPtr access;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+  }
+  for (const Piece& piece : SplitRange(access->layout, extent.range())) {
+    const auto data = std::as_bytes(std::span(extent.bytes))
+                          .subspan(static_cast<size_t>(piece.range.begin - extent.offset),
+                                   static_cast<size_t>(piece.range.size()));
+    for (const NodeId node : piece.nodes) {
+      const Status status = WriteToNode(inode, node, piece.range.begin, data);
+      if (status.code() == StatusCode::kResourceExhausted) full->push_back(node);
+      if (!status.ok()) return status;
+    }
+  }
+  return OkStatus();
+}
+
+Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
+                                     std::span<const std::byte> data) {
+  const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+    return nodes_.Write(target, offset, data);
+  });
+  if (status.ok()) stats_.Add(Counter::kBytesWrittenRemote, data.size());
+  return status;
+}
+
+Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
+                                     const std::function<Status(const ObjectTarget&)>& operation) {
+  const Time begun = clock_.Monotonic();
+  bool renewed = false;
+  for (uint32_t attempt = 1;; ++attempt) {
+    AccessPtr access;
+    {
+      const std::lock_guard lock(inode.mutex);
+      access = inode.access;
+    }
+    const Status status = operation({node, inode.file, access->capability});
+    if (status.ok()) return status;
+    if (status.code() == StatusCode::kPermissionDenied && !renewed) {
+      renewed = true;
+      {
+        const std::lock_guard lock(inode.mutex);
+        inode.access_era = 0;
+      }
+      if (!EnsureAccess(inode, write).ok()) return status;
+      continue;
+    }
+    const bool unreachable =
+        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+    if (!unreachable) return status;
+    const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, NodeAlive(node));
+    if (!delay) return status;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(delay->ns));
+  }
+}
+
+void Filesystem::Impl::Drain(Inode& inode) {
+  for (;;) {
+    SendBuffered(inode, true);
+    std::vector<NodeId> full;
+    uint64_t first = UINT64_MAX;
+    {
+      std::unique_lock lock(inode.mutex);
+      inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
+      full = std::exchange(inode.full_nodes, {});
+      if (!inode.buffer.any_open()) return;
+      first = inode.buffer.first_open();
+    }
+    if (full.empty()) continue;
+    AccessPtr access;
+    {
+      const std::lock_guard lock(inode.mutex);
+      access = inode.access;
+    }
+    std::sort(full.begin(), full.end());
+    full.erase(std::unique(full.begin(), full.end()), full.end());
+    const Outcome<Done> spilled = Spill(inode, ChunkOf(access->layout, first), std::move(full));
+    if (spilled.ok()) continue;
+    NoteError(inode, spilled.failure());
+    uint64_t dropped = 0;
+    {
+      const std::lock_guard lock(inode.mutex);
+      dropped = inode.buffer.Cut(0);
+    }
+    const std::lock_guard lock(buffer_mutex_);
+    buffered_bytes_ -= dropped;
+    buffer_freed_.notify_all();
+    return;
+  }
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,422 @@
+// Writing: inline while the file is small, then to the nodes; what lies on this host at once, what
+// does not by write-behind. Callers hold the inode's io.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+#include "common/base/errno_status.h"
+
+namespace mosa::sai {
+namespace {
+
+// Above every range that a program can lock (fcntl ends at 2^63 - 1).
+constexpr uint64_t kAppendLockByte = (uint64_t{1} << 63) + 1;
+constexpr uint64_t kAppendLockOwner = UINT64_MAX;
+constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
+// A full store is asked again: room that other clients held unused, or that was just freed, comes
+// back within a second.
+constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
+
+void Sleep(Duration duration) {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
+}
+
+Lock AppendLock(LockType type) {
+  return {type, kAppendLockByte, kAppendLockByte, kAppendLockOwner, 0, false};
+}
+
+}  // namespace
+
+Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
+                                        std::span<const std::byte> data) {
+  stats_.Add(Counter::kWrites);
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle || !handle->write)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "the file is not open for writing");
+  Inode& inode = *handle->inode;
+  const std::lock_guard io(inode.io);
+  MOSA_RETURN_IF_FAILED(TellError(*handle));
+  if (data.empty()) return size_t{0};
+  if (handle->append) {
+    MOSA_RETURN_IF_FAILED(Append(inode, data, &offset));
+  } else {
+    MOSA_RETURN_IF_FAILED(WriteAt(inode, offset, data));
+  }
+  return data.size();
+}
+
+Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
+                                        std::span<const std::byte> data) {
+  if (offset > kFileBytesMax || data.size() > kFileBytesMax - offset)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                fmt::format("a write of {} bytes at {} passes the largest file size, {}",
+                            data.size(), offset, kFileBytesMax));
+  auto stored = WriteInline(inode, offset, data);
+  if (!stored.ok()) return stored.failure();
+  if (!*stored) MOSA_RETURN_IF_FAILED(WriteBound(inode, offset, data));
+  blocks_.DropRange(inode.file, {offset, offset + data.size()});
+  return Done{};
+}
+
+// Other mounts may append at the same time. A lock of our own, of which programs know nothing,
+// makes size, bytes and commit one step.
+Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> data,
+                                       uint64_t* offset) {
+  bool alone = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    alone = inode.make_state == MakeState::kUnsent;
+    *offset = View(inode).size_bytes;
+  }
+  if (alone) return WriteAt(inode, *offset, data);
+  MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+  Drain(inode);
+  MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  Outcome<Done> locked = Done{};
+  const Request lock_request = SetLockRequest{inode.file, AppendLock(LockType::kExclusive), false};
+  for (uint32_t attempt = 0; attempt < 2000; ++attempt) {
+    auto replies = AskAll({lock_request});
+    locked = replies.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(replies.failure());
+    if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
+    Sleep(Milliseconds(attempt < 20 ? 1 : 5));
+  }
+  MOSA_RETURN_IF_FAILED(locked);
+  const auto locked_append = [&]() -> Outcome<Done> {
+    {
+      const std::lock_guard lock(inode.mutex);
+      inode.access_era = inode.attributes_era = 0;
+      if (!inode.inline_dirty) inode.inline_buffer.reset();
+    }
+    auto access = EnsureAccess(inode, true);
+    if (!access.ok()) return access.failure();
+    MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+    uint64_t errors_before = 0;
+    {
+      const std::lock_guard lock(inode.mutex);
+      *offset = View(inode).size_bytes;
+      errors_before = inode.error_count;
+    }
+    MOSA_RETURN_IF_FAILED(WriteAt(inode, *offset, data));
+    Drain(inode);
+    MOSA_RETURN_IF_FAILED(Commit(inode, false));
+    const std::lock_guard lock(inode.mutex);
+    return inode.error_count == errors_before ? Outcome<Done>(Done{}) : Outcome<Done>(inode.error);
+  };
+  const Outcome<Done> appended = locked_append();
+  auto unlocked = AskAll({SetLockRequest{inode.file, AppendLock(LockType::kUnlock), false}});
+  if (appended.ok() && !unlocked.ok()) return unlocked.failure();
+  return appended;
+}
+
+// The content of an inline file becomes the buffer that is written into.
+Outcome<Done> Filesystem::Impl::LoadInline(Inode& inode, const DataAccess& access) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.inline_buffer) return Done{};
+  std::string content;
+  if (access.is_inline)
+    content =
+        access.inline_data.substr(0, static_cast<size_t>(std::min<uint64_t>(
+                                         access.inline_valid_bytes, access.inline_data.size())));
+  content.resize(static_cast<size_t>(View(inode).size_bytes));
+  inode.inline_buffer = std::move(content);
+  inode.inline_dirty = false;
+  return Done{};
+}
+
+// True if the bytes went into the inline content.
+Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
+                                            std::span<const std::byte> data) {
+  auto access = EnsureAccess(inode, true);
+  if (!access.ok()) return access.failure();
+  const DataAccess& right = **access;
+  if (right.layout.bound() && !right.is_inline) return false;
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  const uint64_t end = offset + data.size();
+  uint64_t size = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    size = View(inode).size_bytes;
+  }
+  const uint64_t size_after = std::max(size, end);
+  if (right.layout.bound() || size_after > right.inline_bytes_max) {
+    auto bound = EnsureBound(inode, size_after);
+    if (!bound.ok()) return bound.failure();
+    return false;
+  }
+  MOSA_RETURN_IF_FAILED(LoadInline(inode, right));
+  const Time now = lease_.ManagerNow();
+  const std::lock_guard lock(inode.mutex);
+  std::string& content = *inode.inline_buffer;
+  if (content.size() < end) content.resize(static_cast<size_t>(end));
+  std::memcpy(content.data() + offset, data.data(), data.size());
+  inode.inline_dirty = inode.data_dirty = inode.needs_commit = true;
+  inode.modify_time = now;
+  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
+  stats_.Add(Counter::kBytesWrittenInline, data.size());
+  return true;
+}
+
+// Gives the file objects, and puts its inline content into them.
+Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
+  auto access = EnsureAccess(inode, true);
+  if (!access.ok()) return access.failure();
+  if ((*access)->layout.bound() && !(*access)->is_inline) return *access;
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  MOSA_RETURN_IF_FAILED(LoadInline(inode, **access));
+  if (!(*access)->layout.bound()) {
+    MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+    Outcome<BindReply> reply = Failure{};
+    const Mark mark = MarkNow();
+    for (size_t attempt = 0;; ++attempt) {
+      reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
+      if (reply.ok() || reply.failure().reason != ErrorReason::kNoSpace ||
+          attempt == std::size(kNoSpaceDelays))
+        break;
+      Sleep(kNoSpaceDelays[attempt]);
+    }
+    if (!reply.ok()) return reply.failure();
+    StoreAccess(inode, std::move(reply->access), mark);
+  }
+  std::string content;
+  {
+    const std::lock_guard lock(inode.mutex);
+    content = *inode.inline_buffer;
+    inode.needs_commit = true;
+  }
+  if (!content.empty())
+    MOSA_RETURN_IF_FAILED(WriteBound(inode, 0, std::as_bytes(std::span(content))));
+  const std::lock_guard lock(inode.mutex);
+  inode.inline_buffer.reset();
+  inode.inline_dirty = false;
+  auto objects_only = std::make_shared<DataAccess>(*inode.access);
+  objects_only->is_inline = false;
+  objects_only->inline_data.clear();
+  inode.access = std::move(objects_only);
+  return inode.access;
+}
+
+Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
+                                           std::span<const std::byte> data) {
+  size_t attempt = 0;
+  while (!data.empty()) {
+    AccessPtr access;
+    {
+      const std::lock_guard lock(inode.mutex);
+      access = inode.access;
+    }
+    const Piece piece =
+        SplitRange(access->layout, {offset, offset + data.size()}, kPieceBytesMax).front();
+    const auto bytes = data.first(static_cast<size_t>(piece.range.size()));
+    std::vector<NodeId> full;
+    auto room = TakeRoom(inode, *access, piece, &full);
+    if (!room.ok()) return room.failure();
+    if (*room) MOSA_RETURN_IF_FAILED(WritePiece(inode, *access, piece, bytes, &full));
+    if (!full.empty()) {
+      const Outcome<Done> spilled =
+          Spill(inode, ChunkOf(access->layout, piece.range.begin), std::move(full));
+      if (!spilled.ok()) {
+        if (spilled.failure().reason != ErrorReason::kNoSpace ||
+            attempt == std::size(kNoSpaceDelays))
+          return spilled.failure();
+        Sleep(kNoSpaceDelays[attempt++]);
+      }
+      continue;
+    }
+    NoteWritten(inode, piece.range);
+    offset += bytes.size();
+    data = data.subspan(bytes.size());
+  }
+  return Done{};
+}
+
+// Takes room for the pages of a piece that are new, on every node that keeps a copy. False: `full`
+// names a node that has none.
+Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
+                                         std::vector<NodeId>* full) {
+  const ByteRange pages = WidenToPages(piece.range);
+  uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    bytes = inode.pages.MissingBytes(pages);
+  }
+  for (size_t i = 0; i < piece.nodes.size(); ++i) {
+    auto taken = grants_.Take(piece.nodes[i], bytes);
+    if (taken.ok() && (*taken || IsAllocated(inode, access, piece.nodes[i], pages))) continue;
+    for (size_t earlier = 0; earlier < i; ++earlier) grants_.PutBack(piece.nodes[earlier], bytes);
+    if (!taken.ok()) return taken.failure();
+    full->push_back(piece.nodes[i]);
+    return false;
+  }
+  return true;
+}
+
+// Writing over bytes that the object has already takes no room.
+bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeId node,
+                                   ByteRange range) {
+  uint64_t size = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    size = View(inode).size_bytes;
+  }
+  if (range.begin >= size || range.end > size + kPageBytes) return false;
+  const ObjectTarget target{node, inode.file, access.capability};
+  const auto data = nodes_.Seek(target, range.begin, true);
+  if (!data.ok() || *data != range.begin) return false;
+  const auto hole = nodes_.Seek(target, range.begin, false);
+  if (!hole.ok()) return false;
+  return *hole >= std::min(range.end, size);
+}
+
+Outcome<Done> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
+                                           const Piece& piece, std::span<const std::byte> data,
+                                           std::vector<NodeId>* full) {
+  const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
+                                     [&](NodeId node) { return nodes_.IsLocal(node); });
+  if (!all_local) return BufferPiece(inode, piece, data, access.layout.chunk_bytes);
+  for (const NodeId node : piece.nodes) {
+    const Outcome<Done> written = WriteLocal(inode, access, node, piece.range.begin, data);
+    if (written.ok()) continue;
+    if (written.failure().reason != ErrorReason::kNoSpace) return written.failure();
+    full->push_back(node);
+    return Done{};
+  }
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& access, NodeId node,
+                                           uint64_t offset, std::span<const std::byte> data) {
+  auto object = LocalObjectOf(inode, access, node, true);
+  if (!object.ok()) {
+    // The node may be restarting, or the capability too old: the slow way knows how to wait.
+    const Status status = WriteToNode(inode, node, offset, data);
+    if (!status.ok()) return FromStatus(status);
+    return Done{};
+  }
+  size_t written = 0;
+  while (written < data.size()) {
+    const ssize_t count = pwrite((*object)->fd.get(), data.data() + written, data.size() - written,
+                                 static_cast<off_t>(offset + written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return FromStatus(ErrnoStatus(errno, fmt::format("write {} bytes at {} of object {}",
+                                                       data.size(), offset, inode.file.value)));
+    written += static_cast<size_t>(count);
+  }
+  stats_.Add(Counter::kBytesWrittenLocal, data.size());
+  const std::lock_guard lock(inode.mutex);
+  inode.wrote_locally = true;
+  return Done{};
+}
+
+void Filesystem::Impl::NoteWritten(Inode& inode, ByteRange range) {
+  const Time now = lease_.ManagerNow();
+  const std::lock_guard lock(inode.mutex);
+  const ByteRange pages = WidenToPages(range);
+  const uint64_t bytes = inode.pages.MissingBytes(pages);
+  inode.pages.Add(pages);
+  const Layout& layout = inode.access->layout;
+  const Segment& segment = layout.SegmentOf(ChunkOf(layout, range.begin));
+  for (uint32_t copy = 0; copy < segment.copies(); ++copy)
+    inode.allocated[layout.NodeOf(ChunkOf(layout, range.begin), copy)] += bytes;
+  inode.dirty_end = std::max(inode.dirty_end, range.end);
+  inode.modify_time = now;
+  inode.data_dirty = inode.needs_commit = true;
+}
+
+Outcome<Done> Filesystem::Impl::Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full) {
+  AccessPtr before;
+  uint64_t data_end = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    before = inode.access;
+    data_end = View(inode).size_bytes;
+    if (inode.passthrough_handles > 0)
+      return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                  fmt::format("node {} is full, and file {} cannot go on elsewhere while the "
+                              "kernel has its object open",
+                              full.front().value, inode.file.value));
+  }
+  const uint64_t begin = chunk.value * before->layout.chunk_bytes;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const Mark mark = MarkNow();
+    auto reply = Ask<BindReply>(ExtendLayoutRequest{inode.file, chunk, full});
+    if (!reply.ok()) return reply.failure();
+    const DataAccess& target = reply->access;
+    // Bytes from this chunk on that are stored already go with it: take room for them first.
+    std::map<NodeId, uint64_t> needed;
+    if (data_end > begin)
+      for (const Piece& piece : SplitRange(target.layout, {begin, data_end}))
+        for (const NodeId node : piece.nodes) needed[node] += WidenToPages(piece.range).size();
+    bool fits = true;
+    std::vector<std::pair<NodeId, uint64_t>> taken;
+    for (const auto& [node, bytes] : needed) {
+      auto room = grants_.Take(node, bytes);
+      if (!room.ok()) return room.failure();
+      if (*room) {
+        taken.emplace_back(node, bytes);
+        continue;
+      }
+      fits = false;
+      full.push_back(node);
+    }
+    if (!fits) {
+      for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
+      continue;
+    }
+    stats_.Add(Counter::kSpills);
+    if (data_end > begin)
+      MOSA_RETURN_IF_FAILED(MoveChunk(inode, before->layout, target, {begin, data_end}));
+    {
+      const std::lock_guard lock(inode.mutex);
+      inode.allocated_known = false;
+    }
+    StoreAccess(inode, std::move(reply->access), mark);
+    return Done{};
+  }
+  return Fail(
+      StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+      fmt::format("no node has room for chunk {} of file {}", chunk.value, inode.file.value));
+}
+
+// Copies what the old layout has of `range` to where the new one wants it, then frees the old.
+Outcome<Done> Filesystem::Impl::MoveChunk(Inode& inode, const Layout& source_layout,
+                                          const DataAccess& target, ByteRange range) {
+  DataAccess source = target;
+  source.layout = source_layout;
+  std::string bytes;
+  for (const Piece& piece : SplitRange(source_layout, range, kExtentBytesMax)) {
+    bytes.resize(static_cast<size_t>(piece.range.size()));
+    MOSA_RETURN_IF_FAILED(
+        FetchPiece(inode, source, piece, reinterpret_cast<std::byte*>(bytes.data())));
+    for (const Piece& to : SplitRange(target.layout, piece.range)) {
+      if (to.nodes == piece.nodes) continue;
+      const std::string_view part =
+          std::string_view(bytes).substr(static_cast<size_t>(to.range.begin - piece.range.begin),
+                                         static_cast<size_t>(to.range.size()));
+      if (part.find_first_not_of('\0') == std::string_view::npos) continue;
+      for (const NodeId node : to.nodes) {
+        const Status status =
+            WriteToNode(inode, node, to.range.begin, std::as_bytes(std::span(part)));
+        if (!status.ok()) return FromStatus(status);
+      }
+      for (const NodeId node : piece.nodes) {
+        // What stays behind is room lost, not bytes lost.
+        const Status punched = nodes_.Allocate({node, inode.file, target.capability},
+                                               FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                               to.range.begin, to.range.size());
+        if (!punched.ok()) stats_.Add(Counter::kErrors);
+      }
+    }
+  }
+  return Done{};
+}
+
+}  // namespace mosa::sai
