@@ -151,7 +151,7 @@ def inputs(tool):
             (["cluster", "sideways"], 2, "sideways"),
             (["stat", "/no/such/file"], 3, "/no/such/file"),
             (["where", "/no/such/file"], 3, "/no/such/file"),
-            (["where", plain_file.name], 3, "not on a Mosa mount"),
+            (["where", plain_file.name], 3, "not a regular file on a Mosa mount"),
             (["where"], 2, "paths"),
             (["secret", "create", plain_file.name], 3, "exists"),
             (["status", "--manager", "127.0.0.1:1"], 5, "127.0.0.1:1"),

@@ -50,9 +50,9 @@ Status Run(const Options& options, const CommandLine& line) {
     struct stat file {};
     if (lstat(options.path.c_str(), &file) != 0) return NotFoundError(options.path);
     answer["size_bytes"] = file.st_size;
-    MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(options.path, "location"));
-    answer["location"] = SplitNames(location);
     if (S_ISREG(file.st_mode)) {
+      MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(options.path, "location"));
+      answer["location"] = SplitNames(location);
       MOSA_ASSIGN_OR_RETURN(answer["layout"], MosaJsonAttribute(options.path, "layout"));
     }
     const auto known = FromManager(options, place.path);

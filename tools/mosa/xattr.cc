@@ -34,7 +34,7 @@ Result<std::string> MosaAttribute(const std::string& path, const std::string& na
     case ENODATA:
     case EOPNOTSUPP:
       return FailedPreconditionError(
-          fmt::format("{} has no attribute {}: it is not on a Mosa mount", path, full));
+          fmt::format("{} has no {}: it is not a regular file on a Mosa mount", path, full));
     case EACCES:
     case EPERM:
       return PermissionDeniedError(text);

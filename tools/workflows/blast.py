@@ -99,6 +99,9 @@ def make_database(host, fasta):
     top = host.directory
     for name in ("database", "queries", "results"):
         (top / name).mkdir()
+    if host.prefix:
+        # What one host alone writes stays where it is written; the database is striped over all.
+        os.setxattr(top / "results", "user.mosa.placement", b"local")
     host.run("cp", fasta, top / "proteins.fasta")
     host.run("makeblastdb", "-in", top / "proteins.fasta", "-dbtype", "prot", "-parse_seqids", "-title", "proteins",
              "-out", top / "database/proteins")
@@ -174,19 +177,18 @@ def compare(mosa_hosts, local, names):
 # ---- where the bytes are
 
 
-def bytes_by_node(stat, names):
+def bytes_by_node(path):
     """How many of a file's bytes each node holds: {name: bytes}, from its layout chunk by chunk."""
-    file = stat["manager"]
-    size = stat["size_bytes"]
-    if file["inline"] or not file["layout"]["segments"]:
+    size = path.stat().st_size
+    layout = json.loads(os.getxattr(path, "user.mosa.layout"))
+    if layout["inline"] or not layout["segments"]:
         return {"inline": size}
-    layout = file["layout"]
-    chunk_bytes = layout["chunk_bytes"]
+    chunk_bytes = layout["chunk_size"]
     held = collections.Counter()
     for chunk in range((size + chunk_bytes - 1) // chunk_bytes):
         segment = [s for s in layout["segments"] if s["first_chunk"] <= chunk][-1]
         node = segment["nodes"][(chunk - segment["first_chunk"]) % segment["width"]]
-        held[names[node]] += min(chunk_bytes, size - chunk * chunk_bytes)
+        held[node] += min(chunk_bytes, size - chunk * chunk_bytes)
     return held
 
 
@@ -198,19 +200,17 @@ def class_of(relative):
     return {"queries": "query parts", "results": "result parts"}.get(folder, relative.name)
 
 
-def show_places(mosa, cluster, host):
-    nodes = json.loads(run([mosa, "node", "list", "--json", *cluster]))
-    names = {node["id"]: node["name"] for node in nodes}
-    columns = [node["name"] for node in nodes] + ["inline"]
+def show_places(hosts):
+    columns = [host.name for host in hosts] + ["inline"]
     rows = collections.defaultdict(collections.Counter)
     counts = collections.Counter()
     total = 0
-    for path in sorted(p for p in host.directory.rglob("*") if p.is_file()):
-        stat = json.loads(run([mosa, "stat", path, "--json", *cluster]))
-        kind = class_of(path.relative_to(host.directory))
-        rows[kind].update(bytes_by_node(stat, names))
+    top = hosts[0].directory
+    for path in sorted(p for p in top.rglob("*") if p.is_file()):
+        kind = class_of(path.relative_to(top))
+        rows[kind].update(bytes_by_node(path))
         counts[kind] += 1
-        total += stat["size_bytes"]
+        total += path.stat().st_size
     table = [["bytes of", "files", *columns, "together"]]
     for kind, held in rows.items():
         table.append([kind, str(counts[kind]), *[human(held[c]) if held[c] else "-" for c in columns],
@@ -223,28 +223,25 @@ def show_places(mosa, cluster, host):
         raise Failed(f"the files have {total} bytes, but their layouts place {sum(everything.values())}")
 
 
+PATHS = {
+    "read: local": "bytes_read_local",
+    "remote": "bytes_read_remote",
+    "inline": "bytes_read_inline",
+    "written: passthrough": "bytes_written_passthrough",
+    "local ": "bytes_written_local",
+    "remote ": "bytes_written_remote",
+    "inline ": "bytes_written_inline",
+}
+
+
 def show_paths(hosts):
-    print("\nWhich path carried the bytes, per mount")
-    table = None
+    print("\nWhich path carried the bytes, as each mount counted (the kernel reads passed-through files by itself, uncounted)")
+    table = [["mount of", *PATHS, "opens passed through"]]
     for host in hosts:
         counters = json.loads(os.getxattr(host.mount_point, "user.mosa.mount"))
-        bytes_of = flatten(counters)
-        if table is None:
-            keys = sorted(bytes_of)
-            table = [["mount of", *keys]]
-        table.append([host.name, *[human(bytes_of[key]) for key in keys]])
+        table.append([host.name, *[human(counters[name]) for name in PATHS.values()],
+                      str(counters["opens_passthrough"])])
     print_table(table)
-
-
-def flatten(counters, prefix=""):
-    """Only the counters of bytes, under their names."""
-    found = {}
-    for key, value in counters.items():
-        if isinstance(value, dict):
-            found.update(flatten(value, f"{prefix}{key}."))
-        elif "bytes" in prefix + key and isinstance(value, int):
-            found[prefix + key] = value
-    return found
 
 
 def show_times(mosa_seconds, local_seconds):
@@ -273,7 +270,7 @@ def run_on_cluster(arguments, fasta, queries, local, cluster):
     _, local_seconds = workflow([local] * arguments.hosts, fasta, queries, arguments.parts)
     print(f"{len(queries)} queries in {len(names)} parts against the database, on Mosa and on a local disk:")
     compare(hosts, local, names)
-    show_places(arguments.mosa, cluster, hosts[0])
+    show_places(hosts)
     show_paths(hosts)
     show_times(mosa_seconds, local_seconds)
 
