@@ -243,6 +243,8 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
     struct stat named {};
     if (fstat(lock.fd_, &held) == 0 && stat(directory.c_str(), &named) == 0 &&
         held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+      // Its owner could put another directory in a cluster's place.
+      if (held.st_uid != geteuid() && held.st_uid != 0) return refused("it is another user's");
       return lock;
     }
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "common/base/exit_code.h"
 #include "tools/cluster/process.h"
@@ -62,4 +63,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mosa::cli
 
-int main(int argc, char** argv) { return mosa::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // What gRPC has to say of a failed call, the call's own error says better.
+  setenv("GRPC_VERBOSITY", "NONE", 0);
+  return mosa::cli::Main(argc, argv);
+}
