@@ -3,7 +3,11 @@
 // input is written beside the program.
 //
 // Usage: PROGRAM SEED_FOLDER [ROUNDS [SEED]]
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,8 +41,21 @@ std::vector<std::string> ReadSeeds(const std::string& folder) {
   return seeds;
 }
 
-void Run(const std::string& input, const std::string& last_path) {
-  std::ofstream(last_path, std::ios::binary | std::ios::trunc) << input;
+// The input under way, for OnCrash.
+std::string current_input;
+std::string last_path;
+
+// Async-signal-safe: writes the input that crashed beside the program, then dies of the same
+// signal.
+void OnCrash(int signal_number) {
+  const int fd = open(last_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (fd >= 0 && write(fd, current_input.data(), current_input.size()) >= 0) close(fd);
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
+void Run(const std::string& input) {
+  current_input = input;
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
@@ -83,15 +100,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s holds no seed: nothing was tested\n", argv[1]);
     return 1;
   }
-  const std::string last_path = std::string(argv[0]) + ".last_input";
-  for (const std::string& input : seeds) Run(input, last_path);
+  last_path = std::string(argv[0]) + ".last_input";
+  std::signal(SIGABRT, OnCrash);
+  std::signal(SIGSEGV, OnCrash);
+  for (const std::string& input : seeds) Run(input);
   Rng rng(seed);
   for (uint64_t round = 0; round < rounds; ++round) {
     std::string input = seeds[rng.Below(seeds.size())];
     for (uint64_t n = 1 + rng.Below(8); n > 0; --n) input = Mutate(std::move(input), seeds, rng);
-    Run(input, last_path);
+    Run(input);
   }
-  std::remove(last_path.c_str());
   std::printf("%zu seeds and %llu mutations, seed %llu: 1 passed, 0 failed\n", seeds.size(),
               static_cast<unsigned long long>(rounds), static_cast<unsigned long long>(seed));
   return 0;
