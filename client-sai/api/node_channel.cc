@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
 #include "common/base/socket_address.h"
+#include "proto/convert/status.h"
 
 namespace mosa::sai {
 namespace {
@@ -211,8 +212,10 @@ Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {
   if (reply.code() == 0) return OkStatus();
   const bool known =
       reply.code() > 0 && reply.code() <= static_cast<int>(StatusCode::kUnauthenticated);
-  return Status(known ? static_cast<StatusCode>(reply.code()) : StatusCode::kInternal,
-                fmt::format("{}: {}", node_name, reply.message()));
+  const Status status(known ? static_cast<StatusCode>(reply.code()) : StatusCode::kInternal,
+                      fmt::format("{}: {}", node_name, reply.message()));
+  const bool meant = reply.reason() <= static_cast<uint32_t>(ErrorReason::kTimedOut);
+  return WithReason(status, meant ? static_cast<ErrorReason>(reply.reason()) : ErrorReason::kNone);
 }
 
 }  // namespace mosa::sai

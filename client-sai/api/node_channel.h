@@ -82,7 +82,7 @@ class NodeChannel {
   uint64_t last_local_id_ = 0;
 };
 
-// What a reply says, as a Status that names the node.
+// What a reply says, as a Status that names the node and carries the reason (proto/convert).
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name);
 
 }  // namespace mosa::sai

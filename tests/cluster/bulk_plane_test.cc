@@ -18,6 +18,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/socket_address.h"
+#include "proto/convert/status.h"
 #include "storage-node/store/faulty_object_store.h"
 #include "storage-node/store/object_store.h"
 #include "tests/support/test_node.h"
@@ -303,6 +304,7 @@ TEST_P(BulkPlane, AFullNodeSaysSoAndLosesNothing) {
   const std::string more(8192, 'x');
   const Status refused = node_->client().Write(Writer(), data.size(), BytesOf(more));
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(refused), ErrorReason::kNoSpace);
   EXPECT_THAT(MessageOf(refused), HasSubstr("1044480 of 1048576 bytes are used"));
   EXPECT_EQ(node_->client().Append(Writer(), BytesOf(more)).status().code(),
             StatusCode::kResourceExhausted);

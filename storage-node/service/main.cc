@@ -1,0 +1,184 @@
+// mosa-storage: the objects of one node. Runs in the foreground until SIGTERM or SIGINT.
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "common/base/errno_status.h"
+#include "common/base/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/units.h"
+#include "fmt/format.h"
+#include "storage-node/service/storage_node.h"
+
+namespace mosa::node {
+namespace {
+
+// The flags as they were written.
+struct Flags {
+  std::string name;
+  std::string manager;
+  std::string listen = "127.0.0.1:0";
+  std::string directory;
+  std::string limit;
+  std::string socket;
+  std::string secret;
+  std::string log_level = "info";
+  std::string log_file;
+  std::string ready_file;
+  std::string scrub_rate = "8M";
+};
+
+void Declare(CLI::App& app, Flags& flags) {
+  app.set_config("--config", "", "Read flags from FILE, lines of name = value")
+      ->check(CLI::ExistingFile);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--name", flags.name, "The node's name, the same for ever")->required();
+  app.add_option("--manager", flags.manager, "HOST:PORT of the manager")->required();
+  app.add_option("--listen", flags.listen, "HOST:PORT that clients reach; port 0: any that is free")
+      ->capture_default_str();
+  app.add_option("--dir", flags.directory, "Directory of the objects, on a RAM disk")->required();
+  app.add_option("--limit", flags.limit, "Most bytes that objects may take, like 8G")->required();
+  app.add_option("--socket", flags.socket, "Unix socket that passes descriptors; DIR/node.sock");
+  app.add_option("--secret", flags.secret, "The cluster's secret file; needed beyond loopback");
+  app.add_option("--scrub-rate", flags.scrub_rate, "Bytes compared per second; 0: none")
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+      ->capture_default_str();
+  app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
+  app.add_option("--ready-file", flags.ready_file, "Written as JSON once the node serves");
+}
+
+Result<uint64_t> SizeOf(std::string_view flag, const std::string& text) {
+  const Result<int64_t> parsed = ParseBytes(text);
+  if (!parsed.ok())
+    return InvalidArgumentError(fmt::format("{}: {}", flag, MessageOf(parsed.status())));
+  return static_cast<uint64_t>(*parsed);
+}
+
+// Checks every flag; nothing has happened yet.
+Result<StorageNodeOptions> OptionsOf(const Flags& flags) {
+  StorageNodeOptions options;
+  options.name = flags.name;
+  options.manager_address = flags.manager;
+  options.listen = flags.listen;
+  options.directory = flags.directory;
+  options.socket_path = flags.socket.empty() ? flags.directory + "/node.sock" : flags.socket;
+  if (flags.name.empty() || flags.name.size() > kNameBytesMax ||
+      flags.name.find(',') != std::string::npos) {
+    return InvalidArgumentError(fmt::format(
+        "--name is '{}': it must have 1 to {} bytes and no comma", flags.name, kNameBytesMax));
+  }
+  if (flags.directory.empty()) return InvalidArgumentError("--dir is empty");
+  MOSA_ASSIGN_OR_RETURN(options.limit_bytes, SizeOf("--limit", flags.limit));
+  if (options.limit_bytes == 0) return InvalidArgumentError("--limit is 0: nothing could be kept");
+  MOSA_ASSIGN_OR_RETURN(options.scrub_bytes_per_second, SizeOf("--scrub-rate", flags.scrub_rate));
+  MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
+  if (flags.secret.empty()) {
+    const Status manager = CheckListenAddress(flags.manager, false);
+    if (!manager.ok())
+      return InvalidArgumentError(fmt::format("--manager: {}", MessageOf(manager)));
+  } else {
+    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret));
+  }
+  MOSA_RETURN_IF_ERROR(CheckLimit(options.directory, options.limit_bytes));
+  return options;
+}
+
+Status WriteReadyFile(const std::string& path, const StorageNode& node) {
+  const std::string fresh = path + ".new";
+  const nlohmann::json text = {{"address", node.address()},
+                               {"socket", std::filesystem::absolute(node.socket_path()).string()},
+                               {"pid", ::getpid()}};
+  std::ofstream out(fresh, std::ios::trunc);
+  out << text.dump() << '\n';
+  out.close();
+  if (out.fail() || std::rename(fresh.c_str(), path.c_str()) != 0) {
+    return FailedPreconditionError(
+        MessageOf(ErrnoStatus(errno, fmt::format("cannot write the ready file {}", path))));
+  }
+  return OkStatus();
+}
+
+// glibc's defaults map and unmap each large buffer, and keep an arena per thread.
+void TuneMalloc() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most that glibc takes.
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
+  mallopt(M_ARENA_MAX, 4);
+}
+
+int Fail(const Status& status) {
+  std::fprintf(stderr, "mosa-storage: %s\n", MessageOf(status).c_str());
+  return ToExitCode(status.code());
+}
+
+int Run(const Flags& flags) {
+  Result<StorageNodeOptions> options = OptionsOf(flags);
+  if (!options.ok()) return Fail(options.status());
+  const Result<LogLevel> level = ParseLogLevel(flags.log_level);
+  if (!level.ok()) return Fail(level.status());
+  const Status log = OpenLog({.program = "mosa-storage", .level = *level, .file = flags.log_file});
+  if (!log.ok()) return Fail(log);
+
+  // Blocked before any thread exists, so that only sigwait below gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  umask(077);
+  TuneMalloc();
+
+  std::mutex mutex;
+  Status outcome;  // Guarded by mutex.
+  options->on_shutdown = [&](Status why) {
+    {
+      const std::lock_guard lock(mutex);
+      outcome = std::move(why);
+    }
+    ::kill(::getpid(), SIGTERM);
+  };
+  Result<std::unique_ptr<StorageNode>> node = StorageNode::Start(*options);
+  if (!node.ok()) return Fail(node.status());
+  LogInfo("node {} serves {} at {} and {}", flags.name, flags.directory, (*node)->address(),
+          (*node)->socket_path());
+  if (!flags.ready_file.empty()) {
+    const Status written = WriteReadyFile(flags.ready_file, **node);
+    if (!written.ok()) return Fail(written);
+  }
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  LogInfo("stopping on signal {}", signal_number);
+  *node = nullptr;
+  const std::lock_guard lock(mutex);
+  return outcome.ok() ? 0 : Fail(outcome);
+}
+
+}  // namespace
+}  // namespace mosa::node
+
+int main(int argc, char** argv) {
+  CLI::App app("mosa-storage: the objects of one node of a Mosa cluster");
+  app.set_version_flag("--version", "mosa-storage 0.1.0");
+  mosa::node::Flags flags;
+  mosa::node::Declare(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : mosa::ToExitCode(mosa::StatusCode::kInvalidArgument);
+  }
+  return mosa::node::Run(flags);
+}

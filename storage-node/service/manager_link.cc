@@ -1,0 +1,200 @@
+#include "storage-node/service/manager_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "common/base/log.h"
+#include "common/model/session.h"
+#include "proto/convert/node.h"
+#include "proto/convert/status.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr Duration kBackOffMin = Milliseconds(50);
+constexpr Duration kBackOffMax = Seconds(1);
+
+std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
+
+// True if the manager will say the same however often it is asked.
+bool IsFinal(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kUnauthenticated:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+ManagerLink::ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate,
+                         std::function<void(Status)> on_shutdown)
+    : options_(std::move(options)),
+      engine_(engine),
+      gate_(gate),
+      on_shutdown_(std::move(on_shutdown)),
+      stub_(
+          v1::NodeSessionService::NewStub(MakeChannel(options_.manager_address, options_.secret))) {
+}
+
+ManagerLink::~ManagerLink() { Stop(); }
+
+Status ManagerLink::Start(Duration wait) {
+  session_thread_ = std::thread([this] { RunSession(); });
+  heartbeat_thread_ = std::thread([this] { RunHeartbeats(); });
+  std::unique_lock lock(mutex_);
+  const bool settled = changed_.wait_for(
+      lock, Chrono(wait), [this] { return started_ && (started_->ok() || IsFinal(*started_)); });
+  if (settled) return *started_;
+  return UnavailableError(
+      fmt::format("the manager at {} did not take node {} within {} ms{}{}; is it running there?",
+                  options_.manager_address, options_.registration.name, wait.ns / 1'000'000,
+                  started_ ? ": " : "", started_ ? MessageOf(*started_) : ""));
+}
+
+void ManagerLink::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    changed_.notify_all();
+  }
+  if (session_thread_.joinable()) session_thread_.join();
+  if (heartbeat_thread_.joinable()) heartbeat_thread_.join();
+}
+
+bool ManagerLink::BackOff(Duration delay) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, Chrono(delay), [this] { return stopping_; });
+}
+
+// ---- the stream
+
+void ManagerLink::RunSession() {
+  Duration delay = kBackOffMin;
+  std::string last_message;
+  do {
+    bool was_registered = false;
+    const Status ended = RunStream(was_registered);
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      if (!started_ || !started_->ok()) started_ = ended;
+      changed_.notify_all();
+    }
+    if (was_registered) delay = kBackOffMin;
+    // The same sentence every second would drown the log.
+    if (was_registered || MessageOf(ended) != last_message)
+      LogWarning("no session with the manager: {}", MessageOf(ended));
+    last_message = MessageOf(ended);
+    if (IsFinal(ended) && was_registered) on_shutdown_(ended);
+  } while (BackOff(std::exchange(delay, std::min(delay * 2, kBackOffMax))));
+}
+
+Status ManagerLink::RunStream(bool& was_registered) {
+  grpc::ClientContext context;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return UnavailableError("the node is stopping");
+    context_ = &context;
+  }
+  const std::unique_ptr<Stream> stream = stub_->Session(&context);
+  Status status = Register(*stream);
+  v1::ManagerToNode wire;
+  while (status.ok() && stream->Read(&wire)) {
+    status = Carry(wire);
+    if (!status.ok() || was_registered || !wire.has_registered()) continue;
+    was_registered = true;
+    const std::lock_guard write_lock(write_mutex_);
+    stream_ = stream.get();
+    const std::lock_guard lock(mutex_);
+    started_ = OkStatus();
+    beat_now_ = true;
+    changed_.notify_all();
+  }
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    stream_ = nullptr;
+    context.TryCancel();
+  }
+  const grpc::Status finished = stream->Finish();
+  const std::lock_guard lock(mutex_);
+  context_ = nullptr;
+  if (!status.ok()) return status;
+  return finished.ok() ? UnavailableError("the manager ended the session") : FromGrpc(finished);
+}
+
+Status ManagerLink::Register(Stream& stream) {
+  NodeRegistration registration = options_.registration;
+  const StoreRecord record = engine_.store().record();
+  registration.cluster_name = record.cluster_name;
+  registration.incarnation = record.incarnation;
+  registration.used_bytes = engine_.used_bytes();
+  registration.objects = engine_.ListObjects();
+  for (const v1::NodeMessage& message : ToProto(registration)) {
+    // Why it broke is what Finish says.
+    if (!stream.Write(message)) break;
+  }
+  return OkStatus();
+}
+
+Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
+  MOSA_ASSIGN_OR_RETURN(const ManagerToNode message, FromProto(wire));
+  if (const auto* registered = std::get_if<NodeRegistered>(&message)) return Adopt(*registered);
+  if (const auto* refused = std::get_if<Failure>(&message))
+    return Status(refused->code, refused->message);
+  const NodeOrder& order = std::get<NodeOrder>(message);
+  if (const auto* drop = std::get_if<DropObjectsOrder>(&order)) {
+    engine_.Drop(drop->files);
+    LogInfo("dropped {} objects; {} bytes are used now", drop->files.size(), engine_.used_bytes());
+    const std::lock_guard lock(mutex_);
+    beat_now_ = true;
+    changed_.notify_all();
+    return OkStatus();
+  }
+  return FailedPreconditionError(fmt::format("the manager ordered this node to stop: {}",
+                                             std::get<ShutdownOrder>(order).reason));
+}
+
+Status ManagerLink::Adopt(const NodeRegistered& registered) {
+  MOSA_RETURN_IF_ERROR(engine_.store().SetCluster(registered.cluster_name));
+  gate_.SetKey(registered.capability_key, registered.now);
+  engine_.RepeatCorruptObjects();
+  LogInfo("registered as node {} of cluster {}", registered.node.value, registered.cluster_name);
+  return OkStatus();
+}
+
+// ---- heartbeats
+
+void ManagerLink::RunHeartbeats() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, Chrono(kHeartbeatEvery), [this] { return stopping_ || beat_now_; });
+      if (stopping_) return;
+      beat_now_ = false;
+    }
+    engine_.Account();
+    Beat();
+  }
+}
+
+void ManagerLink::Beat() {
+  const std::lock_guard write_lock(write_mutex_);
+  if (stream_ == nullptr) return;
+  v1::NodeMessage message;
+  ToProto(engine_.TakeHeartbeat(), &message);
+  // A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
+  stream_->Write(message);
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,85 @@
+// ManagerLink: the node's conversation with the manager. Registers, beats, carries out orders, and
+// comes back when the stream breaks; meanwhile the node goes on serving those whose capabilities it
+// can check.
+//
+// Two threads of its own: one reads orders, one beats. Start and Stop from one thread.
+#ifndef MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_
+#define MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/base/status.h"
+#include "common/model/storage.h"
+#include "mosa/v1/node.grpc.pb.h"
+#include "proto/convert/credentials.h"
+#include "storage-node/service/access_gate.h"
+#include "storage-node/service/object_engine.h"
+
+namespace mosa::node {
+
+struct ManagerLinkOptions {
+  std::string manager_address;
+  std::optional<ClusterSecret> secret;
+  // What does not change from one registration to the next: name, address, socket, host, limit.
+  NodeRegistration registration;
+};
+
+class ManagerLink {
+ public:
+  // `engine` and `gate` must outlive it. `on_shutdown` is called, once, on the link's thread, when
+  // the manager orders the node to end or can never take it back.
+  ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate,
+              std::function<void(Status)> on_shutdown);
+  ~ManagerLink();
+
+  // Begins, and waits for the first registration: Unavailable if none within `wait`; the manager's
+  // refusal, or FailedPrecondition if the objects are another cluster's.
+  Status Start(Duration wait);
+  void Stop();
+
+ private:
+  using Stream = grpc::ClientReaderWriter<v1::NodeMessage, v1::ManagerToNode>;
+
+  void RunSession();
+  void RunHeartbeats();
+  // One stream from beginning to end; why it ended.
+  Status RunStream(bool& was_registered);
+  Status Register(Stream& stream);
+  Status Carry(const v1::ManagerToNode& wire);
+  Status Adopt(const NodeRegistered& registered);
+  void Beat();
+  bool BackOff(Duration delay);
+
+  // Constant.
+  const ManagerLinkOptions options_;
+  ObjectEngine& engine_;
+  AccessGate& gate_;
+  const std::function<void(Status)> on_shutdown_;
+  const std::unique_ptr<v1::NodeSessionService::Stub> stub_;
+
+  std::mutex write_mutex_;    // Before mutex_.
+  Stream* stream_ = nullptr;  // Guarded by write_mutex_; null while not registered.
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  grpc::ClientContext* context_ = nullptr;
+  std::optional<Status> started_;  // The outcome of Start.
+  bool beat_now_ = false;
+  bool stopping_ = false;
+
+  std::thread session_thread_;
+  std::thread heartbeat_thread_;
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_

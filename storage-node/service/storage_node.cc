@@ -1,0 +1,139 @@
+#include "storage-node/service/storage_node.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "common/base/errno_status.h"
+#include "common/base/host_identity.h"
+#include "common/base/log.h"
+#include "common/base/socket_address.h"
+#include "common/base/units.h"
+#include "storage-node/core/upkeep.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr size_t kScratchBytes = 1 << 20;
+constexpr Duration kSealerWait = Seconds(1);
+// After a round over all objects, and after an object that has nothing to compare.
+constexpr Duration kScrubRoundPause = Seconds(10);
+
+Status CheckListen(const std::string& listen) {
+  MOSA_ASSIGN_OR_RETURN(const SocketAddress address, ResolveAddress(listen));
+  const std::string text = address.ToText();
+  if (text.starts_with("0.0.0.0:") || text.starts_with("[::]:")) {
+    return InvalidArgumentError(
+        fmt::format("cannot listen on {}: clients are told this address; name the one at which "
+                    "they reach this host",
+                    listen));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckLimit(const std::string& directory, uint64_t limit_bytes) {
+  const auto memory_bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
+  struct statvfs status {};
+  if (::statvfs(path.c_str(), &status) != 0) {
+    path = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+    if (path.empty()) path = ".";
+    if (::statvfs(path.c_str(), &status) != 0)
+      return ErrnoStatus(errno, fmt::format("cannot use the object directory {}", directory));
+  }
+  const uint64_t disk_bytes = static_cast<uint64_t>(status.f_blocks) * status.f_frsize;
+  const auto human = [](uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); };
+  if (limit_bytes > memory_bytes || (disk_bytes > 0 && limit_bytes > disk_bytes)) {
+    return InvalidArgumentError(fmt::format(
+        "the limit {} is more than there is: this machine has {} of memory, the file system of {} "
+        "{}",
+        human(limit_bytes), human(memory_bytes), directory, human(disk_bytes)));
+  }
+  return OkStatus();
+}
+
+Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions& options) {
+  MOSA_RETURN_IF_ERROR(CheckListen(options.listen));
+  MOSA_RETURN_IF_ERROR(CheckLimit(options.directory, options.limit_bytes));
+  MOSA_ASSIGN_OR_RETURN(const std::string host_identity, HostIdentity());
+  MOSA_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
+                        OpenDirectoryStore({.path = options.directory, .node_name = options.name}));
+
+  std::unique_ptr<StorageNode> node(new StorageNode(options.scrub_bytes_per_second));
+  MOSA_ASSIGN_OR_RETURN(node->engine_,
+                        ObjectEngine::Open(std::move(store), options.limit_bytes, node->clock_));
+  MOSA_ASSIGN_OR_RETURN(node->server_, BulkServer::Start({.listen = options.listen,
+                                                          .socket_path = options.socket_path},
+                                                         *node->engine_, node->gate_));
+  node->sealer_ = std::thread([raw = node.get()] { raw->RunSealer(); });
+  node->scrubber_ = std::thread([raw = node.get()] { raw->RunScrubber(); });
+  node->link_ = std::make_unique<ManagerLink>(
+      ManagerLinkOptions{.manager_address = options.manager_address,
+                         .secret = options.secret,
+                         .registration = {.name = options.name,
+                                          .cluster_name = "",
+                                          .incarnation = 0,
+                                          .address = node->server_->address(),
+                                          .socket_path = options.socket_path,
+                                          .host_identity = host_identity,
+                                          .limit_bytes = options.limit_bytes,
+                                          .used_bytes = 0,
+                                          .objects = {}}},
+      *node->engine_, node->gate_, options.on_shutdown);
+  MOSA_RETURN_IF_ERROR(node->link_->Start(options.start_wait));
+  return node;
+}
+
+StorageNode::~StorageNode() {
+  if (link_ != nullptr) link_->Stop();
+  server_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    stopped_.notify_all();
+  }
+  if (engine_ != nullptr) engine_->StopWaiting();
+  if (sealer_.joinable()) sealer_.join();
+  if (scrubber_.joinable()) scrubber_.join();
+}
+
+bool StorageNode::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+bool StorageNode::Sleep(Duration duration) {
+  std::unique_lock lock(mutex_);
+  return !stopped_.wait_for(lock, std::chrono::nanoseconds(duration.ns),
+                            [this] { return stopping_; });
+}
+
+void StorageNode::RunSealer() {
+  std::vector<std::byte> scratch(kScratchBytes);
+  while (!stopping()) {
+    if (!engine_->SealNext(scratch)) engine_->WaitForSealing(kSealerWait);
+  }
+}
+
+void StorageNode::RunScrubber() {
+  if (scrub_bytes_per_second_ == 0) return;
+  std::vector<std::byte> scratch(kScratchBytes);
+  bool go_on = true;
+  while (go_on) {
+    const Time begin = clock_.Monotonic();
+    const uint64_t bytes = engine_->ScrubNext(scratch);
+    const Duration took = clock_.Monotonic() - begin;
+    go_on = Sleep(bytes == 0 ? kScrubRoundPause : ScrubPause(bytes, took, scrub_bytes_per_second_));
+  }
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,80 @@
+// StorageNode: a whole storage node in this process: store, engine, bulk server, session with the
+// manager, sealing and scrubbing. main.cc runs one; tests may run several.
+#ifndef MOSA_STORAGE_NODE_SERVICE_STORAGE_NODE_H_
+#define MOSA_STORAGE_NODE_SERVICE_STORAGE_NODE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/model/session.h"
+#include "proto/convert/credentials.h"
+#include "storage-node/service/access_gate.h"
+#include "storage-node/service/bulk_server.h"
+#include "storage-node/service/manager_link.h"
+#include "storage-node/service/object_engine.h"
+
+namespace mosa::node {
+
+struct StorageNodeOptions {
+  std::string name;
+  std::string manager_address;
+  std::string listen;  // host:port; not a wildcard, since clients are told this address.
+  std::string directory;
+  std::string socket_path;
+  uint64_t limit_bytes = 0;
+  uint64_t scrub_bytes_per_second = 8 << 20;  // 0: no scrubbing.
+  std::optional<ClusterSecret> secret;
+  Duration start_wait = kWaitMax;  // For the manager.
+  // Called once, on another thread, if the node cannot go on.
+  std::function<void(Status)> on_shutdown = [](Status) {};
+};
+
+// InvalidArgument, with the numbers, if `limit_bytes` is more than the machine's memory or than the
+// file system that has (or will have) `directory` can hold.
+Status CheckLimit(const std::string& directory, uint64_t limit_bytes);
+
+class StorageNode {
+ public:
+  // Returns when the node is registered and serves.
+  static Result<std::unique_ptr<StorageNode>> Start(const StorageNodeOptions& options);
+  // Stops serving, and waits for what is under way.
+  ~StorageNode();
+
+  const std::string& address() const { return server_->address(); }
+  const std::string& socket_path() const { return server_->socket_path(); }
+
+ private:
+  explicit StorageNode(uint64_t scrub_bytes_per_second)
+      : scrub_bytes_per_second_(scrub_bytes_per_second), gate_(clock_) {}
+
+  void RunSealer();
+  void RunScrubber();
+  bool Sleep(Duration duration);  // False when stopping.
+  bool stopping();
+
+  // Constant after Start.
+  const uint64_t scrub_bytes_per_second_;
+  const SystemClock clock_;
+  AccessGate gate_;
+  std::unique_ptr<ObjectEngine> engine_;
+  std::unique_ptr<BulkServer> server_;
+  std::unique_ptr<ManagerLink> link_;
+  std::thread sealer_;
+  std::thread scrubber_;
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stopping_ = false;  // Guarded by mutex_.
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_SERVICE_STORAGE_NODE_H_
