@@ -100,6 +100,25 @@ TEST_F(LockTableTest, TwoUpgradesOfFlockDoNotWaitForEachOther) {
   EXPECT_EQ(granted_, (std::vector<LockTable::Waiting>{{kA, RequestId(1)}}));
 }
 
+TEST_F(LockTableTest, DowngradingLetsSharedWaitersIn) {
+  Set(kFile, kA, Range(LockType::kExclusive, 0, 9));
+  Wait(kFile, kB, Range(LockType::kShared, 0, 4), 7);
+  Wait(kFile, kC, Range(LockType::kShared, 5, 9), 8);
+  Set(kFile, kA, Range(LockType::kShared, 0, 9));
+  EXPECT_EQ(granted_, (std::vector<LockTable::Waiting>{{kB, RequestId(7)}, {kC, RequestId(8)}}));
+}
+
+TEST_F(LockTableTest, AnOwnerReplacesWhatItHadAndTheRestIsSplit) {
+  Set(kFile, kA, Range(LockType::kExclusive, 0, 99));
+  Set(kFile, kA, Range(LockType::kUnlock, 40, 59));
+  EXPECT_EQ(table_.held(), 2U);
+  EXPECT_FALSE(table_.ConflictWith(kFile, kB, Range(LockType::kExclusive, 40, 59)));
+  EXPECT_TRUE(table_.ConflictWith(kFile, kB, Range(LockType::kShared, 39, 39)));
+  EXPECT_TRUE(table_.ConflictWith(kFile, kB, Range(LockType::kShared, 60, 60)));
+  Set(kFile, kA, Range(LockType::kExclusive, 40, 59));
+  EXPECT_EQ(table_.held(), 1U);
+}
+
 TEST_F(LockTableTest, NonsenseIsRefused) {
   EXPECT_EQ(Set(kFile, kA, Range(LockType::kShared, 5, 4)), Outcome::kInvalid);
   EXPECT_EQ(Set(kFile, kA, Range(static_cast<LockType>(9), 0, 4)), Outcome::kInvalid);
