@@ -2,7 +2,6 @@
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <openssl/rand.h>
 
 #include <charconv>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/hash.h"
 #include "fmt/format.h"
 #include "manager/service/core_loop.h"
 #include "manager/service/sessions.h"
@@ -48,13 +48,10 @@ Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options
   MOSA_ASSIGN_OR_RETURN(const auto key, Find(store, kCapabilityKeyKey));
   fresh = !name && !seed && !key;
   if (fresh) {
-    Identity identity{.cluster_name = options.core.cluster_name,
-                      .cluster_seed = 0,
-                      .capability_key = NewCapabilityKey()};
-    auto* const bytes = reinterpret_cast<unsigned char*>(&identity.cluster_seed);
-    if (RAND_bytes(bytes, sizeof(identity.cluster_seed)) != 1) {
-      return InternalError("the system gives no random numbers for a cluster seed");
-    }
+    // The seed is as random as the key, and tells nothing of it.
+    const Identity identity{.cluster_name = options.core.cluster_name,
+                            .cluster_seed = Hash64(NewCapabilityKey()),
+                            .capability_key = NewCapabilityKey()};
     return identity;
   }
   Identity identity;
