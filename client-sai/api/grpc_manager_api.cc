@@ -284,7 +284,8 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     const std::lock_guard write_lock(write_mutex_);
     stream_ = nullptr;
   }
-  context.TryCancel();
+  // A stream that the manager ended has its reason, which a cancellation would hide.
+  if (was_ready || !status.ok()) context.TryCancel();
   {
     const std::lock_guard lock(mutex_);
     context_ = nullptr;
