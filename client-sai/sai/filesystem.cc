@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <sys/stat.h>
 
+#include <random>
 #include <utility>
 
 #include "client-sai/sai/impl.h"
@@ -29,11 +30,18 @@ std::optional<FileType> TypeOfMode(uint32_t mode) {
   }
 }
 
+ClientId NewClientId() {
+  std::random_device random;
+  const uint64_t number = uint64_t{random()} << 32 | random();
+  return ClientId{number == 0 ? 1 : number};
+}
+
 }  // namespace
 
 Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
                        KernelNotifier& notifier, const Clock& clock)
     : options_(std::move(options)),
+      client_(NewClientId()),
       manager_(manager),
       nodes_(nodes),
       notifier_(notifier),

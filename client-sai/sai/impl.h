@@ -223,6 +223,7 @@ class Filesystem::Impl final : public SessionListener {
   std::string StatsJson() const { return stats_.Json(); }
 
   const FilesystemOptions options_;
+  const ClientId client_;  // Random: of this run of the mount alone.
   ManagerApi& manager_;
   NodeApi& nodes_;
   KernelNotifier& notifier_;

@@ -85,6 +85,7 @@ SessionStart Filesystem::Impl::SessionHeld() {
   recalls_.NoteAll();
   grants_.ForgetUnreported();
   SessionStart start;
+  start.client = client_;
   start.node_name = options_.node_name;
   start.host_identity = options_.host_identity;
   start.mount_point = options_.mount_point;
