@@ -1,19 +1,23 @@
 #include "manager/service/manager_server.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "fmt/format.h"
-#include "manager/service/core_loop.h"
+#include "manager/service/core_driver.h"
 #include "manager/service/sessions.h"
+#include "manager/service/stream.h"
 #include "manager/store/metadata_store.h"
 #include "proto/convert/capability.h"
 
@@ -92,15 +96,51 @@ Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const Manage
   return core;
 }
 
+// Events between two commits: enough to share one write among many clients, few enough that the
+// first of them does not wait long.
+constexpr int kEventsPerFlushMax = 512;
+
+gpr_timespec DeadlineOf(const CoreDriver& driver) {
+  if (!driver.wake_at()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  const int64_t wait_ns = std::max<int64_t>(0, (*driver.wake_at() - driver.Now()).ns);
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
+}
+
+// The loop that owns the core: takes every event that has happened, then makes what they wrote
+// durable, then lets the answers leave. Ends when the queue has been shut down and is empty.
+void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver) {
+  using Next = grpc::CompletionQueue::NextStatus;
+  void* tag = nullptr;
+  bool ok = false;
+  while (true) {
+    Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
+    for (int events = 1; next == Next::GOT_EVENT; ++events) {
+      static_cast<Event*>(tag)->Happen(ok);
+      if (events == kEventsPerFlushMax) break;
+      next = queue.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC));
+    }
+    driver.TickIfDue();
+    driver.Flush();
+    if (next == Next::SHUTDOWN) return;
+  }
+}
+
+void Drain(grpc::ServerCompletionQueue& queue) {
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Shutdown();
+  while (queue.Next(&tag, &ok)) continue;
+}
+
 }  // namespace
 
 struct ManagerServer::Parts {
   std::unique_ptr<MetadataStore> store;
-  std::unique_ptr<CoreLoop> loop;
-  std::unique_ptr<ClientSessions> clients;
-  std::unique_ptr<NodeSessions> nodes;
-  std::unique_ptr<StatusService> status;
+  std::unique_ptr<CoreDriver> driver;
+  std::unique_ptr<Services> services;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
+  std::thread loop;
   std::string address;
 };
 
@@ -119,11 +159,9 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   core_options.cluster_seed = identity.cluster_seed;
   MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
-  parts->loop = std::make_unique<CoreLoop>(
-      std::move(core), *parts->store, CoreLoopOptions{.capability_key = identity.capability_key});
-  parts->clients = std::make_unique<ClientSessions>(*parts->loop);
-  parts->nodes = std::make_unique<NodeSessions>(*parts->loop);
-  parts->status = std::make_unique<StatusService>(*parts->loop);
+  parts->driver = std::make_unique<CoreDriver>(
+      std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
+  parts->services = std::make_unique<Services>(*parts->driver);
 
   grpc::ServerBuilder builder;
   int port = 0;
@@ -133,28 +171,34 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
   builder.SetMaxSendMessageSize(-1);
   builder.AddListeningPort(options.listen, MakeServerCredentials(options.secret), &port);
-  builder.RegisterService(parts->clients.get());
-  builder.RegisterService(parts->nodes.get());
-  builder.RegisterService(parts->status.get());
-  parts->loop->Start();
+  parts->services->Register(builder);
+  parts->queue = builder.AddCompletionQueue();
   parts->server = builder.BuildAndStart();
   if (parts->server == nullptr || port == 0) {
-    parts->loop->Stop();
+    if (parts->server != nullptr) parts->server->Shutdown();
+    Drain(*parts->queue);
     return FailedPreconditionError(fmt::format(
         "cannot listen on {}: the port is in use or the address is not this host's; choose "
         "another with --listen",
         options.listen));
   }
+  parts->services->Serve(*parts->queue);
+  parts->loop = std::thread(
+      [queue = parts->queue.get(), driver = parts->driver.get()] { RunLoop(*queue, *driver); });
   parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
 }
 
 void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
-  parts_->loop->Stop();
-  // Streams have been told; those that do not end by themselves are cut off.
+  // The loop's thread itself tells everybody, since the core is its own.
+  Event end([this](bool) { parts_->driver->EndAll(); });
+  grpc::Alarm alarm;
+  alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
+  // Streams that do not end by themselves are cut off.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  parts_->server->Wait();
+  parts_->queue->Shutdown();
+  parts_->loop.join();
   parts_.reset();
 }
 

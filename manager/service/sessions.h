@@ -1,55 +1,41 @@
-// The gRPC services of the manager: each call becomes arrivals or a query of the core loop.
+// The gRPC services of the manager: what arrives on each call is told to the core's driver, and
+// what the driver gives out is written.
 //
-// Thread-safe, as gRPC calls them. The loop outlives the services, and these the server.
+// All calls are served by the thread that polls the completion queue. The driver outlives them.
 #ifndef MOSA_MANAGER_SERVICE_SESSIONS_H_
 #define MOSA_MANAGER_SERVICE_SESSIONS_H_
 
-#include "manager/service/core_loop.h"
+#include <grpcpp/server_builder.h>
+
+#include "manager/service/core_driver.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
 
 namespace mosa::manager {
 
-// Clients. An envelope that cannot be read is answered with a Failure; anything else that cannot be
-// read ends the stream with InvalidArgument.
-class ClientSessions final : public v1::ClientSessionService::CallbackService {
+class Services {
  public:
-  explicit ClientSessions(CoreLoop& loop) : loop_(loop) {}
-  grpc::ServerBidiReactor<v1::ClientMessage, v1::ManagerMessage>* Session(
-      grpc::CallbackServerContext* context) override;
+  explicit Services(CoreDriver& driver) : driver_(driver) {}
+
+  void Register(grpc::ServerBuilder& builder);
+  // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
+  // server has been built.
+  //
+  // Clients: an envelope that cannot be read is answered with a Failure; anything else that cannot
+  // be read ends the stream with InvalidArgument. Storage nodes: a message that cannot be read ends
+  // the stream so.
+  void Serve(grpc::ServerCompletionQueue& queue);
 
  private:
-  CoreLoop& loop_;
-};
+  void AcceptClient(grpc::ServerCompletionQueue& queue);
+  void AcceptNode(grpc::ServerCompletionQueue& queue);
+  void ServeStatus(grpc::ServerCompletionQueue& queue);
 
-// Storage nodes. A message that cannot be read ends the stream with InvalidArgument.
-class NodeSessions final : public v1::NodeSessionService::CallbackService {
- public:
-  explicit NodeSessions(CoreLoop& loop) : loop_(loop) {}
-  grpc::ServerBidiReactor<v1::NodeMessage, v1::ManagerToNode>* Session(
-      grpc::CallbackServerContext* context) override;
-
- private:
-  CoreLoop& loop_;
-};
-
-// People and schedulers.
-class StatusService final : public v1::ManagerService::CallbackService {
- public:
-  explicit StatusService(CoreLoop& loop) : loop_(loop) {}
-  grpc::ServerUnaryReactor* GetClusterStatus(grpc::CallbackServerContext* context,
-                                             const v1::GetClusterStatusRequest* request,
-                                             v1::GetClusterStatusResponse* response) override;
-  grpc::ServerUnaryReactor* GetFileStatus(grpc::CallbackServerContext* context,
-                                          const v1::GetFileStatusRequest* request,
-                                          v1::GetFileStatusResponse* response) override;
-  grpc::ServerUnaryReactor* ListLostFiles(grpc::CallbackServerContext* context,
-                                          const v1::ListLostFilesRequest* request,
-                                          v1::ListLostFilesResponse* response) override;
-
- private:
-  CoreLoop& loop_;
+  CoreDriver& driver_;
+  v1::ClientSessionService::AsyncService clients_;
+  v1::NodeSessionService::AsyncService nodes_;
+  v1::ManagerService::AsyncService status_;
 };
 
 }  // namespace mosa::manager

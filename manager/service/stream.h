@@ -1,20 +1,18 @@
-// Stream: one bidirectional gRPC stream on the server's side. What is sent waits in a queue of its
-// own and is written one message after another, so that senders never block; a peer that does not
-// read is cut off when the queue is full or its oldest message has waited too long.
-//
-// Send, End and Cut may be called from any thread; the derived class's OnMessage and OnClosed come
-// one at a time. A stream keeps itself alive until gRPC is done with it, and afterwards Send and
-// End do nothing.
+// Calls of gRPC clients as state machines on one completion queue. Everything runs on the thread
+// that polls the queue, so that between a request's arrival and its answer's departure there is no
+// change of thread; nothing here locks or blocks.
 #ifndef MOSA_MANAGER_SERVICE_STREAM_H_
 #define MOSA_MANAGER_SERVICE_STREAM_H_
 
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -23,22 +21,46 @@
 
 namespace mosa::manager {
 
+// What a completion queue's tag points to.
+class Event {
+ public:
+  using Action = std::function<void(bool ok)>;
+  explicit Event(Action action) : action_(std::move(action)) {}
+  void Happen(bool ok) { action_(ok); }
+
+ private:
+  const Action action_;
+};
+
 inline constexpr size_t kStreamQueueMessagesMax = 65'536;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
 
+// Stream: one bidirectional call. What is sent waits in a queue of its own and is written one
+// message after another; a peer that does not read is cut off when the queue is full or its oldest
+// message has waited too long. A stream keeps itself alive until gRPC is done with it; afterwards
+// Send and End do nothing.
 template <typename Incoming, typename Outgoing>
-class Stream : public grpc::ServerBidiReactor<Incoming, Outgoing> {
+class Stream {
  public:
-  explicit Stream(grpc::CallbackServerContext& context) : context_(context) {}
+  using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // Begins to read; `self` keeps the stream alive.
-  void Begin(std::shared_ptr<Stream> self) {
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+
+  // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
+  // when a client has come, to wait for the next one.
+  template <typename Request>
+  void Accept(std::shared_ptr<Stream> self, const Request& request,
+              std::function<void()> accepted) {
     self_ = std::move(self);
-    this->StartRead(&incoming_);
+    accepted_ = std::move(accepted);
+    ++under_way_;
+    request(&context_, &io_, &on_accepted_);
   }
 
   void Send(Outgoing message) {
-    const std::lock_guard lock(mutex_);
     if (ending_ || broken_) return;
     queue_.push_back(std::move(message));
     if (queue_.size() == 1) {
@@ -51,79 +73,128 @@ class Stream : public grpc::ServerBidiReactor<Incoming, Outgoing> {
 
   // Ends the stream after what was sent before.
   void End(const Status& status) {
-    const std::lock_guard lock(mutex_);
     if (ending_) return;
     ending_ = ToGrpc(status);
     if (queue_.empty()) FinishNow();
   }
 
  protected:
-  // A message has come. The answer is whether to read on at once; if not, ReadOn does it later.
-  virtual bool OnMessage(const Incoming& message) = 0;
-  // No more messages will come. Called once.
+  // A message has come; not after End.
+  virtual void OnMessage(const Incoming& message) = 0;
+  // No more messages will come. Called once, of a stream that a client has opened.
   virtual void OnClosed() = 0;
 
-  void ReadOn() {
-    const std::lock_guard lock(mutex_);
-    if (!finished_) this->StartRead(&incoming_);
-  }
-
  private:
-  void OnReadDone(bool ok) final {
-    if (!ok) {
-      Close();
-      End(OkStatus());
-    } else if (OnMessage(incoming_)) {
-      ReadOn();
+  void Accepted(bool ok) {
+    if (ok) {
+      // The order matters: `accepted_` may not see this stream as still waiting.
+      std::exchange(accepted_, nullptr)();
+      Read();
     }
+    Returned();
   }
 
-  void OnWriteDone(bool ok) final {
-    const std::lock_guard lock(mutex_);
-    if (!ok) {
-      // The peer is gone: nothing more can be written, and the read that is under way will say so.
-      broken_ = true;
-      queue_.clear();
+  void Read() {
+    ++under_way_;
+    io_.Read(&incoming_, &on_read_);
+  }
+
+  void ReadDone(bool ok) {
+    if (ok && !ending_) OnMessage(incoming_);
+    if (ok && !ending_) {
+      Read();
     } else {
-      queue_.pop_front();
-      if (!queue_.empty()) return WriteNext();
+      OnClosed();
+      End(OkStatus());
     }
-    if (ending_ && !finished_) FinishNow();
-  }
-
-  void OnCancel() final { End(absl::CancelledError("the stream was cancelled")); }
-
-  void OnDone() final {
-    Close();  // If no read was under way that could say so.
-    const std::shared_ptr<Stream> self = std::move(self_);
-  }
-
-  void Close() {
-    if (!std::exchange(closed_, true)) OnClosed();
+    Returned();
   }
 
   void WriteNext() {
     write_began_ = std::chrono::steady_clock::now();
-    this->StartWrite(&queue_.front());
+    ++under_way_;
+    io_.Write(queue_.front(), &on_written_);
+  }
+
+  void WriteDone(bool ok) {
+    if (ok) {
+      queue_.pop_front();
+      if (!queue_.empty()) WriteNext();
+    } else {
+      // The peer is gone: nothing more can be written, and the read that is under way will say so.
+      broken_ = true;
+      queue_.clear();
+    }
+    if (queue_.empty() && ending_) FinishNow();
+    Returned();
   }
 
   void FinishNow() {
-    finished_ = true;
-    this->Finish(*ending_);
+    ++under_way_;
+    io_.Finish(*ending_, &on_finished_);
   }
 
-  grpc::CallbackServerContext& context_;
-  std::shared_ptr<Stream> self_;
-  Incoming incoming_;
-  bool closed_ = false;
+  // One operation has come back; after the last the stream is gone.
+  void Returned() {
+    if (--under_way_ == 0) const std::shared_ptr<Stream> self = std::move(self_);
+  }
 
-  // Guarded by mutex_.
-  std::mutex mutex_;
+  grpc::ServerContext context_;
+  Io io_{&context_};
+  std::shared_ptr<Stream> self_;
+  std::function<void()> accepted_;
+  Event on_accepted_{[this](bool ok) { Accepted(ok); }};
+  Event on_read_{[this](bool ok) { ReadDone(ok); }};
+  Event on_written_{[this](bool ok) { WriteDone(ok); }};
+  Event on_finished_{[this](bool) { Returned(); }};
+
+  Incoming incoming_;
   std::deque<Outgoing> queue_;  // The first is being written.
   std::chrono::steady_clock::time_point write_began_;
   std::optional<grpc::Status> ending_;
-  bool finished_ = false;
   bool broken_ = false;
+  int under_way_ = 0;  // Operations whose event has not happened yet.
+};
+
+// UnaryCall: one call with one answer, computed at once. It waits for the next call as soon as one
+// has come, and owns itself.
+template <typename Request, typename Response>
+class UnaryCall {
+ public:
+  using Answer = std::function<Status(const Request& request, Response* response)>;
+  // Waits for a call: the service's RequestNAME, bound to all but these.
+  using Ask = std::function<void(grpc::ServerContext*, Request*,
+                                 grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
+
+  static void Serve(const Ask& ask, const Answer& answer) { new UnaryCall(ask, answer); }
+
+ private:
+  UnaryCall(const Ask& ask, const Answer& answer) : ask_(ask), answer_(answer) {
+    ask_(&context_, &request_, &writer_, &on_asked_);
+  }
+
+  void Asked(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    Serve(ask_, answer_);
+    Response response;
+    const Status status = answer_(request_, &response);
+    if (status.ok()) {
+      writer_.Finish(response, grpc::Status::OK, &on_finished_);
+    } else {
+      writer_.FinishWithError(ToGrpc(status), &on_finished_);
+    }
+  }
+
+  const Ask ask_;
+  const Answer answer_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
+  Request request_;
+  Event on_asked_{[this](bool ok) { Asked(ok); }};
+  Event on_finished_{[this](bool) { delete this; }};
 };
 
 }  // namespace mosa::manager

@@ -61,7 +61,12 @@ class BenchClient final : public sai::SessionListener {
     next_file_ = ready.file_ids.first.value;
     end_file_ = next_file_ + ready.file_ids.count;
   }
-  void OnPush(const Push&) override {}
+  void OnPush(const Push& push) override {
+    const auto* const recall = std::get_if<RecallPush>(&push);
+    if (recall == nullptr) return;
+    api_->Send({RecallDoneRequest{.recall = recall->recall, .holds_open = false}},
+               [](std::vector<Reply>) {});
+  }
   void OnLeaseRenewed(Time, Time) override {}
   SessionStart SessionHeld() override {
     SessionStart start;

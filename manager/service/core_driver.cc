@@ -1,11 +1,9 @@
-#include "manager/service/core_loop.h"
+#include "manager/service/core_driver.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <utility>
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "proto/convert/capability.h"
 
@@ -13,9 +11,6 @@ namespace mosa::manager {
 
 namespace {
 
-// Steps between two commits: enough to share one write among many clients, few enough that the
-// first of them does not wait long.
-constexpr size_t kStepsPerBatchMax = 512;
 // A client's unanswered envelopes that the loop remembers; more than a mount ever has.
 constexpr size_t kAccessEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
@@ -37,117 +32,39 @@ DataAccess* AccessOf(Reply& reply) {
   return make != nullptr && make->access ? &*make->access : nullptr;
 }
 
+Status Stopping() { return UnavailableError("the manager is stopping; try again"); }
+
 }  // namespace
 
-CoreLoop::CoreLoop(std::unique_ptr<ManagerCore> core, MetadataStore& store, CoreLoopOptions options)
+CoreDriver::CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store,
+                       CoreDriverOptions options)
     : store_(store),
       options_(std::move(options)),
       wall_minus_monotonic_(clock_.Now() - clock_.Monotonic()),
       core_(std::move(core)),
-      inline_cache_(options_.inline_cache_bytes) {}
+      inline_cache_(options_.inline_cache_bytes),
+      wake_at_(Now()) {}  // The first tick learns when the core wants the next one.
 
-CoreLoop::~CoreLoop() { MOSA_CHECK(!thread_.joinable()); }
+// ---- what streams say
 
-void CoreLoop::Start() {
-  // The first tick learns from the core when it wants to be called again.
-  wake_at_ = Now();
-  thread_ = std::thread([this] { Run(); });
-}
-
-void CoreLoop::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  arrived_.notify_one();
-  thread_.join();
-}
-
-bool CoreLoop::Submit(Arrival arrival) {
-  bool was_empty = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return false;
-    was_empty = arrivals_.empty();
-    arrivals_.push_back(std::move(arrival));
-  }
-  if (was_empty) arrived_.notify_one();
-  return true;
-}
-
-bool CoreLoop::Query(QueryFunction query) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_ || queries_.size() >= options_.queries_max) return false;
-    queries_.push_back(std::move(query));
-  }
-  arrived_.notify_one();
-  return true;
-}
-
-Time CoreLoop::Now() const { return clock_.Monotonic() + wall_minus_monotonic_; }
-
-void CoreLoop::Run() {
-  std::vector<Arrival> arrivals;
-  std::vector<QueryFunction> queries;
-  while (Take(arrivals, queries)) {
-    RunBatch(arrivals);
-    for (const QueryFunction& query : queries) query(*core_, Now());
-    arrivals.clear();
-    queries.clear();
-  }
-  EndAll();
-}
-
-bool CoreLoop::Take(std::vector<Arrival>& arrivals, std::vector<QueryFunction>& queries) {
-  std::unique_lock lock(mutex_);
-  const auto ready = [this] { return !arrivals_.empty() || !queries_.empty() || stopping_; };
-  if (wake_at_) {
-    const int64_t wait_ns = std::max<int64_t>(0, (*wake_at_ - Now()).ns);
-    arrived_.wait_for(lock, std::chrono::nanoseconds(wait_ns), ready);
-  } else {
-    arrived_.wait(lock, ready);
-  }
-  arrivals.swap(arrivals_);
-  queries.swap(queries_);
-  return !(stopping_ && arrivals.empty() && queries.empty());
-}
-
-void CoreLoop::RunBatch(std::vector<Arrival>& arrivals) {
-  size_t steps = 0;
-  for (Arrival& arrival : arrivals) {
-    std::visit([this](auto& value) { Handle(value); }, arrival);
-    if (++steps % kStepsPerBatchMax == 0) CommitAndRelease();
-  }
-  if (wake_at_ && Now() >= *wake_at_) {
-    wake_at_.reset();
-    Step(Tick{});
-    ForgetLostClients(Now());
-  }
-  CommitAndRelease();
-}
-
-// ---- arrivals
-
-void CoreLoop::Handle(ClientStarted& arrival) {
-  arrival.sink->Taken();
-  Client& client = clients_[arrival.start.client.value];
-  if (client.sink != nullptr && client.sink != arrival.sink) {
+void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start) {
+  if (ended_) return sink->End(Stopping());
+  Client& client = clients_[start.client.value];
+  if (client.sink != nullptr && client.sink != sink) {
     outputs_.emplace_back(ClientOutput{std::exchange(client.sink, nullptr),
                                        Push(SessionEndPush{"the client has opened a newer stream"}),
                                        OkStatus()});
   }
-  client.sink = arrival.sink;
-  Step(StartSession{std::move(arrival.start)});
+  client.sink = sink;
+  Step(StartSession{std::move(start)});
 }
 
-void CoreLoop::Handle(ClientAsked& arrival) {
-  arrival.sink->Taken();
-  const auto found = clients_.find(arrival.client.value);
+void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId id,
+                             RequestEnvelope envelope) {
+  const auto found = clients_.find(id.value);
   // Of an older stream, or of a session that is over: the client will ask again on its next one.
-  if (found == clients_.end() || found->second.sink != arrival.sink) return;
+  if (found == clients_.end() || found->second.sink != sink) return;
   auto& access_files = found->second.access_files;
-  const RequestEnvelope& envelope = arrival.envelope;
   access_files.erase(access_files.begin(), access_files.lower_bound(envelope.answered_below));
   std::vector<FileId> files;
   for (size_t i = 0; i < envelope.requests.size(); ++i) {
@@ -160,50 +77,65 @@ void CoreLoop::Handle(ClientAsked& arrival) {
     access_files.insert_or_assign(envelope.id, std::move(files));
     if (access_files.size() > kAccessEnvelopesMax) access_files.erase(access_files.begin());
   }
-  Step(SessionRequest{.client = arrival.client, .envelope = std::move(arrival.envelope)});
+  Step(SessionRequest{.client = id, .envelope = std::move(envelope)});
 }
 
-void CoreLoop::Handle(ClientGone& arrival) {
-  const auto found = clients_.find(arrival.client.value);
-  if (found == clients_.end() || found->second.sink != arrival.sink) return;
-  if (arrival.closed) {
+void CoreDriver::ClientGone(const std::shared_ptr<ClientSink>& sink, ClientId id, bool closed) {
+  const auto found = clients_.find(id.value);
+  if (found == clients_.end() || found->second.sink != sink) return;
+  if (closed) {
     clients_.erase(found);
-    Step(SessionClosed{arrival.client});
-    outputs_.emplace_back(ClientOutput{std::move(arrival.sink), std::nullopt, OkStatus()});
+    Step(SessionClosed{id});
+    outputs_.emplace_back(ClientOutput{sink, std::nullopt, OkStatus()});
   } else {
     found->second.sink = nullptr;
     found->second.lost_at = Now();
-    Step(SessionLost{arrival.client});
+    Step(SessionLost{id});
   }
 }
 
-void CoreLoop::Handle(NodeStarted& arrival) {
-  arrival.sink->Taken();
-  Step(RegisterNode{std::move(arrival.registration)}, arrival.sink);
+void CoreDriver::NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistration registration) {
+  if (ended_) return sink->End(Stopping());
+  Step(RegisterNode{std::move(registration)}, sink);
 }
 
-void CoreLoop::Handle(NodeHeard& arrival) {
-  arrival.sink->Taken();
-  for (const auto& [node, sink] : nodes_) {
-    if (sink != arrival.sink) continue;
-    Step(NodeReport{.node = node, .heartbeat = std::move(arrival.heartbeat)});
-    return;
-  }
+void CoreDriver::NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat) {
+  const std::optional<NodeId> node = NodeOf(sink);
+  if (node) Step(NodeReport{.node = *node, .heartbeat = std::move(heartbeat)});
 }
 
-void CoreLoop::Handle(NodeGone& arrival) {
-  for (const auto& [node, sink] : nodes_) {
-    if (sink != arrival.sink) continue;
-    const NodeId gone = node;
-    nodes_.erase(gone);
-    Step(NodeStreamLost{gone});
-    return;
+void CoreDriver::NodeGone(const std::shared_ptr<NodeSink>& sink) {
+  const std::optional<NodeId> node = NodeOf(sink);
+  if (!node) return;
+  nodes_.erase(*node);
+  Step(NodeStreamLost{*node});
+}
+
+std::optional<NodeId> CoreDriver::NodeOf(const std::shared_ptr<NodeSink>& sink) const {
+  for (const auto& [node, known] : nodes_) {
+    if (known == sink) return node;
   }
+  return std::nullopt;
+}
+
+void CoreDriver::TickIfDue() {
+  const Time now = Now();
+  if (!wake_at_ || now < *wake_at_) return;
+  wake_at_.reset();
+  Step(Tick{});
+  std::erase_if(clients_, [now](const auto& item) {
+    return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
+  });
+}
+
+const ManagerCore& CoreDriver::FlushedCore() {
+  Flush();
+  return *core_;
 }
 
 // ---- effects
 
-void CoreLoop::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
+void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
   Effects effects = core_->Step(command, Now());
   inline_cache_.Note(effects.writes);
   std::move(effects.writes.writes.begin(), effects.writes.writes.end(),
@@ -218,7 +150,7 @@ void CoreLoop::Step(const Command& command, const std::shared_ptr<NodeSink>& reg
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
 }
 
-void CoreLoop::GatherClient(ToClient& effect) {
+void CoreDriver::GatherClient(ToClient& effect) {
   const auto found = clients_.find(effect.client.value);
   // Without a stream the message goes nowhere: the client asks again when it is back.
   if (found == clients_.end() || found->second.sink == nullptr) return;
@@ -233,7 +165,7 @@ void CoreLoop::GatherClient(ToClient& effect) {
   if (ends) clients_.erase(found);
 }
 
-void CoreLoop::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering) {
+void CoreDriver::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering) {
   ManagerToNode message = NodeRegistered{};
   if (auto* const registered = std::get_if<NodeRegistered>(&effect.message)) {
     if (registering == nullptr) return;
@@ -253,7 +185,7 @@ void CoreLoop::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& regis
   outputs_.emplace_back(NodeOutput{found->second, std::move(message), std::nullopt});
 }
 
-void CoreLoop::CommitAndRelease() {
+void CoreDriver::Flush() {
   if (!batch_.empty()) {
     const Status committed = store_.Commit(batch_);
     if (!committed.ok()) {
@@ -274,7 +206,9 @@ void CoreLoop::CommitAndRelease() {
   outputs_.clear();
 }
 
-void CoreLoop::EndAll() {
+void CoreDriver::EndAll() {
+  Flush();
+  ended_ = true;
   for (auto& [id, client] : clients_) {
     if (client.sink == nullptr) continue;
     client.sink->Send(Push(SessionEndPush{"the manager is stopping"}));
@@ -285,15 +219,9 @@ void CoreLoop::EndAll() {
   nodes_.clear();
 }
 
-void CoreLoop::ForgetLostClients(Time now) {
-  std::erase_if(clients_, [now](const auto& item) {
-    return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
-  });
-}
-
 // ---- access
 
-void CoreLoop::FillAccess(ClientId client, ReplyEnvelope& envelope) {
+void CoreDriver::FillAccess(ClientId client, ReplyEnvelope& envelope) {
   const auto& known = clients_.at(client.value).access_files;
   const auto files = known.find(envelope.id);
   if (files == known.end()) return;
@@ -312,7 +240,7 @@ void CoreLoop::FillAccess(ClientId client, ReplyEnvelope& envelope) {
   }
 }
 
-Status CoreLoop::FillAccess(ClientId client, FileId file, DataAccess& access) {
+Status CoreDriver::FillAccess(ClientId client, FileId file, DataAccess& access) {
   if (access.layout.bound()) {
     access.capability = SealCapability(
         {.file = file, .client = client, .may_write = access.may_write, .expires = access.expires},
@@ -329,7 +257,7 @@ Status CoreLoop::FillAccess(ClientId client, FileId file, DataAccess& access) {
 
 // The bytes as of the step that was just made: from the cache, from the batch that is being
 // gathered, or from the store.
-Result<std::string> CoreLoop::InlineBytes(FileId file) {
+Result<std::string> CoreDriver::InlineBytes(FileId file) {
   const std::string key = InlineDataKey(file);
   if (const std::string* const cached = inline_cache_.Find(key)) return *cached;
   const auto gone = [file] {

@@ -1,0 +1,125 @@
+// What lies between the streams and the core: it turns what streams say into commands, steps the
+// core, gathers the effects, and lets them leave only when their writes are durable, in the order
+// of the steps. A commit that fails ends the process: what it answered afterwards would not be
+// true, and loading again makes it whole.
+//
+// One owner, one thread. Nothing leaves before Flush.
+#ifndef MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
+#define MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/model/session.h"
+#include "common/model/storage.h"
+#include "manager/core/manager_core.h"
+#include "manager/service/inline_cache.h"
+#include "manager/store/metadata_store.h"
+#include "proto/convert/node.h"
+#include "proto/convert/session.h"
+
+namespace mosa::manager {
+
+// Where the driver puts what a stream is to carry. Never blocks; after End nothing more comes.
+class ClientSink {
+ public:
+  virtual ~ClientSink() = default;
+  virtual void Send(const ManagerMessage& message) = 0;
+  virtual void End(const Status& status) = 0;
+};
+class NodeSink {
+ public:
+  virtual ~NodeSink() = default;
+  virtual void Send(const ManagerToNode& message) = 0;
+  virtual void End(const Status& status) = 0;
+};
+
+struct CoreDriverOptions {
+  std::string capability_key;
+  size_t inline_cache_bytes = size_t{64} << 20;
+};
+
+class CoreDriver {
+ public:
+  // `core` has been loaded from `store`; `store` outlives the driver.
+  CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store, CoreDriverOptions options);
+
+  // ---- what streams say. After EndAll nothing is taken any more: the stream is ended.
+  void ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start);
+  void ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId client,
+                   RequestEnvelope envelope);
+  // `closed`: a clean unmount, not a broken stream.
+  void ClientGone(const std::shared_ptr<ClientSink>& sink, ClientId client, bool closed);
+  void NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistration registration);
+  void NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat);
+  void NodeGone(const std::shared_ptr<NodeSink>& sink);
+
+  // Commits what the steps since the last Flush wrote, and lets their effects leave.
+  void Flush();
+  // Steps a tick if the core asked for one by now.
+  void TickIfDue();
+  // When TickIfDue is to be called at the latest, in the base of Now.
+  std::optional<Time> wake_at() const { return wake_at_; }
+  // Tells every client that its session ends, and ends all streams.
+  void EndAll();
+
+  // The state that is durable: flushes first.
+  const ManagerCore& FlushedCore();
+  // The manager's time base: wall time at the start, and from there on steady.
+  Time Now() const { return clock_.Monotonic() + wall_minus_monotonic_; }
+
+ private:
+  // A client that has, or lately had, a stream.
+  struct Client {
+    std::shared_ptr<ClientSink> sink;  // Null while there is no stream.
+    Time lost_at;
+    // The files that the requests of an envelope give access to, by position; kept until the client
+    // says that it has the answer.
+    std::map<RequestId, std::vector<FileId>> access_files;
+  };
+  // What leaves once the writes before it are durable.
+  template <typename Sink, typename Message>
+  struct Output {
+    std::shared_ptr<Sink> sink;
+    std::optional<Message> message;
+    std::optional<Status> end;  // The stream ends after this.
+  };
+  using ClientOutput = Output<ClientSink, ManagerMessage>;
+  using NodeOutput = Output<NodeSink, ManagerToNode>;
+
+  // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
+  void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
+  std::optional<NodeId> NodeOf(const std::shared_ptr<NodeSink>& sink) const;
+  void GatherClient(ToClient& effect);
+  void GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering);
+
+  // Fills what the core left to the shell: capabilities and inline bytes.
+  void FillAccess(ClientId client, ReplyEnvelope& envelope);
+  Status FillAccess(ClientId client, FileId file, DataAccess& access);
+  Result<std::string> InlineBytes(FileId file);
+
+  // Constant.
+  MetadataStore& store_;
+  const CoreDriverOptions options_;
+  const SystemClock clock_;
+  const Duration wall_minus_monotonic_;
+
+  const std::unique_ptr<ManagerCore> core_;
+  InlineCache inline_cache_;
+  std::unordered_map<uint64_t, Client> clients_;  // By ClientId.
+  std::map<NodeId, std::shared_ptr<NodeSink>> nodes_;
+  KvBatch batch_;
+  std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
+  std::optional<Time> wake_at_;
+  bool ended_ = false;
+};
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
