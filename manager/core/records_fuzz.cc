@@ -1,0 +1,48 @@
+// Any bytes as a record of the durable image, as a key, and as a hint: a value or an error, never a
+// crash. What is read must come back from its own encoding.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/check.h"
+#include "manager/core/hints.h"
+#include "manager/core/manager_core.h"
+#include "manager/core/records.h"
+
+namespace {
+
+template <typename T>
+void ReadBack(std::string_view bytes) {
+  const auto record = mosa::manager::Decode<T>("key", bytes);
+  if (!record.ok()) return;
+  const auto again = mosa::manager::Decode<T>("key", mosa::manager::Encode(*record));
+  MOSA_CHECK(again.ok() && *again == *record);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace mosa::manager;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  ReadBack<ClusterRecord>(bytes);
+  ReadBack<InodeRecord>(bytes);
+  ReadBack<NodeRecord>(bytes);
+  ReadBack<SessionRecord>(bytes);
+  ReadBack<RepliesRecord>(bytes);
+  ReadBack<EntryRecord>(bytes);
+
+  const size_t split = size == 0 ? 0 : data[0] % size;
+  ManagerCore core{ManagerOptions{}};
+  if (core.LoadRecord(bytes.substr(0, split), bytes.substr(split)).ok())
+    core.FinishLoad(mosa::Time{1}).IgnoreError();  // A lone record rarely makes a whole image.
+
+  const AttributeName name = ClassifyAttribute(bytes.substr(0, split));
+  ParseHint(name.hint, name.alias, bytes.substr(split)).IgnoreError();
+  for (const std::string_view hint : {"pattern", "placement", "chunk_size", "lifetime", "ack"}) {
+    const auto canonical = ParseHint(hint, false, bytes);
+    if (canonical.ok()) MOSA_CHECK(*ParseHint(hint, false, *canonical) == *canonical);
+  }
+  if (const auto hints = DecodeHints(bytes); hints.ok()) Evaluate(*hints, {"stripe", 1 << 20, 0});
+  return 0;
+}

@@ -1,0 +1,140 @@
+#include "manager/core/records.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/base/rng.h"
+#include "manager/core/manager_core.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace mosa::manager {
+namespace {
+
+InodeRecord SomeInode() {
+  InodeRecord record;
+  record.attributes.size_bytes = 12345;
+  record.attributes.modify_time = Time{-7};
+  record.task = "task";
+  record.hints = std::string("placement\0slocal\0", 17);
+  record.layout = {65536,
+                   {{ChunkIndex(0), 2, {NodeId(1), NodeId(2)}}, {ChunkIndex(9), 1, {NodeId(3)}}},
+                   "because"};
+  record.objects = {{NodeId(1), false, 4096}, {NodeId(3), true, 8192}};
+  return record;
+}
+
+RepliesRecord SomeReplies() {
+  return {{EmptyReply{}, Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "no"},
+           EntryReply{{FileId(3), {}}}, AttributesReply{},
+           ListDirectoryReply{{{"a", {FileId(4), {}}}}, true, kRootFile},
+           MakeReply{{FileId(5), {}}, {}, DataAccess{.inline_data = "x"}, true},
+           RemoveReply{FileId(6), 1, {}}, RenameReply{FileId(7), FileId(8), 2},
+           ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9},
+           GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
+           GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
+           FileIdRangeReply{FileId(10), 11}}};
+}
+
+TEST(Records, ComeBackAsTheyWere) {
+  EXPECT_EQ(*Decode<InodeRecord>("k", Encode(SomeInode())), SomeInode());
+  EXPECT_EQ(*Decode<RepliesRecord>("k", Encode(SomeReplies())), SomeReplies());
+  EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
+  const ClusterRecord cluster{"c", 1, 77, 3};
+  EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);
+  const SessionRecord session{"n", "h", "/m"};
+  EXPECT_EQ(*Decode<SessionRecord>("k", Encode(session)), session);
+}
+
+TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
+  const std::string key = InodeKey(FileId(0x41));
+  std::string encoded = Encode(SomeInode());
+  const auto cut =
+      Decode<InodeRecord>(key, std::string_view(encoded).substr(0, encoded.size() - 1));
+  EXPECT_EQ(cut.status().code(), StatusCode::kDataLoss);
+  EXPECT_NE(MessageOf(cut.status()).find("'I\\x00\\x00\\x00\\x00\\x00\\x00\\x00A'"),
+            std::string::npos);
+  EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
+  encoded[0] = 2;
+  EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(Records, ThatMakeNoSenseAreDamaged) {
+  InodeRecord record = SomeInode();
+  record.layout.segments[0].nodes.pop_back();
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+  record = SomeInode();
+  record.layout.segments[0].width = 0;
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+  record = SomeInode();
+  record.layout.chunk_bytes = 0;
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+  record = SomeInode();
+  record.attributes.type = FileType::kDirectory;
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+}
+
+// An image is whole or refused: cut, changed or random records never crash the loading.
+TEST(Records, OfAnyBytesAreReadOrRefused) {
+  const uint64_t seed = 4711;
+  RecordProperty("seed", std::to_string(seed));
+  Rng rng(seed);
+  const std::string sources[] = {Encode(SomeInode()), Encode(SomeReplies()),
+                                 Encode(ClusterRecord{"c", 1, 77, 3}),
+                                 Encode(SessionRecord{"n", "h", "/"})};
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = sources[rng.Below(4)];
+    if (rng.Chance(300)) {
+      bytes.assign(rng.Below(64), '\0');
+      for (char& c : bytes) c = static_cast<char>(rng.Next());
+    }
+    for (uint64_t flips = rng.Below(4); flips > 0 && !bytes.empty(); --flips)
+      bytes[rng.Below(bytes.size())] = static_cast<char>(rng.Next());
+    if (rng.Chance(200)) bytes.resize(rng.Below(bytes.size() + 1));
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+}
+
+Status LoadAll(const std::vector<std::pair<std::string, std::string>>& records) {
+  ManagerCore core{ManagerOptions{}};
+  for (const auto& [key, value] : records) MOSA_RETURN_IF_ERROR(core.LoadRecord(key, value));
+  return core.FinishLoad(Time{1});
+}
+
+TEST(Records, ThatDoNotHoldTogetherAreRefused) {
+  InodeRecord directory;
+  directory.attributes.type = FileType::kDirectory;
+  directory.attributes.link_count = 1;
+  InodeRecord file;
+  file.attributes.link_count = 1;
+  const std::pair<std::string, std::string> cluster{ClusterKey(),
+                                                    Encode(ClusterRecord{"mosa", 1, 100, 1})};
+  const std::pair<std::string, std::string> root{InodeKey(kRootFile), Encode(directory)};
+  const auto inode = [](uint64_t id, const InodeRecord& record) {
+    return std::pair{InodeKey(FileId(id)), Encode(record)};
+  };
+  const auto entry = [](uint64_t parent, std::string name, uint64_t child) {
+    return std::pair{EntryKey(FileId(parent), name), Encode(EntryRecord{FileId(child)})};
+  };
+  EXPECT_TRUE(LoadAll({cluster, entry(1, "f", 2), root, inode(2, file)}).ok());
+  EXPECT_EQ(LoadAll({root}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, entry(1, "f", 2), root}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, root, inode(2, file)}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, entry(1, "f", 200), root, inode(200, file)}).code(),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, entry(1, "a/b", 2), root, inode(2, file)}).code(),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, entry(2, "d", 3), entry(3, "d", 2), root, inode(2, directory),
+                     inode(3, directory)})
+                .code(),
+            StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({{"Q", ""}}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({{ClusterKey(), Encode(ClusterRecord{"other", 1, 100, 1})}}).code(),
+            StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace mosa::manager
