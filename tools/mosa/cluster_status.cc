@@ -53,8 +53,7 @@ nlohmann::json ToJson(const cluster::Daemon* daemon) {
 Result<ClusterStatus> AskManager(const ClusterChoice& choice) {
   ManagerChoice manager;
   manager.cluster = choice;
-  MOSA_ASSIGN_OR_RETURN(const auto client, ConnectManager(manager));
-  return client->GetClusterStatus();
+  return AskClusterStatus(manager);
 }
 
 Result<std::unique_ptr<View>> Look(const ClusterChoice& choice) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "common/base/units.h"
@@ -47,6 +49,16 @@ nlohmann::json ToJson(const Layout& layout) {
           {"reason", layout.reason}};
 }
 
+// Nodes and mounts in the order in which people count: h2 before h10.
+void SortByName(ClusterStatus& status) {
+  std::sort(status.nodes.begin(), status.nodes.end(), [](const auto& a, const auto& b) {
+    return strverscmp(a.address.name.c_str(), b.address.name.c_str()) < 0;
+  });
+  std::sort(status.sessions.begin(), status.sessions.end(), [](const auto& a, const auto& b) {
+    return strverscmp(a.start.node_name.c_str(), b.start.node_name.c_str()) < 0;
+  });
+}
+
 }  // namespace
 
 void AddManagerChoice(CLI::App& command, ManagerChoice& choice) {
@@ -55,6 +67,13 @@ void AddManagerChoice(CLI::App& command, ManagerChoice& choice) {
   command.add_option("--secret", choice.secret, "The cluster's secret file")
       ->envname("MOSA_SECRET");
   AddClusterChoice(command, choice.cluster);
+}
+
+Result<ClusterStatus> AskClusterStatus(const ManagerChoice& choice) {
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
+  MOSA_ASSIGN_OR_RETURN(ClusterStatus status, manager->GetClusterStatus());
+  SortByName(status);
+  return status;
 }
 
 Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice) {

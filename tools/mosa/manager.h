@@ -26,6 +26,9 @@ void AddManagerChoice(CLI::App& command, ManagerChoice& choice);
 // A connection to it. Errors as Load() of a cluster and LoadSecret().
 Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice);
 
+// The cluster as its manager sees it, nodes and mounts by name.
+Result<ClusterStatus> AskClusterStatus(const ManagerChoice& choice);
+
 // "live", "silent", "lost", "draining".
 std::string ToText(NodeState state);
 

@@ -7,8 +7,7 @@ namespace mosa::cli {
 namespace {
 
 Status List(const ManagerChoice& choice, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
-  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager->GetClusterStatus());
+  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
   if (line.json) {
     PrintJson(ToJson(status)["nodes"]);
   } else {

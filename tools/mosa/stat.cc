@@ -26,7 +26,7 @@ void PrintFields(const nlohmann::json& object, const std::string& prefix = "") {
     if (value.is_object()) {
       PrintFields(value, prefix + key + ".");
     } else {
-      fmt::print("{:<28}{}\n", prefix + key, ToLine(value));
+      fmt::print("{:<32} {}\n", prefix + key, ToLine(value));
     }
   }
 }

@@ -9,8 +9,7 @@ namespace mosa::cli {
 namespace {
 
 Status Run(const ManagerChoice& choice, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
-  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager->GetClusterStatus());
+  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
   if (line.json) {
     PrintJson(ToJson(status));
     return OkStatus();
