@@ -34,7 +34,7 @@ class Tool:
     """The program mosa, with a directory of its own for clusters."""
 
     def __init__(self, binaries, directory):
-        self.path = pathlib.Path(binaries) / "mosa"
+        self.path = pathlib.Path(binaries).resolve() / "mosa"
         self.directory = directory
 
     def run(self, *words, **options):
