@@ -85,14 +85,11 @@ FrameSocket::FrameSocket(UniqueFd socket) : socket_(std::move(socket)) {
 }
 
 bool FrameSocket::WaitForFrame() {
-  char byte = 0;
-  while (true) {
-    pollfd event{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&event, 1, -1) < 0 && errno != EINTR) return false;
-    const ssize_t n = ::recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (n > 0) return true;
-    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return false;
+  pollfd event{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&event, 1, -1) < 0) {
+    if (errno != EINTR) return false;
   }
+  return (event.revents & (POLLIN | POLLHUP)) != 0;
 }
 
 Result<FramePrefix> FrameSocket::ReceiveStart(google::protobuf::MessageLite& header, Time deadline,

@@ -42,7 +42,8 @@ class FrameSocket {
   // Takes a connected stream socket and sets its timeouts.
   explicit FrameSocket(UniqueFd socket);
 
-  // Waits without limit for the first byte of a frame. False if the peer has closed, or Shutdown.
+  // Waits without limit until there is something to receive: a frame, or the end that ReceiveStart
+  // then reports. False if the socket is of no use.
   bool WaitForFrame();
   // Receives prefix and header; `payload_bytes` of payload are then to be received or discarded.
   // A descriptor that came along is put into `descriptor`, or closed if that is null.

@@ -20,6 +20,10 @@ constexpr uint64_t kPageBytes = 4096;
 // An object that was written a moment ago is likely to be written again: sealing waits this long.
 constexpr Duration kRestAfterWrite = Milliseconds(200);
 
+uint64_t RoundUpToPage(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 Status DroppedError(FileId file) {
   return NotFoundError(
       fmt::format("the object of file {} was dropped while it was written", file.value));
@@ -267,7 +271,11 @@ Status ObjectEngine::FillBuffer(Object& object, int fd, ReadPlan& plan, bool ver
 
 Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t length) {
   const uint64_t begin = offset / kPageBytes * kPageBytes;
-  const uint64_t end = (offset + length + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const uint64_t end = RoundUpToPage(offset + length);
+  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd));
+  // In an object without holes the kernel would look at every page up to its end to find none.
+  const uint64_t dense_end = RoundUpToPage(stat.size_bytes);
+  if (stat.allocated_bytes == dense_end) return end - std::clamp(dense_end, begin, end);
   uint64_t holes = 0;
   for (uint64_t at = begin; at < end;) {
     const Result<uint64_t> data = store_->Seek(fd, at, /*data=*/true);
@@ -277,7 +285,7 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
     if (data_begin == end) break;
     MOSA_ASSIGN_OR_RETURN(const uint64_t hole, store_->Seek(fd, data_begin, /*data=*/false));
     // The end of the object is a hole to SEEK_HOLE, though its last page is there.
-    at = (std::min(hole, end) + kPageBytes - 1) / kPageBytes * kPageBytes;
+    at = RoundUpToPage(std::min(hole, end));
   }
   return holes;
 }

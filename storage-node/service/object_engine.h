@@ -134,7 +134,9 @@ class ObjectEngine {
   // `connection` has ended: what was opened through it and not finished may be abandoned.
   void ConnectionEnded(ConnectionId connection);
 
-  // Removes objects at once. What fails is logged and tried again with each Account.
+  // Removes objects at once; they are no longer counted as used, though the pages of one that some
+  // local program still has open are freed only when it closes it. What fails is logged and tried
+  // again with each Account.
   void Drop(std::span<const FileId> files);
   // Looks at the objects that local writers may have changed. Called every heartbeat.
   void Account();

@@ -1,0 +1,43 @@
+// libFuzzer entry: bytes from a peer are a frame of the bulk plane, or are refused; what parses has
+// legal lengths and can be sent again. Replayed by bulk_frame_fuzz_replay.
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "mosa/v1/bulk.pb.h"
+#include "proto/convert/bulk_frame.h"
+#include "proto/convert/capability.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace mosa;
+  constexpr size_t kInputBytesMax = 16 * 1024;  // Less than a socket buffers.
+  if (size > kInputBytesMax) return 0;
+  int sockets[2];
+  MOSA_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
+  FrameSocket peer{UniqueFd(sockets[0])};
+  FrameSocket own{UniqueFd(sockets[1])};
+  MOSA_CHECK(::send(peer.fd(), data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+  peer = FrameSocket();
+  const Time deadline = SystemClock().Monotonic() + Seconds(5);
+  while (true) {
+    v1::BulkRequest request;
+    const auto prefix = own.ReceiveStart(request, deadline);
+    if (!prefix.ok()) break;
+    MOSA_CHECK(prefix->header_bytes <= kFrameHeaderBytesMax);
+    MOSA_CHECK(prefix->payload_bytes <= kFramePayloadBytesMax);
+    // Unknown fields make what is sent again no longer than what came.
+    MOSA_CHECK(EncodeFrameStart(request, prefix->payload_bytes).size() <=
+               kFramePrefixBytes + kFrameHeaderBytesMax);
+    // Nobody without the key makes a capability.
+    MOSA_CHECK(!OpenCapability(request.capability(), "the key of nobody", Time{0}).ok());
+    if (!own.Discard(prefix->payload_bytes, deadline).ok()) break;
+  }
+  return 0;
+}
