@@ -163,6 +163,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   const bool objects = (*access)->layout.bound() && !(*access)->is_inline;
   if (objects && size_bytes < size) {
     result = CutObjects(inode, **access, size_bytes);
+    if (result.ok() && unused) result = Commit(inode, false);  // What is left, for statfs and du.
   } else if (!objects && size_bytes > (*access)->inline_bytes_max) {
     auto bound = EnsureBound(inode, size_bytes);
     result = bound.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(bound.failure());
@@ -198,6 +199,10 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, const DataAccess& acces
     const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
     if (!results[i].ok() && !gone) return FromStatus(results[i]);
   }
+  const std::lock_guard lock(inode.mutex);
+  inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
+  inode.allocated_known = false;  // The next commit asks the nodes what is left.
+  inode.needs_commit = true;
   return Done{};
 }
 

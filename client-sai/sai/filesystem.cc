@@ -227,6 +227,9 @@ Outcome<std::optional<Lock>> Filesystem::GetLock(FileId file, const Lock& lock) 
 Outcome<Done> Filesystem::SetLock(FileId file, const Lock& lock) {
   return impl_->SetLock(file, lock);
 }
+void Filesystem::NoteLockOwner(HandleId handle, uint64_t owner) {
+  impl_->NoteLockOwner(handle, owner);
+}
 LockWaitId Filesystem::WaitForLock(FileId file, const Lock& lock,
                                    std::function<void(Outcome<Done>)> done) {
   return impl_->WaitForLock(file, lock, std::move(done));

@@ -245,6 +245,9 @@ class Filesystem {
   Outcome<std::optional<Lock>> GetLock(FileId file, const Lock& lock);
   // kWouldBlock if another holds it.
   Outcome<Done> SetLock(FileId file, const Lock& lock);
+  // A POSIX lock is asked for through `handle`: what Flush of the owner leaves (locks of the open
+  // file description, which no process owns) is dropped when the handle is released.
+  void NoteLockOwner(HandleId handle, uint64_t owner);
   // Waits as long as it takes. `done` runs once, on a thread of the Filesystem's, with
   // kInterrupted if cancelled; it may reply to the kernel but not call the Filesystem.
   LockWaitId WaitForLock(FileId file, const Lock& lock, std::function<void(Outcome<Done>)> done);

@@ -50,6 +50,7 @@ class Filesystem::Impl final : public SessionListener {
   void OnPush(const Push& push) override;
   SessionStart SessionHeld() override;
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
+  void DropCached(Inode& inode, RecallKind kind);
   void Recall(const RecallPush& push);
   void DropEverything();
   void SendUnsent(const std::vector<FileId>& files);
@@ -106,7 +107,10 @@ class Filesystem::Impl final : public SessionListener {
   void ChangeNames(Inode& directory, Mark mark,
                    const std::vector<std::pair<std::string, FileId>>& changes,
                    const Attributes* attributes);
-  bool HeldOpen(FileId file);
+  bool BeginRemoval(FileId file);
+  void EndRemoval(FileId file);
+  void NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,
+                   Inode& target, Mark mark);
   void LostName(FileId file, uint32_t links_left, bool said_held);
   // Sends a deferred make, or waits until it is sent.
   Outcome<Done> EnsureMade(Inode& inode);
@@ -130,6 +134,10 @@ class Filesystem::Impl final : public SessionListener {
   InodePtr DeferCreate(Inode& parent, const MakeRequest& request);
   Outcome<InodePtr> CreateNow(const NewEntry& entry, MakeRequest request);
   Outcome<OpenResult> Open(FileId file, uint32_t flags, const Caller& caller);
+  Outcome<OpenResult> OpenReserved(const InodePtr& inode, uint32_t flags, const std::string& task);
+  // Counts a handle that is going to be opened; AddHandle makes it, ReturnHandle gives it up.
+  void ReserveHandle(Inode& inode, uint32_t flags);
+  void ReturnHandle(Inode& inode, uint32_t flags);
   OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
   void ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
@@ -213,6 +221,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> RemoveXattr(FileId file, std::string_view name);
   Outcome<std::optional<Lock>> GetLock(FileId file, Lock lock);
   Outcome<Done> SetLock(FileId file, Lock lock);
+  void NoteLockOwner(HandleId handle, uint64_t owner);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);
   void RecordLock(Inode& inode, const Lock& lock);

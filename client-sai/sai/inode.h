@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -52,7 +53,7 @@ struct Inode {
 
   // Held briefly, never across a call.
   std::mutex mutex;
-  std::condition_variable changed;  // make_state, buffer.
+  std::condition_variable changed;  // make_state, buffer, removals.
 
   // ---- guarded by mutex
   uint64_t kernel_lookups = 0;
@@ -66,7 +67,8 @@ struct Inode {
   uint64_t attributes_era = 0;  // The era in which they may be answered from here; 0: never.
   bool attributes_known = false;
 
-  uint32_t handles = 0;
+  uint32_t handles = 0;   // With those that are being opened.
+  uint32_t removals = 0;  // Requests that may take its last name, and say that it is not open.
   uint32_t write_handles = 0;
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
@@ -117,6 +119,7 @@ struct OpenFile {
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
   ReadAhead read_ahead;
+  std::set<uint64_t> lock_owners;  // Who asked for POSIX locks through this handle.
 };
 
 struct Listing {

@@ -126,12 +126,23 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     if (inode.make_state != MakeState::kSent) return Done{};
     if (AttributesValid(inode)) return Done{};
+    // A directory that was removed here stays as it was, for who has it open or works in it.
+    if (inode.attributes.type == FileType::kDirectory && inode.attributes_known &&
+        inode.attributes.link_count == 0)
+      return Done{};
     has_unsent = !inode.names.unsent.empty();
   }
   if (has_unsent) MOSA_RETURN_IF_FAILED(EnsureAllMade(inode));
   const Mark mark = MarkNow();
   auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file});
-  if (!reply.ok()) return reply.failure();
+  if (!reply.ok()) {
+    const std::lock_guard lock(inode.mutex);
+    const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;
+    if (reply.failure().reason != ErrorReason::kStale || !directory) return reply.failure();
+    // Removed while somebody here has it open: fstat still answers, with no links left.
+    inode.attributes.link_count = 0;
+    return Done{};
+  }
   StoreAttributes(inode, reply->attributes, mark, false);
   return Done{};
 }

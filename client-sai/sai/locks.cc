@@ -90,6 +90,13 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   return Done{};
 }
 
+void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return;
+  const std::lock_guard lock(handle->inode->mutex);
+  handle->lock_owners.insert(owner);
+}
+
 LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
                                          std::function<void(Outcome<Done>)> done) {
   const InodePtr inode = Get(file);

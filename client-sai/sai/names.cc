@@ -174,11 +174,20 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
   return EntryOf(*inode, KnownName(*parent, name) == file);
 }
 
-bool Filesystem::Impl::HeldOpen(FileId file) {
-  const InodePtr inode = file.value == 0 ? nullptr : Find(file);
-  if (!inode) return false;
+// Whether `file` is open here. If not, opens wait until EndRemoval: they would find it gone.
+bool Filesystem::Impl::BeginRemoval(FileId file) {
+  const InodePtr inode = Get(file);
   const std::lock_guard lock(inode->mutex);
-  return inode->handles > 0;
+  if (inode->handles > 0) return true;
+  ++inode->removals;
+  return false;
+}
+
+void Filesystem::Impl::EndRemoval(FileId file) {
+  const InodePtr inode = Get(file);
+  const std::lock_guard lock(inode->mutex);
+  --inode->removals;
+  inode->changed.notify_all();
 }
 
 // One of this mount's changes took a name from `file`.
@@ -189,6 +198,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
     const std::lock_guard lock(inode->mutex);
     recalls_.NoteOwn(file);
     inode->attributes_era = 0;
+    if (links_left == 0 && inode->handles == 0) inode->access_era = 0;
     inode->attributes.link_count = links_left;
     release = said_held && links_left == 0 && inode->handles == 0;
     inode->told_held = inode->told_held || (said_held && !release);
@@ -206,13 +216,16 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   if (directory && known && known->value != 0)
     if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
   // Of a file that is not known nothing can be said; keeping its bytes a moment longer is safe.
-  const bool held = !directory && (!known || HeldOpen(*known));
+  const bool is_known = !directory && known && known->value != 0;
+  const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = MarkNow();
   auto reply = Ask<RemoveReply>(RemoveRequest{parent, name, directory, held});
-  if (!reply.ok()) return reply.failure();
-  ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
-  LostName(reply->file, directory ? 0 : reply->links_left, held);
-  return Done{};
+  if (reply.ok()) {
+    ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
+    LostName(reply->file, directory ? 0 : reply->links_left, held);
+  }
+  if (is_known && !held) EndRemoval(*known);
+  return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
 }
 
 Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
@@ -226,31 +239,33 @@ Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
   if (replaced && replaced->value != 0)
     if (const InodePtr victim = Find(*replaced)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
   RenameRequest request = wanted;
-  request.holds_open = !replaced || HeldOpen(*replaced);
+  const bool is_known = replaced && replaced->value != 0;
+  request.holds_open = !is_known || BeginRemoval(*replaced);
   const Mark mark = MarkNow();
-  auto reply = Ask<RenameReply>(request);
-  if (!reply.ok()) return reply.failure();
-  const bool same_name =
-      wanted.old_parent == wanted.new_parent && wanted.old_name == wanted.new_name;
-  if (!same_name) {
-    const FileId left = request.exchange && reply->replaced ? *reply->replaced : FileId{};
-    // Two links to one file: rename does nothing, and the old name stays.
-    const bool nothing_done = !request.exchange && reply->replaced == reply->moved;
-    if (!nothing_done) {
-      ChangeNames(*source, mark, {{wanted.old_name, left}}, nullptr);
-      ChangeNames(*target, mark, {{wanted.new_name, reply->moved}}, nullptr);
-      if (reply->replaced && !request.exchange)
-        LostName(*reply->replaced, reply->replaced_links_left, request.holds_open);
-    }
+  const auto reply = Ask<RenameReply>(request);
+  if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
+  if (is_known && !request.holds_open) EndRemoval(*replaced);
+  return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
+}
+
+void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameReply& reply,
+                                   Inode& source, Inode& target, Mark mark) {
+  // Two names of one file: rename does nothing, and the old name stays.
+  const bool nothing_done = reply.replaced == reply.moved;
+  if (!nothing_done) {
+    const FileId left = request.exchange && reply.replaced ? *reply.replaced : FileId{};
+    ChangeNames(source, mark, {{request.old_name, left}}, nullptr);
+    ChangeNames(target, mark, {{request.new_name, reply.moved}}, nullptr);
+    if (reply.replaced && !request.exchange)
+      LostName(*reply.replaced, reply.replaced_links_left, request.holds_open);
   }
-  for (const FileId file : {reply->moved, reply->replaced.value_or(FileId{})}) {
+  for (const FileId file : {reply.moved, reply.replaced.value_or(FileId{})}) {
     if (const InodePtr inode = Find(file)) {
       const std::lock_guard lock(inode->mutex);
       recalls_.NoteOwn(file);
       inode->attributes_era = 0;
     }
   }
-  return Done{};
 }
 
 Outcome<std::string> Filesystem::Impl::ReadSymlink(FileId file) {

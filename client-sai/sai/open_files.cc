@@ -57,7 +57,11 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureAccess(Inode& inode, bool write,
     std::erase(releases_, inode.file);
   }
   const Mark mark = MarkNow();
-  auto reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
+  Outcome<OpenReply> reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
+  // Inline bytes may have become an object between the manager's decision and its answer.
+  for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
+       ++again)
+    reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
   if (!reply.ok()) return reply.failure();
   StoreAttributes(inode, reply->attributes, mark, false);
   StoreAccess(inode, std::move(reply->access), mark);
@@ -199,6 +203,7 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
     }
     inode = *made;
   }
+  ReserveHandle(*inode, flags);
   const OpenResult opened = AddHandle(inode, flags, request.task);
   return CreateResult{EntryOf(*inode, KnownName(*parent, name) == inode->file), opened.handle,
                       opened.mode};
@@ -229,15 +234,24 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
   const InodePtr inode = Get(file);
   const bool write = Writes(flags);
   const std::string task = write ? tasks_.Of(caller.pid) : std::string();
-  bool must_ask = false;
+  // Counted from here on, so that whoever takes the file's last name says that it is open.
+  ReserveHandle(*inode, flags);
   {
     const std::lock_guard lock(inode->mutex);
     // The manager counts who writes; a first write open is always said.
-    must_ask = inode->make_state == MakeState::kSent && write && !inode->manager_counts_open;
+    const bool must_ask =
+        inode->make_state == MakeState::kSent && write && !inode->manager_counts_open;
     if (must_ask) inode->access_era = 0;
   }
+  Outcome<OpenResult> opened = OpenReserved(inode, flags, task);
+  if (!opened.ok()) ReturnHandle(*inode, flags);
+  return opened;
+}
+
+Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32_t flags,
+                                                   const std::string& task) {
   const uint64_t calls_before = stats_.Get(Counter::kManagerCalls);
-  auto access = EnsureAccess(*inode, write, task);
+  auto access = EnsureAccess(*inode, Writes(flags), task);
   if (!access.ok()) return access.failure();
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
   if (stats_.Get(Counter::kManagerCalls) == calls_before) stats_.Add(Counter::kOpensCached);
@@ -245,10 +259,28 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
     AttributeChanges changes;
     changes.size_bytes = 0;
     changes.modify_time_now = true;
-    auto cut = SetAttributes(file, changes);
+    auto cut = SetAttributes(inode->file, changes);
     if (!cut.ok()) return cut.failure();
   }
   return AddHandle(inode, flags, task);
+}
+
+void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
+  std::unique_lock lock(inode.mutex);
+  inode.changed.wait(lock, [&] { return inode.removals == 0; });
+  ++inode.handles;
+  if ((flags & O_ACCMODE) != O_RDONLY) ++inode.write_handles;
+}
+
+void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
+  bool release = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if ((flags & O_ACCMODE) != O_RDONLY) --inode.write_handles;
+    release = --inode.handles == 0 && (inode.told_held || inode.manager_counts_open);
+    if (release) inode.told_held = inode.manager_counts_open = false;
+  }
+  if (release) QueueRelease(inode.file);
 }
 
 OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, std::string task) {
@@ -261,8 +293,6 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   handle->task = std::move(task);
   {
     const std::lock_guard lock(inode->mutex);
-    ++inode->handles;
-    if (handle->write) ++inode->write_handles;
     handle->errors_seen = inode->error_count;
   }
   ChooseMode(*handle);
@@ -423,6 +453,8 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
     if (!Commit(*inode, false).ok()) stats_.Add(Counter::kErrors);
   }
   if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
+  // Nobody else can hold this handle any more.
+  for (const uint64_t owner : handle->lock_owners) DropLocksOf(*inode, owner, false);
   bool release = false;
   bool finish = false;
   AccessPtr access;

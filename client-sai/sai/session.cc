@@ -146,6 +146,8 @@ void Filesystem::Impl::SendUnsent(const std::vector<FileId>& files) {
 void Filesystem::Impl::OnPush(const Push& push) {
   if (const auto* recall = std::get_if<RecallPush>(&push)) {
     recalls_.NoteForeign(recall->file);
+    // At once, so that nothing is answered from here that a later reply contradicts.
+    if (const InodePtr inode = Find(recall->file)) DropCached(*inode, recall->kind);
     service_.Run([this, recall = *recall] { Recall(recall); });
   } else if (const auto* nodes = std::get_if<NodesPush>(&push)) {
     nodes_.SetNodes(nodes->nodes);
@@ -160,6 +162,15 @@ void Filesystem::Impl::OnPush(const Push& push) {
   }
 }
 
+void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
+  const std::lock_guard lock(inode.mutex);
+  inode.attributes_era = 0;
+  inode.access_era = 0;
+  if (!inode.inline_dirty) inode.inline_buffer.reset();
+  if (inode.passthrough_handles == 0) inode.objects.clear();
+  if (kind == RecallKind::kEntries) ClearNames(inode);
+}
+
 void Filesystem::Impl::Recall(const RecallPush& push) {
   stats_.Add(Counter::kRecalls);
   bool holds_open = false;
@@ -167,12 +178,7 @@ void Filesystem::Impl::Recall(const RecallPush& push) {
     std::vector<FileId> unsent;
     {
       const std::lock_guard lock(inode->mutex);
-      inode->attributes_era = 0;
-      inode->access_era = 0;
-      if (!inode->inline_dirty) inode->inline_buffer.reset();
-      if (inode->passthrough_handles == 0) inode->objects.clear();
       if (push.kind == RecallKind::kEntries) {
-        ClearNames(*inode);
         for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
       }
       holds_open = inode->handles > 0;

@@ -1,0 +1,471 @@
+// Two mounts on the real manager's core, with real object directories.
+#include "client-sai/sai/filesystem.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "common/base/rng.h"
+#include "tests/support/local_mount.h"
+
+namespace mosa::sai {
+namespace {
+
+using testing::LocalManager;
+using testing::LocalMount;
+using testing::LocalNodes;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+template <typename T>
+::testing::AssertionResult Ok(const Outcome<T>& outcome) {
+  if (outcome.ok()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << static_cast<int>(outcome.failure().reason) << ": " << outcome.failure().message;
+}
+
+template <typename T>
+ErrorReason ReasonOf(const Outcome<T>& outcome) {
+  return outcome.ok() ? ErrorReason::kNone : outcome.failure().reason;
+}
+
+std::string Pattern(size_t size, uint64_t seed) {
+  Rng rng(seed);
+  std::string text(size, '\0');
+  for (size_t i = 0; i + 8 <= size; i += 8) {
+    const uint64_t value = rng.Next();
+    std::memcpy(text.data() + i, &value, 8);
+  }
+  return text;
+}
+
+// True once `condition` is, at most five seconds later.
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 500; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// Nodes "a" and "b"; mount a() is on a's host, b() on b's.
+class Cluster {
+ public:
+  explicit Cluster(uint64_t a_bytes = 256 * kMiB, uint64_t b_bytes = 256 * kMiB,
+                   bool passthrough = false) {
+    manager::ManagerOptions options;
+    manager_ = std::make_unique<LocalManager>(options, clock_);
+    nodes_ = std::make_unique<LocalNodes>(*manager_);
+    node_a = nodes_->Add("a", a_bytes);
+    node_b = nodes_->Add("b", b_bytes);
+    a_ = std::make_unique<LocalMount>(*manager_, *nodes_, "a", clock_, passthrough);
+    b_ = std::make_unique<LocalMount>(*manager_, *nodes_, "b", clock_, passthrough);
+  }
+  ~Cluster() {
+    a_.reset();
+    b_.reset();
+    manager_.reset();
+  }
+  LocalMount& a() { return *a_; }
+  LocalMount& b() { return *b_; }
+  LocalManager& manager() { return *manager_; }
+  LocalNodes& nodes() { return *nodes_; }
+
+  NodeId node_a;
+  NodeId node_b;
+
+ private:
+  SystemClock clock_;
+  std::unique_ptr<LocalManager> manager_;
+  std::unique_ptr<LocalNodes> nodes_;
+  std::unique_ptr<LocalMount> a_;
+  std::unique_ptr<LocalMount> b_;
+};
+
+TEST(CloseToOpen, TheNextOpenElsewhereSeesWhatWasClosed) {
+  Cluster cluster;
+  for (const size_t size :
+       {size_t{0}, size_t{100}, size_t{16 << 10}, size_t{17 << 10}, size_t{3 * kMiB + 5}}) {
+    for (uint64_t round = 0; round < 3; ++round) {
+      LocalMount& writer = round % 2 == 0 ? cluster.a() : cluster.b();
+      LocalMount& reader = round % 2 == 0 ? cluster.b() : cluster.a();
+      const std::string content = Pattern(size + round, size + round);
+      ASSERT_TRUE(Ok(writer.WriteFile("/file", content)));
+      const auto stat = reader.Stat("/file");
+      ASSERT_TRUE(Ok(stat));
+      EXPECT_EQ(stat->size_bytes, content.size());
+      for (LocalMount* mount : {&reader, &writer, &reader}) {
+        const auto read = mount->ReadFile("/file");
+        ASSERT_TRUE(Ok(read)) << size << " round " << round;
+        EXPECT_TRUE(*read == content) << size << " round " << round;
+      }
+    }
+  }
+}
+
+TEST(CloseToOpen, NamesChangeElsewhereWithoutDelay) {
+  Cluster cluster;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(ReasonOf(cluster.b().Find("/x")), ErrorReason::kNoEntry);
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/x", "1")));
+    ASSERT_TRUE(Ok(cluster.b().Find("/x")));
+    ASSERT_TRUE(Ok(cluster.a().Rename("/x", "/y")));
+    EXPECT_EQ(ReasonOf(cluster.b().Find("/x")), ErrorReason::kNoEntry);
+    ASSERT_TRUE(Ok(cluster.b().Unlink("/y")));
+    EXPECT_EQ(ReasonOf(cluster.a().Find("/y")), ErrorReason::kNoEntry);
+  }
+}
+
+TEST(Delegation, ASmallFileCostsOneCallAndReadingItAgainNone) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  const uint64_t before = cluster.manager().envelopes();
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f" + std::to_string(i), "content")));
+  EXPECT_EQ(cluster.manager().envelopes() - before, 20u);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(*cluster.a().ReadFile("/d/f" + std::to_string(i)), "content");
+  EXPECT_EQ(cluster.a().List("/d")->size(), 20u);
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/absent")), ErrorReason::kNoEntry);
+  EXPECT_EQ(cluster.manager().envelopes() - before, 20u);
+  EXPECT_EQ(cluster.a().Stat("/d")->size_bytes, 20u);
+}
+
+TEST(Delegation, ADeferredCreateIsSentWhenAnotherMountLooks) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  EXPECT_EQ(ReasonOf(cluster.a().Open("/d/f", O_CREAT | O_EXCL | O_RDWR)), ErrorReason::kExists);
+  EXPECT_FALSE(cluster.manager().StatusOf("/d/f").ok());
+  EXPECT_EQ(*cluster.b().List("/d"), std::vector<std::string>{"f"});
+  EXPECT_TRUE(cluster.manager().StatusOf("/d/f").ok());
+  EXPECT_EQ(ReasonOf(cluster.b().Open("/d/f", O_CREAT | O_EXCL | O_RDWR)), ErrorReason::kExists);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "late")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "late");
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/g", "by b")));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/g"), "by b");
+  EXPECT_EQ(cluster.a().List("/d")->size(), 2u);
+}
+
+TEST(Delegation, BothMountsCreateInOneDirectoryAtOnce) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  std::atomic<int> made{0};
+  const auto work = [&](LocalMount& mount) {
+    for (int i = 0; i < 100; ++i) {
+      auto handle = mount.Open("/d/n" + std::to_string(i), O_CREAT | O_EXCL | O_WRONLY);
+      if (!handle.ok()) {
+        EXPECT_EQ(ReasonOf(handle), ErrorReason::kExists);
+        continue;
+      }
+      ++made;
+      EXPECT_TRUE(Ok(mount.Write(handle->handle, 0, "x")));
+      EXPECT_TRUE(Ok(mount.Close(handle->handle)));
+    }
+  };
+  std::thread other([&] { work(cluster.b()); });
+  work(cluster.a());
+  other.join();
+  EXPECT_EQ(made, 100);
+  EXPECT_EQ(cluster.a().List("/d")->size(), 100u);
+  EXPECT_EQ(cluster.b().List("/d")->size(), 100u);
+}
+
+TEST(OpenFiles, AnUnlinkedFileLivesUntilItsLastClose) {
+  Cluster cluster;
+  const std::string content = Pattern(2 * kMiB, 1);
+  for (const bool other_unlinks : {false, true}) {
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+    auto handle = cluster.a().Open("/f", O_RDWR);
+    ASSERT_TRUE(Ok(handle));
+    ASSERT_TRUE(Ok((other_unlinks ? cluster.b() : cluster.a()).Unlink("/f")));
+    EXPECT_EQ(ReasonOf(cluster.a().Find("/f")), ErrorReason::kNoEntry);
+    ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 10, "again")));
+    auto read = cluster.a().Read(handle->handle, 0, kMiB);
+    ASSERT_TRUE(Ok(read));
+    EXPECT_EQ(read->substr(0, 10), content.substr(0, 10));
+    EXPECT_EQ(read->substr(10, 5), "again");
+    EXPECT_EQ(read->substr(15), content.substr(15, kMiB - 15));
+    EXPECT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    EXPECT_TRUE(Eventually([&] {
+      return cluster.nodes().Get(cluster.node_a).UsedBytes() +
+                 cluster.nodes().Get(cluster.node_b).UsedBytes() ==
+             0;
+    })) << "its bytes come back";
+  }
+}
+
+TEST(OpenFiles, AFileThatIsRenamedOverIsStillReadByWhoHasItOpen) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/old", Pattern(kMiB, 1))));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/new", "new")));
+  auto here = cluster.a().Open("/old", O_RDONLY);
+  auto there = cluster.b().Open("/old", O_RDONLY);
+  ASSERT_TRUE(Ok(cluster.a().Rename("/new", "/old")));
+  EXPECT_EQ(*cluster.b().ReadFile("/old"), "new");
+  EXPECT_EQ(*cluster.a().Read(here->handle, 0, 2 * kMiB), Pattern(kMiB, 1));
+  EXPECT_EQ(*cluster.b().Read(there->handle, 0, 2 * kMiB), Pattern(kMiB, 1));
+  EXPECT_TRUE(Ok(cluster.a().Close(here->handle)));
+  EXPECT_TRUE(Ok(cluster.b().Close(there->handle)));
+}
+
+TEST(Attributes, TimesThatWereSetOutliveEarlierWrites) {
+  Cluster cluster;
+  for (const size_t size : {size_t{10}, size_t{2 * kMiB}}) {
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d" + std::to_string(size))));
+    const std::string path = "/d" + std::to_string(size) + "/f";
+    auto handle = cluster.a().Open(path, O_CREAT | O_WRONLY);
+    ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, Pattern(size, 1))));
+    AttributeChanges changes;
+    changes.modify_time = Time{1'000'000'000'000'000'123};
+    changes.permissions = 0600;
+    const FileId file = *cluster.a().Find(path);
+    ASSERT_TRUE(Ok(cluster.a().fs().SetAttributes(file, changes, handle->handle)));
+    EXPECT_EQ(cluster.a().Stat(path)->modify_time, *changes.modify_time);
+    EXPECT_EQ(cluster.a().Stat(path)->size_bytes, size);
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    EXPECT_EQ(cluster.b().Stat(path)->modify_time, *changes.modify_time);
+    EXPECT_EQ(cluster.b().Stat(path)->permissions, 0600u);
+    EXPECT_EQ(*cluster.b().ReadFile(path), Pattern(size, 1));
+  }
+}
+
+TEST(Space, AFullLocalNodeSpillsToOthers) {
+  Cluster cluster(4 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string content = Pattern(10 * kMiB + 77, 3);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
+  const auto status = cluster.manager().StatusOf("/d/f");
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->layout.Nodes().size(), 2u) << status->layout.reason;
+}
+
+TEST(Space, AFullStoreAnswersNoSpaceAtWriteAndKeepsWhatWasThere) {
+  Cluster cluster(6 * kMiB, 6 * kMiB);
+  const std::string kept = Pattern(2 * kMiB, 4);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/kept", kept)));
+  EXPECT_EQ(ReasonOf(cluster.a().WriteFile("/large", Pattern(32 * kMiB, 5))),
+            ErrorReason::kNoSpace);
+  EXPECT_TRUE(*cluster.b().ReadFile("/kept") == kept);
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/large")));
+  EXPECT_TRUE(Eventually([&] { return cluster.b().WriteFile("/next", kept).ok(); }));
+  EXPECT_TRUE(*cluster.a().ReadFile("/next") == kept);
+  // Writing over what is there needs no room.
+  auto handle = cluster.a().Open("/kept", O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 100, "over")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_EQ(cluster.b().ReadFile("/kept")->substr(100, 4), "over");
+}
+
+TEST(Append, EveryRecordOfTwoMountsIsThereOnce) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "")));
+  constexpr int kRecords = 150;
+  const auto record = [](char who, int i) {
+    return std::string(1, who) + std::to_string(i) + std::string(300, who) + "\n";
+  };
+  const auto work = [&](LocalMount& mount, char who) {
+    auto handle = mount.Open("/log", O_WRONLY | O_APPEND);
+    ASSERT_TRUE(Ok(handle));
+    for (int i = 0; i < kRecords; ++i)
+      ASSERT_TRUE(Ok(mount.Write(handle->handle, 0, record(who, i))));
+    ASSERT_TRUE(Ok(mount.Close(handle->handle)));
+  };
+  std::thread other([&] { work(cluster.b(), 'b'); });
+  work(cluster.a(), 'a');
+  other.join();
+  const std::string log = *cluster.a().ReadFile("/log");
+  EXPECT_TRUE(log == *cluster.b().ReadFile("/log"));
+  std::multiset<std::string> lines;
+  size_t begin = 0;
+  for (size_t end = 0; (end = log.find('\n', begin)) != log.npos; begin = end + 1)
+    lines.insert(log.substr(begin, end + 1 - begin));
+  EXPECT_EQ(lines.size(), 2u * kRecords);
+  for (int i = 0; i < kRecords; ++i) {
+    EXPECT_EQ(lines.count(record('a', i)), 1u) << i;
+    EXPECT_EQ(lines.count(record('b', i)), 1u) << i;
+  }
+}
+
+Lock Exclusive(uint64_t owner) { return {LockType::kExclusive, 0, UINT64_MAX, owner, 1, false}; }
+
+TEST(Locks, AnotherMountWaitsAndIsAnsweredOnce) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "x")));
+  const FileId file = *cluster.a().Find("/f");
+  auto handle = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().fs().SetLock(file, Exclusive(7))));
+  EXPECT_EQ(ReasonOf(cluster.b().fs().SetLock(file, Exclusive(7))), ErrorReason::kWouldBlock);
+  const auto conflict = cluster.b().fs().GetLock(file, Exclusive(7));
+  ASSERT_TRUE(Ok(conflict));
+  EXPECT_TRUE(conflict->has_value());
+
+  std::promise<ErrorReason> cancelled;
+  const LockWaitId first = cluster.b().fs().WaitForLock(
+      file, Exclusive(8), [&](Outcome<Done> o) { cancelled.set_value(ReasonOf(o)); });
+  cluster.b().fs().CancelLockWait(first);
+  EXPECT_EQ(cancelled.get_future().get(), ErrorReason::kInterrupted);
+
+  std::promise<ErrorReason> granted;
+  cluster.b().fs().WaitForLock(file, Exclusive(9),
+                               [&](Outcome<Done> o) { granted.set_value(ReasonOf(o)); });
+  auto future = granted.get_future();
+  EXPECT_EQ(future.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "under lock")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle, 7)));  // Drops owner 7's locks.
+  EXPECT_EQ(future.get(), ErrorReason::kNone);
+  EXPECT_EQ(*cluster.b().ReadFile("/f"), "under lock");
+}
+
+TEST(Locks, ACounterUnderALockCountsEveryStep) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/counter", "0000")));
+  const auto work = [](LocalMount& mount) {
+    const FileId file = *mount.Find("/counter");
+    auto handle = mount.Open("/counter", O_RDWR);
+    ASSERT_TRUE(Ok(handle));
+    for (int i = 0; i < 40; ++i) {
+      std::promise<bool> granted;
+      mount.fs().WaitForLock(file, Exclusive(1),
+                             [&](Outcome<Done> o) { granted.set_value(o.ok()); });
+      ASSERT_TRUE(granted.get_future().get());
+      auto text = mount.Read(handle->handle, 0, 4);
+      ASSERT_TRUE(Ok(text));
+      std::string next = std::to_string(10000 + std::stoi(*text) + 1).substr(1);
+      ASSERT_TRUE(Ok(mount.Write(handle->handle, 0, next)));
+      Lock unlock = Exclusive(1);
+      unlock.type = LockType::kUnlock;
+      ASSERT_TRUE(Ok(mount.fs().SetLock(file, unlock)));
+    }
+    ASSERT_TRUE(Ok(mount.Close(handle->handle, 1)));
+  };
+  std::thread other([&] { work(cluster.b()); });
+  work(cluster.a());
+  other.join();
+  EXPECT_EQ(*cluster.a().ReadFile("/counter"), "0080");
+}
+
+TEST(Directories, AListingStandsStillWhileNamesGo) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  for (int i = 0; i < 2500; ++i)
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f" + std::to_string(i), "")));
+  EXPECT_EQ(cluster.b().List("/d")->size(), 2500u);
+  const FileId directory = *cluster.b().Find("/d");
+  auto handle = cluster.b().fs().OpenDirectory(directory);
+  auto page = cluster.b().fs().ReadDirectory(*handle, 0, 1000);
+  ASSERT_TRUE(Ok(page));
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/" + page->items[2].name)));
+  std::set<std::string> names;
+  uint64_t offset = 0;
+  for (;;) {
+    page = cluster.b().fs().ReadDirectory(*handle, offset, 333);
+    ASSERT_TRUE(Ok(page));
+    if (page->items.empty()) break;
+    for (const DirectoryItem& item : page->items) EXPECT_TRUE(names.insert(item.name).second);
+    offset = page->items.back().next_offset;
+  }
+  EXPECT_EQ(names.size(), 2499u + 2);
+}
+
+TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
+  Cluster cluster;
+  const std::string content = Pattern(12 * kMiB, 9);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+  cluster.nodes().FailOperation(0, 0);
+  EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
+  EXPECT_LT(cluster.nodes().operations(), 60u) << "of 96 reads";
+}
+
+TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
+  Cluster cluster(256 * kMiB, 256 * kMiB, true);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  auto written = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(written));
+  // The test's node directory is on the machine's RAM disk, whose free room decides.
+  if (written->mode.kind != OpenMode::Kind::kPassthrough) {
+    ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 0, Pattern(kMiB, 2))));
+  } else {
+    const std::string content = Pattern(kMiB, 2);
+    ASSERT_EQ(pwrite(written->mode.descriptor, content.data(), content.size(), 0),
+              static_cast<ssize_t>(content.size()));
+    EXPECT_EQ(cluster.a().fs().GetAttributes(*cluster.a().Find("/d/f"))->attributes.size_bytes,
+              kMiB);
+  }
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(kMiB, 2));
+  auto read = cluster.a().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(read));
+  ASSERT_EQ(read->mode.kind, OpenMode::Kind::kPassthrough);
+  std::string bytes(kMiB, '\0');
+  ASSERT_EQ(pread(read->mode.descriptor, bytes.data(), kMiB, 0), static_cast<ssize_t>(kMiB));
+  EXPECT_TRUE(bytes == Pattern(kMiB, 2));
+  // A second open of another kind follows: never cached while the kernel has the object.
+  auto second = cluster.a().Open("/d/f", O_RDWR | O_APPEND);
+  EXPECT_EQ(second->mode.kind, OpenMode::Kind::kDirect);
+  EXPECT_TRUE(Ok(cluster.a().Close(second->handle)));
+  EXPECT_TRUE(Ok(cluster.a().Close(read->handle)));
+}
+
+TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 6);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+  cluster.nodes().Get(cluster.node_b).reachable = false;
+  cluster.manager().SilenceNode(cluster.node_b);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
+  const auto again = std::chrono::steady_clock::now();
+  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
+}
+
+// Whatever node operation fails: either somebody is told, or the bytes are right.
+TEST(Faults, NoNodeOperationFailsSilently) {
+  for (uint64_t number = 1; number < 60; ++number) {
+    Cluster cluster(64 * kMiB, 64 * kMiB);
+    std::string model = Pattern(2 * kMiB + 4321, 1);
+    cluster.nodes().FailOperation(number, 0);
+    bool told = !cluster.a().WriteFile("/f", model).ok();
+    auto handle = cluster.a().Open("/f", O_RDWR);
+    if (handle.ok()) {
+      const std::string more = Pattern(kMiB, 2);
+      told = !cluster.a().Write(handle->handle, kMiB / 2, more).ok() || told;
+      model.replace(kMiB / 2, more.size(), more);
+      told = !cluster.a().fs().Fsync(handle->handle).ok() || told;
+      AttributeChanges cut;
+      cut.size_bytes = 2 * kMiB - 99;
+      told = !cluster.a().fs().SetAttributes(*cluster.a().Find("/f"), cut, handle->handle).ok() ||
+             told;
+      model.resize(2 * kMiB - 99);
+      told = !cluster.a().Close(handle->handle).ok() || told;
+    } else {
+      told = true;
+    }
+    const uint64_t operations = cluster.nodes().operations();
+    if (!told) {
+      auto read = cluster.b().ReadFile("/f");
+      EXPECT_TRUE(!read.ok() || *read == model) << "operation " << number;
+      EXPECT_TRUE(read.ok() || number > operations) << "operation " << number;
+    }
+    cluster.nodes().FailOperation(0, 0);
+    if (number > operations) return;
+  }
+}
+
+}  // namespace
+}  // namespace mosa::sai

@@ -1,0 +1,68 @@
+// One client's conversation with a LocalManager.
+#ifndef MOSA_TESTS_SUPPORT_LOCAL_MANAGER_API_H_
+#define MOSA_TESTS_SUPPORT_LOCAL_MANAGER_API_H_
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "tests/support/local_manager.h"
+
+namespace mosa::testing {
+
+class LocalManagerApi final : public sai::ManagerApi {
+ public:
+  using Message = std::variant<SessionReady, ReplyEnvelope, Push, Failure>;
+
+  LocalManagerApi(LocalManager& manager, ClientId client, std::string node_name);
+  ~LocalManagerApi() override;
+
+  Status Start(sai::SessionListener& listener) override;
+  std::vector<Reply> Call(std::vector<Request> requests, Duration deadline) override;
+  RequestId Send(std::vector<Request> requests, Callback done) override;
+  void Stop() override;
+
+  // Called by the manager, in its order.
+  void Receive(Message message);
+
+ private:
+  struct Waiting {
+    RequestEnvelope envelope;
+    Callback done;
+    Time sent;
+  };
+
+  void OpenSession();
+  void SendOutbox();
+  void DeliverLoop();
+  void Handle(Message& message);
+
+  LocalManager& manager_;
+  const ClientId client_;
+  const std::string node_name_;
+  sai::SessionListener* listener_ = nullptr;
+  std::mutex send_mutex_;  // Taken before mutex_, held while envelopes enter the core.
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  // Guarded by mutex_.
+  std::deque<Message> inbox_;
+  std::map<RequestId, Waiting> waiting_;
+  uint64_t next_request_ = 1;
+  std::deque<RequestEnvelope> outbox_;
+  bool ready_ = false;
+  bool started_ = false;
+  bool stopping_ = false;
+  Time keep_alive_sent_;
+  Status start_status_;
+  Time session_sent_;  // Delivery thread.
+  std::thread delivery_;
+};
+
+}  // namespace mosa::testing
+
+#endif  // MOSA_TESTS_SUPPORT_LOCAL_MANAGER_API_H_

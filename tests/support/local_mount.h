@@ -1,0 +1,72 @@
+// A mount without a kernel: a Filesystem on a cluster in this process, and calls by path as a
+// program would make them.
+#ifndef MOSA_TESTS_SUPPORT_LOCAL_MOUNT_H_
+#define MOSA_TESTS_SUPPORT_LOCAL_MOUNT_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client-sai/sai/filesystem.h"
+#include "tests/support/local_manager.h"
+#include "tests/support/local_nodes.h"
+
+namespace mosa::testing {
+
+// Counts what the kernel would have been told.
+class CountingNotifier final : public sai::KernelNotifier {
+ public:
+  Capabilities capabilities() const override { return can; }
+  void InvalidateEntries() override { ++entries; }
+  void InvalidateFile(FileId) override { ++files; }
+
+  Capabilities can{.passthrough = false, .epoch = true};
+  std::atomic<uint64_t> entries{0};
+  std::atomic<uint64_t> files{0};
+};
+
+class LocalMount {
+ public:
+  // On the host `node_name`, whose storage node, if there is one, is near.
+  LocalMount(LocalManager& manager, LocalNodes& nodes, const std::string& node_name,
+             const Clock& clock, bool passthrough = false);
+  ~LocalMount();
+
+  sai::Filesystem& fs() { return *filesystem_; }
+  CountingNotifier& notifier() { return notifier_; }
+
+  // By absolute path; failures are those of the step that failed.
+  sai::Outcome<FileId> Find(std::string_view path);
+  sai::Outcome<Attributes> Stat(std::string_view path);
+  sai::Outcome<FileId> MakeDirectory(std::string_view path);
+  sai::Outcome<sai::OpenResult> Open(std::string_view path, uint32_t flags);
+  sai::Outcome<sai::Done> Close(sai::HandleId handle, uint64_t owner = 0);
+  sai::Outcome<std::string> Read(sai::HandleId handle, uint64_t offset, size_t size_bytes);
+  sai::Outcome<size_t> Write(sai::HandleId handle, uint64_t offset, std::string_view data);
+  sai::Outcome<sai::Done> WriteFile(std::string_view path, std::string_view content);
+  sai::Outcome<std::string> ReadFile(std::string_view path);
+  sai::Outcome<sai::Done> Truncate(std::string_view path, uint64_t size_bytes);
+  sai::Outcome<sai::Done> Unlink(std::string_view path);
+  sai::Outcome<sai::Done> Rename(std::string_view from, std::string_view to);
+  sai::Outcome<sai::Done> SetXattr(std::string_view path, std::string_view name,
+                                   std::string_view value);
+  sai::Outcome<std::vector<std::string>> List(std::string_view path);
+
+ private:
+  struct Place {
+    FileId parent;
+    std::string name;
+  };
+  sai::Outcome<Place> PlaceOf(std::string_view path);
+
+  CountingNotifier notifier_;
+  std::unique_ptr<sai::ManagerApi> manager_;
+  std::unique_ptr<sai::NodeApi> nodes_;
+  std::unique_ptr<sai::Filesystem> filesystem_;
+};
+
+}  // namespace mosa::testing
+
+#endif  // MOSA_TESTS_SUPPORT_LOCAL_MOUNT_H_

@@ -1,0 +1,214 @@
+#include "tests/support/local_nodes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/errno_status.h"
+
+namespace mosa::testing {
+namespace {
+
+class LocalNodeApi final : public sai::NodeApi {
+ public:
+  LocalNodeApi(LocalNodes& nodes, std::string node_name)
+      : nodes_(nodes), node_name_(std::move(node_name)) {}
+
+  void SetNodes(const std::vector<NodeAddress>&) override {}
+
+  Status Read(const sai::ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    std::memset(out.data(), 0, out.size());
+    const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return OkStatus();
+    const ssize_t got = pread(fd.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    return got < 0 ? ErrnoStatus(errno, "pread") : OkStatus();
+  }
+  Status Write(const sai::ObjectTarget& target, uint64_t offset,
+               std::span<const std::byte> data) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const std::lock_guard lock(node->mutex);
+    MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, data.size()));
+    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
+    const ssize_t put = pwrite(fd.get(), data.data(), data.size(), static_cast<off_t>(offset));
+    return put == static_cast<ssize_t>(data.size()) ? OkStatus() : ErrnoStatus(errno, "pwrite");
+  }
+  Status Truncate(const sai::ObjectTarget& target, uint64_t size_bytes) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const std::lock_guard lock(node->mutex);
+    struct stat status {};
+    const std::string path = node->PathOf(target.file);
+    if (stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) <= size_bytes)
+      return OkStatus();
+    return truncate(path.c_str(), static_cast<off_t>(size_bytes)) == 0
+               ? OkStatus()
+               : ErrnoStatus(errno, "truncate");
+  }
+  Status Allocate(const sai::ObjectTarget& target, int mode, uint64_t offset,
+                  uint64_t length) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const std::lock_guard lock(node->mutex);
+    if ((mode & FALLOC_FL_PUNCH_HOLE) == 0)
+      MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, length));
+    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
+    return fallocate(fd.get(), mode | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                     static_cast<off_t>(length)) == 0
+               ? OkStatus()
+               : ErrnoStatus(errno, "fallocate");
+  }
+  Result<sai::ObjectStatus> Stat(const sai::ObjectTarget& target) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    sai::ObjectStatus result;
+    struct stat status {};
+    if (stat(node->PathOf(target.file).c_str(), &status) != 0) return result;
+    result.size_bytes = static_cast<uint64_t>(status.st_size);
+    result.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
+    return result;
+  }
+  Result<uint64_t> Seek(const sai::ObjectTarget& target, uint64_t offset, bool data) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return NotFoundError("no object");
+    const off_t found = lseek(fd.get(), static_cast<off_t>(offset), data ? SEEK_DATA : SEEK_HOLE);
+    if (found < 0) return errno == ENXIO ? NotFoundError("none") : ErrnoStatus(errno, "lseek");
+    return static_cast<uint64_t>(found);
+  }
+  Result<uint64_t> Append(const sai::ObjectTarget& target,
+                          std::span<const std::byte> data) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const std::lock_guard lock(node->mutex);
+    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
+    const off_t end = lseek(fd.get(), 0, SEEK_END);
+    const ssize_t put = pwrite(fd.get(), data.data(), data.size(), end);
+    if (put != static_cast<ssize_t>(data.size())) return ErrnoStatus(errno, "pwrite");
+    return static_cast<uint64_t>(end);
+  }
+  bool IsLocal(NodeId id) const override {
+    LocalNode* node = nodes_.Find(id);
+    return node != nullptr && node->name() == node_name_;
+  }
+  Result<UniqueFd> OpenLocal(const sai::ObjectTarget& target, bool write) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    if (write) return OpenForWrite(*node, target.file);
+    UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return NotFoundError("no object");
+    return fd;
+  }
+  Status FinishLocalWrites(const sai::ObjectTarget& target) override {
+    return Reach(target.node).status();
+  }
+
+ private:
+  Result<LocalNode*> Reach(NodeId id) const {
+    MOSA_RETURN_IF_ERROR(nodes_.CountOperation());
+    LocalNode* node = nodes_.Find(id);
+    if (node == nullptr || !node->reachable)
+      return UnavailableError(fmt::format("node {} does not answer", id.value));
+    return node;
+  }
+  static Result<UniqueFd> OpenForWrite(LocalNode& node, FileId file) {
+    UniqueFd fd(open(node.PathOf(file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!fd) return ErrnoStatus(errno, "open");
+    return fd;
+  }
+
+  LocalNodes& nodes_;
+  const std::string node_name_;
+};
+
+}  // namespace
+
+LocalNode::LocalNode(std::string name, uint64_t limit_bytes)
+    : name_(std::move(name)), limit_bytes_(limit_bytes) {
+  char directory[] = "/dev/shm/mosa-node-XXXXXX";
+  MOSA_CHECK(mkdtemp(directory) != nullptr);
+  directory_ = directory;
+}
+
+LocalNode::~LocalNode() { std::filesystem::remove_all(directory_); }
+
+NodeRegistration LocalNode::Registration() const {
+  NodeRegistration registration;
+  registration.name = name_;
+  registration.incarnation = 1;
+  registration.address = name_;
+  registration.host_identity = name_;
+  registration.limit_bytes = limit_bytes_;
+  return registration;
+}
+
+std::string LocalNode::PathOf(FileId file) const {
+  return fmt::format("{}/{}", directory_, file.value);
+}
+
+void LocalNode::Execute(const NodeOrder& order) {
+  const std::lock_guard lock(mutex);
+  if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
+    for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
+}
+
+uint64_t LocalNode::UsedBytes() const {
+  uint64_t used = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    struct stat status {};
+    if (stat(entry.path().c_str(), &status) == 0)
+      used += static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+  return used;
+}
+
+NodeHeartbeat LocalNode::Report() const {
+  NodeHeartbeat heartbeat;
+  heartbeat.limit_bytes = limit_bytes_;
+  heartbeat.used_bytes = UsedBytes();
+  return heartbeat;
+}
+
+Status LocalNode::Admit(FileId file, uint64_t offset, uint64_t size_bytes) {
+  struct stat status {};
+  uint64_t end = 0;
+  if (stat(PathOf(file).c_str(), &status) == 0) end = static_cast<uint64_t>(status.st_size);
+  const uint64_t grown = offset + size_bytes > end ? offset + size_bytes - end : 0;
+  if (UsedBytes() + std::min(grown, size_bytes) > limit_bytes_)
+    return ResourceExhaustedError(fmt::format("node {} is full", name_));
+  return OkStatus();
+}
+
+NodeId LocalNodes::Add(const std::string& name, uint64_t limit_bytes) {
+  auto node = std::make_unique<LocalNode>(name, limit_bytes);
+  LocalNode* const raw = node.get();
+  const NodeId id = manager_.AddNode(
+      raw->Registration(), [raw](const NodeOrder& order) { raw->Execute(order); },
+      [raw] { return raw->Report(); });
+  nodes_[id] = std::move(node);
+  return id;
+}
+
+std::unique_ptr<sai::NodeApi> LocalNodes::ViewFrom(const std::string& node_name) {
+  return std::make_unique<LocalNodeApi>(*this, node_name);
+}
+
+void LocalNodes::FailOperation(uint64_t number, uint64_t repeats) {
+  operations_ = 0;
+  failing_first_ = number;
+  failing_count_ = number == 0 ? 0 : repeats + 1;
+}
+
+Status LocalNodes::CountOperation() {
+  const uint64_t number = ++operations_;
+  const uint64_t first = failing_first_;
+  if (first != 0 && number >= first && number < first + failing_count_)
+    return DataLossError(fmt::format("fault: node operation {} fails", number));
+  return OkStatus();
+}
+
+}  // namespace mosa::testing

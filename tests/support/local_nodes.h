@@ -1,0 +1,72 @@
+// Storage nodes in this process: objects are sparse files in real directories, with a byte limit
+// and faults on demand. For tests of what lies above NodeApi.
+#ifndef MOSA_TESTS_SUPPORT_LOCAL_NODES_H_
+#define MOSA_TESTS_SUPPORT_LOCAL_NODES_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client-sai/api/node_api.h"
+#include "tests/support/local_manager.h"
+
+namespace mosa::testing {
+
+// One node. Thread-safe.
+class LocalNode {
+ public:
+  LocalNode(std::string name, uint64_t limit_bytes);
+  ~LocalNode();
+  NodeRegistration Registration() const;
+  void Execute(const NodeOrder& order);
+  NodeHeartbeat Report() const;
+
+  std::string PathOf(FileId file) const;
+  const std::string& name() const { return name_; }
+  uint64_t UsedBytes() const;
+  // ResourceExhausted if the limit would be passed.
+  Status Admit(FileId file, uint64_t offset, uint64_t size_bytes);
+
+  std::atomic<bool> reachable{true};
+  std::mutex mutex;  // Held by operations that change an object.
+
+ private:
+  const std::string name_;
+  const uint64_t limit_bytes_;
+  std::string directory_;
+};
+
+// The nodes of a cluster.
+class LocalNodes {
+ public:
+  explicit LocalNodes(LocalManager& manager) : manager_(manager) {}
+  NodeId Add(const std::string& name, uint64_t limit_bytes);
+  LocalNode& Get(NodeId node) { return *nodes_.at(node); }
+  LocalNode* Find(NodeId node) {
+    const auto it = nodes_.find(node);
+    return it == nodes_.end() ? nullptr : it->second.get();
+  }
+  // As seen from the host `node_name`: that node's objects can be had by descriptor.
+  std::unique_ptr<sai::NodeApi> ViewFrom(const std::string& node_name);
+
+  // Of all operations counted from now on, the one with this number fails with Unavailable, and
+  // again when it is retried `repeats` times; 0: none does.
+  void FailOperation(uint64_t number, uint64_t repeats);
+  uint64_t operations() const { return operations_; }
+  // OK, or the fault that is due.
+  Status CountOperation();
+
+ private:
+  LocalManager& manager_;
+  std::map<NodeId, std::unique_ptr<LocalNode>> nodes_;  // Constant once clients run.
+  std::atomic<uint64_t> operations_{0};
+  std::atomic<uint64_t> failing_first_{0};
+  std::atomic<uint64_t> failing_count_{0};
+};
+
+}  // namespace mosa::testing
+
+#endif  // MOSA_TESTS_SUPPORT_LOCAL_NODES_H_
