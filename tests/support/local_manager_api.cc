@@ -17,6 +17,7 @@ LocalManagerApi::~LocalManagerApi() {
 
 Status LocalManagerApi::Start(sai::SessionListener& listener) {
   listener_ = &listener;
+  session_sent_ = manager_.clock_.Monotonic();
   delivery_ = std::thread([this] { DeliverLoop(); });
   OpenSession();
   std::unique_lock lock(mutex_);
