@@ -32,6 +32,7 @@ void Set(fuse_req_t request, FileId file, const Lock& lock, bool wait) {
 
 void SetLock(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info, struct flock* wanted,
              int wait) {
+  MountOf(request).filesystem.NoteLockOwner(HandleId{info->fh}, info->lock_owner);
   Set(request, FileId{ino}, ToLock(*wanted, info->lock_owner), wait != 0);
 }
 
