@@ -191,7 +191,7 @@ struct RenameRequest {
 };
 struct RenameReply {
   FileId moved;
-  std::optional<FileId> replaced;
+  std::optional<FileId> replaced;  // After an exchange: the file that now has the old name.
   uint32_t replaced_links_left = 0;
   bool operator==(const RenameReply&) const = default;
 };

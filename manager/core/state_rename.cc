@@ -81,7 +81,7 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
       if (auto failure = CheckExchange(request, *moved, *target)) return *std::move(failure);
       Exchange(request, *moved, *target);
     }
-    return RenameReply{*moved, std::nullopt, 0};
+    return RenameReply{*moved, *target, Find(*target)->link_count};
   }
   if (moved == target && !request.no_replace) return RenameReply{*moved, std::nullopt, 0};
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
