@@ -42,7 +42,7 @@ void ReplyFailure(fuse_req_t request, const Failure& failure, std::string_view w
   const int error = ToErrno(failure);
   // What has no errno of its own is a fault of ours or of the cluster; the rest is a program's
   // everyday answer.
-  const bool unusual = error == EIO || error == ETIMEDOUT || error == ESTALE;
+  const bool unusual = error == EIO || error == ETIMEDOUT;
   Log(unusual ? LogLevel::kWarning : LogLevel::kDebug, "{} of file {} for pid {}: {} ({})", what,
       file.value, fuse_req_ctx(request)->pid, failure.message, strerrorname_np(error));
   fuse_reply_err(request, error);
