@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -185,6 +186,8 @@ int Run(const Flags& flags) {
 }  // namespace mosa::manager
 
 int main(int argc, char** argv) {
+  // gRPC's own lines would tell of every stranger who knocks; what matters comes back as a Status.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
   app.set_version_flag("--version", "mosa-manager 0.1.0");
   mosa::manager::Flags flags;

@@ -5,6 +5,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -107,11 +108,13 @@ gpr_timespec DeadlineOf(const CoreDriver& driver) {
 }
 
 // The loop that owns the core: takes every event that has happened, then makes what they wrote
-// durable, then lets the answers leave. Ends when the queue has been shut down and is empty.
-void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver) {
+// durable, then lets the answers leave. Ends when the server is shut down and every call is over.
+void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, const Services& services,
+             const std::atomic<bool>& is_shut_down) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
+  bool queue_is_shut_down = false;
   while (true) {
     Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
@@ -122,6 +125,10 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver) {
     driver.TickIfDue();
     driver.Flush();
     if (next == Next::SHUTDOWN) return;
+    // Not earlier: calls that end need the queue once more.
+    if (is_shut_down && services.idle() && !std::exchange(queue_is_shut_down, true)) {
+      queue.Shutdown();
+    }
   }
 }
 
@@ -141,6 +148,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
+  std::atomic<bool> is_shut_down = false;  // The server; the loop is to end.
   std::string address;
 };
 
@@ -183,8 +191,9 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
         options.listen));
   }
   parts->services->Serve(*parts->queue);
-  parts->loop = std::thread(
-      [queue = parts->queue.get(), driver = parts->driver.get()] { RunLoop(*queue, *driver); });
+  parts->loop = std::thread([&parts = *parts] {
+    RunLoop(*parts.queue, *parts.driver, *parts.services, parts.is_shut_down);
+  });
   parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
 }
@@ -193,11 +202,14 @@ void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
   // The loop's thread itself tells everybody, since the core is its own.
   Event end([this](bool) { parts_->driver->EndAll(); });
-  grpc::Alarm alarm;
-  alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
+  Event wake([](bool) {});
+  grpc::Alarm end_alarm;
+  end_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
   // Streams that do not end by themselves are cut off.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  parts_->queue->Shutdown();
+  parts_->is_shut_down = true;
+  grpc::Alarm wake_alarm;
+  wake_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &wake);
   parts_->loop.join();
   parts_.reset();
 }

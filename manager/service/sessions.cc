@@ -19,7 +19,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public ClientSink,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  explicit ClientStream(CoreDriver& driver) : driver_(driver) {}
+  ClientStream(int& live, CoreDriver& driver) : Stream(live), driver_(driver) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -76,7 +76,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public NodeSink,
                          public std::enable_shared_from_this<NodeStream> {
  public:
-  explicit NodeStream(CoreDriver& driver) : driver_(driver) {}
+  NodeStream(int& live, CoreDriver& driver) : Stream(live), driver_(driver) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));
@@ -146,7 +146,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<ClientStream>(driver_);
+  const auto stream = std::make_shared<ClientStream>(live_, driver_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -156,7 +156,7 @@ void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<NodeStream>(driver_);
+  const auto stream = std::make_shared<NodeStream>(live_, driver_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -167,6 +167,7 @@ void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
 
 void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
   UnaryCall<v1::GetClusterStatusRequest, v1::GetClusterStatusResponse>::Serve(
+      live_,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestGetClusterStatus(context, request, writer, &queue, &queue, asked);
       },
@@ -175,6 +176,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         return OkStatus();
       });
   UnaryCall<v1::GetFileStatusRequest, v1::GetFileStatusResponse>::Serve(
+      live_,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestGetFileStatus(context, request, writer, &queue, &queue, asked);
       },
@@ -186,6 +188,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         return OkStatus();
       });
   UnaryCall<v1::ListLostFilesRequest, v1::ListLostFilesResponse>::Serve(
+      live_,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListLostFiles(context, request, writer, &queue, &queue, asked);
       },

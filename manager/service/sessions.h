@@ -26,6 +26,8 @@ class Services {
   // be read ends the stream with InvalidArgument. Storage nodes: a message that cannot be read ends
   // the stream so.
   void Serve(grpc::ServerCompletionQueue& queue);
+  // True if no call is served or waited for: after the server's shutdown, the queue may follow.
+  bool idle() const { return live_ == 0; }
 
  private:
   void AcceptClient(grpc::ServerCompletionQueue& queue);
@@ -33,6 +35,7 @@ class Services {
   void ServeStatus(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
+  int live_ = 0;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;
   v1::ManagerService::AsyncService status_;

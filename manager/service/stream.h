@@ -44,10 +44,11 @@ class Stream {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  Stream() = default;
+  // `live` counts the calls that are not over; the queue may be shut down when there are none.
+  explicit Stream(int& live) : live_(live) { ++live_; }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() = default;
+  virtual ~Stream() { --live_; }
 
   // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
   // when a client has come, to wait for the next one.
@@ -139,6 +140,7 @@ class Stream {
     if (--under_way_ == 0) const std::shared_ptr<Stream> self = std::move(self_);
   }
 
+  int& live_;
   grpc::ServerContext context_;
   Io io_{&context_};
   std::shared_ptr<Stream> self_;
@@ -166,19 +168,26 @@ class UnaryCall {
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  static void Serve(const Ask& ask, const Answer& answer) { new UnaryCall(ask, answer); }
+  // `live` as of a Stream.
+  static void Serve(int& live, const Ask& ask, const Answer& answer) {
+    new UnaryCall(live, ask, answer);
+  }
 
  private:
-  UnaryCall(const Ask& ask, const Answer& answer) : ask_(ask), answer_(answer) {
+  UnaryCall(int& live, const Ask& ask, const Answer& answer)
+      : live_(live), ask_(ask), answer_(answer) {
+    ++live_;
     ask_(&context_, &request_, &writer_, &on_asked_);
   }
+
+  ~UnaryCall() { --live_; }
 
   void Asked(bool ok) {
     if (!ok) {
       delete this;
       return;
     }
-    Serve(ask_, answer_);
+    Serve(live_, ask_, answer_);
     Response response;
     const Status status = answer_(request_, &response);
     if (status.ok()) {
@@ -188,6 +197,7 @@ class UnaryCall {
     }
   }
 
+  int& live_;
   const Ask ask_;
   const Answer answer_;
   grpc::ServerContext context_;
