@@ -8,7 +8,7 @@ merged table. Then it is shown where every byte lies and which path carried it.
     tools/workflows/blast.py --mosa build/release/bin/mosa
     tools/workflows/blast.py --mosa build/release/bin/mosa --hosts 8 --rate 200mbit --queries 400
 
-Exit code 0 only if everything is equal.
+Exit code 0 only if everything is equal; 3 if a program or the proteins are not installed.
 """
 
 import argparse
@@ -24,11 +24,15 @@ import sys
 import tempfile
 import time
 
-SEQUENCES = "/usr/share/doc/mmseqs2/example-data"
+SEQUENCES = os.environ.get("MOSA_SEQUENCES", "/usr/share/doc/mmseqs2/example-data")
 
 
 class Failed(Exception):
     """Something did not work or was not equal; the text says what."""
+
+
+class Missing(Exception):
+    """Something must be installed first; the text says what."""
 
 
 def run(command, **options):
@@ -278,9 +282,9 @@ def run_on_cluster(arguments, fasta, queries, local, cluster):
 def job(arguments):
     for program in ("makeblastdb", "blastp", "blastdbcmd"):
         if not shutil.which(program):
-            raise Failed(f"{program} is not installed: install the package ncbi-blast+")
+            raise Missing(f"{program} is not installed: install the package ncbi-blast+")
     if not (pathlib.Path(arguments.sequences) / "DB.fasta.gz").exists():
-        raise Failed(f"{arguments.sequences}/DB.fasta.gz is missing: install the package mmseqs2-examples")
+        raise Missing(f"{arguments.sequences}/DB.fasta.gz is missing: install the package mmseqs2-examples")
     if not 1 <= arguments.parts <= arguments.queries:
         raise Failed(f"--parts {arguments.parts} is not between 1 and --queries {arguments.queries}")
     queries = read_sequences(arguments.sequences, "QUERY.fasta.gz", arguments.queries)
@@ -316,6 +320,9 @@ def main():
     except Failed as failure:
         print(f"blast: {failure}", file=sys.stderr)
         return 1
+    except Missing as missing:
+        print(f"blast: {missing}", file=sys.stderr)
+        return 3
     return 0
 
 
