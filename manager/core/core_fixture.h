@@ -106,7 +106,9 @@ class CoreFixture : public ::testing::Test {
   ErrorReason Refused(ClientId client, Request request) {
     const Reply reply = Call1(client, std::move(request));
     const auto* failure = std::get_if<Failure>(&reply);
-    if (failure) { EXPECT_FALSE(failure->message.empty()); }
+    if (failure) {
+      EXPECT_FALSE(failure->message.empty());
+    }
     return failure ? failure->reason : ErrorReason::kNone;
   }
   void Confirm(ClientId client, bool holds_open = false) {

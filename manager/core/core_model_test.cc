@@ -291,6 +291,17 @@ class Digest {
   uint64_t value_ = 0;
 };
 
+CommitRequest AnyCommit(Rng& rng, FileId file, NodeId node) {
+  const auto number = [&] { return rng.Chance(800) ? rng.Below(1 << 20) : rng.Next(); };
+  CommitRequest commit{.file = file, .size_bytes = number()};
+  commit.size_is_exact = rng.Chance(500);
+  if (rng.Chance(300)) commit.inline_data = std::string(rng.Below(20000), 'x');
+  if (rng.Chance(300)) commit.modify_time = Time{static_cast<int64_t>(rng.Next())};
+  commit.nodes = {{node, number(), number()}};
+  commit.last_close = rng.Chance(500);
+  return commit;
+}
+
 // Requests with any values, as a hostile client would send them.
 Request AnyRequest(Rng& rng) {
   const auto file = [&] { return FileId(rng.Chance(900) ? rng.Below(60) : rng.Next()); };
@@ -336,15 +347,8 @@ Request AnyRequest(Rng& rng) {
     case 11:
       return ExtendLayoutRequest{file(), ChunkIndex(number()), {node()}};
     case 12:
-    case 13: {
-      CommitRequest commit{.file = file(), .size_bytes = number()};
-      commit.size_is_exact = rng.Chance(500);
-      if (rng.Chance(300)) commit.inline_data = std::string(rng.Below(20000), 'x');
-      if (rng.Chance(300)) commit.modify_time = Time{static_cast<int64_t>(rng.Next())};
-      commit.nodes = {{node(), number(), number()}};
-      commit.last_close = rng.Chance(500);
-      return commit;
-    }
+    case 13:
+      return AnyCommit(rng, file(), node());
     case 14:
       return ReleaseRequest{file()};
     case 15:

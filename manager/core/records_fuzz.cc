@@ -10,21 +10,18 @@
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
 
+namespace mosa::manager {
 namespace {
 
 template <typename T>
 void ReadBack(std::string_view bytes) {
-  const auto record = mosa::manager::Decode<T>("key", bytes);
+  const auto record = Decode<T>("key", bytes);
   if (!record.ok()) return;
-  const auto again = mosa::manager::Decode<T>("key", mosa::manager::Encode(*record));
+  const auto again = Decode<T>("key", Encode(*record));
   MOSA_CHECK(again.ok() && *again == *record);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace mosa::manager;
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+void ReadAnything(std::string_view bytes) {
   ReadBack<ClusterRecord>(bytes);
   ReadBack<InodeRecord>(bytes);
   ReadBack<NodeRecord>(bytes);
@@ -32,10 +29,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ReadBack<RepliesRecord>(bytes);
   ReadBack<EntryRecord>(bytes);
 
-  const size_t split = size == 0 ? 0 : data[0] % size;
+  const size_t split = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % bytes.size();
   ManagerCore core{ManagerOptions{}};
   if (core.LoadRecord(bytes.substr(0, split), bytes.substr(split)).ok())
-    core.FinishLoad(mosa::Time{1}).IgnoreError();  // A lone record rarely makes a whole image.
+    core.FinishLoad(Time{1}).IgnoreError();  // A lone record rarely makes a whole image.
 
   const AttributeName name = ClassifyAttribute(bytes.substr(0, split));
   ParseHint(name.hint, name.alias, bytes.substr(split)).IgnoreError();
@@ -44,5 +41,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (canonical.ok()) MOSA_CHECK(*ParseHint(hint, false, *canonical) == *canonical);
   }
   if (const auto hints = DecodeHints(bytes); hints.ok()) Evaluate(*hints, {"stripe", 1 << 20, 0});
+}
+
+}  // namespace
+}  // namespace mosa::manager
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  mosa::manager::ReadAnything({reinterpret_cast<const char*>(data), size});
   return 0;
 }
