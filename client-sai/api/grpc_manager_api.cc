@@ -28,6 +28,8 @@ namespace {
 constexpr size_t kPendingMax = 65'536;
 constexpr Duration kBackoffMin = Milliseconds(50);
 constexpr Duration kBackoffMax = Seconds(1);
+constexpr Duration kConnectWait = Seconds(1);
+constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
 constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
 
@@ -94,6 +96,9 @@ class GrpcManagerApi final : public ManagerApi {
   void DeliverRefused();
   void KeepAlive();
   void CutIfSilent();
+  void SayGoodbye();
+  // Until the channel is connected, the end comes, or an attempt would say why it is not.
+  void AwaitManager();
   // Sleeps before the next attempt; false if the end came.
   bool BackOff(Duration delay);
   std::optional<Failure> WhyNot(const v1::ClientMessage& message) const;
@@ -139,9 +144,9 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
   listener_ = &listener;
   session_thread_ = std::thread([this] { RunSession(); });
   keep_alive_thread_ = std::thread([this] { RunKeepAlive(); });
-  Status status =
-      UnavailableError(fmt::format("no manager answers at {} within {} s; is it running there?",
-                                   options_.address, options_.start_wait.ns / 1'000'000'000));
+  Status status = UnavailableError(fmt::format(
+      "no manager answers at {} within {} s; is it running there, with the same cluster secret?",
+      options_.address, options_.start_wait.ns / 1'000'000'000));
   {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, Chrono(options_.start_wait),
@@ -257,9 +262,13 @@ void GrpcManagerApi::RunSession() {
 }
 
 Status GrpcManagerApi::RunStream(bool& was_ready) {
+  AwaitManager();
   // Asked before anything is sent: the listener drops what it has cached.
   const SessionStart held = listener_->SessionHeld();
   grpc::ClientContext context;
+  // A call that waits is what drives the connecting: one that failed at once would leave nobody to
+  // poll the socket.
+  context.set_wait_for_ready(true);
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return OkStatus();
@@ -412,26 +421,36 @@ void GrpcManagerApi::CutIfSilent() {
   if (is_silent || is_stuck) context_->TryCancel();
 }
 
+void GrpcManagerApi::AwaitManager() {
+  const Time limit = clock_.Monotonic() + kConnectWait;
+  while (!StoppingNow() && clock_.Monotonic() < limit) {
+    if (AwaitConnection(*channel_, kConnectSlice)) return;
+  }
+}
+
 bool GrpcManagerApi::BackOff(Duration delay) {
   std::unique_lock lock(mutex_);
   return !changed_.wait_for(lock, Chrono(delay), [this] { return stopping_; });
+}
+
+void GrpcManagerApi::SayGoodbye() {
+  const std::lock_guard write_lock(write_mutex_);
+  if (stream_ == nullptr) return;
+  v1::ClientMessage close;
+  close.mutable_close();
+  stream_->Write(close);
+  stream_->WritesDone();
 }
 
 void GrpcManagerApi::Stop() {
   if (!session_thread_.joinable()) return;
   {
     const std::lock_guard write_lock(write_mutex_);
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    if (stream_ != nullptr) {
-      v1::ClientMessage close;
-      close.mutable_close();
-      stream_->Write(close);
-      stream_->WritesDone();
-    }
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (stream_ == nullptr && context_ != nullptr) context_->TryCancel();
   }
+  SayGoodbye();
   changed_.notify_all();
   {
     // The manager ends the stream when it has taken note; otherwise it is cut off.

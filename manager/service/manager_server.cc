@@ -5,7 +5,6 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -110,7 +109,7 @@ gpr_timespec DeadlineOf(const CoreDriver& driver) {
 // The loop that owns the core: takes every event that has happened, then makes what they wrote
 // durable, then lets the answers leave. Ends when the server is shut down and every call is over.
 void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, const Services& services,
-             const std::atomic<bool>& is_shut_down) {
+             const bool& is_shut_down) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
@@ -148,7 +147,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
-  std::atomic<bool> is_shut_down = false;  // The server; the loop is to end.
+  bool is_shut_down = false;  // The server. Of the loop's thread, which then ends.
   std::string address;
 };
 
@@ -202,14 +201,13 @@ void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
   // The loop's thread itself tells everybody, since the core is its own.
   Event end([this](bool) { parts_->driver->EndAll(); });
-  Event wake([](bool) {});
+  Event shut_down([this](bool) { parts_->is_shut_down = true; });
   grpc::Alarm end_alarm;
   end_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
   // Streams that do not end by themselves are cut off.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  parts_->is_shut_down = true;
-  grpc::Alarm wake_alarm;
-  wake_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &wake);
+  grpc::Alarm shut_down_alarm;
+  shut_down_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &shut_down);
   parts_->loop.join();
   parts_.reset();
 }
