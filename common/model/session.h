@@ -116,7 +116,7 @@ struct RecallPush {
   RecallKind kind = RecallKind::kFile;
   bool operator==(const RecallPush&) const = default;
 };
-// The set of nodes, or the state of one, has changed.
+// The set of nodes, or the state of one, has changed: all of them as they are now.
 struct NodesPush {
   std::vector<NodeAddress> nodes;
   bool operator==(const NodesPush&) const = default;

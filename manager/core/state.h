@@ -300,7 +300,7 @@ struct ManagerCore::State {
   void RefuseNode(const std::string& name, std::string message);
   void LoseObjectsOf(NodeId node, const std::set<FileId>& present);
   void SetNodeState(Node& node, NodeState state);
-  void PushNodes(const Node& node);
+  void PushNodes();  // All of them, to everybody.
   std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
   Node* FindNode(NodeId node);
   const Node* FindNode(NodeId node) const;

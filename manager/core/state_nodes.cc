@@ -92,7 +92,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   std::set<FileId> present(registration.objects.begin(), registration.objects.end());
   if (new_incarnation) present.clear();
   LoseObjectsOf(id, present);
-  PushNodes(node);
+  PushNodes();
   space_changed_ = true;
 }
 
@@ -165,12 +165,14 @@ void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
       state == NodeState::kSilent
           ? fmt::format("node {} is silent: not heard for 5 s", node.address.name)
           : fmt::format("node {} is heard again", node.address.name));
-  PushNodes(node);
+  PushNodes();
 }
 
-void ManagerCore::State::PushNodes(const Node& node) {
+void ManagerCore::State::PushNodes() {
+  NodesPush push;
+  for (const auto& [id, node] : nodes_) push.nodes.push_back(node.address);
   for (const auto& [client, session] : sessions_) {
-    if (!session.awaited) effects_.to_clients.push_back({client, Push(NodesPush{{node.address}})});
+    if (!session.awaited) effects_.to_clients.push_back({client, Push(push)});
   }
 }
 

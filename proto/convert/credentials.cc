@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <system_error>
 
@@ -207,6 +208,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   options.pem_private_key = secret->private_key_pem;
   options.pem_cert_chain = secret->certificate_pem;
   return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), arguments);
+}
+
+bool AwaitConnection(grpc::Channel& channel, Duration wait) {
+  return channel.WaitForConnected(std::chrono::system_clock::now() +
+                                  std::chrono::nanoseconds(wait.ns));
 }
 
 Status CheckListenAddress(std::string_view address, bool has_secret) {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/base/time.h"
 
 namespace mosa {
 
@@ -39,6 +40,10 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
 // A channel to a daemon at host:port: one connection of its own, no proxy, quick reconnection.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const std::optional<ClusterSecret>& secret);
+
+// Connects, for at most `wait`; true once connected. A channel gets on with connecting only while
+// somebody waits on it: one that is only tried now and then never completes its handshake.
+bool AwaitConnection(grpc::Channel& channel, Duration wait);
 
 // The rule for daemons: HOST:PORT (HOST a name, IPv4 address or [IPv6 address]; PORT 0 to 65535),
 // and without a secret only loopback. InvalidArgument says what to do.

@@ -17,6 +17,8 @@ namespace {
 
 constexpr Duration kBackOffMin = Milliseconds(50);
 constexpr Duration kBackOffMax = Seconds(1);
+constexpr Duration kConnectWait = Seconds(1);
+constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
@@ -42,9 +44,8 @@ ManagerLink::ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, Acces
       engine_(engine),
       gate_(gate),
       on_shutdown_(std::move(on_shutdown)),
-      stub_(
-          v1::NodeSessionService::NewStub(MakeChannel(options_.manager_address, options_.secret))) {
-}
+      channel_(MakeChannel(options_.manager_address, options_.secret)),
+      stub_(v1::NodeSessionService::NewStub(channel_)) {}
 
 ManagerLink::~ManagerLink() { Stop(); }
 
@@ -70,6 +71,16 @@ void ManagerLink::Stop() {
   }
   if (session_thread_.joinable()) session_thread_.join();
   if (heartbeat_thread_.joinable()) heartbeat_thread_.join();
+}
+
+void ManagerLink::AwaitManager() {
+  for (Duration waited; waited < kConnectWait; waited = waited + kConnectSlice) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    if (AwaitConnection(*channel_, kConnectSlice)) return;
+  }
 }
 
 bool ManagerLink::BackOff(Duration delay) {
@@ -101,6 +112,7 @@ void ManagerLink::RunSession() {
 }
 
 Status ManagerLink::RunStream(bool& was_registered) {
+  AwaitManager();
   grpc::ClientContext context;
   {
     const std::lock_guard lock(mutex_);

@@ -56,6 +56,8 @@ class ManagerLink {
   Status Carry(const v1::ManagerToNode& wire);
   Status Adopt(const NodeRegistered& registered);
   void Beat();
+  // Until the channel is connected, the end comes, or an attempt would say why it is not.
+  void AwaitManager();
   bool BackOff(Duration delay);
 
   // Constant.
@@ -63,6 +65,7 @@ class ManagerLink {
   ObjectEngine& engine_;
   AccessGate& gate_;
   const std::function<void(Status)> on_shutdown_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::NodeSessionService::Stub> stub_;
 
   std::mutex write_mutex_;    // Before mutex_.
