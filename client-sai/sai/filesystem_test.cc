@@ -434,6 +434,34 @@ TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
   EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
 }
 
+TEST(Leases, AFrozenMountServesNothingOldOnceTheChangeElsewhereIsDone) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", "old")));
+  auto deferred = cluster.a().Open("/d/deferred", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().Write(deferred->handle, 0, "kept")));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/f"), "old");
+  cluster.a().Freeze(true);
+  EXPECT_EQ(*cluster.a().ReadFile("/d/f"), "old") << "its lease runs still";
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", "new")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
+  auto read = std::async(std::launch::async, [&] { return cluster.a().ReadFile("/d/f"); });
+  auto absent = std::async(std::launch::async, [&] { return cluster.a().Find("/d/g"); });
+  EXPECT_EQ(read.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/g", "made while it slept")));
+  cluster.a().Freeze(false);
+  auto result = read.get();
+  ASSERT_TRUE(Ok(result));
+  EXPECT_EQ(*result, "new");
+  absent.wait();
+  ASSERT_TRUE(Ok(cluster.a().Find("/d/g")));
+  // What it alone knew is either made now, or refused aloud.
+  const auto closed = cluster.a().Close(deferred->handle);
+  const auto there = cluster.b().ReadFile("/d/deferred");
+  EXPECT_EQ(closed.ok(), there.ok() && *there == "kept");
+}
+
 // Whatever node operation fails: either somebody is told, or the bytes are right.
 TEST(Faults, NoNodeOperationFailsSilently) {
   for (uint64_t number = 1; number < 60; ++number) {

@@ -85,13 +85,13 @@ uint64_t Grants::TakeUnreported(NodeId node) {
   return std::exchange(rooms_[node].unreported, 0);
 }
 
-bool Grants::Pin(NodeId node, uint64_t bytes) {
+uint64_t Grants::Pin(NodeId node, uint64_t bytes) {
   std::unique_lock lock(mutex_);
   ++rooms_[node].pins;
   // The manager gives at most so much at once: ask until it is enough, or nothing comes.
   for (;;) {
     Room& room = rooms_[node];
-    if (room.held >= bytes) return true;
+    if (room.held >= bytes) return room.held;
     if (room.asking) {
       answered_.wait(lock);
       continue;
@@ -101,7 +101,7 @@ bool Grants::Pin(NodeId node, uint64_t bytes) {
     lock.unlock();
     Settle(node, manager_.Call({request}));
     lock.lock();
-    if (rooms_[node].held <= held_before) return false;
+    if (rooms_[node].held <= held_before) return rooms_[node].held;
   }
 }
 

@@ -1,6 +1,6 @@
 // Grants: the room on storage nodes that this mount holds ahead of need.
 //
-// Thread-safe. Take may call the manager; the rest does not wait.
+// Thread-safe. Take and Pin may call the manager; the rest does not wait.
 #ifndef MOSA_CLIENT_SAI_SAI_GRANTS_H_
 #define MOSA_CLIENT_SAI_SAI_GRANTS_H_
 
@@ -30,9 +30,9 @@ class Grants {
   // What was used and not reported since the last call; the caller reports it.
   uint64_t TakeUnreported(NodeId node);
 
-  // Tries to hold at least `bytes`, and keeps what is held from being given back until Unpin. True
-  // if it holds that much.
-  bool Pin(NodeId node, uint64_t bytes);
+  // Tries to hold at least `bytes`, and keeps what is held from being given back until Unpin.
+  // Returns how much is held. May call the manager.
+  uint64_t Pin(NodeId node, uint64_t bytes);
   void Unpin(NodeId node);
 
   // The manager wants unused room back.

@@ -204,6 +204,9 @@ class Filesystem::Impl final : public SessionListener {
                                 uint64_t file_bytes);
   std::optional<ReadResult> ReadByDescriptor(Inode& inode, const DataAccess& access,
                                              ByteRange range);
+  // False: ask the node instead.
+  bool ReadLocal(Inode& inode, const DataAccess& access, NodeId node, ByteRange range,
+                 std::byte* out);
   void FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range);
   Outcome<Done> FetchRange(Inode& inode, const DataAccess& access, ByteRange range, std::byte* out,
                            bool parallel);
@@ -222,6 +225,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<std::optional<Lock>> GetLock(FileId file, Lock lock);
   Outcome<Done> SetLock(FileId file, Lock lock);
   void NoteLockOwner(HandleId handle, uint64_t owner);
+  void InvalidateNow(FileId file);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);
   void RecordLock(Inode& inode, const Lock& lock);

@@ -81,13 +81,18 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{file, lock, false}}));
   RecordLock(*inode, lock);
   Revalidate(*inode);
+  InvalidateNow(file);
+  return Done{};
+}
+
+// The notifier is called on threads of the Filesystem's own only.
+void Filesystem::Impl::InvalidateNow(FileId file) {
   Countdown invalidated(1);
   service_.Run([&] {
     notifier_.InvalidateFile(file);
     invalidated.Arrive();
   });
   invalidated.Wait();
-  return Done{};
 }
 
 void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {

@@ -326,7 +326,8 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
   if (fstatfs((*object)->fd.get(), &filesystem) != 0) return nullptr;
   const uint64_t free_bytes =
       static_cast<uint64_t>(filesystem.f_bavail) * static_cast<uint64_t>(filesystem.f_bsize);
-  if (!grants_.Pin(node, AmpleGrantBytes(free_bytes))) {
+  const uint64_t held = grants_.Pin(node, AmpleGrantBytes(free_bytes));
+  if (!PassthroughWriteAllowed(held, free_bytes)) {
     grants_.Unpin(node);
     return nullptr;
   }

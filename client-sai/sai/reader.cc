@@ -142,6 +142,26 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(Inode& inode, const
   return std::nullopt;
 }
 
+bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId node,
+                                 ByteRange range, std::byte* out) {
+  auto object = LocalObjectOf(inode, access, node, false);
+  struct stat status {};
+  if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0)
+    return false;
+  const auto size = static_cast<size_t>(range.size());
+  size_t have = 0;
+  while (have < size) {
+    const ssize_t count =
+        pread((*object)->fd.get(), out + have, size - have, static_cast<off_t>(range.begin + have));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) break;
+    have += static_cast<size_t>(count);
+  }
+  std::memset(out + have, 0, size - have);
+  return true;
+}
+
 void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
   for (const std::shared_ptr<Block>& block : blocks_.Add(inode->file, range)) {
     io_.Run([this, inode, access, block] {
@@ -194,6 +214,10 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
           fmt::format("node {} is silent and has the only copy of bytes {} to {} of file "
                       "{}",
                       order[i].value, piece.range.begin, piece.range.end, inode.file.value));
+    if (nodes_.IsLocal(order[i]) && ReadLocal(inode, access, order[i], piece.range, out)) {
+      stats_.Add(Counter::kBytesReadLocal, size);
+      return Done{};
+    }
     const auto read = [&](const ObjectTarget& target) {
       return nodes_.Read(target, piece.range.begin, {out, size});
     };

@@ -42,14 +42,24 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
-  const std::lock_guard io(inode.io);
-  MOSA_RETURN_IF_FAILED(TellError(*handle));
-  if (data.empty()) return size_t{0};
-  if (handle->append) {
-    MOSA_RETURN_IF_FAILED(Append(inode, data, &offset));
-  } else {
-    MOSA_RETURN_IF_FAILED(WriteAt(inode, offset, data));
+  {
+    const std::lock_guard io(inode.io);
+    MOSA_RETURN_IF_FAILED(TellError(*handle));
+    if (data.empty()) return size_t{0};
+    if (handle->append) {
+      MOSA_RETURN_IF_FAILED(Append(inode, data, &offset));
+    } else {
+      MOSA_RETURN_IF_FAILED(WriteAt(inode, offset, data));
+    }
   }
+  bool pages_cached = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    pages_cached = handle->mode.kind == OpenMode::Kind::kDirect && inode.cached_handles > 0;
+  }
+  // The kernel dropped its pages before this write; a reader may have filled one again meanwhile,
+  // cut off at the old size. Not under io: dropping a dirty page writes it first.
+  if (pages_cached) InvalidateNow(inode.file);
   return data.size();
 }
 

@@ -174,7 +174,7 @@ TEST_F(CoreNames, RenameKnowsItsFlags) {
 TEST_F(CoreNames, RenameBetweenNamesOfOneFileChangesNothing) {
   const FileId f = Make(kAnna, kRootFile, "f");
   Ok<EntryReply>(kAnna, LinkRequest{f, kRootFile, "g"});
-  EXPECT_FALSE(Ok<RenameReply>(kAnna, Rename(kRootFile, "f", kRootFile, "g")).replaced);
+  EXPECT_EQ(Ok<RenameReply>(kAnna, Rename(kRootFile, "f", kRootFile, "g")).replaced, f);
   EXPECT_EQ(AttributesOf(f).link_count, 2U);
 }
 

@@ -32,6 +32,12 @@ void LocalManagerApi::OpenSession() {
   manager_.Step(manager::StartSession{std::move(start)});
 }
 
+void LocalManagerApi::Freeze(bool frozen) {
+  const std::lock_guard lock(mutex_);
+  frozen_ = frozen;
+  wake_.notify_all();
+}
+
 void LocalManagerApi::Receive(Message message) {
   const std::lock_guard lock(mutex_);
   inbox_.push_back(std::move(message));
@@ -94,8 +100,9 @@ void LocalManagerApi::DeliverLoop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait_for(lock, std::chrono::milliseconds(100),
-                   [this] { return stopping_ || !inbox_.empty(); });
+                   [this] { return stopping_ || (!frozen_ && !inbox_.empty()); });
     if (stopping_) return;
+    if (frozen_) continue;
     if (!inbox_.empty()) {
       Message message = std::move(inbox_.front());
       inbox_.pop_front();

@@ -27,6 +27,8 @@ class LocalManagerApi final : public sai::ManagerApi {
   RequestId Send(std::vector<Request> requests, Callback done) override;
   void Stop() override;
 
+  // While frozen nothing is delivered and no keep-alive sent, as if the process had been stopped.
+  void Freeze(bool frozen);
   // Called by the manager, in its order.
   void Receive(Message message);
 
@@ -57,6 +59,7 @@ class LocalManagerApi final : public sai::ManagerApi {
   bool ready_ = false;
   bool started_ = false;
   bool stopping_ = false;
+  bool frozen_ = false;
   Time keep_alive_sent_;
   Status start_status_;
   Time session_sent_;  // Delivery thread.

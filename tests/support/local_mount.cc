@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "tests/support/local_manager_api.h"
 
 namespace mosa::testing {
 namespace {
@@ -30,6 +31,8 @@ LocalMount::LocalMount(LocalManager& manager, LocalNodes& nodes, const std::stri
 }
 
 LocalMount::~LocalMount() = default;
+
+void LocalMount::Freeze(bool frozen) { static_cast<LocalManagerApi&>(*manager_).Freeze(frozen); }
 
 sai::Outcome<LocalMount::Place> LocalMount::PlaceOf(std::string_view path) {
   Place place{kRootFile, {}};

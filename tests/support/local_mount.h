@@ -36,6 +36,8 @@ class LocalMount {
 
   sai::Filesystem& fs() { return *filesystem_; }
   CountingNotifier& notifier() { return notifier_; }
+  // While frozen it hears nothing of the manager, and the manager nothing of it but requests.
+  void Freeze(bool frozen);
 
   // By absolute path; failures are those of the step that failed.
   sai::Outcome<FileId> Find(std::string_view path);
