@@ -83,7 +83,9 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
     }
     return RenameReply{*moved, *target, Find(*target)->link_count};
   }
-  if (moved == target && !request.no_replace) return RenameReply{*moved, std::nullopt, 0};
+  // Two names of one file: nothing changes, and the reply says so by naming it twice.
+  if (moved == target && !request.no_replace)
+    return RenameReply{*moved, *moved, Find(*moved)->link_count};
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
   if (target && BlockedOnDirectory(actor(), *target))
     return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
