@@ -37,7 +37,8 @@ def remote_rows():
     rows = []
     for suffix, rate, target in (("-1gbit", "1 Gbit/s", 0.95), ("", "no limit", 0.35)):
         for word in ("read", "write"):
-            what = f"one {word}er, file on another node, {rate}".replace("writeer", "writer")
+            who = "one reader" if word == "read" else "one writer, over pages"
+            what = f"{who}, file on another node, {rate}"
             rows.append(Row(f"remote-{word}{suffix}", what, "MB/s", "raw TCP", target))
     link = "bytes over the link, file striped over 4 nodes of 200 Mbit/s"
     rows.append(Row("striped-1", f"one reader, {link}", "MB/s", "raw TCP", 0.9))

@@ -27,7 +27,14 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from cluster import Cluster, Failed, check, placed_directory, why_not  # noqa: E402
+from cluster import (  # noqa: E402
+    Cluster,
+    Failed,
+    check,
+    check_location,
+    placed_directory,
+    why_not,
+)
 from rows import PEERS, ROWS, Results, to_markdown  # noqa: E402
 
 PASSTHROUGH_SOURCE = "/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c"
@@ -109,6 +116,7 @@ def own_node(bench, group, flags):
                 raw = bench.measure([baseline], phases, size=size, block=block)
                 pids = store.pids("mount", "storage", "manager")
                 ours = bench.measure([local], phases, size=size, block=block, pids=pids)
+                check_location(f"{local}/stream.0", "h1")
                 for phase in phases:
                     bench.add(
                         f"{group}-{phase}{ending}",
@@ -154,24 +162,33 @@ def raw_tcp(store, source, target, seconds):
         server.wait()
 
 
+def remote_stream(bench, store, size):
+    """A file of `size` that lies on h2 alone; returns its directory as h1 sees it."""
+    there = placed_directory(f"{store.mount('h2')}/there", "local")
+    bench.measure([there], ["write"], size=size)
+    check_location(f"{there}/stream.0", "h2")
+    return f"{store.mount('h1')}/there"
+
+
 def remote(bench, suffix, rate, size):
     names = (f"remote-read{suffix}", f"remote-write{suffix}")
     if not bench.wants(*names):
         return
     with bench.cluster(2, ram="3G", rate=rate) as store:
         warm_up(bench, 2 * size)
-        path = placed_directory(f"{store.mount('h1')}/there", "node:h2")
+        path = remote_stream(bench, store, size)
         pids = store.pids("mount", "storage", "manager")
         seconds = 1 if bench.quick else 3
         for _ in range(bench.repeats):
             raw, raw_cpu = raw_tcp(store, "h1", "h2", seconds)
-            ours = bench.measure([path], ["write"], size=size, pids=pids)["write"]
+            ours = bench.measure([path], ["overwrite"], size=size, pids=pids)["overwrite"]
             more = {"cpu_s_per_gb": ours["cpu_s_per_gb"], "baseline_cpu_s_per_gb": raw_cpu}
             bench.add(names[1], ours["mb_per_s"], raw, **more)
             raw, raw_cpu = raw_tcp(store, "h2", "h1", seconds)
             ours = bench.measure([path], ["read"], size=size, pids=pids)["read"]
             more = {"cpu_s_per_gb": ours["cpu_s_per_gb"], "baseline_cpu_s_per_gb": raw_cpu}
             bench.add(names[0], ours["mb_per_s"], raw, **more)
+        check_location(f"{path}/stream.0", "h2")
 
 
 def remote_group(bench):
@@ -191,6 +208,8 @@ def striped_group(bench):
             *[f"{store.mount(host)}/striped" for host in hosts[1:]],
         ]
         bench.measure(paths, ["write"], size=size)
+        for number, path in enumerate(paths):
+            check_location(f"{path}/stream.{number}", *hosts)
         pids = store.pids("mount", "storage", "manager")
         others = [*paths[1:], paths[0]]  # Each reads what another host wrote.
         for _ in range(bench.repeats):
@@ -306,13 +325,13 @@ def memory_group(bench):
         return
     size = 512 * MIB if bench.quick else 4 * GIB
     with bench.cluster(2, ram="5G") as store:
-        path = placed_directory(f"{store.mount('h1')}/there", "node:h2")
+        path = remote_stream(bench, store, size)
         watched = {"mount": store.pid("mount", "h1"), "storage": store.pid("storage", "h2")}
-        for phase in ("write", "read"):
+        for phase, word in (("overwrite", "write"), ("read", "read")):
             with MemoryWatch(watched.values()) as watch:
                 bench.measure([path], [phase], size=size)
             for who, pid in watched.items():
-                bench.add(f"memory-{who}-{phase}", watch.largest[pid])
+                bench.add(f"memory-{who}-{word}", watch.largest[pid])
 
 
 GROUPS = (local_group, plain_group, remote_group, striped_group, names_group, memory_group)

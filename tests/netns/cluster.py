@@ -201,6 +201,12 @@ def placed_directory(path, placement):
     return path
 
 
+def check_location(path, *hosts):
+    """The bytes of `path` must lie on these hosts, so that nothing local passes for remote."""
+    have = sorted(os.getxattr(path, "user.mosa.location").decode().split(","))
+    check(have == sorted(hosts), f"{path} lies on {have}, must lie on {sorted(hosts)}")
+
+
 def print_table(titles, rows):
     cells = [titles, *[[str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[k]) for row in cells) for k in range(len(titles))]

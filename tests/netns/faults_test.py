@@ -82,13 +82,12 @@ def restart(kind, host, pause_s=0.5):
 
 def check_node_lost(store):
     """h3's storage node dies for good. Returns (row, complaints)."""
-    mount = store.mount("h1")
-    here = cluster.placed_directory(f"{mount}/on-h1", "node:h1")
-    there = cluster.placed_directory(f"{mount}/on-h3", "node:h3")
     data = os.urandom(300_000)
-    for number in range(8):
-        put(f"{here}/f{number}", data)
-        put(f"{there}/f{number}", data)
+    for host in ("h1", "h3"):
+        directory = cluster.placed_directory(f"{store.mount(host)}/on-{host}", "local")
+        for number in range(8):
+            put(f"{directory}/f{number}", data)
+            cluster.check_location(f"{directory}/f{number}", host)
     store.kill("storage", "h3")
     begin = time.monotonic()
     complaints = []
@@ -159,14 +158,14 @@ def test(arguments):
             complaints += found
             if what.startswith("manager") and failed:
                 complaints.append(f"{what}: operations failed instead of waiting: {failed}")
+        titles = ["killed", "down s", "acknowledged", "failed", "lost", "longest wait s"]
+        cluster.print_table(titles, rows)
         if not arguments.only or "unfinished" in arguments.only:
             check_unfinished_is_reclaimed(store)
         if not arguments.only or "for good" in arguments.only:
             row, found = check_node_lost(store)
-            rows.append(row)
+            cluster.print_table(titles, [row])
             complaints += found
-        titles = ["killed", "down s", "acknowledged", "failed", "lost", "longest wait s"]
-        cluster.print_table(titles, rows)
         for text in complaints:
             print(text)
         cluster.check(not complaints, f"{len(complaints)} complaints")

@@ -200,10 +200,11 @@ def misuse_rights(store, probe):
     """A client with the right to read one file tries to do more."""
     data = {name: os.urandom(200_000) for name in ("first", "second")}
     for name, content in data.items():
-        path = f"{store.mount('h1')}/{name}"
+        path = f"{store.mount('h2')}/{name}"
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        cluster.set_hint(path, "placement", "node:h2")
+        cluster.set_hint(path, "placement", "local")
         put(path, content)
+        cluster.check_location(path, "h2")
     state = store.state
     flags = ["--manager", state["manager_address"], "--node", "h2"]
     flags += ["--secret", f"{state['plan']['directory']}/secret.pem"]
@@ -218,10 +219,11 @@ def misuse_rights(store, probe):
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
         misuse_rights(store, arguments.probe)
-        directory = cluster.placed_directory(f"{store.mount('h2')}/private", "node:h2")
+        directory = cluster.placed_directory(f"{store.mount('h2')}/private", "local")
         path = f"{directory}/file"
         data = os.urandom(300_000)
         put(path, data)
+        cluster.check_location(path, "h2")
         command = open(f"/proc/{store.pid('storage', 'h2')}/cmdline").read().split("\0")
         node = command[command.index("--listen") + 1]
         manager = store.state["manager_address"]
