@@ -165,7 +165,7 @@ def send_junk(address, seed):
                 connection.shutdown(socket.SHUT_WR)
                 connection.settimeout(5)
                 connection.recv(4096)
-        except (ConnectionError, TimeoutError):
+        except OSError:
             pass  # Any answer but death will do; whether it lives is looked at afterwards.
 
 
