@@ -175,6 +175,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   // Two managers must not share a port without noticing.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As of MakeChannel.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
   builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
   builder.SetMaxSendMessageSize(-1);
   builder.AddListeningPort(options.listen, MakeServerCredentials(options.secret), &port);

@@ -37,6 +37,10 @@ Result<ClusterSecret> LoadSecret(const std::string& path);
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const std::optional<ClusterSecret>& secret);
 
+// How much a peer may send on one stream before it must wait: fixed, since both sides leave
+// HTTP/2's bandwidth probe off.
+inline constexpr int kStreamWindowBytes = 4 << 20;
+
 // A channel to a daemon at host:port: one connection of its own, no proxy, quick reconnection.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const std::optional<ClusterSecret>& secret);
