@@ -189,15 +189,15 @@ TEST(WriteBuffer, CutsWhatATruncateRemoves) {
 
 TEST(Rules, PassthroughWritesNeedAmpleRoom) {
   struct Row {
-    uint64_t held_mib, free_mib;
+    uint64_t free_mib, limit_mib;
     bool allowed;
   };
-  const Row rows[] = {{0, 0, false},     {0, 4096, false},  {255, 4096, false},
-                      {256, 4096, true}, {64, 256, true},   {63, 256, false},
-                      {256, 0, true},    {255, 1020, true}, {254, 1020, false}};
+  const Row rows[] = {{0, 0, false},        {64, 64, false},     {1023, 1024, false},
+                      {1024, 1024, true},   {1024, 4096, true},  {1024, 4100, false},
+                      {4095, 16384, false}, {4096, 16384, true}, {16384, 16384, true}};
   for (const Row& row : rows)
-    EXPECT_EQ(PassthroughWriteAllowed(row.held_mib * kMiB, row.free_mib * kMiB), row.allowed)
-        << row.held_mib << " of " << row.free_mib;
+    EXPECT_EQ(PassthroughWriteAllowed(row.free_mib * kMiB, row.limit_mib * kMiB), row.allowed)
+        << row.free_mib << " of " << row.limit_mib;
 }
 
 TEST(Rules, GrantsDoubleUpToTheirLimit) {

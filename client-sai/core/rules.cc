@@ -7,6 +7,7 @@
 namespace mosa::sai {
 namespace {
 
+constexpr uint64_t kAmpleBytes = uint64_t{1} << 30;
 constexpr uint64_t kWishFirstBytes = uint64_t{4} << 20;
 constexpr uint64_t kWishMaxBytes = uint64_t{64} << 20;
 constexpr Duration kDelayFirst = Milliseconds(20);
@@ -14,12 +15,8 @@ constexpr Duration kDelayMax = Milliseconds(1000);
 
 }  // namespace
 
-uint64_t AmpleGrantBytes(uint64_t node_free_bytes) {
-  return std::min(kAmpleGrantBytes, node_free_bytes / 4);
-}
-
-bool PassthroughWriteAllowed(uint64_t held_bytes, uint64_t node_free_bytes) {
-  return held_bytes > 0 && held_bytes >= AmpleGrantBytes(node_free_bytes);
+bool PassthroughWriteAllowed(uint64_t node_free_bytes, uint64_t node_limit_bytes) {
+  return node_free_bytes >= std::max(kAmpleBytes, node_limit_bytes / 4);
 }
 
 uint64_t GrantWish(uint64_t need_bytes, uint64_t last_wish_bytes) {

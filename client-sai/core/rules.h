@@ -12,12 +12,13 @@
 
 namespace mosa::sai {
 
-inline constexpr uint64_t kAmpleGrantBytes = uint64_t{256} << 20;
+// Set aside for each file that the kernel writes by itself, ahead of what it has written.
+inline constexpr uint64_t kPassthroughRoomBytes = uint64_t{256} << 20;
 
-// Nobody sees what the kernel writes by passthrough, so room must be held beforehand: 256 MiB, or a
-// quarter of what the node has free.
-uint64_t AmpleGrantBytes(uint64_t node_free_bytes);
-bool PassthroughWriteAllowed(uint64_t held_bytes, uint64_t node_free_bytes);
+// Whether the kernel may write an object by itself. Such a file cannot go on at another node when
+// its own is full, and nobody sees it grow, so its node must have ample room besides what is set
+// aside for it: 1 GiB, and a quarter of its limit.
+bool PassthroughWriteAllowed(uint64_t node_free_bytes, uint64_t node_limit_bytes);
 
 // How much room to ask of a node when `need_bytes` are wanted at once and `last_wish_bytes` were
 // asked for the time before: doubling from 4 MiB to 64 MiB, so that a small file takes little and a

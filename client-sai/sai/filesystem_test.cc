@@ -389,35 +389,78 @@ TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
   EXPECT_LT(cluster.nodes().operations(), 60u) << "of 96 reads";
 }
 
-TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
-  Cluster cluster(256 * kMiB, 256 * kMiB, true);
-  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
-  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
-  auto written = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
-  ASSERT_TRUE(Ok(written));
-  // The test's node directory is on the machine's RAM disk, whose free room decides.
-  if (written->mode.kind != OpenMode::Kind::kPassthrough) {
-    ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 0, Pattern(kMiB, 2))));
-  } else {
-    const std::string content = Pattern(kMiB, 2);
-    ASSERT_EQ(pwrite(written->mode.descriptor, content.data(), content.size(), 0),
-              static_cast<ssize_t>(content.size()));
-    EXPECT_EQ(cluster.a().fs().GetAttributes(*cluster.a().Find("/d/f"))->attributes.size_bytes,
-              kMiB);
+constexpr uint64_t kGiB = 1 << 30;
+
+// A file of node a, open for writing; its kind says whether the kernel writes it.
+Outcome<OpenResult> OpenLocalFile(Cluster& cluster, const std::string& name) {
+  if (!cluster.a().Find("/d").ok()) {
+    EXPECT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    EXPECT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
   }
+  return cluster.a().Open("/d/" + name, O_CREAT | O_RDWR);
+}
+
+uint64_t FreeBytes(Cluster& cluster) { return cluster.b().fs().StatFilesystem()->free_bytes; }
+
+TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
+  Cluster cluster(8 * kGiB, 256 * kMiB, true);
+  auto written = OpenLocalFile(cluster, "f");
+  ASSERT_TRUE(Ok(written));
+  ASSERT_EQ(written->mode.kind, OpenMode::Kind::kPassthrough);
+  const std::string content = Pattern(kMiB, 2);
+  ASSERT_EQ(pwrite(written->mode.descriptor, content.data(), content.size(), 0),
+            static_cast<ssize_t>(content.size()));
+  EXPECT_EQ(cluster.a().fs().GetAttributes(*cluster.a().Find("/d/f"))->attributes.size_bytes, kMiB);
   ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
-  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(kMiB, 2));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
   auto read = cluster.a().Open("/d/f", O_RDONLY);
   ASSERT_TRUE(Ok(read));
   ASSERT_EQ(read->mode.kind, OpenMode::Kind::kPassthrough);
   std::string bytes(kMiB, '\0');
   ASSERT_EQ(pread(read->mode.descriptor, bytes.data(), kMiB, 0), static_cast<ssize_t>(kMiB));
-  EXPECT_TRUE(bytes == Pattern(kMiB, 2));
+  EXPECT_TRUE(bytes == content);
   // A second open of another kind follows: never cached while the kernel has the object.
   auto second = cluster.a().Open("/d/f", O_RDWR | O_APPEND);
   EXPECT_EQ(second->mode.kind, OpenMode::Kind::kDirect);
   EXPECT_TRUE(Ok(cluster.a().Close(second->handle)));
   EXPECT_TRUE(Ok(cluster.a().Close(read->handle)));
+}
+
+TEST(Passthrough, ANodeOfLittleRoomIsWrittenByTheMountSoThatItsFilesCanSpill) {
+  for (const uint64_t limit : {64 * kMiB, 512 * kMiB, kGiB, 4 * kGiB}) {
+    Cluster cluster(limit, 256 * kMiB, true);
+    auto written = OpenLocalFile(cluster, "f");
+    ASSERT_TRUE(Ok(written));
+    EXPECT_EQ(written->mode.kind == OpenMode::Kind::kPassthrough, limit == 4 * kGiB) << limit;
+  }
+}
+
+TEST(Passthrough, EveryFileThatTheKernelWritesHasRoomSetAside) {
+  Cluster cluster(4 * kGiB, 256 * kMiB, true);
+  const uint64_t free_before = FreeBytes(cluster);
+  std::vector<HandleId> open;
+  for (int i = 0; i < 40; ++i) {
+    auto written = OpenLocalFile(cluster, "f" + std::to_string(i));
+    ASSERT_TRUE(Ok(written));
+    if (written->mode.kind != OpenMode::Kind::kPassthrough) break;
+    open.push_back(written->handle);
+  }
+  EXPECT_GE(open.size(), 8u);
+  EXPECT_LE(open.size(), 12u) << "the last gibibyte stays free";
+  EXPECT_LE(FreeBytes(cluster), free_before - open.size() * 256 * kMiB);
+  for (const HandleId handle : open) ASSERT_TRUE(Ok(cluster.a().Close(handle)));
+  EXPECT_EQ(OpenLocalFile(cluster, "again")->mode.kind, OpenMode::Kind::kPassthrough);
+}
+
+TEST(Passthrough, RoomIsHeldAheadOfAFileThatGrows) {
+  Cluster cluster(4 * kGiB, 256 * kMiB, true);
+  const uint64_t free_before = FreeBytes(cluster);
+  auto written = OpenLocalFile(cluster, "f");
+  ASSERT_TRUE(Ok(written));
+  ASSERT_EQ(written->mode.kind, OpenMode::Kind::kPassthrough);
+  EXPECT_EQ(fallocate(written->mode.descriptor, 0, 0, 200 * kMiB), 0);
+  EXPECT_TRUE(Eventually([&] { return FreeBytes(cluster) <= free_before - 456 * kMiB; }));
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
 }
 
 TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {

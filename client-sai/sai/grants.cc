@@ -16,8 +16,12 @@ void Grants::Settle(NodeId node, const std::vector<Reply>& replies) {
   const std::lock_guard lock(mutex_);
   Room& room = rooms_[node];
   if (!replies.empty())
-    if (const auto* reply = std::get_if<GrantReply>(&replies.back()))
+    if (const auto* reply = std::get_if<GrantReply>(&replies.back())) {
       room.held += reply->granted_bytes;
+      room.heard = clock_.Monotonic();
+      room.free_bytes = reply->free_bytes;
+      room.limit_bytes = reply->limit_bytes;
+    }
   room.asking = false;
   answered_.notify_all();
 }
@@ -71,12 +75,13 @@ void Grants::PutBack(NodeId node, uint64_t bytes) {
   room.held += known;
 }
 
-void Grants::Charge(NodeId node, uint64_t bytes) {
+void Grants::Charge(NodeId node, uint64_t used_bytes, uint64_t reserved_bytes) {
   const std::lock_guard lock(mutex_);
   Room& room = rooms_[node];
-  const uint64_t used = std::min(bytes, room.held);
-  room.held -= used;
-  room.unreported += used;
+  room.reserved -= reserved_bytes;
+  const uint64_t from_held = std::min(used_bytes - reserved_bytes, room.held);
+  room.held -= from_held;
+  room.unreported += reserved_bytes + from_held;
   room.last_used = clock_.Monotonic();
 }
 
@@ -85,35 +90,50 @@ uint64_t Grants::TakeUnreported(NodeId node) {
   return std::exchange(rooms_[node].unreported, 0);
 }
 
-uint64_t Grants::Pin(NodeId node, uint64_t bytes) {
+bool Grants::Reserve(NodeId node, uint64_t bytes) {
   std::unique_lock lock(mutex_);
-  ++rooms_[node].pins;
   // The manager gives at most so much at once: ask until it is enough, or nothing comes.
   for (;;) {
     Room& room = rooms_[node];
-    if (room.held >= bytes) return room.held;
     if (room.asking) {
       answered_.wait(lock);
       continue;
     }
+    const Time now = clock_.Monotonic();
+    room.last_used = now;
+    if (room.heard && now - *room.heard <= kKnownFor) {
+      const uint64_t available = room.held + room.free_bytes;
+      if (available < bytes || !PassthroughWriteAllowed(available - bytes, room.limit_bytes))
+        return false;
+      if (room.held >= bytes) {
+        room.held -= bytes;
+        room.reserved += bytes;
+        return true;
+      }
+    }
     const uint64_t held_before = room.held;
-    const GrantRequest request = Ask(node, room, bytes - room.held);
+    const uint64_t wanted = bytes > room.held ? bytes - room.held : 0;
+    const GrantRequest request = Ask(node, room, wanted);
     lock.unlock();
-    Settle(node, manager_.Call({request}));
+    const std::vector<Reply> replies = manager_.Call({request});
+    Settle(node, replies);
+    if (replies.empty() || !std::holds_alternative<GrantReply>(replies.back())) return false;
     lock.lock();
-    if (rooms_[node].held <= held_before) return rooms_[node].held;
+    if (wanted > 0 && rooms_[node].held <= held_before) return false;
   }
 }
 
-void Grants::Unpin(NodeId node) {
+void Grants::Unreserve(NodeId node, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  --rooms_[node].pins;
+  Room& room = rooms_[node];
+  room.reserved -= bytes;
+  room.held += bytes;
 }
 
 void Grants::GiveBack(NodeId node) {
   const std::lock_guard lock(mutex_);
   Room& room = rooms_[node];
-  if (room.pins > 0 || (room.held == 0 && room.unreported == 0)) return;
+  if (room.held == 0 && room.unreported == 0) return;
   const GrantRequest request{node, 0, std::exchange(room.unreported, 0),
                              std::exchange(room.held, 0)};
   room.last_wish = 0;
@@ -145,7 +165,7 @@ std::vector<HeldGrant> Grants::Held() const {
   const std::lock_guard lock(mutex_);
   std::vector<HeldGrant> held;
   for (const auto& [node, room] : rooms_)
-    if (room.held > 0) held.push_back({node, room.held});
+    if (room.held + room.reserved > 0) held.push_back({node, room.held + room.reserved});
   return held;
 }
 

@@ -1,12 +1,13 @@
 // Grants: the room on storage nodes that this mount holds ahead of need.
 //
-// Thread-safe. Take and Pin may call the manager; the rest does not wait.
+// Thread-safe. Take and Reserve may call the manager; the rest does not wait.
 #ifndef MOSA_CLIENT_SAI_SAI_GRANTS_H_
 #define MOSA_CLIENT_SAI_SAI_GRANTS_H_
 
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "client-sai/api/manager_api.h"
@@ -25,15 +26,17 @@ class Grants {
   Outcome<bool> Take(NodeId node, uint64_t bytes);
   // Room that was taken and then not used.
   void PutBack(NodeId node, uint64_t bytes);
-  // The kernel has used `bytes` by itself.
-  void Charge(NodeId node, uint64_t bytes);
   // What was used and not reported since the last call; the caller reports it.
   uint64_t TakeUnreported(NodeId node);
 
-  // Tries to hold at least `bytes`, and keeps what is held from being given back until Unpin.
-  // Returns how much is held. May call the manager.
-  uint64_t Pin(NodeId node, uint64_t bytes);
-  void Unpin(NodeId node);
+  // Sets `bytes` aside for what the kernel is going to write by itself; nobody else uses them, and
+  // they are not given back. False, and nothing is set aside, if the node has not so much, or no
+  // ample room besides (PassthroughWriteAllowed) by what the manager said a second ago at most.
+  bool Reserve(NodeId node, uint64_t bytes);
+  // The kernel has used `used_bytes`, of which `reserved_bytes` had been set aside.
+  void Charge(NodeId node, uint64_t used_bytes, uint64_t reserved_bytes);
+  // Set aside and no longer needed.
+  void Unreserve(NodeId node, uint64_t bytes);
 
   // The manager wants unused room back.
   void GiveBack(NodeId node);
@@ -47,13 +50,18 @@ class Grants {
 
  private:
   static constexpr Duration kIdleAfter = Seconds(5);
+  static constexpr Duration kKnownFor = Seconds(1);
   struct Room {
     uint64_t held = 0;
     uint64_t unreported = 0;
     uint64_t last_wish = 0;
-    uint32_t pins = 0;
+    uint64_t reserved = 0;  // Not in `held`.
     bool asking = false;
     Time last_used;
+    // What the manager last said of the node; never, if `heard` is absent.
+    std::optional<Time> heard;
+    uint64_t free_bytes = 0;
+    uint64_t limit_bytes = 0;
   };
   GrantRequest Ask(NodeId node, Room& room, uint64_t bytes);  // Caller holds mutex_.
   void AskAhead(NodeId node, Room& room);                     // Caller holds mutex_.

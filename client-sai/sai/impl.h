@@ -143,6 +143,7 @@ class Filesystem::Impl final : public SessionListener {
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
   OpenMode PassthroughRefused(HandleId handle);
   void LeavePassthrough(OpenFile& handle);
+  void FollowKernelWrites();
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
   Outcome<Done> Fsync(HandleId handle);

@@ -94,6 +94,7 @@ struct Inode {
   std::vector<NodeId> full_nodes;        // Refused bytes in `buffer` for want of room.
   Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
+  uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
 
   // Errors of writes that nobody has been told of: every handle compares its own count.
   uint64_t error_count = 0;

@@ -172,9 +172,12 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     const uint64_t grown = size > View(inode).size_bytes ? size - View(inode).size_bytes : 0;
     stats_.Add(Counter::kBytesWrittenPassthrough, grown);
     if (allocated > inode.kernel_allocated) {
-      grants_.Charge(node, allocated - inode.kernel_allocated);
-      inode.kernel_allocated = allocated;
+      const uint64_t used = allocated - inode.kernel_allocated;
+      const uint64_t reserved = std::min(used, inode.kernel_room);
+      inode.kernel_room -= reserved;
+      grants_.Charge(node, used, reserved);
     }
+    inode.kernel_allocated = allocated;
     inode.dirty_end = std::max(inode.dirty_end, size);
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;

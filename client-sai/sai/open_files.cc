@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 
 #include <algorithm>
 #include <utility>
@@ -318,19 +317,10 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
   if (!nodes_.IsLocal(node)) return nullptr;
   auto object = LocalObjectOf(inode, *access, node, write);
   struct stat status {};
-  struct statfs filesystem {};
   if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 ||
       static_cast<uint64_t>(status.st_size) != size)
     return nullptr;
-  if (!write) return *object;
-  if (fstatfs((*object)->fd.get(), &filesystem) != 0) return nullptr;
-  const uint64_t free_bytes =
-      static_cast<uint64_t>(filesystem.f_bavail) * static_cast<uint64_t>(filesystem.f_bsize);
-  const uint64_t held = grants_.Pin(node, AmpleGrantBytes(free_bytes));
-  if (!PassthroughWriteAllowed(held, free_bytes)) {
-    grants_.Unpin(node);
-    return nullptr;
-  }
+  if (write && !grants_.Reserve(node, kPassthroughRoomBytes)) return nullptr;
   return *object;
 }
 
@@ -349,6 +339,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
     ++inode.passthrough_handles;
     if (handle.write) {
       ++inode.passthrough_writers;
+      inode.kernel_room += kPassthroughRoomBytes;
       inode.pages_version.reset();
     }
     handle.object = object;
@@ -356,7 +347,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
     stats_.Add(Counter::kOpensPassthrough);
     return;
   }
-  if (object && handle.write) grants_.Unpin(object->node);
+  if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
   if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0 ||
       inode.passthrough_handles > 0) {
@@ -370,14 +361,44 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
 }
 
 void Filesystem::Impl::LeavePassthrough(OpenFile& handle) {
-  RefreshFromKernelWrites(*handle.inode);
+  Inode& inode = *handle.inode;
+  RefreshFromKernelWrites(inode);
+  uint64_t unused = 0;
   {
-    const std::lock_guard lock(handle.inode->mutex);
-    --handle.inode->passthrough_handles;
-    if (handle.write) --handle.inode->passthrough_writers;
+    const std::lock_guard lock(inode.mutex);
+    --inode.passthrough_handles;
+    if (handle.write && --inode.passthrough_writers == 0)
+      unused = std::exchange(inode.kernel_room, 0);
   }
-  if (handle.write) grants_.Unpin(handle.object->node);
+  if (unused > 0) grants_.Unreserve(handle.object->node, unused);
   handle.object.reset();
+}
+
+// What the kernel writes by itself is accounted for while it grows, and room is held ahead of it,
+// so that nobody else is promised the same.
+void Filesystem::Impl::FollowKernelWrites() {
+  std::vector<InodePtr> written;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    for (const auto& [id, handle] : files_)
+      if (handle->write) written.push_back(handle->inode);
+  }
+  for (const InodePtr& inode : written) {
+    RefreshFromKernelWrites(*inode);
+    std::optional<NodeId> node;
+    {
+      const std::lock_guard lock(inode->mutex);
+      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2)
+        node = inode->access->layout.segments.front().nodes.front();
+    }
+    // If there is no more, the RAM disk is what ends the growth.
+    if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
+    const std::lock_guard lock(inode->mutex);
+    if (inode->passthrough_writers > 0)
+      inode->kernel_room += kPassthroughRoomBytes;
+    else
+      grants_.Unreserve(*node, kPassthroughRoomBytes);
+  }
 }
 
 OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {

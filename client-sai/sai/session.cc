@@ -254,6 +254,7 @@ void Filesystem::Impl::RunTimers() {
     lock.unlock();
     EvictIdle();
     SendQueued();
+    FollowKernelWrites();
     if (round % 10 == 0) grants_.GiveBackIdle();
     lock.lock();
   }

@@ -296,6 +296,8 @@ struct GrantRequest {
 };
 struct GrantReply {
   uint64_t granted_bytes = 0;  // Added to what the client held; 0 when the node is full.
+  uint64_t free_bytes = 0;     // What the node has left for anybody after this grant.
+  uint64_t limit_bytes = 0;    // Of the node; both are 0 while it is not live.
   bool operator==(const GrantReply&) const = default;
 };
 

@@ -212,6 +212,8 @@ TEST_F(CoreBytes, FreeRoomIsWhatIsNeitherUsedNorGranted) {
   EXPECT_EQ(free_bytes(), 100 * kMiB);
   EXPECT_EQ(Ok<GrantReply>(kAnna, GrantRequest{n1, 10 * kMiB, 0, 0}).granted_bytes, 10 * kMiB);
   EXPECT_EQ(free_bytes(), 90 * kMiB);
+  EXPECT_EQ(Ok<GrantReply>(kAnna, GrantRequest{n1, 0, 0, 0}),
+            (GrantReply{0, 90 * kMiB, 100 * kMiB}));
   Ok<GrantReply>(kAnna, GrantRequest{n1, 0, 4 * kMiB, 1 * kMiB});
   EXPECT_EQ(free_bytes(), 91 * kMiB);
   Step(NodeReport{n1, {.used_bytes = 4 * kMiB, .limit_bytes = 100 * kMiB}});

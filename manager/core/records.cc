@@ -251,7 +251,7 @@ void Visit(A& archive, BindReply& reply) {
 }
 template <typename A>
 void Visit(A& archive, GrantReply& reply) {
-  All(archive, reply.granted_bytes);
+  All(archive, reply.granted_bytes, reply.free_bytes, reply.limit_bytes);
 }
 template <typename A>
 void Visit(A& archive, GetXattrReply& reply) {

@@ -31,7 +31,7 @@ RepliesRecord SomeReplies() {
            ListDirectoryReply{{{"a", {FileId(4), {}}}}, true, kRootFile},
            MakeReply{{FileId(5), {}}, {}, DataAccess{.inline_data = "x"}, true},
            RemoveReply{FileId(6), 1, {}}, RenameReply{FileId(7), FileId(8), 2},
-           ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9},
+           ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9, 10, 11},
            GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
            GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
            FileIdRangeReply{FileId(10), 11}}};

@@ -80,7 +80,8 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
   ReportConsumed(session, request.node, request.consumed_bytes);
   GiveBack(session, request.node, request.returned_bytes);
   node->grant_recalls.erase(session.start.client);
-  if (request.wanted_bytes == 0 || node->address.state != NodeState::kLive) return GrantReply{0};
+  if (node->address.state != NodeState::kLive) return GrantReply{};
+  if (request.wanted_bytes == 0) return GrantReply{0, FreeBytes(*node), node->limit_bytes};
 
   const uint64_t wanted = std::min(request.wanted_bytes, options_.grant_bytes);
   const uint64_t free_bytes = FreeBytes(*node);
@@ -99,7 +100,7 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
   session.grants[request.node] += granted;
   if (granted == 0 && session.grants[request.node] == 0) session.grants.erase(request.node);
   node->granted_bytes += granted;
-  return GrantReply{granted};
+  return GrantReply{granted, FreeBytes(*node), node->limit_bytes};
 }
 
 // Runs waiting grant requests again: all of them when room may have come back (they may go on

@@ -129,10 +129,15 @@ BindReply Read(const wire::BindReply& in, FieldChecker& check) {
 }
 
 void Put(const GrantReply& value, wire::Reply* out) {
-  out->mutable_grant()->set_granted_bytes(value.granted_bytes);
+  wire::GrantReply* const item = out->mutable_grant();
+  item->set_granted_bytes(value.granted_bytes);
+  item->set_free_bytes(value.free_bytes);
+  item->set_limit_bytes(value.limit_bytes);
 }
 GrantReply Read(const wire::GrantReply& in, FieldChecker& check) {
-  return {.granted_bytes = check.Number("grant.granted_bytes", in.granted_bytes())};
+  return {.granted_bytes = check.Number("grant.granted_bytes", in.granted_bytes()),
+          .free_bytes = check.Number("grant.free_bytes", in.free_bytes()),
+          .limit_bytes = check.Number("grant.limit_bytes", in.limit_bytes())};
 }
 
 void Put(const GetXattrReply& value, wire::Reply* out) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kHostsMax = 200;
 constexpr int64_t kRamMin = int64_t{16} << 20;
+// Of a RAM disk for what is no object.
+constexpr int64_t kTmpfsOverheadBytes = int64_t{1} << 20;
 constexpr int64_t kStripeWidthMax = 1024;
 constexpr int kManagerPort = 7400;
 constexpr int kNodePort = 7401;
@@ -173,7 +175,8 @@ Result<ClusterPlan> PlanCluster(const UpRequest& request, const Machine& machine
   plan.namespaces = machine.root && !request.plain;
   MOSA_RETURN_IF_ERROR(CheckRequest(request, plan.namespaces));
   MOSA_ASSIGN_OR_RETURN(plan.ram_bytes, CheckRam(request, machine));
-  plan.tmpfs_bytes = plan.ram_bytes + std::max(plan.ram_bytes / 8, int64_t{64} << 20);
+  // The kernel itself ends what local programs write by passthrough: hardly above the limit.
+  plan.tmpfs_bytes = plan.ram_bytes + kTmpfsOverheadBytes;
   plan.name = request.name;
   plan.directory = fmt::format("{}/{}", request.directory, request.name);
   plan.rate = request.rate;

@@ -65,7 +65,7 @@ struct ClusterPlan {
   std::string gateway;  // The bridge's address: how this machine reaches the hosts.
   std::string rate;
   int64_t ram_bytes = 0;
-  int64_t tmpfs_bytes = 0;  // ram_bytes with headroom for grants.
+  int64_t tmpfs_bytes = 0;  // ram_bytes, and a little for what is no object.
   std::string chunk_size;
   int64_t stripe_width = 0;
   std::string default_placement;
