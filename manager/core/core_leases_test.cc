@@ -274,6 +274,21 @@ TEST_F(CoreLeases, LocksOfAnEndedSessionAreReleased) {
   EXPECT_TRUE(Answered(kBen, waiting));
 }
 
+TEST_F(CoreLeases, ALockIsItsHoldersThroughoutAReconnect) {
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<EmptyReply>(kAnna, LockOf(f, LockType::kExclusive));
+  const RequestId waiting = Send(kBen, {LockOf(f, LockType::kExclusive, true)});
+  Step(SessionLost{kAnna});
+  SessionStart back;
+  back.locks = {{f, LockOf(f, LockType::kExclusive).lock}};
+  Start(kAnna, back);
+  EXPECT_FALSE(Answered(kBen, waiting));
+  // What it does not name again is the next one's.
+  Start(kAnna);
+  EXPECT_TRUE(Answered(kBen, waiting));
+  EXPECT_EQ(Refused(kAnna, LockOf(f, LockType::kExclusive)), ErrorReason::kWouldBlock);
+}
+
 TEST_F(CoreLeases, ALockThatWaitsMustBeLast) {
   const FileId f = Make(kAnna, kRootFile, "f");
   const auto replies = Call(kAnna, {LockOf(f, LockType::kExclusive, true), ForgetRequest{}});
@@ -355,6 +370,18 @@ TEST_F(CoreLeases, AReconnectAnswersOutstandingRecalls) {
   EXPECT_FALSE(Answered(kAnna, id));
   Start(kBen);
   EXPECT_TRUE(Answered(kAnna, id));
+}
+
+TEST_F(CoreLeases, AReconnectedClientIsAskedForItsGrantsAgain) {
+  constexpr uint64_t kMiB = 1 << 20;
+  const NodeId n1 = AddNode("n1", 4 * kMiB);
+  while (Ok<GrantReply>(kAnna, GrantRequest{n1, 4 * kMiB, 0, 0}).granted_bytes > 0) continue;
+  Send(kBen, {GrantRequest{n1, kMiB, 0, 0}});
+  EXPECT_EQ(grant_recalls_[kAnna].size(), 1U);
+  SessionStart back;
+  back.grants = {{n1, 4 * kMiB}};
+  Start(kAnna, back);
+  EXPECT_EQ(grant_recalls_[kAnna].size(), 2U);
 }
 
 TEST_F(CoreLeases, SessionsAreRefusedWithASentence) {

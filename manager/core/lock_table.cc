@@ -20,6 +20,17 @@ bool SameHolder(const Lock& a, const Lock& b) {
   return a.owner == b.owner && a.whole_file == b.whole_file;
 }
 
+// As it is kept; nothing if it makes no sense.
+std::optional<Lock> Normalized(Lock lock) {
+  if (lock.whole_file) {
+    lock.begin = 0;
+    lock.last = UINT64_MAX;
+  }
+  const bool known = lock.type == LockType::kShared || lock.type == LockType::kExclusive ||
+                     lock.type == LockType::kUnlock;
+  return known && lock.begin <= lock.last ? std::optional(lock) : std::nullopt;
+}
+
 }  // namespace
 
 bool LockTable::Conflicts(const Held& held, ClientId client, const Lock& lock) {
@@ -40,14 +51,9 @@ std::optional<Lock> LockTable::ConflictWith(FileId file, ClientId client, const 
 
 LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock,
                                   std::optional<RequestId> wait, std::vector<Waiting>& granted) {
-  Lock wanted = lock;
-  if (wanted.whole_file) {
-    wanted.begin = 0;
-    wanted.last = UINT64_MAX;
-  }
-  const bool known = wanted.type == LockType::kShared || wanted.type == LockType::kExclusive ||
-                     wanted.type == LockType::kUnlock;
-  if (!known || wanted.begin > wanted.last) return Outcome::kInvalid;
+  const std::optional<Lock> normalized = Normalized(lock);
+  if (!normalized) return Outcome::kInvalid;
+  const Lock& wanted = *normalized;
   if (wanted.type == LockType::kUnlock && !files_.contains(file)) return Outcome::kDone;
 
   if (ConflictWith(file, client, wanted)) {
@@ -156,6 +162,30 @@ bool LockTable::Cancel(ClientId client, RequestId request) {
     return true;
   }
   return false;
+}
+
+std::vector<HeldLock> LockTable::HoldOnly(ClientId client, const std::vector<HeldLock>& locks,
+                                          std::vector<Waiting>& granted) {
+  std::set<FileId> let_go;
+  for (auto& [file, known] : files_) {
+    if (std::erase_if(known.held, [&](const Held& held) { return held.client == client; }) > 0)
+      let_go.insert(file);
+  }
+  std::vector<HeldLock> left_out;
+  for (const HeldLock& wanted : locks) {
+    const std::optional<Lock> lock = Normalized(wanted.lock);
+    if (!lock || lock->type == LockType::kUnlock || ConflictWith(wanted.file, client, *lock)) {
+      left_out.push_back(wanted);
+      continue;
+    }
+    Replace(files_[wanted.file], client, *lock);
+  }
+  for (const FileId file : let_go) {
+    const auto entry = files_.find(file);
+    GrantWaiters(entry->second, granted);
+    if (entry->second.held.empty() && entry->second.waiters.empty()) files_.erase(entry);
+  }
+  return left_out;
 }
 
 void LockTable::Release(ClientId client, bool waiting, std::vector<Waiting>& granted) {

@@ -14,6 +14,7 @@
 
 #include "common/model/ids.h"
 #include "common/model/messages.h"
+#include "common/model/session.h"
 
 namespace mosa::manager {
 
@@ -35,6 +36,10 @@ class LockTable {
               std::vector<Waiting>& granted);
   // Forgets a waiting request; false if it does not wait.
   bool Cancel(ClientId client, RequestId request);
+  // Makes `locks` all that `client` holds; waiters go on only afterwards, so that what it held and
+  // goes on holding is nobody else's in between. What cannot be held is left out and returned.
+  std::vector<HeldLock> HoldOnly(ClientId client, const std::vector<HeldLock>& locks,
+                                 std::vector<Waiting>& granted);
   // Drops all that `client` holds; with `waiting`, also what it waits for.
   void Release(ClientId client, bool waiting, std::vector<Waiting>& granted);
   // Drops all locks of a file that is gone. Those who waited for one are appended to `orphaned`.

@@ -75,7 +75,8 @@ void ManagerCore::State::Handle(const StartSession& command) {
   EndGraceIfAllAreBack();
 }
 
-// What the client does not name again is not held any more.
+// What the client does not name again is not held any more. Its locks and delegations are left to
+// Redeclare, since others wait for them.
 void ManagerCore::State::ForgetHeld(Session& session) {
   const ClientId client = session.start.client;
   while (!session.recalls.empty()) {
@@ -86,9 +87,6 @@ void ManagerCore::State::ForgetHeld(Session& session) {
       delegation->second.recalled = false;
     FinishRecall(session, id, false);
   }
-  std::vector<LockTable::Waiting> granted;
-  locks_.Release(client, false, granted);
-  AnswerLocks(granted, EmptyReply{});
   for (const FileId file : std::exchange(session.write_opens, {})) {
     const auto opens = write_opens_.find(file);
     opens->second.erase(client);
@@ -98,6 +96,8 @@ void ManagerCore::State::ForgetHeld(Session& session) {
     if (holders.erase(client) > 0) orphan_checks_.insert(file);
   }
   ReleaseGrants(session);
+  // It may not have heard what it was asked to give back.
+  for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
 }
 
 void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) {
@@ -116,16 +116,13 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) 
       AddInterest(session, held.file, *inode);
     }
   }
-  for (const HeldLock& held : start.locks) {
-    std::vector<LockTable::Waiting> granted;
-    const bool kept = Find(held.file) && held.lock.type != LockType::kUnlock &&
-                      locks_.Set(held.file, client, held.lock, std::nullopt, granted) ==
-                          LockTable::Outcome::kDone;
-    AnswerLocks(granted, EmptyReply{});
-    if (!kept)
-      effects_.log.push_back(fmt::format("session {:016x} has lost its lock on file {}",
-                                         client.value, held.file.value));
-  }
+  std::vector<HeldLock> locks = start.locks;
+  std::erase_if(locks, [this](const HeldLock& held) { return !Find(held.file); });
+  std::vector<LockTable::Waiting> granted;
+  for (const HeldLock& lost : locks_.HoldOnly(client, locks, granted))
+    effects_.log.push_back(
+        fmt::format("session {:016x} has lost its lock on file {}", client.value, lost.file.value));
+  AnswerLocks(granted, EmptyReply{});
   for (const HeldGrant& held : start.grants) {
     Node* node = FindNode(held.node);
     if (!node) continue;
@@ -172,7 +169,6 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   ForgetHeld(session);
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
-  for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
   RetireSlot(session.slot);
   effects_.writes.Delete(SessionKey(client));
   if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
