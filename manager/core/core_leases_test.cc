@@ -318,6 +318,21 @@ TEST_F(CoreLeases, GraceHoldsRequestsUntilAllSessionsAreBack) {
   EXPECT_EQ(std::get<Failure>(Only(kBen, lock)).reason, ErrorReason::kWouldBlock);
 }
 
+TEST_F(CoreLeases, ARecordedReplyTooWaitsForGraceSinceOthersMayStillShowWhatWas) {
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<AttributesReply>(kBen, GetAttributesRequest{f});
+  const Request change = LinkRequest{f, kRootFile, "g"};
+  const RequestId id = Send(kAnna, {change});
+  EXPECT_FALSE(Answered(kAnna, id));
+  Restart();
+  Start(kAnna);
+  Step(SessionRequest{kAnna, {id, RequestId(0), {change}}});
+  EXPECT_FALSE(Answered(kAnna, id));
+  Start(kBen);
+  ASSERT_TRUE(Answered(kAnna, id));
+  EXPECT_EQ(std::get<EntryReply>(Only(kAnna, id)).entry.attributes.link_count, 2U);
+}
+
 TEST_F(CoreLeases, GraceEndsWithoutThoseWhoDoNotComeBack) {
   const FileId open = Make(kBen, kRootFile, "unfinished", FileType::kRegular, true);
   Restart();

@@ -162,6 +162,7 @@ struct ManagerCore::State {
 
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
+  bool AnswerAsRecorded(Session& session, RequestId id);
   void RunEnvelope(Session& session, RequestEnvelope envelope);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);

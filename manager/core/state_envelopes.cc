@@ -41,19 +41,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
     return Answer(session, envelope.id, std::move(replies));
   }
   if (session.pending.contains(envelope.id)) return;  // Under way: will be answered once.
-  const auto log = reply_logs_.find(client);
-  if (log != reply_logs_.end()) {
-    if (const auto known = log->second.replies.find(envelope.id);
-        known != log->second.replies.end()) {
-      auto recorded = Decode<RepliesRecord>(RepliesKey(client, envelope.id), known->second);
-      MOSA_CHECK(recorded.ok());
-      // A delegation of then may be gone by now; not to use one is always right.
-      for (Reply& reply : recorded->replies) {
-        if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
-      }
-      return Answer(session, envelope.id, std::move(recorded->replies));
-    }
-  }
+  if (!grace_end_ && AnswerAsRecorded(session, envelope.id)) return;
   if (envelope.id < envelope.answered_below) return;
   if (envelope.requests.size() > kRequestsPerEnvelopeMax)
     return Answer(session, envelope.id,
@@ -94,6 +82,7 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
     if (wait_) break;
     const bool failed = std::holds_alternative<Failure>(reply);
     replies.push_back(std::move(reply));
+    // Also what was run before the restart: others may still show what they had cached of it.
     if (failed) break;
   }
   actor_ = nullptr;
@@ -102,6 +91,23 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
   for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
   if (wait_ || recalls > 0) {
+// True if the request was run before, and its reply is known.
+bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
+  const ClientId client = session.start.client;
+  const auto log = reply_logs_.find(client);
+  if (log == reply_logs_.end()) return false;
+  const auto known = log->second.replies.find(id);
+  if (known == log->second.replies.end()) return false;
+  auto recorded = Decode<RepliesRecord>(RepliesKey(client, id), known->second);
+  MOSA_CHECK(recorded.ok());
+  // A delegation of then may be gone by now; not to use one is always right.
+  for (Reply& reply : recorded->replies) {
+    if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
+  }
+  Answer(session, id, std::move(recorded->replies));
+  return true;
+}
+
     Pending& pending = session.pending[envelope.id];
     pending.stage = wait_.value_or(Pending::Stage::kWithheld);
     pending.recalls_left = recalls;
@@ -132,7 +138,7 @@ void ManagerCore::State::RunReady() {
       continue;
     RequestEnvelope envelope = std::move(pending->second.envelope);
     session->pending.erase(pending);
-    RunEnvelope(*session, std::move(envelope));
+    if (!AnswerAsRecorded(*session, envelope.id)) RunEnvelope(*session, std::move(envelope));
   }
 }
 
