@@ -299,7 +299,7 @@ struct ManagerCore::State {
 
   // ---- nodes (state_nodes.cc)
   void RefuseNode(const std::string& name, std::string message);
-  void LoseObjectsOf(NodeId node, const std::set<FileId>& present);
+  void LoseObjectsOf(NodeId node, const std::set<FileId>& present, Time listed_after);
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
   std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);

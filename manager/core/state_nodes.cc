@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kNodesMax = 65536;
 constexpr size_t kNodeTextBytesMax = 4096;
+// How late a node's last message may have been taken note of.
+constexpr Duration kListingSlack = Seconds(5);
 // Ids beyond this are nobody's, and are not believed.
 constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 
@@ -66,6 +68,9 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   cluster_dirty_ = true;
   node_names_.insert_or_assign(name, id);
   Node& node = nodes_[id];
+  // The list was made after the node's last message, and what was committed since then may have
+  // come after the list; a new incarnation has nothing of before.
+  const Time listed_after = new_incarnation ? kNever : node.last_heard - kListingSlack;
   node.address = {.node = id,
                   .name = name,
                   .address = registration.address,
@@ -91,7 +96,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   if (!unowned.empty()) effects_.to_nodes.push_back({id, DropObjectsOrder{std::move(unowned)}});
   std::set<FileId> present(registration.objects.begin(), registration.objects.end());
   if (new_incarnation) present.clear();
-  LoseObjectsOf(id, present);
+  LoseObjectsOf(id, present, listed_after);
   PushNodes();
   space_changed_ = true;
 }
@@ -117,11 +122,13 @@ std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
   return unowned;
 }
 
-// Marks what files had on the node and it does not have any more.
-void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& present) {
+// Marks what files had on the node and it does not have any more, as far as `present` can tell:
+// only of files that have not changed since `listed_after`.
+void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& present,
+                                       Time listed_after) {
   size_t lost = 0;
   for (auto& [file, inode] : inodes_) {
-    if (!inode->bytes) continue;
+    if (!inode->bytes || inode->change_time >= listed_after) continue;
     for (NodeObject& object : inode->bytes->objects) {
       if (object.node != id || object.lost || object.allocated_bytes == 0 || present.contains(file))
         continue;
