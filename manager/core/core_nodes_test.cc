@@ -1,4 +1,5 @@
 // Storage nodes that come and go, and what is told of where bytes are.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "manager/core/core_fixture.h"
@@ -39,6 +40,24 @@ TEST_F(CoreNodes, WhatWasCommittedAfterARestartIsNotLostByANodeThatComesBackLate
   AddNode("n1", 1 << 30, 7, {before});
   Ok<OpenReply>(kAnna, OpenRequest{before, false, ""});
   Ok<OpenReply>(kAnna, OpenRequest{after, false, ""});
+}
+
+// What is longer could not be read by a client, which would ask for it again and again.
+TEST_F(CoreNodes, WhatIsTooLongForAnAttributeIsRefused) {
+  for (int i = 0; i < 300; ++i) AddNode(fmt::format("{:0>250}", i));
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 4096);
+  for (const char* name : {"user.mosa.layout", "user.mosa.location"})
+    EXPECT_EQ(Refused(kAnna, GetXattrRequest{f, name}), ErrorReason::kArgumentTooBig) << name;
+}
+
+TEST_F(CoreNodes, ARefusalNamesOnlySomeOfManyFullNodes) {
+  for (int i = 0; i < 1000; ++i) AddNode(fmt::format("{:0>250}", i), 0);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  const Reply reply = Call1(kAnna, BindRequest{f, 4096});
+  const auto& failure = std::get<Failure>(reply);
+  EXPECT_EQ(failure.reason, ErrorReason::kNoSpace);
+  EXPECT_LT(failure.message.size(), 4096U);
+  EXPECT_NE(failure.message.find("and so on with 99"), std::string::npos) << failure.message;
 }
 
 }  // namespace

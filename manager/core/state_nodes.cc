@@ -8,7 +8,7 @@
 namespace mosa::manager {
 namespace {
 
-constexpr size_t kNodesMax = 65536;
+constexpr size_t kNodesMax = 4096;  // As many as clients and the wire take.
 constexpr size_t kNodeTextBytesMax = 4096;
 // How late a node's last message may have been taken note of.
 constexpr Duration kListingSlack = Seconds(5);

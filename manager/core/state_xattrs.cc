@@ -118,8 +118,14 @@ Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view
   if (inode.type != FileType::kRegular)
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
                   fmt::format("only regular files have a '{}'", name));
-  if (name == "location") return GetXattrReply{LocationOf(inode)};
-  if (name == "layout") return GetXattrReply{LayoutJsonOf(inode)};
+  if (name == "location" || name == "layout") {
+    std::string text = name == "location" ? LocationOf(inode) : LayoutJsonOf(inode);
+    if (text.size() > kAttributeValueBytesMax)
+      return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                    fmt::format("the '{}' of this file has {} bytes, an attribute at most {}", name,
+                                text.size(), kAttributeValueBytesMax));
+    return GetXattrReply{std::move(text)};
+  }
   auto chunks = ChunkLocationsOf(inode);
   if (!chunks.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,

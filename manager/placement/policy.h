@@ -69,7 +69,7 @@ uint64_t FileSeed(uint64_t cluster_seed, FileId parent, std::string_view name, u
 
 struct FilteredNodes {
   std::vector<const NodeView*> usable;  // Ascending by id.
-  std::string rejected;                 // "b has 0 B free of 1 MiB needed, c does not accept".
+  std::string rejected;                 // "b has 0 B free of 1 MiB needed, c takes nothing new".
 };
 FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& request);
 Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered);

@@ -8,6 +8,13 @@
 #include "manager/placement/policy.h"
 
 namespace mosa::manager {
+namespace {
+
+// Of the sentence about nodes that were passed over: a cluster may have thousands, and the sentence
+// goes out with a reply.
+constexpr size_t kRejectedBytesMax = 2000;
+
+}  // namespace
 
 const std::vector<const PlacementPolicy*>& AllPolicies() {
   static const std::vector<const PlacementPolicy*> policies = {
@@ -34,7 +41,12 @@ uint64_t FileSeed(uint64_t cluster_seed, FileId parent, std::string_view name,
 
 FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& request) {
   FilteredNodes filtered;
-  const auto reject = [&filtered](std::string why) {
+  size_t more = 0;
+  const auto reject = [&filtered, &more](const std::string& why) {
+    if (filtered.rejected.size() >= kRejectedBytesMax) {
+      ++more;
+      return;
+    }
     if (!filtered.rejected.empty()) filtered.rejected += ", ";
     filtered.rejected += why;
   };
@@ -52,6 +64,7 @@ FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& reque
       filtered.usable.push_back(&node);
     }
   }
+  if (more > 0) filtered.rejected += fmt::format(", and so on with {} more", more);
   return filtered;
 }
 
