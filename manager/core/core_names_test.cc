@@ -223,6 +223,18 @@ TEST_F(CoreNames, ABatchStopsAtItsFirstFailureAndWhatCameBeforeStands) {
   EXPECT_EQ(Refused(kAnna, LookupRequest{kRootFile, "b"}), ErrorReason::kNoEntry);
 }
 
+// One message of a few kilobytes must not be answered by one of gigabytes.
+TEST_F(CoreNames, ABatchStopsWhereItsRepliesGrowTooLarge) {
+  const std::string name(200, 'n');
+  for (int i = 0; i < 2000; ++i) Make(kAnna, kRootFile, name + std::to_string(i));
+  const std::vector<Request> lists(4096, ListDirectoryRequest{kRootFile, "", 4096});
+  const auto replies = Call(kAnna, lists);
+  ASSERT_LT(replies.size(), 100U);
+  ASSERT_GT(replies.size(), 2U);
+  EXPECT_EQ(std::get<Failure>(replies.back()).reason, ErrorReason::kArgumentTooBig);
+  EXPECT_EQ(std::get<ListDirectoryReply>(replies.front()).items.size(), 2000U);
+}
+
 TEST_F(CoreNames, StatusIsFoundByPath) {
   const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
   const FileId f = Make(kAnna, d, "f");

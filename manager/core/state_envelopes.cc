@@ -12,6 +12,34 @@ namespace {
 
 constexpr size_t kRequestsPerEnvelopeMax = 4096;
 constexpr size_t kPendingPerSessionMax = 16384;
+// What the replies of one envelope may take, about: they leave as one message.
+constexpr size_t kReplyBytesMax = size_t{32} << 20;
+
+size_t AccessBytes(const DataAccess& access) {
+  constexpr size_t kIdBytes = 8;
+  size_t bytes = access.layout.reason.size() + access.inline_valid_bytes;
+  for (const Segment& segment : access.layout.segments)
+    bytes += (segment.nodes.size() + 2) * kIdBytes;
+  return bytes;
+}
+
+// What is large in a reply, and can be asked for with a few bytes.
+size_t ReplyBytes(const Reply& reply) {
+  constexpr size_t kAttributesBytes = 160;
+  size_t bytes = kAttributesBytes;
+  if (const auto* list = std::get_if<ListDirectoryReply>(&reply)) {
+    for (const auto& item : list->items) bytes += item.name.size() + kAttributesBytes;
+  } else if (const auto* names = std::get_if<ListXattrsReply>(&reply)) {
+    for (const std::string& name : names->names) bytes += name.size();
+  } else if (const auto* value = std::get_if<GetXattrReply>(&reply)) {
+    bytes += value->value.size();
+  } else if (const auto* open = std::get_if<OpenReply>(&reply)) {
+    bytes += AccessBytes(open->access);
+  } else if (const auto* bind = std::get_if<BindReply>(&reply)) {
+    bytes += AccessBytes(bind->access);
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -92,13 +120,22 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
   if (wait_ || recalls > 0) {
 // True if the request was run before, and its reply is known.
+  size_t reply_bytes = 0;
 bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
+    if (reply_bytes > kReplyBytesMax) {
+      replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
+                               fmt::format("the replies to {} requests have {} bytes already: send "
+                                           "the rest in another envelope",
+                                           i, reply_bytes)));
+      break;
+    }
   const ClientId client = session.start.client;
   const auto log = reply_logs_.find(client);
   if (log == reply_logs_.end()) return false;
   const auto known = log->second.replies.find(id);
   if (known == log->second.replies.end()) return false;
   auto recorded = Decode<RepliesRecord>(RepliesKey(client, id), known->second);
+    reply_bytes += ReplyBytes(reply);
   MOSA_CHECK(recorded.ok());
   // A delegation of then may be gone by now; not to use one is always right.
   for (Reply& reply : recorded->replies) {
