@@ -42,6 +42,39 @@ TEST_F(CoreNodes, WhatWasCommittedAfterARestartIsNotLostByANodeThatComesBackLate
   Ok<OpenReply>(kAnna, OpenRequest{after, false, ""});
 }
 
+// An order to drop could arrive after the next binding, and take the new bytes.
+TEST_F(CoreNodes, AHintThatUnbindsAFileDropsItsObjectsOnlyWithTheFile) {
+  const NodeId n1 = AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
+  Ok<EmptyReply>(kAnna, SetXattrRequest{f, "user.mosa.placement", "local", false, false});
+  EXPECT_TRUE(dropped_.empty());
+  Restart();
+  Start(kAnna);
+  AddNode("n1");
+  AddNode("n2");
+  EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{f, 1}).access.layout.Nodes(), std::vector<NodeId>{n1});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
+  EXPECT_TRUE(dropped_.empty());
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
+  EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
+  EXPECT_EQ(dropped_[n2], std::vector<FileId>{f});
+}
+
+TEST_F(CoreNodes, AReplacedSegmentsObjectsAreDroppedWithTheFile) {
+  const NodeId n1 = AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<EmptyReply>(kAnna, SetXattrRequest{f, "user.mosa.placement", "local", false, false});
+  ASSERT_EQ(Ok<BindReply>(kAnna, BindRequest{f, 1}).access.layout.Nodes(), std::vector<NodeId>{n1});
+  const auto spilled = Ok<BindReply>(kAnna, ExtendLayoutRequest{f, ChunkIndex(0), {n1}});
+  ASSERT_EQ(spilled.access.layout.Nodes(), std::vector<NodeId>{n2});
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
+  EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
+  EXPECT_EQ(dropped_[n2], std::vector<FileId>{f});
+}
+
 // What is longer could not be read by a client, which would ask for it again and again.
 TEST_F(CoreNodes, WhatIsTooLongForAnAttributeIsRefused) {
   for (int i = 0; i < 300; ++i) AddNode(fmt::format("{:0>250}", i));

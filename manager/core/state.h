@@ -254,6 +254,7 @@ struct ManagerCore::State {
   DataAccess AccessTo(const Inode& inode, bool may_write) const;
   Layout LayoutOf(const Inode& inode) const;
   EffectiveHints HintsOf(const Inode& inode) const;
+  static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   FileBytes& BytesOf(Inode& inode) const;
   void SetReason(FileBytes& bytes, std::string_view reason);
   void CloseWrite(Session& session, FileId file);

@@ -170,9 +170,11 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 
 // Back to a file that was never written to. Precondition: it has no bytes.
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
-  OrderDrop(*inode.bytes, file);
-  SetReason(*inode.bytes, "");
-  inode.bytes.reset();
+  FileBytes& bytes = *inode.bytes;
+  for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
+  bytes.segments.clear();
+  bytes.chunk_bytes = 0;
+  SetReason(bytes, "");
   Touch(file);
 }
 
@@ -184,6 +186,14 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
     if (!bound.ok())
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));
   }
+// What is known of the file's object on a node; made, empty, if nothing is.
+NodeObject& ManagerCore::State::ObjectOn(FileBytes& bytes, NodeId node) {
+  const auto at = std::lower_bound(bytes.objects.begin(), bytes.objects.end(), node,
+                                   [](const NodeObject& o, NodeId id) { return o.node < id; });
+  if (at != bytes.objects.end() && at->node == node) return *at;
+  return *bytes.objects.insert(at, {node, false, 0});
+}
+
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(inode, true)};
 }
@@ -216,7 +226,11 @@ Reply ManagerCore::State::Apply(const ExtendLayoutRequest& request) {
         PlaceSegment(inode, hints, {.first_chunk = request.first_chunk, .excluded = request.full});
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
-  if (request.first_chunk == bytes.segments.back().first_chunk) bytes.segments.pop_back();
+  if (request.first_chunk == bytes.segments.back().first_chunk) {
+    // What the asker has put there meanwhile is dropped with the file.
+    for (const NodeId node : bytes.segments.back().nodes) ObjectOn(bytes, node);
+    bytes.segments.pop_back();
+  }
   bytes.segments.push_back(std::move(plan->segment));
   SetReason(bytes, fmt::format("{}; from chunk {}: {}", texts_.TextOf(bytes.reason),
                                request.first_chunk.value, plan->reason));
@@ -297,14 +311,7 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
     const std::vector<NodeId> bound = LayoutOf(inode).Nodes();
     for (const CommitRequest::NodeBytes& report : request.nodes) {
       if (!std::binary_search(bound.begin(), bound.end(), report.node)) continue;
-      const auto at = std::lower_bound(
-          bytes.objects.begin(), bytes.objects.end(), report.node,
-          [](const NodeObject& object, NodeId node) { return object.node < node; });
-      if (at != bytes.objects.end() && at->node == report.node) {
-        at->allocated_bytes = report.allocated_bytes;
-      } else {
-        bytes.objects.insert(at, {report.node, false, report.allocated_bytes});
-      }
+      ObjectOn(bytes, report.node).allocated_bytes = report.allocated_bytes;
     }
   }
   if (request.data_changed) ++inode.data_version;

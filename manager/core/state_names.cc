@@ -418,7 +418,8 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
     if (size_bytes == 0) DropInline(file, inode);
   }
   // An empty file has lost nothing, and occupies nothing.
-  if (size_bytes == 0) bytes.objects.clear();
+  if (size_bytes > 0) return;
+  for (NodeObject& object : bytes.objects) object = {object.node, false, 0};
 }
 
 }  // namespace mosa::manager

@@ -186,7 +186,10 @@ void ManagerCore::State::PushNodes() {
 void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
   Layout layout;
   layout.segments = bytes.segments;
-  for (const NodeId id : layout.Nodes()) {
+  std::set<NodeId> nodes;
+  for (const NodeId id : layout.Nodes()) nodes.insert(id);
+  for (const NodeObject& object : bytes.objects) nodes.insert(object.node);
+  for (const NodeId id : nodes) {
     // One that is away tells of its objects when it comes back.
     const Node* node = FindNode(id);
     if (node && node->connected) drops_[id].push_back(file);
