@@ -129,8 +129,64 @@ TEST_F(CoreBytes, ARemovedFileLivesWhileAReaderElsewhereHasItOpen) {
   Confirm(kBen, true);
   EXPECT_TRUE(Exists(f));
   Ok<EmptyReply>(kBen, ReleaseRequest{f});
+  Advance(Milliseconds(250));
   EXPECT_FALSE(Exists(f));
   EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
+}
+
+TEST_F(CoreBytes, AFileThatIsJustBeingOpenedElsewhereOutlivesItsLastName) {
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Make(kAnna, kRootFile, "new");
+  // A name that is known of the directory alone is as good as one that was just found.
+  Ok<EntryReply>(kBen, LookupRequest{kRootFile, "f"});
+  Send(kBen, {ForgetRequest{{f}}});
+  const RenameRequest rename{kRootFile, "new", kRootFile, "f", false, false, false};
+  const RequestId id = Send(kAnna, {rename});
+  Confirm(kBen);
+  ASSERT_TRUE(Answered(kAnna, id));
+  Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
+  Confirm(kBen, true);
+  Advance(Seconds(1));
+  EXPECT_TRUE(Exists(f));
+  Ok<EmptyReply>(kBen, ReleaseRequest{f});
+  Advance(Milliseconds(250));
+  EXPECT_FALSE(Exists(f));
+}
+
+TEST_F(CoreBytes, AnOrphanThatWasOpenedAndClosedBeforeItsRecallWasAnsweredGoes) {
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<EntryReply>(kBen, LookupRequest{kRootFile, "f"});
+  Send(kAnna, {Unlink("f")});
+  Send(kBen, {OpenRequest{f, false, ""}});
+  // The first answer may be older than the open, the second is not.
+  const std::vector<RecallPush> recalls = std::exchange(recalls_[kBen], {});
+  ASSERT_EQ(recalls.size(), 3U);
+  Send(kBen, {RecallDoneRequest{recalls[0].recall, false}});
+  Send(kBen, {RecallDoneRequest{recalls[1].recall, false}});
+  Advance(Seconds(1));
+  EXPECT_TRUE(Exists(f));
+  Send(kBen, {RecallDoneRequest{recalls[2].recall, false}});
+  Advance(Milliseconds(250));
+  EXPECT_FALSE(Exists(f));
+}
+
+TEST_F(CoreBytes, WhoComesBackWithAnOrphanOpenIsTold) {
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
+  Step(SessionLost{kBen});
+  Send(kAnna, {Unlink("f")});
+  recalls_.clear();
+  SessionStart back;
+  back.opens = {{f, false}};
+  Start(kBen, back);
+  ASSERT_EQ(recalls_[kBen].size(), 1U);
+  EXPECT_EQ(recalls_[kBen][0].file, f);
+  Confirm(kBen, true);
+  Advance(Seconds(1));
+  EXPECT_TRUE(Exists(f));
 }
 
 TEST_F(CoreBytes, AnOrphanIsKeptOverARestartForThoseWhoStillHaveItOpen) {

@@ -244,6 +244,7 @@ class CoreModel : public CoreFixture {
       if (HasFailure()) return;
     }
     Compare(kRootFile, root_);
+    Advance(Milliseconds(250));  // What somebody might just have been opening.
     ASSERT_EQ(core_->GetClusterStatus(now_).files + core_->GetClusterStatus(now_).directories,
               files_.size());
   }

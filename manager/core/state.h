@@ -183,6 +183,7 @@ struct ManagerCore::State {
   uint32_t TakeSlot(ClientId client);
   void RetireSlot(uint32_t slot);
   RecallId SendRecall(Session& session, FileId file, RecallKind kind);
+  bool IsRecalledFrom(ClientId client, FileId file) const;
   void FinishRecall(Session& session, RecallId id, bool holds_open);
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
@@ -231,6 +232,8 @@ struct ManagerCore::State {
   // The name is gone already: one link less, or a directory less.
   uint32_t Unlink(FileId file, bool holder_has_it_open, ClientId holder);
   void CheckOrphan(FileId file);
+  // Somebody else may have found the name just before it went, and be about to open the file.
+  void Linger(FileId orphan);
   void DropInode(FileId file);
   void TouchDirectory(FileId directory, Time at);
   void Touch(FileId file);
@@ -251,10 +254,10 @@ struct ManagerCore::State {
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
   void Unbind(FileId file, Inode& inode);
+  static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   DataAccess AccessTo(const Inode& inode, bool may_write) const;
   Layout LayoutOf(const Inode& inode) const;
   EffectiveHints HintsOf(const Inode& inode) const;
-  static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   FileBytes& BytesOf(Inode& inode) const;
   void SetReason(FileBytes& bytes, std::string_view reason);
   void CloseWrite(Session& session, FileId file);
@@ -349,6 +352,7 @@ struct ManagerCore::State {
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
   std::map<FileId, std::set<ClientId>> orphans_;  // Without names; who has them open.
+  std::map<FileId, Time> lingering_;              // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;
   std::map<FileId, Time> contended_;  // Directories not to be delegated until then.
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;

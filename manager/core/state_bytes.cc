@@ -114,8 +114,14 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   OpenReply reply;
   reply.attributes = EntryWithInterest(request.file).attributes;
   reply.access = AccessTo(inode, request.write);
-  if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end())
-    orphan->second.insert(session.start.client);
+  if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
+    // Its answer to a recall says whether it has the file open still, and from then on it says when
+    // it has not. An answer that is under way may be older than this open.
+    const ClientId client = session.start.client;
+    const bool uncertain = IsRecalledFrom(client, request.file);
+    if (orphan->second.insert(client).second || uncertain)
+      SendRecall(session, request.file, RecallKind::kFile);
+  }
   return reply;
 }
 
@@ -168,7 +174,9 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   return OkStatus();
 }
 
-// Back to a file that was never written to. Precondition: it has no bytes.
+// Back to a file that was never written to. Precondition: it has no bytes. Its objects, which are
+// empty, go with the file and not before: an order to drop them might arrive after the next
+// binding, when there are bytes in them.
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
@@ -176,6 +184,14 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   bytes.chunk_bytes = 0;
   SetReason(bytes, "");
   Touch(file);
+}
+
+// What is known of the file's object on a node; made, empty, if nothing is.
+NodeObject& ManagerCore::State::ObjectOn(FileBytes& bytes, NodeId node) {
+  const auto at = std::lower_bound(bytes.objects.begin(), bytes.objects.end(), node,
+                                   [](const NodeObject& o, NodeId id) { return o.node < id; });
+  if (at != bytes.objects.end() && at->node == node) return *at;
+  return *bytes.objects.insert(at, {node, false, 0});
 }
 
 Reply ManagerCore::State::Apply(const BindRequest& request) {
@@ -186,14 +202,6 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
     if (!bound.ok())
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));
   }
-// What is known of the file's object on a node; made, empty, if nothing is.
-NodeObject& ManagerCore::State::ObjectOn(FileBytes& bytes, NodeId node) {
-  const auto at = std::lower_bound(bytes.objects.begin(), bytes.objects.end(), node,
-                                   [](const NodeObject& o, NodeId id) { return o.node < id; });
-  if (at != bytes.objects.end() && at->node == node) return *at;
-  return *bytes.objects.insert(at, {node, false, 0});
-}
-
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(inode, true)};
 }

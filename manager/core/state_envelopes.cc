@@ -82,12 +82,30 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                           fmt::format("{} requests of this session wait already; try again later",
                                       session.pending.size()))});
   if (grace_end_) {
+    // Also what was run before the restart: others may still show what they had cached of it.
     Pending& pending = session.pending[envelope.id];
     pending.envelope = envelope;
     grace_queue_.push_back({client, envelope.id});
     return;
   }
   RunEnvelope(session, envelope);
+}
+
+// True if the request was run before, and its reply is known.
+bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
+  const ClientId client = session.start.client;
+  const auto log = reply_logs_.find(client);
+  if (log == reply_logs_.end()) return false;
+  const auto known = log->second.replies.find(id);
+  if (known == log->second.replies.end()) return false;
+  auto recorded = Decode<RepliesRecord>(RepliesKey(client, id), known->second);
+  MOSA_CHECK(recorded.ok());
+  // A delegation of then may be gone by now; not to use one is always right.
+  for (Reply& reply : recorded->replies) {
+    if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
+  }
+  Answer(session, id, std::move(recorded->replies));
+  return true;
 }
 
 void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope) {
@@ -102,26 +120,8 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
   promised_.clear();
   only_in_envelope_ = envelope.requests.size() == 1;
   std::vector<Reply> replies;
-  for (size_t i = 0; i < envelope.requests.size(); ++i) {
-    request_index_ = i;
-    last_in_envelope_ = i + 1 == envelope.requests.size();
-    Reply reply =
-        std::visit([this](const auto& request) { return Apply(request); }, envelope.requests[i]);
-    if (wait_) break;
-    const bool failed = std::holds_alternative<Failure>(reply);
-    replies.push_back(std::move(reply));
-    // Also what was run before the restart: others may still show what they had cached of it.
-    if (failed) break;
-  }
-  actor_ = nullptr;
-  const size_t recalls =
-      RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
-  for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
-  if (changed_) RecordReplies(session.start.client, envelope.id, replies);
-  if (wait_ || recalls > 0) {
-// True if the request was run before, and its reply is known.
   size_t reply_bytes = 0;
-bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
+  for (size_t i = 0; i < envelope.requests.size(); ++i) {
     if (reply_bytes > kReplyBytesMax) {
       replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
                                fmt::format("the replies to {} requests have {} bytes already: send "
@@ -129,22 +129,25 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
                                            i, reply_bytes)));
       break;
     }
-  const ClientId client = session.start.client;
-  const auto log = reply_logs_.find(client);
-  if (log == reply_logs_.end()) return false;
-  const auto known = log->second.replies.find(id);
-  if (known == log->second.replies.end()) return false;
-  auto recorded = Decode<RepliesRecord>(RepliesKey(client, id), known->second);
+    request_index_ = i;
+    last_in_envelope_ = i + 1 == envelope.requests.size();
+    Reply reply =
+        std::visit([this](const auto& request) { return Apply(request); }, envelope.requests[i]);
+    if (wait_) break;
+    const bool failed = std::holds_alternative<Failure>(reply);
     reply_bytes += ReplyBytes(reply);
-  MOSA_CHECK(recorded.ok());
-  // A delegation of then may be gone by now; not to use one is always right.
-  for (Reply& reply : recorded->replies) {
-    if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
+    replies.push_back(std::move(reply));
+    if (failed) break;
   }
-  Answer(session, id, std::move(recorded->replies));
-  return true;
-}
-
+  actor_ = nullptr;
+  const size_t recalls =
+      RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
+  for (const FileId file : std::exchange(orphan_checks_, {})) {
+    if (recalls > 0 && orphans_.contains(file)) Linger(file);
+    CheckOrphan(file);
+  }
+  if (changed_) RecordReplies(session.start.client, envelope.id, replies);
+  if (wait_ || recalls > 0) {
     Pending& pending = session.pending[envelope.id];
     pending.stage = wait_.value_or(Pending::Stage::kWithheld);
     pending.recalls_left = recalls;
@@ -364,6 +367,10 @@ Reply ManagerCore::State::Apply(const ForgetRequest& request) {
 }
 
 Reply ManagerCore::State::Apply(const RecallDoneRequest& request) {
+  const auto& recalls = actor().recalls;
+  if (const auto recall = recalls.find(request.recall);
+      recall != recalls.end() && orphans_.contains(recall->second.file))
+    Linger(recall->second.file);
   FinishRecall(actor(), request.recall, request.holds_open);
   return EmptyReply{};
 }

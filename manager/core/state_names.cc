@@ -14,6 +14,7 @@ constexpr uint32_t kListEntriesDefault = 1024;
 constexpr size_t kSymlinkBytesMax = 4095;
 constexpr size_t kTaskBytesMax = 1024;
 constexpr uint32_t kSetGid = 02000;
+constexpr Duration kOrphanLinger = Milliseconds(250);
 
 Failure Gone(FileId file) {
   return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
@@ -342,7 +343,14 @@ void ManagerCore::State::CheckOrphan(FileId file) {
   if (found == orphans_.end() || grace_end_) return;
   if (!found->second.empty() || recalls_by_file_.contains(file) || write_opens_.contains(file))
     return;
+  if (const auto until = lingering_.find(file); until != lingering_.end() && until->second > now_)
+    return;
   DropInode(file);
+}
+
+void ManagerCore::State::Linger(FileId orphan) {
+  lingering_[orphan] = now_ + kOrphanLinger;
+  Schedule(now_ + kOrphanLinger);
 }
 
 void ManagerCore::State::DropInode(FileId file) {
@@ -366,6 +374,7 @@ void ManagerCore::State::DropInode(FileId file) {
   symlinks_.erase(file);
   directories_.erase(file);
   orphans_.erase(file);
+  lingering_.erase(file);
   uncommitted_.erase(file);
   contended_.erase(file);
   inodes_.erase(file);

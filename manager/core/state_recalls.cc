@@ -124,6 +124,13 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
   return held_back;
 }
 
+bool ManagerCore::State::IsRecalledFrom(ClientId client, FileId file) const {
+  const auto found = recalls_by_file_.find(file);
+  if (found == recalls_by_file_.end()) return false;
+  const auto first = found->second.lower_bound({client, RecallId(0)});
+  return first != found->second.end() && first->first == client;
+}
+
 void ManagerCore::State::FinishRecall(Session& session, RecallId id, bool holds_open) {
   const auto found = session.recalls.find(id);
   if (found == session.recalls.end()) return;
@@ -134,20 +141,22 @@ void ManagerCore::State::FinishRecall(Session& session, RecallId id, bool holds_
   by_file->second.erase({client, id});
   if (by_file->second.empty()) recalls_by_file_.erase(by_file);
 
-  Inode* inode = Find(recall.file);
-  if (inode && holds_open) {
-    // It must hear when the file loses its last name.
-    if (const auto orphan = orphans_.find(recall.file); orphan != orphans_.end()) {
+  if (const auto orphan = orphans_.find(recall.file); orphan != orphans_.end()) {
+    // Only the answer to the last recall is sure to know of every open.
+    if (holds_open) {
       orphan->second.insert(client);
-    } else {
-      AddInterest(session, recall.file, *inode);
+    } else if (!IsRecalledFrom(client, recall.file)) {
+      orphan->second.erase(client);
     }
+    orphan_checks_.insert(recall.file);
+  } else if (Inode* inode = Find(recall.file); inode && holds_open) {
+    // It must hear when the file loses its last name.
+    AddInterest(session, recall.file, *inode);
   }
   const auto delegation = delegations_.find(recall.file);
   if (delegation != delegations_.end() && delegation->second.holder == client &&
       delegation->second.recalled)
     EndDelegation(recall.file);
-  if (orphans_.contains(recall.file)) orphan_checks_.insert(recall.file);
   for (const Waiter& waiter : recall.waiters) FinishPending(waiter);
 }
 

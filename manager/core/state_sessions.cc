@@ -111,7 +111,9 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) 
     }
     const auto orphan = orphans_.find(held.file);
     if (orphan != orphans_.end()) {
+      // It may not have heard that the file lost its last name, and would not tell of its close.
       orphan->second.insert(client);
+      SendRecall(session, held.file, RecallKind::kFile);
     } else {
       AddInterest(session, held.file, *inode);
     }
@@ -270,6 +272,14 @@ void ManagerCore::State::Handle(const Tick&) {
       effects_.writes.Delete(RepliesKey(log->first, id));
     log = reply_logs_.erase(log);
   }
+  for (const auto& [file, until] : lingering_) {
+    if (until <= now_) {
+      orphan_checks_.insert(file);
+    } else {
+      Schedule(until);
+    }
+  }
+  std::erase_if(lingering_, [this](const auto& entry) { return entry.second <= now_; });
   std::erase_if(contended_, [this](const auto& entry) { return entry.second <= now_; });
   for (const auto& [directory, until] : contended_) Schedule(until);
   RetrySpaceWaiters(true);
