@@ -1,20 +1,62 @@
-# mosa_library(NAME SOURCES ... HEADERS ... DEPS ... TESTS ...)
-#
-# A static library `mosa_NAME` with the alias `mosa::NAME`; headers as a file set rooted at the repository, so that the
-# include path is the disk path; warnings; a link test that proves the library links with only its declared
-# dependencies; and `NAME_test` (label unit) from the sources in TESTS.
 add_library(mosa_warnings INTERFACE)
 target_compile_options(mosa_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
   -Woverloaded-virtual $<$<BOOL:${MOSA_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 
+# mosa_precompile(TARGET KIND): spares TARGET the parsing of headers that are not ours, which is most of a small source's
+# compile time. Kinds: `std` (standard library, fmt, absl::Status), and that with more: `test` (GoogleTest), `wire`
+# (gRPC), `cli` (CLI11, JSON). One precompiled header per kind serves all targets, so TARGET must have the same flags
+# and definitions: only warnings may differ, and it must link fmt.
+option(MOSA_PRECOMPILE "Precompile the headers of other projects" ON)
+set(mosa_std_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <filesystem> <fstream>
+  <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <utility> <variant>
+  <vector> <fmt/format.h> <absl/status/status.h> <absl/status/statusor.h>)
+
+function(mosa_precompiled_header kind)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc CONTENT "")
+  add_library(mosa_precompiled_${kind} OBJECT ${PROJECT_BINARY_DIR}/precompiled_${kind}.cc)
+  target_link_libraries(mosa_precompiled_${kind} PRIVATE fmt::fmt absl::status absl::statusor ${ARG_DEPS} mosa_warnings)
+  target_precompile_headers(mosa_precompiled_${kind} PRIVATE ${mosa_std_headers} ${ARG_HEADERS})
+endfunction()
+
+if(MOSA_PRECOMPILE)
+  # Some dependencies ask for it, and it defines a macro: all targets or none.
+  add_compile_options(-pthread)
+  # What ccache needs to see through a precompiled header.
+  target_compile_options(mosa_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  mosa_precompiled_header(std)
+  mosa_precompiled_header(wire HEADERS <google/protobuf/message.h> <grpcpp/grpcpp.h> DEPS gRPC::grpc++)
+  mosa_precompiled_header(cli HEADERS <CLI/CLI.hpp> <nlohmann/json.hpp> DEPS CLI11::CLI11 nlohmann_json::nlohmann_json)
+  if(MOSA_BUILD_TESTS)
+    mosa_precompiled_header(test HEADERS <gmock/gmock.h> <gtest/gtest.h> DEPS GTest::gmock GTest::gtest)
+  endif()
+endif()
+
+function(mosa_precompile target kind)
+  if(MOSA_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM mosa_precompiled_${kind})
+  endif()
+endfunction()
+
+# mosa_library(NAME SOURCES ... HEADERS ... DEPS ... TESTS ... PRECOMPILED kind)
+#
+# A static library `mosa_NAME` with the alias `mosa::NAME`; headers as a file set rooted at the repository, so that the
+# include path is the disk path; warnings; a link test that proves the library links with only its declared
+# dependencies; and `NAME_test` (label unit) from the sources in TESTS. PRECOMPILED is a kind of mosa_precompile, `std`
+# unless given.
 function(mosa_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS;TESTS" ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED std)
+  endif()
   add_library(mosa_${name} STATIC ${ARG_SOURCES})
   add_library(mosa::${name} ALIAS mosa_${name})
   target_sources(mosa_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   set_target_properties(mosa_${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_compile_features(mosa_${name} PUBLIC cxx_std_20)
   target_link_libraries(mosa_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} mosa_warnings)
+  mosa_precompile(mosa_${name} ${ARG_PRECOMPILED})
   if(MOSA_BUILD_TESTS)
     add_executable(${name}_links ${PROJECT_SOURCE_DIR}/tests/support/link_main.cc)
     target_link_libraries(${name}_links PRIVATE
@@ -33,6 +75,7 @@ function(mosa_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main mosa_warnings)
+  mosa_precompile(${name} test)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
@@ -41,7 +84,8 @@ endfunction()
 function(mosa_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} mosa_warnings)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} fmt::fmt mosa_warnings)
+  mosa_precompile(${name} cli)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS ${name})
 endfunction()
