@@ -57,13 +57,7 @@ struct DropObjectsOrder {
   std::vector<FileId> files;
   bool operator==(const DropObjectsOrder&) const = default;
 };
-// Forget everything: the manager does not know this node's bytes (a new incarnation, or another
-// cluster's leavings).
-struct ShutdownOrder {
-  std::string reason;
-  bool operator==(const ShutdownOrder&) const = default;
-};
-using NodeOrder = std::variant<DropObjectsOrder, ShutdownOrder>;
+using NodeOrder = std::variant<DropObjectsOrder>;
 
 // The right to reach one file's object on any node, issued by the manager, proved by an HMAC
 // (proto/convert/capability.h).

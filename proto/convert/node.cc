@@ -34,9 +34,6 @@ void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
     for (const FileId file : page) item->add_file_ids(file.value);
   });
 }
-void Put(const ShutdownOrder& value, std::vector<wire::ManagerToNode>& out) {
-  out.emplace_back().mutable_shutdown()->set_reason(value.reason);
-}
 void Put(const NodeOrder& value, std::vector<wire::ManagerToNode>& out) {
   std::visit([&out](const auto& order) { Put(order, out); }, value);
 }
@@ -90,8 +87,6 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
     case wire::ManagerToNode::kDropObjects:
       return DropObjectsOrder{ReadIds<FileId>("drop_objects.file_ids", in.drop_objects().file_ids(),
                                               kObjectsPerPage, check)};
-    case wire::ManagerToNode::kShutdown:
-      return ShutdownOrder{check.Bytes("shutdown.reason", in.shutdown().reason(), kTextBytesMax)};
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }

@@ -164,17 +164,13 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
   if (const auto* registered = std::get_if<NodeRegistered>(&message)) return Adopt(*registered);
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
-  const NodeOrder& order = std::get<NodeOrder>(message);
-  if (const auto* drop = std::get_if<DropObjectsOrder>(&order)) {
-    engine_.Drop(drop->files);
-    LogInfo("dropped {} objects; {} bytes are used now", drop->files.size(), engine_.used_bytes());
-    const std::lock_guard lock(mutex_);
-    beat_now_ = true;
-    changed_.notify_all();
-    return OkStatus();
-  }
-  return FailedPreconditionError(fmt::format("the manager ordered this node to stop: {}",
-                                             std::get<ShutdownOrder>(order).reason));
+  const auto& drop = std::get<DropObjectsOrder>(std::get<NodeOrder>(message));
+  engine_.Drop(drop.files);
+  LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
+  const std::lock_guard lock(mutex_);
+  beat_now_ = true;
+  changed_.notify_all();
+  return OkStatus();
 }
 
 Status ManagerLink::Adopt(const NodeRegistered& registered) {

@@ -35,7 +35,7 @@ struct ManagerLinkOptions {
 class ManagerLink {
  public:
   // `engine` and `gate` must outlive it. `on_shutdown` is called, once, on the link's thread, when
-  // the manager orders the node to end or can never take it back.
+  // the manager will never take the node back.
   ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate,
               std::function<void(Status)> on_shutdown);
   ~ManagerLink();

@@ -77,7 +77,7 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
     return grpc::Status::OK;
   }
 
-  void Order(const NodeOrder& order) {
+  void Order(const ManagerToNode& order) {
     const std::lock_guard lock(mutex_);
     MOSA_CHECK(stream_ != nullptr);
     heartbeats_.clear();
@@ -105,7 +105,6 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
   static void Send(Stream& stream, const ManagerToNode& message) {
     for (const v1::ManagerToNode& wire : ToProto(message)) stream.Write(wire);
   }
-  static void Send(Stream& stream, const NodeOrder& order) { Send(stream, ManagerToNode(order)); }
 
   const ManagerToNode answer_;
   int port_ = 0;
@@ -295,7 +294,7 @@ TEST_F(StorageNodeTest, SaysWhyItCannotStart) {
   EXPECT_THAT(MessageOf(limited.status()), HasSubstr("1.0 EiB is more than there is"));
 }
 
-TEST_F(StorageNodeTest, EndsWhenTheManagerOrdersIt) {
+TEST_F(StorageNodeTest, EndsWhenTheManagerRefusesItForGood) {
   ScriptedManager manager(Welcome());
   std::mutex mutex;
   std::condition_variable called;
@@ -308,7 +307,9 @@ TEST_F(StorageNodeTest, EndsWhenTheManagerOrdersIt) {
   };
   const auto node = MustStart(options);
   ASSERT_TRUE(Write(FileId{7}, "kept").ok());
-  manager.Order(ShutdownOrder{.reason = "drained"});
+  manager.Order(Failure{.code = StatusCode::kFailedPrecondition,
+                        .reason = ErrorReason::kInvalid,
+                        .message = "the node was drained"});
   std::unique_lock lock(mutex);
   ASSERT_TRUE(called.wait_for(lock, std::chrono::seconds(5), [&] { return !why.ok(); }));
   EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition);
