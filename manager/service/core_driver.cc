@@ -49,14 +49,9 @@ CoreDriver::CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store,
 
 void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start) {
   if (ended_) return sink->End(Stopping());
-  Client& client = clients_[start.client.value];
-  if (client.sink != nullptr && client.sink != sink) {
-    outputs_.emplace_back(ClientOutput{std::exchange(client.sink, nullptr),
-                                       Push(SessionEndPush{"the client has opened a newer stream"}),
-                                       OkStatus()});
-  }
-  client.sink = sink;
+  starting_ = sink;
   Step(StartSession{std::move(start)});
+  starting_ = nullptr;
 }
 
 void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId id,
@@ -150,7 +145,24 @@ void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& r
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
 }
 
+// From here on the client is spoken to on its new stream. What the same step said before, such as
+// that an older session has run out, was not meant for it.
+void CoreDriver::AdoptStream(ClientId id) {
+  Client& client = clients_[id.value];
+  if (client.sink != nullptr && client.sink != starting_) {
+    outputs_.emplace_back(ClientOutput{std::exchange(client.sink, nullptr),
+                                       Push(SessionEndPush{"the client has opened a newer stream"}),
+                                       OkStatus()});
+  }
+  client.sink = std::exchange(starting_, nullptr);
+}
+
 void CoreDriver::GatherClient(ToClient& effect) {
+  // Either answers a start.
+  if (starting_ != nullptr && (std::holds_alternative<SessionReady>(effect.message) ||
+                               std::holds_alternative<Failure>(effect.message))) {
+    AdoptStream(effect.client);
+  }
   const auto found = clients_.find(effect.client.value);
   // Without a stream the message goes nowhere: the client asks again when it is back.
   if (found == clients_.end() || found->second.sink == nullptr) return;

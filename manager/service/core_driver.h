@@ -96,6 +96,7 @@ class CoreDriver {
   // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
   void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
   std::optional<NodeId> NodeOf(const std::shared_ptr<NodeSink>& sink) const;
+  void AdoptStream(ClientId id);
   void GatherClient(ToClient& effect);
   void GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering);
 
@@ -113,6 +114,7 @@ class CoreDriver {
   const std::unique_ptr<ManagerCore> core_;
   InlineCache inline_cache_;
   std::unordered_map<uint64_t, Client> clients_;  // By ClientId.
+  std::shared_ptr<ClientSink> starting_;  // Whose start the step under way has not answered yet.
   std::map<NodeId, std::shared_ptr<NodeSink>> nodes_;
   KvBatch batch_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;

@@ -18,6 +18,7 @@
 #include "common/base/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "manager/service/core_driver.h"
 #include "manager/service/manager_server.h"
 #include "manager/service/test_client.h"
 #include "mosa/v1/node.grpc.pb.h"
@@ -344,6 +345,38 @@ TEST_F(ManagerServiceTest, StreamsThatDoNotBeginAsTheyShouldAreEnded) {
   node.Heartbeat({});
   EXPECT_FALSE(node.Read().has_value());
   EXPECT_EQ(node.Finish().code(), StatusCode::kInvalidArgument);
+}
+
+class RememberingSink final : public ClientSink {
+ public:
+  void Send(const ManagerMessage& message) override { messages_.push_back(message); }
+  void End(const Status&) override { ended_ = true; }
+  const std::vector<ManagerMessage>& messages() const { return messages_; }
+  bool ended() const { return ended_; }
+
+ private:
+  std::vector<ManagerMessage> messages_;
+  bool ended_ = false;
+};
+
+TEST(CoreDriverTest, AStartThatFindsItsOldSessionRunOutIsAnswered) {
+  const auto store = NewMemoryStore();
+  CoreDriver driver(std::make_unique<ManagerCore>(ManagerOptions{}), *store,
+                    {.capability_key = NewCapabilityKey()});
+  SessionStart start;
+  start.client = ClientId{1};
+  const auto first = std::make_shared<RememberingSink>();
+  driver.ClientStarted(first, start);
+  driver.ClientGone(first, start.client, /*closed=*/false);
+  // The tick is late, as it is in a process that was stopped.
+  std::this_thread::sleep_for(std::chrono::nanoseconds(kSessionLease.ns) +
+                              std::chrono::milliseconds(50));
+  const auto second = std::make_shared<RememberingSink>();
+  driver.ClientStarted(second, start);
+  driver.Flush();
+  ASSERT_EQ(second->messages().size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<SessionReady>(second->messages()[0]));
+  EXPECT_FALSE(second->ended());
 }
 
 TEST_F(ManagerServiceTest, GarbageOnThePortHarmsNobody) {
