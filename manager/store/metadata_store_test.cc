@@ -146,6 +146,13 @@ TEST(RocksStore, RefusesANewerFormatAndForeignDatabases) {
   }
 }
 
+TEST(RocksStore, APathWithALockInItsNameIsNotLocked) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/clock";
+  std::ofstream(file) << "no directory";
+  EXPECT_EQ(OpenRocksStore({.path = file + "/store"}).status().code(), StatusCode::kInternal);
+}
+
 TEST(RocksStore, NamesADamagedDirectory) {
   const TemporaryDirectory directory;
   ASSERT_TRUE(Opened(directory.path())->Commit(Puts({{"x", "y"}})).ok());

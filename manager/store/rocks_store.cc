@@ -52,7 +52,10 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
   if (status.IsCorruption())
     return DataLossError(
         text + "; restore the directory from a copy, or move it away to begin with an empty store");
-  if (status.IsBusy() || text.find("lock") != std::string::npos)
+  // RocksDB has no code for it: these begin the sentence of a file locked elsewhere, and in here.
+  const std::string why = status.ToString();
+  if (status.IsBusy() || why.find("While lock file: ") != std::string::npos ||
+      why.find("lock hold by current process") != std::string::npos)
     return UnavailableError(text + "; another manager may be running with it: stop it first");
   if (status.IsNoSpace()) return ResourceExhaustedError(text + "; free space on that file system");
   return InternalError(text + "; check that the directory exists, is writable and has room");
