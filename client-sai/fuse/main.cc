@@ -28,6 +28,7 @@
 #include "common/base/log.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/credentials.h"
+#include "proto/convert/grpc_process.h"
 
 namespace mosa::sai {
 
@@ -229,4 +230,7 @@ int Main(int argc, char** argv) {
 
 }  // namespace mosa::sai
 
-int main(int argc, char** argv) { return mosa::sai::Main(argc, argv); }
+int main(int argc, char** argv) {
+  mosa::PrepareGrpcProcess();
+  return mosa::sai::Main(argc, argv);
+}

@@ -16,6 +16,7 @@
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
 #include "manager/service/ready_file.h"
+#include "proto/convert/grpc_process.h"
 
 namespace mosa::manager {
 namespace {
@@ -186,8 +187,7 @@ int Run(const Flags& flags) {
 }  // namespace mosa::manager
 
 int main(int argc, char** argv) {
-  // gRPC's own lines would tell of every stranger who knocks; what matters comes back as a Status.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  mosa::PrepareGrpcProcess();
   CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
   app.set_version_flag("--version", "mosa-manager 0.1.0");
   mosa::manager::Flags flags;

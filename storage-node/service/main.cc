@@ -21,6 +21,7 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "fmt/format.h"
+#include "proto/convert/grpc_process.h"
 #include "storage-node/service/storage_node.h"
 
 namespace mosa::node {
@@ -171,6 +172,7 @@ int Run(const Flags& flags) {
 }  // namespace mosa::node
 
 int main(int argc, char** argv) {
+  mosa::PrepareGrpcProcess();
   CLI::App app("mosa-storage: the objects of one node of a Mosa cluster");
   app.set_version_flag("--version", "mosa-storage 0.1.0");
   mosa::node::Flags flags;

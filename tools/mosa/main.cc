@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "common/base/exit_code.h"
+#include "proto/convert/grpc_process.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 
@@ -64,7 +65,6 @@ int Main(int argc, char** argv) {
 }  // namespace mosa::cli
 
 int main(int argc, char** argv) {
-  // What gRPC has to say of a failed call, the call's own error says better.
-  setenv("GRPC_VERBOSITY", "NONE", 0);
+  mosa::PrepareGrpcProcess();
   return mosa::cli::Main(argc, argv);
 }
