@@ -1,6 +1,8 @@
 // Interest, recalls, delegations, sessions, repeated requests, locks and restarts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
@@ -249,6 +251,22 @@ TEST_F(CoreLeases, AnExpiredSessionThatComesBackStillGetsTheAnswerOfThen) {
   Advance(Seconds(6));
   AdvanceAlive(Seconds(61), {});
   for (const auto& [key, value] : image_) EXPECT_NE(key[0], 'R');
+}
+
+TEST_F(CoreLeases, RecordedRepliesAreBoundedWhileALockIsWaitedFor) {
+  const FileId f = Make(kAnna, kRootFile, "f");
+  const FileId g = Make(kBen, kRootFile, "g");
+  Ok<EmptyReply>(kAnna, LockOf(f, LockType::kExclusive));
+  const RequestId lock = Send(kBen, {LockOf(f, LockType::kExclusive, true)});
+  constexpr uint64_t kChanges = 35'000;
+  const Request change = SetAttributesRequest{.file = g, .permissions = 0600};
+  for (uint64_t i = 1; i <= kChanges; ++i) {
+    const RequestId id(lock.value + i);
+    Step(SessionRequest{kBen, {id, lock, {change}}});
+  }
+  EXPECT_TRUE(Answered(kBen, RequestId(lock.value + kChanges)));
+  const auto is_reply = [](const auto& record) { return record.first[0] == 'R'; };
+  EXPECT_LT(std::count_if(image_.begin(), image_.end(), is_reply), 33'000);
 }
 
 // ---- locks

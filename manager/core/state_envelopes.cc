@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kRequestsPerEnvelopeMax = 4096;
 constexpr size_t kPendingPerSessionMax = 16384;
+// Of one client: twice as many as may wait.
+constexpr size_t kRecordedRepliesMax = 2 * kPendingPerSessionMax;
 // What the replies of one envelope may take, about: they leave as one message.
 constexpr size_t kReplyBytesMax = size_t{32} << 20;
 
@@ -201,7 +203,17 @@ void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
                                        const std::vector<Reply>& replies) {
   std::string encoded = Encode(RepliesRecord{replies});
   effects_.writes.Put(RepliesKey(client, id), encoded);
-  reply_logs_[client].replies.insert_or_assign(id, std::move(encoded));
+  auto& recorded = reply_logs_[client].replies;
+  recorded.insert_or_assign(id, std::move(encoded));
+  if (recorded.size() <= kRecordedRepliesMax) return;
+  // While its oldest request waits, for a lock say, a client cannot confirm any later one. What was
+  // answered so many requests ago has arrived.
+  const auto& pending = FindSession(client)->pending;
+  auto oldest = recorded.begin();
+  while (oldest != recorded.end() && pending.contains(oldest->first)) ++oldest;
+  if (oldest == recorded.end()) return;
+  effects_.writes.Delete(RepliesKey(client, oldest->first));
+  recorded.erase(oldest);
 }
 
 void ManagerCore::State::DropRecordedReplies(ClientId client, RequestId below) {
