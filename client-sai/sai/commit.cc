@@ -47,24 +47,37 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   CommitRequest request;
   request.file = inode.file;
   request.last_close = last_close;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
+  }
   request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
-  request.data_changed = inode.data_dirty;
-  request.modify_time = inode.modify_time;
+  request.data_changed = inode.committing.data_dirty;
+  request.modify_time = inode.committing.modify_time;
   const bool bound = inode.access && inode.access->layout.bound();
   if (inode.inline_buffer && inode.inline_dirty) {
     request.inline_data = *inode.inline_buffer;
     request.size_bytes = inode.inline_buffer->size();
   } else {
-    request.size_bytes = inode.dirty_end;
+    request.size_bytes = inode.committing.dirty_end;
     request.size_is_exact = false;
   }
-  if (!bound && !request.inline_data && inode.data_dirty && inode.inline_buffer) {
+  if (!bound && !request.inline_data && request.data_changed && inode.inline_buffer) {
     request.inline_data = *inode.inline_buffer;
     request.size_bytes = inode.inline_buffer->size();
     request.size_is_exact = true;
   }
   return request;
+}
+
+// A commit has failed: what it was to tell is still unsaved. Caller holds the inode's mutex.
+void Filesystem::Impl::TakeBack(Inode& inode) {
+  const Unsaved old = std::exchange(inode.committing, {});
+  inode.needs_commit = inode.needs_commit || old.needs_commit;
+  inode.data_dirty = inode.data_dirty || old.data_dirty;
+  inode.dirty_end = std::max(inode.dirty_end, old.dirty_end);
+  if (!inode.modify_time) inode.modify_time = old.modify_time;
 }
 
 Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
@@ -104,6 +117,7 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
   }
   if (committed) FinishCommit(inode, commit, *attributes, mark);
   const std::lock_guard lock(inode.mutex);
+  if (!committed) TakeBack(inode);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
   if (!committed) return UnexpectedReply();
@@ -118,9 +132,6 @@ void Filesystem::Impl::FinishCommit(Inode& inode, const CommitRequest& request,
     const uint64_t version_before = inode.attributes.data_version;
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
-    inode.needs_commit = inode.data_dirty = false;
-    inode.dirty_end = 0;
-    inode.modify_time.reset();
     if (request.last_close) inode.manager_counts_open = false;
     if (request.inline_data && inode.access) {
       // Whoever opens the file here next finds the bytes without a call.
@@ -136,6 +147,8 @@ void Filesystem::Impl::FinishCommit(Inode& inode, const CommitRequest& request,
     if (recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
   }
   StoreAttributes(inode, attributes, mark, true);
+  const std::lock_guard lock(inode.mutex);
+  inode.committing = {};
 }
 
 // Everything that a new size needs before the manager records it.

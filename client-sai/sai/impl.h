@@ -186,6 +186,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
   CommitRequest BuildCommit(Inode& inode, bool last_close);
+  static void TakeBack(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   void FinishCommit(Inode& inode, const CommitRequest& request, const Attributes& attributes,
                     Mark mark);

@@ -42,7 +42,15 @@ struct Names {
 
 enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
 
-struct Inode {
+// A mount's own changes of a file that the manager does not know.
+struct Unsaved {
+  bool needs_commit = false;  // Made or written since the last commit.
+  bool data_dirty = false;
+  uint64_t dirty_end = 0;           // Where the furthest of its writes ends.
+  std::optional<Time> modify_time;  // Of its last write.
+};
+
+struct Inode : Unsaved {
   explicit Inode(FileId id) : file(id) {}
 
   const FileId file;
@@ -80,11 +88,7 @@ struct Inode {
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
 
-  // This mount's own changes which the manager does not know yet.
-  bool needs_commit = false;  // Made or written since the last commit.
-  bool data_dirty = false;
-  uint64_t dirty_end = 0;                    // Where the furthest of its writes ends.
-  std::optional<Time> modify_time;           // Of its last write.
+  Unsaved committing;  // Being told to the manager; what comes meanwhile is the next commit's.
   std::optional<std::string> inline_buffer;  // The whole content, while it is inline and written.
   bool inline_dirty = false;
   WriteBuffer buffer;  // Write-behind to other nodes.

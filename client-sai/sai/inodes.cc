@@ -102,16 +102,18 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
 Attributes Filesystem::Impl::View(const Inode& inode) const {
   Attributes view = inode.attributes;
   if (inode.inline_buffer && inode.inline_dirty) view.size_bytes = inode.inline_buffer->size();
-  view.size_bytes = std::max(view.size_bytes, inode.dirty_end);
-  if (inode.modify_time) {
-    view.modify_time = *inode.modify_time;
-    view.change_time = std::max(view.change_time, *inode.modify_time);
+  view.size_bytes = std::max({view.size_bytes, inode.committing.dirty_end, inode.dirty_end});
+  const std::optional<Time>& modified =
+      inode.modify_time ? inode.modify_time : inode.committing.modify_time;
+  if (modified) {
+    view.modify_time = *modified;
+    view.change_time = std::max(view.change_time, *modified);
   }
   if (inode.unsent_times) {
     view.modify_time = inode.unsent_times->modify_time.value_or(view.modify_time);
     view.access_time = inode.unsent_times->access_time.value_or(view.access_time);
   }
-  if (inode.data_dirty) {
+  if (inode.data_dirty || inode.committing.data_dirty) {
     uint64_t allocated = 0;
     for (const auto& [node, bytes] : inode.allocated) allocated += bytes;
     view.allocated_bytes = std::max(view.allocated_bytes, allocated);

@@ -1,0 +1,45 @@
+// What one mount has not yet told the manager, while others change the same file.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kGiB = 1 << 30;
+
+TEST(Commits, WhatTheKernelWritesDuringACommitIsTheNextOnes) {
+  Cluster cluster(8 * kGiB, 256 * kMiB, true);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  auto written = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(written));
+  ASSERT_EQ(written->mode.kind, OpenMode::Kind::kPassthrough);
+  const FileId file = *cluster.a().Find("/d/f");
+  const std::string text(100, 'x');
+  ASSERT_EQ(pwrite(written->mode.descriptor, text.data(), 100, 0), 100);
+  ASSERT_TRUE(Ok(cluster.b().Stat("/d/f")));
+  // The commit is answered once b has confirmed that it dropped what it knew.
+  cluster.b().Freeze(true);
+  auto synced =
+      std::async(std::launch::async, [&] { return cluster.a().fs().Fsync(written->handle); });
+  EXPECT_EQ(synced.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  ASSERT_EQ(pwrite(written->mode.descriptor, text.data(), 100, 100), 100);
+  EXPECT_EQ(cluster.a().fs().GetAttributes(file)->attributes.size_bytes, 200u);
+  cluster.b().Freeze(false);
+  ASSERT_TRUE(Ok(synced.get()));
+  EXPECT_EQ(cluster.a().fs().GetAttributes(file)->attributes.size_bytes, 200u);
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  EXPECT_EQ(cluster.b().Stat("/d/f")->size_bytes, 200u);
+  EXPECT_EQ(*cluster.b().ReadFile("/d/f"), text + text);
+}
+
+}  // namespace
+}  // namespace mosa::sai
