@@ -102,15 +102,14 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
   const Mark mark = MarkNow();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests));
-  size_t next = 0;
-  if (unsent) FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies[next++], mark);
+  if (unsent) FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies[0], mark);
   // What has run stands, even if what came after it failed.
   const Failure* failure = nullptr;
   const Attributes* attributes = nullptr;
   bool committed = false;
-  for (; next < replies.size(); ++next) {
-    failure = std::get_if<Failure>(&replies[next]);
-    if (const auto* reply = std::get_if<AttributesReply>(&replies[next])) {
+  for (const Reply& each : replies) {
+    failure = std::get_if<Failure>(&each);
+    if (const auto* reply = std::get_if<AttributesReply>(&each)) {
       attributes = &reply->attributes;
       committed = true;
     }

@@ -150,6 +150,7 @@ class Filesystem::Impl final : public SessionListener {
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
   Outcome<AccessPtr> EnsureAccess(Inode& inode, bool write, const std::string& task = {});
+  void NoteUnheardOpen(Inode& inode);
   void StoreAccess(Inode& inode, DataAccess access, Mark mark);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);

@@ -287,15 +287,18 @@ Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode) {
   const Mark mark = MarkNow();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call({std::move(request)});
-  FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies.front(), mark);
-  const std::lock_guard lock(inode.mutex);
-  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-  return Done{};
+  const Reply reply = replies.empty() ? Reply{UnexpectedReply()} : replies.front();
+  FinishMake(inode, reply, mark);
+  if (const auto* failure = std::get_if<Failure>(&reply)) return *failure;
+  return std::holds_alternative<MakeReply>(reply) ? Outcome<Done>(Done{}) : UnexpectedReply();
 }
 
 void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const auto* made = std::get_if<MakeReply>(&reply);
   const auto* failure = std::get_if<Failure>(&reply);
+  // The request is repeated until it runs, and whatever is asked from now on runs after it: only
+  // the manager can say whether the file is there.
+  const bool unheard = failure != nullptr && failure->reason == ErrorReason::kTimedOut;
   FileId parent;
   std::string name;
   {
@@ -313,6 +316,10 @@ void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
       }
       inode.make_state = MakeState::kSent;
       inode.manager_counts_open = true;
+    } else if (unheard) {
+      inode.make_state = MakeState::kSent;
+      inode.manager_counts_open = true;
+      inode.attributes_era = inode.access_era = 0;
     } else {
       inode.make_failure = failure != nullptr ? *failure : UnexpectedReply();
       inode.make_state = MakeState::kRefused;

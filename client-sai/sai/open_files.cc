@@ -61,12 +61,25 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureAccess(Inode& inode, bool write,
   for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
        ++again)
     reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
-  if (!reply.ok()) return reply.failure();
+  if (!reply.ok()) {
+    if (write && reply.failure().reason == ErrorReason::kTimedOut) NoteUnheardOpen(inode);
+    return reply.failure();
+  }
   StoreAttributes(inode, reply->attributes, mark, false);
   StoreAccess(inode, std::move(reply->access), mark);
   const std::lock_guard lock(inode.mutex);
   if (write) inode.manager_counts_open = true;
   return inode.access;
+}
+
+// A request to open the file for writing may run yet: the manager is told of the end of it.
+void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.manager_counts_open = inode.handles > 0;
+    if (inode.manager_counts_open) return;
+  }
+  QueueRelease(inode.file);
 }
 
 Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& inode,
@@ -147,7 +160,10 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   const uint64_t hints_before = hints_generation_;
   const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
-  if (!reply.ok()) return reply.failure();
+  if (!reply.ok()) {
+    if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease(*id);
+    return reply.failure();
+  }
   const InodePtr parent = Get(entry.parent);
   const InodePtr inode = Get(reply->entry.file);
   StoreAttributes(*inode, reply->entry.attributes, mark, false);

@@ -41,5 +41,22 @@ TEST(Commits, WhatTheKernelWritesDuringACommitIsTheNextOnes) {
   EXPECT_EQ(*cluster.b().ReadFile("/d/f"), text + text);
 }
 
+// The manager is away for longer than a close waits.
+TEST(Commits, AFileWhoseMakeWasAnsweredTooLateIsThereAfterwards) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "content")));
+  cluster.a().Freeze(true);
+  EXPECT_EQ(ReasonOf(cluster.a().Close(handle->handle)), ErrorReason::kTimedOut);
+  cluster.a().Freeze(false);
+  EXPECT_TRUE(Eventually([&] {
+    const auto read = cluster.a().ReadFile("/d/f");
+    return read.ok() && *read == "content";
+  }));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "content");
+}
+
 }  // namespace
 }  // namespace mosa::sai
