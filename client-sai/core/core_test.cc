@@ -54,6 +54,19 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
     EXPECT_EQ(Show(SplitRange(row.layout, row.range, row.piece_bytes_max)), row.expected);
 }
 
+TEST(FirstPiece, OfAHugeFileCostsNoMoreThanOfASmallOne) {
+  constexpr uint64_t kPiB = uint64_t{1} << 50;
+  const Segment two{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}}};
+  const Segment one{ChunkIndex{4}, 1, {NodeId{1}}};
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two}), {5, kPiB}), (Piece{{5, kMiB}, {NodeId{1}}}));
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two, one}), {4 * kMiB, kPiB}),
+            (Piece{{4 * kMiB, kPiB}, {NodeId{1}}}));
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two, one}), {3 * kMiB, kPiB}),
+            (Piece{{3 * kMiB, 4 * kMiB}, {NodeId{2}}}));
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {one}), {4 * kMiB, kPiB}, 7),
+            (Piece{{4 * kMiB, 4 * kMiB + 7}, {NodeId{1}}}));
+}
+
 TEST(WidenToPages, CoversWholePages) {
   EXPECT_EQ(WidenToPages({1, 2}), (ByteRange{0, 4096}));
   EXPECT_EQ(WidenToPages({4096, 8193}), (ByteRange{4096, 12288}));

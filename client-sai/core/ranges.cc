@@ -17,26 +17,36 @@ ChunkIndex ChunkOf(const Layout& layout, uint64_t offset) {
   return ChunkIndex{offset / layout.chunk_bytes};
 }
 
-std::vector<Piece> SplitRange(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
-  MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0);
-  std::vector<Piece> pieces;
-  uint64_t at = range.begin;
-  while (at < range.end) {
-    const ChunkIndex chunk = ChunkOf(layout, at);
+Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
+  MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0 && !range.empty());
+  range.end = range.begin + std::min(range.size(), piece_bytes_max);
+  Piece piece{{range.begin, range.begin}, {}};
+  while (piece.range.end < range.end) {
+    const ChunkIndex chunk = ChunkOf(layout, piece.range.end);
     const Segment& segment = layout.SegmentOf(chunk);
     const uint64_t position = (chunk.value - segment.first_chunk.value) % segment.width;
     std::vector<NodeId> nodes;
     for (uint32_t copy = 0; copy < segment.copies(); ++copy)
       nodes.push_back(segment.nodes[copy * segment.width + position]);
-    const uint64_t chunk_end = (chunk.value + 1) * layout.chunk_bytes;
-    const bool joins = !pieces.empty() && pieces.back().nodes == nodes &&
-                       pieces.back().range.size() < piece_bytes_max;
-    if (!joins) pieces.push_back({{at, at}, std::move(nodes)});
-    ByteRange& last = pieces.back().range;
-    const uint64_t room = piece_bytes_max - last.size();
-    const uint64_t want = std::min(chunk_end, range.end) - at;
-    last.end += std::min(want, room);
-    at = last.end;
+    if (piece.nodes.empty())
+      piece.nodes = std::move(nodes);
+    else if (piece.nodes != nodes)
+      break;
+    uint64_t end = (chunk.value + 1) * layout.chunk_bytes;
+    if (segment.width == 1)
+      end = &segment == &layout.segments.back()
+                ? range.end
+                : (&segment + 1)->first_chunk.value * layout.chunk_bytes;
+    piece.range.end = std::min(end, range.end);
+  }
+  return piece;
+}
+
+std::vector<Piece> SplitRange(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
+  std::vector<Piece> pieces;
+  while (!range.empty()) {
+    pieces.push_back(FirstPiece(layout, range, piece_bytes_max));
+    range.begin = pieces.back().range.end;
   }
   return pieces;
 }

@@ -33,8 +33,11 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+// The first piece of `range`, at most `piece_bytes_max` long. Time: constant for a segment of width
+// 1. Preconditions: layout.bound(), layout.chunk_bytes > 0, range not empty.
+Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max = UINT64_MAX);
 // The pieces of `range` in file order; neighbours on the same nodes are one piece, at most
-// `piece_bytes_max` long. Precondition: layout.bound(), layout.chunk_bytes > 0.
+// `piece_bytes_max` long. For ranges of a few MiB: a striped file has a piece per chunk.
 std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
                               uint64_t piece_bytes_max = UINT64_MAX);
 

@@ -282,6 +282,7 @@ Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
 Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange range) {
   const bool punches = mode != 0 && mode != FALLOC_FL_KEEP_SIZE;
   const bool fills = (mode & FALLOC_FL_PUNCH_HOLE) == 0;
+  if (!fills) return PunchObjects(inode, range);
   uint64_t at = range.begin;
   while (at < range.end) {
     AccessPtr access;
@@ -289,12 +290,10 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
-    const Piece piece = SplitRange(access->layout, {at, range.end}, uint64_t{1} << 30).front();
+    const Piece piece = FirstPiece(access->layout, {at, range.end}, uint64_t{1} << 30);
     std::vector<NodeId> full;
-    if (fills) {
-      auto room = TakeRoom(inode, *access, piece, &full);
-      if (!room.ok()) return room.failure();
-    }
+    auto room = TakeRoom(inode, *access, piece, &full);
+    if (!room.ok()) return room.failure();
     for (const NodeId node : piece.nodes) {
       if (!full.empty()) break;
       const auto apply = [&](int bits) {
@@ -304,7 +303,7 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
       };
       Status status = OkStatus();
       if (punches) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
-      if (status.ok() && fills) status = apply(FALLOC_FL_KEEP_SIZE);
+      if (status.ok()) status = apply(FALLOC_FL_KEEP_SIZE);
       if (status.code() == StatusCode::kResourceExhausted) {
         full.push_back(node);
       } else if (!status.ok()) {
@@ -318,17 +317,31 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
     }
     {
       const std::lock_guard lock(inode.mutex);
-      if (fills) {
-        const ByteRange pages = WidenToPages(piece.range);
-        for (const NodeId node : piece.nodes)
-          inode.allocated[node] += inode.pages.MissingBytes(pages);
-        inode.pages.Add(pages);
-      } else {
-        inode.pages.Remove(piece.range);
-        inode.allocated_known = false;
-      }
+      const ByteRange pages = WidenToPages(piece.range);
+      for (const NodeId node : piece.nodes)
+        inode.allocated[node] += inode.pages.MissingBytes(pages);
+      inode.pages.Add(pages);
     }
     at = piece.range.end;
+  }
+  return Done{};
+}
+
+// On each node everything within the range belongs to the file: one request for each.
+Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
+  AccessPtr access;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+    inode.pages.Remove(range);
+    inode.allocated_known = false;
+  }
+  for (const NodeId node : access->layout.Nodes()) {
+    const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+      return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
+                             range.size());
+    });
+    if (!status.ok()) return FromStatus(status);
   }
   return Done{};
 }

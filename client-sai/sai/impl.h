@@ -195,6 +195,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> CutObjects(Inode& inode, const DataAccess& access, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
   Outcome<Done> AllocateRange(Inode& inode, int mode, ByteRange range);
+  Outcome<Done> PunchObjects(Inode& inode, ByteRange range);
   Outcome<Done> PunchInline(Inode& inode, ByteRange range);
   // Runs `operation` on a node, again while it cannot be reached and may come back, and once more
   // with a new capability if the old one is refused.
@@ -216,8 +217,10 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> FetchPiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::byte* out);
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
-  Outcome<uint64_t> SeekBound(Inode& inode, const DataAccess& access, uint64_t offset,
-                              uint64_t file_bytes, SeekKind kind);
+  Outcome<uint64_t> SeekData(Inode& inode, const DataAccess& access, ByteRange range);
+  Outcome<uint64_t> SeekHole(Inode& inode, const DataAccess& access, ByteRange range);
+  Outcome<std::optional<uint64_t>> SeekObject(Inode& inode, NodeId node, uint64_t offset,
+                                              SeekKind kind);
 
   // ---- attributes by name, locks (xattrs.cc, locks.cc)
   Outcome<std::string> GetXattr(FileId file, std::string_view name);

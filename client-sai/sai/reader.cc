@@ -245,41 +245,75 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
   if (!access.ok()) return access.failure();
   MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
   uint64_t file_bytes = 0;
-  bool is_object = false;
+  bool may_have_holes = false;
   {
     const std::lock_guard lock(inode.mutex);
-    file_bytes = View(inode).size_bytes;
+    const Attributes view = View(inode);
+    file_bytes = view.size_bytes;
     access = inode.access;
-    is_object = (*access)->layout.bound() && !(*access)->is_inline && !inode.inline_buffer;
+    const bool is_object =
+        (*access)->layout.bound() && !(*access)->is_inline && !inode.inline_buffer;
+    may_have_holes = is_object && (inode.needs_commit || view.allocated_bytes < file_bytes);
   }
   if (offset >= file_bytes)
     return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
                 fmt::format("offset {} is at or beyond the end, {}", offset, file_bytes));
-  if (!is_object) return kind == SeekKind::kData ? offset : file_bytes;
-  return SeekBound(inode, **access, offset, file_bytes, kind);
+  if (!may_have_holes) return kind == SeekKind::kData ? offset : file_bytes;
+  const ByteRange range{offset, file_bytes};
+  return kind == SeekKind::kData ? SeekData(inode, **access, range)
+                                 : SeekHole(inode, **access, range);
 }
 
-Outcome<uint64_t> Filesystem::Impl::SeekBound(Inode& inode, const DataAccess& access,
-                                              uint64_t offset, uint64_t file_bytes, SeekKind kind) {
-  for (const Piece& piece : SplitRange(access.layout, {offset, file_bytes})) {
-    uint64_t found = UINT64_MAX;
-    const Status status =
-        WithRetries(inode, piece.nodes.front(), false, [&](const ObjectTarget& target) -> Status {
-          const auto answer = nodes_.Seek(target, piece.range.begin, kind == SeekKind::kData);
-          if (answer.ok()) found = *answer;
-          // No such byte: no data from here on, or, where there is no object, a hole at once.
-          if (answer.status().code() == StatusCode::kNotFound) {
-            found = kind == SeekKind::kData ? UINT64_MAX : piece.range.begin;
-            return OkStatus();
-          }
-          return answer.status();
-        });
-    if (!status.ok()) return FromStatus(status);
-    if (found < piece.range.end) return std::max(found, piece.range.begin);
+// Where the object has the next data or hole; absent if nowhere, or if there is no object.
+Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, NodeId node,
+                                                              uint64_t offset, SeekKind kind) {
+  std::optional<uint64_t> found;
+  const Status status = WithRetries(inode, node, false, [&](const ObjectTarget& target) -> Status {
+    const auto answer = nodes_.Seek(target, offset, kind == SeekKind::kData);
+    if (answer.ok()) found = *answer;
+    return answer.status().code() == StatusCode::kNotFound ? OkStatus() : answer.status();
+  });
+  if (!status.ok()) return FromStatus(status);
+  return found;
+}
+
+// Node by node: a sparse file costs as much as it has data, not as it is long.
+Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& access,
+                                             ByteRange range) {
+  uint64_t first = range.end;
+  std::vector<NodeId> nodes = access.layout.Nodes();
+  const NodeId owner = FirstPiece(access.layout, range).nodes.front();
+  std::iter_swap(nodes.begin(), std::find(nodes.begin(), nodes.end(), owner));
+  for (const NodeId node : nodes) {
+    for (uint64_t at = range.begin; at < first;) {
+      auto found = SeekObject(inode, node, at, SeekKind::kData);
+      if (!found.ok()) return found.failure();
+      if (!*found || **found >= first) break;
+      const Piece piece = FirstPiece(access.layout, {**found, range.end});
+      if (piece.nodes.front() == node) {
+        first = **found;
+        break;
+      }
+      at = piece.range.end;  // What an earlier layout has left there.
+    }
   }
-  if (kind == SeekKind::kHole) return file_bytes;
+  if (first < range.end) return first;
   return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
-              fmt::format("no data at or after {}", offset));
+              fmt::format("no data at or after {}", range.begin));
+}
+
+Outcome<uint64_t> Filesystem::Impl::SeekHole(Inode& inode, const DataAccess& access,
+                                             ByteRange range) {
+  uint64_t at = range.begin;
+  while (at < range.end) {
+    const Piece piece = FirstPiece(access.layout, {at, range.end});
+    auto found = SeekObject(inode, piece.nodes.front(), at, SeekKind::kHole);
+    if (!found.ok()) return found.failure();
+    const uint64_t hole = std::max(found->value_or(at), at);
+    if (hole < piece.range.end) return hole;
+    at = piece.range.end;
+  }
+  return range.end;
 }
 
 }  // namespace mosa::sai

@@ -58,5 +58,29 @@ TEST(Commits, AFileWhoseMakeWasAnsweredTooLateIsThereAfterwards) {
   EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "content");
 }
 
+TEST(Sparse, AFileOfAPebibyteIsSearchedAndPunchedInNoTime) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(3 * kMiB, 1))));
+  ASSERT_GT(cluster.manager().StatusOf("/f")->layout.Nodes().size(), 1u);
+  constexpr uint64_t kPiB = uint64_t{1} << 50;
+  ASSERT_TRUE(Ok(cluster.a().Truncate("/f", kPiB)));
+  auto handle = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  Filesystem& fs = cluster.a().fs();
+  const HandleId id = handle->handle;
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(*fs.Seek(id, 5, SeekKind::kData), 5u);
+  EXPECT_EQ(*fs.Seek(id, 5, SeekKind::kHole), 3 * kMiB);
+  EXPECT_EQ(ReasonOf(fs.Seek(id, 3 * kMiB, SeekKind::kData)), ErrorReason::kNoEntry);
+  ASSERT_TRUE(Ok(cluster.a().Write(id, kPiB / 2 + 10, "x")));
+  EXPECT_EQ(*fs.Seek(id, 3 * kMiB, SeekKind::kData), kPiB / 2);
+  ASSERT_TRUE(Ok(fs.Allocate(id, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kPiB)));
+  EXPECT_EQ(ReasonOf(fs.Seek(id, 0, SeekKind::kData)), ErrorReason::kNoEntry);
+  EXPECT_EQ(*fs.Seek(id, 7, SeekKind::kHole), 7u);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  EXPECT_EQ(cluster.a().Stat("/f")->size_bytes, kPiB);
+  ASSERT_TRUE(Ok(cluster.a().Close(id)));
+}
+
 }  // namespace
 }  // namespace mosa::sai
