@@ -177,6 +177,7 @@ class Filesystem::Impl final : public SessionListener {
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Status StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
+  void NoteUnbuffered(Inode& inode, uint64_t bytes);
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
   // Stores all that is buffered; spills what nodes had no room for.
   void Drain(Inode& inode);
@@ -287,7 +288,8 @@ class Filesystem::Impl final : public SessionListener {
   std::mutex buffer_mutex_;
   std::condition_variable buffer_freed_;
   uint64_t buffered_bytes_ = 0;                       // Guarded by buffer_mutex_.
-  std::map<FileId, std::weak_ptr<Inode>> buffering_;  // Guarded by buffer_mutex_.
+  // Guarded by buffer_mutex_: whose buffer is not empty.
+  std::map<FileId, std::weak_ptr<Inode>> buffering_;
 
   std::mutex timer_mutex_;
   std::condition_variable timer_wake_;

@@ -30,15 +30,15 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
     const uint64_t end = std::min(piece.range.end, WriteBuffer::BoundaryAfter(offset, chunk_bytes));
     const auto bytes = data.first(static_cast<size_t>(end - offset));
     AwaitRoomForBuffer(inode, bytes.size());
-    uint64_t grown = 0;
     {
       std::unique_lock lock(inode.mutex);
       inode.changed.wait(lock, [&] { return !inode.buffer.OverlapsTaken({offset, end}); });
-      grown = inode.buffer.Put(offset, bytes, chunk_bytes);
-    }
-    {
-      const std::lock_guard lock(buffer_mutex_);
+      const bool begins = inode.buffer.empty();
+      const uint64_t grown = inode.buffer.Put(offset, bytes, chunk_bytes);
+      const InodePtr self = begins ? Get(inode.file) : nullptr;
+      const std::lock_guard buffer_lock(buffer_mutex_);
       buffered_bytes_ += grown;
+      if (begins) buffering_[inode.file] = self;
     }
     SendBuffered(inode, false);
     offset = end;
@@ -48,7 +48,6 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
 }
 
 void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
-  const InodePtr self = Get(inode.file);
   bool refused = false;
   {
     std::unique_lock lock(inode.mutex);
@@ -67,7 +66,6 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   std::vector<InodePtr> others;
   {
     const std::lock_guard lock(buffer_mutex_);
-    buffering_[inode.file] = self;
     if (buffered_bytes_ + bytes <= options_.write_behind_bytes_max) return;
     for (const auto& [file, weak] : buffering_)
       if (InodePtr other = weak.lock()) others.push_back(std::move(other));
@@ -97,20 +95,22 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   std::vector<NodeId> full;
   const Status status = StoreExtent(*inode, *extent, &full);
   if (!status.ok() && full.empty()) NoteError(*inode, FromStatus(status));
-  uint64_t freed = 0;
-  {
-    const std::lock_guard lock(inode->mutex);
-    if (full.empty()) {
-      inode->buffer.Finish(*extent);
-      freed = extent->bytes.size();
-    } else {
-      inode->buffer.PutBack(*extent);
-      inode->full_nodes.insert(inode->full_nodes.end(), full.begin(), full.end());
-    }
-    inode->changed.notify_all();
+  const std::lock_guard lock(inode->mutex);
+  if (full.empty()) {
+    inode->buffer.Finish(*extent);
+    NoteUnbuffered(*inode, extent->bytes.size());
+  } else {
+    inode->buffer.PutBack(*extent);
+    inode->full_nodes.insert(inode->full_nodes.end(), full.begin(), full.end());
   }
+  inode->changed.notify_all();
+}
+
+// Bytes have left the inode's buffer. Caller holds the inode's mutex.
+void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
   const std::lock_guard lock(buffer_mutex_);
-  buffered_bytes_ -= freed;
+  buffered_bytes_ -= bytes;
+  if (inode.buffer.empty()) buffering_.erase(inode.file);
   buffer_freed_.notify_all();
 }
 
@@ -196,14 +196,8 @@ void Filesystem::Impl::Drain(Inode& inode) {
     const Outcome<Done> spilled = Spill(inode, ChunkOf(access->layout, first), std::move(full));
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
-    uint64_t dropped = 0;
-    {
-      const std::lock_guard lock(inode.mutex);
-      dropped = inode.buffer.Cut(0);
-    }
-    const std::lock_guard lock(buffer_mutex_);
-    buffered_bytes_ -= dropped;
-    buffer_freed_.notify_all();
+    const std::lock_guard lock(inode.mutex);
+    NoteUnbuffered(inode, inode.buffer.Cut(0));
     return;
   }
 }
