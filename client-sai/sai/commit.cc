@@ -10,6 +10,11 @@
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
+namespace {
+
+constexpr int kCommitsMax = 20;
+
+}  // namespace
 
 // What the file's objects occupy, and what of the grants went into them.
 std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode) {
@@ -55,18 +60,12 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   const std::lock_guard lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty;
   request.modify_time = inode.committing.modify_time;
-  const bool bound = inode.access && inode.access->layout.bound();
-  if (inode.inline_buffer && inode.inline_dirty) {
+  if (inode.inline_buffer) {
     request.inline_data = *inode.inline_buffer;
     request.size_bytes = inode.inline_buffer->size();
   } else {
     request.size_bytes = inode.committing.dirty_end;
     request.size_is_exact = false;
-  }
-  if (!bound && !request.inline_data && request.data_changed && inode.inline_buffer) {
-    request.inline_data = *inode.inline_buffer;
-    request.size_bytes = inode.inline_buffer->size();
-    request.size_is_exact = true;
   }
   return request;
 }
@@ -80,7 +79,19 @@ void Filesystem::Impl::TakeBack(Inode& inode) {
   if (!inode.modify_time) inode.modify_time = old.modify_time;
 }
 
+// Another mount was faster. Caller holds the inode's mutex.
+void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.attributes_era = 0; }
+
 Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
+  for (int attempt = 1;; ++attempt) {
+    MOSA_RETURN_IF_FAILED(MergeInline(inode));
+    bool outdated = false;
+    const Outcome<Done> committed = CommitOnce(inode, last_close, &outdated);
+    if (!outdated || attempt == kCommitsMax) return committed;
+  }
+}
+
+Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, bool last_close, bool* outdated) {
   bool unsent = false;
   std::vector<Request> requests;
   std::optional<SetAttributesRequest> times;
@@ -96,8 +107,9 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
     }
     times = inode.unsent_times;
   }
-  const CommitRequest commit = BuildCommit(inode, last_close);
-  requests.push_back(commit);
+  CommitRequest commit = BuildCommit(inode, last_close);
+  const bool is_inline = commit.inline_data.has_value();
+  requests.emplace_back(std::move(commit));
   if (times && (times->modify_time || times->access_time)) requests.push_back(*times);
   const Mark mark = MarkNow();
   stats_.Add(Counter::kManagerCalls);
@@ -114,9 +126,12 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
       committed = true;
     }
   }
-  if (committed) FinishCommit(inode, commit, *attributes, mark);
+  if (committed) FinishCommit(inode, is_inline, last_close, *attributes, mark);
   const std::lock_guard lock(inode.mutex);
   if (!committed) TakeBack(inode);
+  *outdated = !committed && is_inline && failure != nullptr &&
+              failure->code == StatusCode::kFailedPrecondition;
+  if (*outdated) NoteOutdated(inode);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
   if (!committed) return UnexpectedReply();
@@ -124,30 +139,42 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
   return Done{};
 }
 
-void Filesystem::Impl::FinishCommit(Inode& inode, const CommitRequest& request,
+void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, bool last_close,
                                     const Attributes& attributes, Mark mark) {
   {
     const std::lock_guard lock(inode.mutex);
     const uint64_t version_before = inode.attributes.data_version;
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
-    if (request.last_close) inode.manager_counts_open = false;
-    if (request.inline_data && inode.access) {
-      // Whoever opens the file here next finds the bytes without a call.
-      auto access = std::make_shared<DataAccess>(*inode.access);
-      inline_cached_bytes_ += request.inline_data->size();
-      inline_cached_bytes_ -= access->inline_data.size();
-      access->is_inline = !request.inline_data->empty();
-      access->inline_data = *request.inline_data;
-      access->inline_valid_bytes = access->inline_data.size();
-      inode.access = std::move(access);
-      inode.inline_dirty = false;
-    }
+    if (last_close) inode.manager_counts_open = false;
+    if (is_inline && inode.inline_buffer && inode.access) KeepInline(inode);
+    if (is_inline) inode.access_version = attributes.data_version;
+    ++inode.own_changes;
     if (recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
   }
   StoreAttributes(inode, attributes, mark, true);
   const std::lock_guard lock(inode.mutex);
   inode.committing = {};
+}
+
+// What was committed becomes the access' content: whoever opens the file here next finds the bytes
+// without a call. Caller holds the inode's mutex.
+void Filesystem::Impl::KeepInline(Inode& inode) {
+  auto access = std::make_shared<DataAccess>();
+  access->layout = inode.access->layout;
+  access->capability = inode.access->capability;
+  access->expires = inode.access->expires;
+  access->may_write = inode.access->may_write;
+  access->inline_bytes_max = inode.access->inline_bytes_max;
+  access->lost = inode.access->lost;
+  access->is_inline = !inode.inline_buffer->empty();
+  access->inline_data = std::move(*inode.inline_buffer);
+  access->inline_valid_bytes = access->inline_data.size();
+  inline_cached_bytes_ += access->inline_data.size();
+  inline_cached_bytes_ -= inode.access->inline_data.size();
+  inode.access = std::move(access);
+  inode.inline_buffer.reset();
+  inode.inline_ranges.Clear();
 }
 
 // Everything that a new size needs before the manager records it.
@@ -159,24 +186,24 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   RefreshFromKernelWrites(inode);
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
-  auto access = EnsureAccess(inode, true);
-  if (!access.ok()) return access.failure();
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  auto fresh = EnsureFresh(inode, true);
+  if (!fresh.ok()) return fresh.failure();
+  const AccessPtr access = fresh->access;
   uint64_t size = 0;
   bool unused = false;
   {
     const std::lock_guard lock(inode.mutex);
-    size = View(inode).size_bytes;
+    size = ViewOn(inode, fresh->attributes).size_bytes;
     // truncate(2) opens nothing: the right was only for this call.
     unused = inode.handles == 0 && inode.manager_counts_open;
     if (unused) inode.manager_counts_open = false;
   }
   Outcome<Done> result = Done{};
-  const bool objects = (*access)->layout.bound() && !(*access)->is_inline;
+  const bool objects = access->layout.bound() && !access->is_inline;
   if (objects && size_bytes < size) {
-    result = CutObjects(inode, **access, size_bytes);
+    result = CutObjects(inode, *access, size_bytes);
     if (result.ok() && unused) result = Commit(inode, false);  // What is left, for statfs and du.
-  } else if (!objects && size_bytes > (*access)->inline_bytes_max) {
+  } else if (!objects && size_bytes > access->inline_bytes_max) {
     auto bound = EnsureBound(inode, size_bytes);
     result = bound.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(bound.failure());
     if (result.ok()) {
@@ -236,7 +263,6 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   MOSA_RETURN_IF_FAILED(TellError(*handle));
   RefreshFromKernelWrites(inode);
   Drain(inode);
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
   const ByteRange range{offset, offset + length};
   auto access = EnsureAccess(inode, true);
   if (!access.ok()) return access.failure();
@@ -262,20 +288,19 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
 
 // Zeroes `range` of inline content; an empty range at `end` only makes the file reach so far.
 Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
-  auto access = EnsureAccess(inode, true);
-  if (!access.ok()) return access.failure();
-  MOSA_RETURN_IF_FAILED(LoadInline(inode, **access));
-  const Time now = lease_.ManagerNow();
+  auto fresh = EnsureFresh(inode, true);
+  if (!fresh.ok()) return fresh.failure();
   const std::lock_guard lock(inode.mutex);
+  LayInline(inode, *fresh);
   std::string& content = *inode.inline_buffer;
   if (range.empty()) {
     if (content.size() < range.end) content.resize(static_cast<size_t>(range.end));
-  } else if (range.begin < content.size()) {
-    const uint64_t end = std::min<uint64_t>(range.end, content.size());
-    std::memset(content.data() + range.begin, 0, static_cast<size_t>(end - range.begin));
+  } else {
+    range.end = std::min<uint64_t>(range.end, content.size());
+    range.begin = std::min(range.begin, range.end);
+    std::memset(content.data() + range.begin, 0, static_cast<size_t>(range.size()));
   }
-  inode.inline_dirty = inode.data_dirty = inode.needs_commit = true;
-  inode.modify_time = now;
+  NoteInlineWritten(inode, range);
   return Done{};
 }
 

@@ -87,6 +87,8 @@ class Filesystem::Impl final : public SessionListener {
   void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
   bool AttributesValid(const Inode& inode) const;  // Caller holds the inode's mutex.
   Attributes View(const Inode& inode) const;       // Caller holds the inode's mutex.
+  // The same on top of other attributes than the inode's.
+  static Attributes ViewOn(const Inode& inode, Attributes view);
   Outcome<Done> EnsureAttributes(Inode& inode);
   EntryResult EntryOf(Inode& inode, bool name_cached);
   Outcome<AttributesResult> GetAttributes(FileId file);
@@ -150,8 +152,19 @@ class Filesystem::Impl final : public SessionListener {
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
   Outcome<AccessPtr> EnsureAccess(Inode& inode, bool write, const std::string& task = {});
+  // The same with the attributes of the same moment: size and inline content belong together.
+  struct Fresh {
+    AccessPtr access;
+    Attributes attributes;  // Without this mount's own changes.
+    uint64_t version = 0;   // Of the access' inline content.
+    uint64_t own_changes = 0;
+  };
+  Outcome<Fresh> EnsureFresh(Inode& inode, bool write, const std::string& task = {});
+  std::optional<Outcome<Fresh>> FreshFromCache(Inode& inode, bool write, bool with_attributes);
+  Outcome<Fresh> AskFresh(Inode& inode, bool write, const std::string& task);
   void NoteUnheardOpen(Inode& inode);
-  void StoreAccess(Inode& inode, DataAccess access, Mark mark);
+  // `version`: the data_version of its inline content, if it has any.
+  AccessPtr StoreAccess(Inode& inode, DataAccess access, Mark mark, uint64_t version = 0);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
 
@@ -160,7 +173,13 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
-  Outcome<Done> LoadInline(Inode& inode, const DataAccess& access);
+  // Makes `inline_buffer` what is fresh with this mount's own bytes on top. Caller holds the
+  // inode's mutex.
+  static void LayInline(Inode& inode, const Fresh& fresh);
+  void NoteInlineWritten(Inode& inode, ByteRange range);  // Caller holds the inode's mutex.
+  // Others have changed a file that this mount has written inline: their bytes are taken over.
+  Outcome<Done> MergeInline(Inode& inode);
+  void MoveInlineToObjects(Inode& inode, std::string* content, std::vector<ByteRange>* ranges);
   Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
   Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
@@ -187,11 +206,15 @@ class Filesystem::Impl final : public SessionListener {
                           ByteRange range);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
+  // `outdated`: others have changed what it rests on; to be merged and tried again.
+  Outcome<Done> CommitOnce(Inode& inode, bool last_close, bool* outdated);
   CommitRequest BuildCommit(Inode& inode, bool last_close);
   static void TakeBack(Inode& inode);
+  static void NoteOutdated(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
-  void FinishCommit(Inode& inode, const CommitRequest& request, const Attributes& attributes,
+  void FinishCommit(Inode& inode, bool is_inline, bool last_close, const Attributes& attributes,
                     Mark mark);
+  void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   Outcome<Done> CutObjects(Inode& inode, const DataAccess& access, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);

@@ -87,10 +87,15 @@ struct Inode : Unsaved {
 
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
+  uint64_t access_version = 0;  // The data_version of its inline content.
+  uint64_t own_changes = 0;     // Counts what of this mount's has become the manager's truth.
 
   Unsaved committing;  // Being told to the manager; what comes meanwhile is the next commit's.
-  std::optional<std::string> inline_buffer;  // The whole content, while it is inline and written.
-  bool inline_dirty = false;
+  // The whole content, while it is inline and written: `inline_ranges` of it by this mount since
+  // the last commit, the rest as it was at `inline_version`.
+  std::optional<std::string> inline_buffer;
+  IntervalSet inline_ranges;
+  uint64_t inline_version = 0;
   WriteBuffer buffer;  // Write-behind to other nodes.
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.
   std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.

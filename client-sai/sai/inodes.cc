@@ -100,8 +100,10 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
 }
 
 Attributes Filesystem::Impl::View(const Inode& inode) const {
-  Attributes view = inode.attributes;
-  if (inode.inline_buffer && inode.inline_dirty) view.size_bytes = inode.inline_buffer->size();
+  return ViewOn(inode, inode.attributes);
+}
+
+Attributes Filesystem::Impl::ViewOn(const Inode& inode, Attributes view) {
   view.size_bytes = std::max({view.size_bytes, inode.committing.dirty_end, inode.dirty_end});
   const std::optional<Time>& modified =
       inode.modify_time ? inode.modify_time : inode.committing.modify_time;
@@ -209,7 +211,9 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
   if (changes.size_bytes) {
     if (!inode.inline_buffer) inode.inline_buffer.emplace();
     inode.inline_buffer->resize(static_cast<size_t>(size));
-    inode.inline_dirty = inode.data_dirty = true;
+    inode.inline_ranges.Remove({size, UINT64_MAX});
+    inode.dirty_end = size;
+    inode.data_dirty = true;
     inode.modify_time = now;
   }
   if (changes.permissions) {
@@ -270,6 +274,8 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
           inode->allocated_known = true;
         }
         inode->inline_buffer.reset();
+        inode->inline_ranges.Clear();
+        ++inode->own_changes;
         inode->access_era = 0;
         inode->kernel_modify_time = {};
       }

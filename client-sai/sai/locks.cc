@@ -46,7 +46,6 @@ void Filesystem::Impl::Revalidate(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.attributes_era = inode.access_era = 0;
-    if (!inode.inline_dirty) inode.inline_buffer.reset();
     inode.pages_version.reset();
   }
   blocks_.DropFile(inode.file);

@@ -25,7 +25,8 @@ std::shared_ptr<OpenFile> Filesystem::Impl::HandleOf(HandleId handle) {
   return it == files_.end() ? nullptr : it->second;
 }
 
-void Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark) {
+AccessPtr Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark,
+                                        uint64_t version) {
   const std::lock_guard lock(inode.mutex);
   if (inode.access && inode.access->layout.bound() && inode.passthrough_handles == 0 &&
       inode.access->layout != access.layout)
@@ -34,26 +35,50 @@ void Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark) {
   inline_cached_bytes_ += access.inline_data.size();
   inode.access = std::make_shared<DataAccess>(std::move(access));
   inode.access_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
+  inode.access_version = version;
+  return inode.access;
+}
+
+// Absent: the manager must be asked.
+std::optional<Outcome<Filesystem::Impl::Fresh>> Filesystem::Impl::FreshFromCache(
+    Inode& inode, bool write, bool with_attributes) {
+  const Time now = lease_.ManagerNow();
+  std::unique_lock lock(inode.mutex);
+  inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+  const uint64_t era = lease_.ValidEra();
+  const bool valid =
+      inode.access && era != 0 && inode.access_era == era && (!write || inode.access->may_write) &&
+      (!inode.access->layout.bound() || now + kCapabilityMargin < inode.access->expires) &&
+      (!with_attributes || inode.attributes_era == era);
+  if (!valid && inode.make_state != MakeState::kUnsent) return std::nullopt;
+  return Fresh{inode.access, inode.attributes, inode.access_version, inode.own_changes};
 }
 
 Outcome<AccessPtr> Filesystem::Impl::EnsureAccess(Inode& inode, bool write,
                                                   const std::string& task) {
-  const Time now = lease_.ManagerNow();
-  {
-    std::unique_lock lock(inode.mutex);
-    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
-    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-    if (inode.make_state == MakeState::kUnsent) return inode.access;
-    const uint64_t era = lease_.ValidEra();
-    const bool valid =
-        inode.access && era != 0 && inode.access_era == era &&
-        (!write || inode.access->may_write) &&
-        (!inode.access->layout.bound() || now + kCapabilityMargin < inode.access->expires);
-    if (valid) return inode.access;
-  }
+  auto fresh = FreshFromCache(inode, write, /*with_attributes=*/false);
+  if (!fresh) fresh = AskFresh(inode, write, task);
+  if (!fresh->ok()) return fresh->failure();
+  return (*fresh)->access;
+}
+
+Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::EnsureFresh(Inode& inode, bool write,
+                                                               const std::string& task) {
+  auto fresh = FreshFromCache(inode, write, /*with_attributes=*/true);
+  return fresh ? *std::move(fresh) : AskFresh(inode, write, task);
+}
+
+Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool write,
+                                                            const std::string& task) {
   if (write) {
     const std::lock_guard lock(session_mutex_);
     std::erase(releases_, inode.file);
+  }
+  uint64_t own_changes = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    own_changes = inode.own_changes;
   }
   const Mark mark = MarkNow();
   Outcome<OpenReply> reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
@@ -66,10 +91,12 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureAccess(Inode& inode, bool write,
     return reply.failure();
   }
   StoreAttributes(inode, reply->attributes, mark, false);
-  StoreAccess(inode, std::move(reply->access), mark);
+  const uint64_t version = reply->attributes.data_version;
+  Fresh fresh{StoreAccess(inode, std::move(reply->access), mark, version), reply->attributes,
+              version, own_changes};
   const std::lock_guard lock(inode.mutex);
   if (write) inode.manager_counts_open = true;
-  return inode.access;
+  return fresh;
 }
 
 // A request to open the file for writing may run yet: the manager is told of the end of it.
@@ -169,7 +196,8 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   StoreAttributes(*inode, reply->entry.attributes, mark, false);
   const uint64_t inline_max = reply->access ? reply->access->inline_bytes_max : 0;
   const bool unbound = reply->access && !reply->access->layout.bound();
-  if (reply->access) StoreAccess(*inode, std::move(*reply->access), mark);
+  if (reply->access)
+    StoreAccess(*inode, std::move(*reply->access), mark, reply->entry.attributes.data_version);
   {
     const std::lock_guard lock(inode->mutex);
     inode->needs_commit = true;
@@ -266,9 +294,8 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
 Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32_t flags,
                                                    const std::string& task) {
   const uint64_t calls_before = stats_.Get(Counter::kManagerCalls);
-  auto access = EnsureAccess(*inode, Writes(flags), task);
-  if (!access.ok()) return access.failure();
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
+  auto fresh = EnsureFresh(*inode, Writes(flags), task);
+  if (!fresh.ok()) return fresh.failure();
   if (stats_.Get(Counter::kManagerCalls) == calls_before) stats_.Add(Counter::kOpensCached);
   if ((flags & O_TRUNC) != 0) {
     AttributeChanges changes;
@@ -515,7 +542,8 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
       inode->allocated_known = false;
       // What could not be stored was reported, and nobody is left who could try again.
       inode->inline_buffer.reset();
-      inode->inline_dirty = inode->data_dirty = inode->needs_commit = false;
+      inode->inline_ranges.Clear();
+      inode->data_dirty = inode->needs_commit = false;
       inode->dirty_end = 0;
       inode->modify_time.reset();
       if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {

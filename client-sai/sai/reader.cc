@@ -33,24 +33,37 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
   Inode& inode = *handle->inode;
-  auto access = EnsureAccess(inode, false);
-  if (!access.ok()) return access.failure();
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  auto fresh = EnsureFresh(inode, false);
+  if (!fresh.ok()) return fresh.failure();
   RefreshFromKernelWrites(inode);
   ByteRange range;
   uint64_t file_bytes = 0;
-  {
+  AccessPtr access = fresh->access;
+  for (;;) {
     std::unique_lock lock(inode.mutex);
-    file_bytes = View(inode).size_bytes;
+    const bool from_buffer = inode.inline_buffer.has_value();
+    const bool outdated = from_buffer && inode.make_state == MakeState::kSent &&
+                          (inode.inline_version != fresh->version || access->layout.bound());
+    if (outdated || inode.own_changes != fresh->own_changes) {
+      lock.unlock();
+      if (outdated) {
+        const std::lock_guard io(inode.io);
+        MOSA_RETURN_IF_FAILED(MergeInline(inode));
+      }
+      fresh = EnsureFresh(inode, false);
+      if (!fresh.ok()) return fresh.failure();
+      access = fresh->access;
+      continue;
+    }
+    file_bytes = ViewOn(inode, fresh->attributes).size_bytes;
     if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}};
     range = {offset, std::min(file_bytes, offset + size_bytes)};
-    const bool from_buffer = inode.inline_buffer.has_value();
-    const bool from_access = !from_buffer && (!(*access)->layout.bound() || (*access)->is_inline);
+    const bool from_access = !from_buffer && (!access->layout.bound() || access->is_inline);
     if (from_buffer || from_access) {
-      const std::string& content = from_buffer ? *inode.inline_buffer : (*access)->inline_data;
-      const uint64_t valid =
-          from_buffer ? content.size()
-                      : std::min<uint64_t>(content.size(), (*access)->inline_valid_bytes);
+      const std::string& content = from_buffer ? *inode.inline_buffer : access->inline_data;
+      const uint64_t valid = from_buffer
+                                 ? content.size()
+                                 : std::min<uint64_t>(content.size(), access->inline_valid_bytes);
       const auto size = static_cast<size_t>(range.size());
       const auto buffer = std::make_shared<Buffer>(size);
       const size_t have =
@@ -60,7 +73,7 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
       stats_.Add(Counter::kBytesReadInline, size);
       return InBuffer(buffer, offset, size);
     }
-    access = inode.access;
+    break;
   }
   // Own writes of these bytes are stored first, so that they are what is read.
   for (;;) {
@@ -73,7 +86,7 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
   }
-  return ReadBound(*handle, *access, range, file_bytes);
+  return ReadBound(*handle, access, range, file_bytes);
 }
 
 Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
@@ -241,18 +254,16 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
   const std::lock_guard io(inode.io);
   RefreshFromKernelWrites(inode);
   Drain(inode);
-  auto access = EnsureAccess(inode, false);
-  if (!access.ok()) return access.failure();
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  auto fresh = EnsureFresh(inode, false);
+  if (!fresh.ok()) return fresh.failure();
+  const AccessPtr access = fresh->access;
   uint64_t file_bytes = 0;
   bool may_have_holes = false;
   {
     const std::lock_guard lock(inode.mutex);
-    const Attributes view = View(inode);
+    const Attributes view = ViewOn(inode, fresh->attributes);
     file_bytes = view.size_bytes;
-    access = inode.access;
-    const bool is_object =
-        (*access)->layout.bound() && !(*access)->is_inline && !inode.inline_buffer;
+    const bool is_object = access->layout.bound() && !access->is_inline && !inode.inline_buffer;
     may_have_holes = is_object && (inode.needs_commit || view.allocated_bytes < file_bytes);
   }
   if (offset >= file_bytes)
@@ -260,8 +271,8 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
                 fmt::format("offset {} is at or beyond the end, {}", offset, file_bytes));
   if (!may_have_holes) return kind == SeekKind::kData ? offset : file_bytes;
   const ByteRange range{offset, file_bytes};
-  return kind == SeekKind::kData ? SeekData(inode, **access, range)
-                                 : SeekHole(inode, **access, range);
+  return kind == SeekKind::kData ? SeekData(inode, *access, range)
+                                 : SeekHole(inode, *access, range);
 }
 
 // Where the object has the next data or hole; absent if nowhere, or if there is no object.

@@ -126,7 +126,6 @@ void Filesystem::Impl::DropEverything() {
     const std::lock_guard lock(inode->mutex);
     ClearNames(*inode);
     for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
-    if (!inode->inline_dirty) inode->inline_buffer.reset();
     if (inode->passthrough_handles == 0) inode->objects.clear();
     if (inode->cached_handles > 0) cached.push_back(inode->file);
   }
@@ -166,7 +165,6 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   const std::lock_guard lock(inode.mutex);
   inode.attributes_era = 0;
   inode.access_era = 0;
-  if (!inode.inline_dirty) inode.inline_buffer.reset();
   if (inode.passthrough_handles == 0) inode.objects.clear();
   if (kind == RecallKind::kEntries) ClearNames(inode);
 }

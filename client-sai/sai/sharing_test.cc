@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -80,6 +81,72 @@ TEST(Sparse, AFileOfAPebibyteIsSearchedAndPunchedInNoTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
   EXPECT_EQ(cluster.a().Stat("/f")->size_bytes, kPiB);
   ASSERT_TRUE(Ok(cluster.a().Close(id)));
+}
+
+// Two mounts write different parts of one small file, each into what it had opened.
+TEST(InlineContent, WritersOfDifferentPartsBothSurvive) {
+  Cluster cluster;
+  const std::string first(4096, 'a');
+  const std::string second(4096, 'b');
+  for (const bool has_content : {false, true}) {
+    const std::string path = has_content ? "/with" : "/empty";
+    ASSERT_TRUE(Ok(cluster.a().WriteFile(path, has_content ? std::string(9000, 'o') : "")));
+    auto a = cluster.a().Open(path, O_RDWR);
+    auto b = cluster.b().Open(path, O_RDWR);
+    ASSERT_TRUE(Ok(cluster.a().Write(a->handle, 0, first)));
+    ASSERT_TRUE(Ok(cluster.b().Write(b->handle, 4096, second)));
+    ASSERT_TRUE(Ok(cluster.a().Close(a->handle)));
+    const std::string expected =
+        first + second + (has_content ? std::string(9000 - 8192, 'o') : "");
+    EXPECT_EQ(cluster.b().Stat(path)->size_bytes, expected.size());
+    EXPECT_TRUE(*cluster.b().Read(b->handle, 0, 16384) == expected) << "before it is committed";
+    ASSERT_TRUE(Ok(cluster.b().Close(b->handle)));
+    EXPECT_TRUE(*cluster.a().ReadFile(path) == expected);
+    EXPECT_TRUE(*cluster.b().ReadFile(path) == expected);
+  }
+}
+
+TEST(InlineContent, WhatWasWrittenInlineFollowsAFileThatGotObjects) {
+  Cluster cluster;
+  for (const bool grower_closes_first : {true, false}) {
+    const std::string path = grower_closes_first ? "/first" : "/last";
+    ASSERT_TRUE(Ok(cluster.a().WriteFile(path, std::string(100, 'o'))));
+    auto grown = cluster.a().Open(path, O_RDWR);
+    auto small = cluster.b().Open(path, O_RDWR);
+    ASSERT_TRUE(Ok(cluster.b().Write(small->handle, 50, "small")));
+    ASSERT_TRUE(Ok(cluster.a().Write(grown->handle, 100, std::string(3 * kMiB, 'g'))));
+    const HandleId closes_first = grower_closes_first ? grown->handle : small->handle;
+    LocalMount& closer = grower_closes_first ? cluster.a() : cluster.b();
+    ASSERT_TRUE(Ok(closer.Close(closes_first)));
+    ASSERT_TRUE(Ok(grower_closes_first ? cluster.b().Close(small->handle)
+                                       : cluster.a().Close(grown->handle)));
+    std::string expected = std::string(100, 'o') + std::string(3 * kMiB, 'g');
+    expected.replace(50, 5, "small");
+    EXPECT_TRUE(*cluster.a().ReadFile(path) == expected);
+    EXPECT_TRUE(*cluster.b().ReadFile(path) == expected);
+  }
+}
+
+TEST(InlineContent, AFollowerOfALogReadsNoZeroes) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "")));
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    auto handle = cluster.a().Open("/log", O_WRONLY | O_APPEND);
+    for (int i = 0; i < 300; ++i)
+      EXPECT_TRUE(Ok(cluster.a().Write(handle->handle, 0, std::string(40, 'x'))));
+    EXPECT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    done = true;
+  });
+  auto handle = cluster.b().Open("/log", O_RDONLY);
+  ASSERT_TRUE(Ok(handle));
+  while (!done) {
+    const auto read = cluster.b().Read(handle->handle, 0, 16384);
+    ASSERT_TRUE(Ok(read));
+    EXPECT_EQ(read->find('\0'), std::string::npos) << "of " << read->size();
+  }
+  writer.join();
+  ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
 }
 
 }  // namespace

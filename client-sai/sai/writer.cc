@@ -103,15 +103,13 @@ Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> 
     {
       const std::lock_guard lock(inode.mutex);
       inode.access_era = inode.attributes_era = 0;
-      if (!inode.inline_dirty) inode.inline_buffer.reset();
     }
-    auto access = EnsureAccess(inode, true);
-    if (!access.ok()) return access.failure();
-    MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+    auto fresh = EnsureFresh(inode, true);
+    if (!fresh.ok()) return fresh.failure();
     uint64_t errors_before = 0;
     {
       const std::lock_guard lock(inode.mutex);
-      *offset = View(inode).size_bytes;
+      *offset = ViewOn(inode, fresh->attributes).size_bytes;
       errors_before = inode.error_count;
     }
     MOSA_RETURN_IF_FAILED(WriteAt(inode, *offset, data));
@@ -126,61 +124,80 @@ Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> 
   return appended;
 }
 
-// The content of an inline file becomes the buffer that is written into.
-Outcome<Done> Filesystem::Impl::LoadInline(Inode& inode, const DataAccess& access) {
-  const std::lock_guard lock(inode.mutex);
-  if (inode.inline_buffer) return Done{};
+void Filesystem::Impl::LayInline(Inode& inode, const Fresh& fresh) {
+  if (inode.inline_buffer && inode.inline_version == fresh.version) return;
   std::string content;
-  if (access.is_inline)
-    content =
-        access.inline_data.substr(0, static_cast<size_t>(std::min<uint64_t>(
-                                         access.inline_valid_bytes, access.inline_data.size())));
-  content.resize(static_cast<size_t>(View(inode).size_bytes));
+  if (fresh.access->is_inline)
+    content = fresh.access->inline_data.substr(0, fresh.access->inline_valid_bytes);
+  content.resize(static_cast<size_t>(ViewOn(inode, fresh.attributes).size_bytes));
+  for (const ByteRange& own : inode.inline_ranges.All())
+    std::memcpy(content.data() + own.begin, inode.inline_buffer->data() + own.begin,
+                static_cast<size_t>(own.size()));
   inode.inline_buffer = std::move(content);
-  inode.inline_dirty = false;
+  inode.inline_version = fresh.version;
+}
+
+void Filesystem::Impl::NoteInlineWritten(Inode& inode, ByteRange range) {
+  inode.inline_ranges.Add(range);
+  inode.dirty_end = std::max(inode.dirty_end, range.end);
+  inode.data_dirty = inode.needs_commit = true;
+  inode.modify_time = lease_.ManagerNow();
+  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
+}
+
+Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.inline_buffer || inode.make_state != MakeState::kSent) return Done{};
+  }
+  auto fresh = EnsureFresh(inode, false);
+  if (!fresh.ok()) return fresh.failure();
+  uint64_t size = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    size = ViewOn(inode, fresh->attributes).size_bytes;
+    if (!fresh->access->layout.bound() && size <= fresh->access->inline_bytes_max) {
+      LayInline(inode, *fresh);
+      return Done{};
+    }
+  }
+  auto bound = EnsureBound(inode, size);
+  if (!bound.ok()) return bound.failure();
+  Drain(inode);
   return Done{};
 }
 
 // True if the bytes went into the inline content.
 Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
                                             std::span<const std::byte> data) {
-  auto access = EnsureAccess(inode, true);
-  if (!access.ok()) return access.failure();
-  const DataAccess& right = **access;
-  if (right.layout.bound() && !right.is_inline) return false;
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
+  auto fresh = EnsureFresh(inode, true);
+  if (!fresh.ok()) return fresh.failure();
+  const DataAccess& right = *fresh->access;
   const uint64_t end = offset + data.size();
-  uint64_t size = 0;
+  uint64_t size_after = 0;
   {
     const std::lock_guard lock(inode.mutex);
-    size = View(inode).size_bytes;
+    if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
+    size_after = std::max(ViewOn(inode, fresh->attributes).size_bytes, end);
+    if (!right.layout.bound() && size_after <= right.inline_bytes_max) {
+      LayInline(inode, *fresh);
+      std::string& content = *inode.inline_buffer;
+      if (content.size() < end) content.resize(static_cast<size_t>(end));
+      std::memcpy(content.data() + offset, data.data(), data.size());
+      NoteInlineWritten(inode, {offset, end});
+      stats_.Add(Counter::kBytesWrittenInline, data.size());
+      return true;
+    }
   }
-  const uint64_t size_after = std::max(size, end);
-  if (right.layout.bound() || size_after > right.inline_bytes_max) {
-    auto bound = EnsureBound(inode, size_after);
-    if (!bound.ok()) return bound.failure();
-    return false;
-  }
-  MOSA_RETURN_IF_FAILED(LoadInline(inode, right));
-  const Time now = lease_.ManagerNow();
-  const std::lock_guard lock(inode.mutex);
-  std::string& content = *inode.inline_buffer;
-  if (content.size() < end) content.resize(static_cast<size_t>(end));
-  std::memcpy(content.data() + offset, data.data(), data.size());
-  inode.inline_dirty = inode.data_dirty = inode.needs_commit = true;
-  inode.modify_time = now;
-  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
-  stats_.Add(Counter::kBytesWrittenInline, data.size());
-  return true;
+  auto bound = EnsureBound(inode, size_after);
+  if (!bound.ok()) return bound.failure();
+  return false;
 }
 
 // Gives the file objects, and puts its inline content into them.
 Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
   auto access = EnsureAccess(inode, true);
   if (!access.ok()) return access.failure();
-  if ((*access)->layout.bound() && !(*access)->is_inline) return *access;
-  MOSA_RETURN_IF_FAILED(EnsureAttributes(inode));
-  MOSA_RETURN_IF_FAILED(LoadInline(inode, **access));
   if (!(*access)->layout.bound()) {
     MOSA_RETURN_IF_FAILED(EnsureMade(inode));
     Outcome<BindReply> reply = Failure{};
@@ -193,24 +210,44 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
       Sleep(kNoSpaceDelays[attempt]);
     }
     if (!reply.ok()) return reply.failure();
-    StoreAccess(inode, std::move(reply->access), mark);
+    StoreAccess(inode, std::move(reply->access), mark, 0);
   }
   std::string content;
-  {
-    const std::lock_guard lock(inode.mutex);
-    content = *inode.inline_buffer;
-    inode.needs_commit = true;
-  }
-  if (!content.empty())
-    MOSA_RETURN_IF_FAILED(WriteBound(inode, 0, std::as_bytes(std::span(content))));
+  std::vector<ByteRange> ranges;
+  MoveInlineToObjects(inode, &content, &ranges);
+  for (const ByteRange& range : ranges)
+    MOSA_RETURN_IF_FAILED(WriteBound(
+        inode, range.begin,
+        std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size()))));
   const std::lock_guard lock(inode.mutex);
   inode.inline_buffer.reset();
-  inode.inline_dirty = false;
+  inode.inline_ranges.Clear();
+  ++inode.own_changes;
+  if (!inode.access->is_inline) return inode.access;
   auto objects_only = std::make_shared<DataAccess>(*inode.access);
+  inline_cached_bytes_ -= objects_only->inline_data.size();
   objects_only->is_inline = false;
   objects_only->inline_data.clear();
   inode.access = std::move(objects_only);
   return inode.access;
+}
+
+// What of a bound file's inline content has to go to its objects: all of it, with this mount's own
+// bytes on top, or those alone if another mount has moved the rest. From its binding on nobody's
+// inline content can change any more.
+void Filesystem::Impl::MoveInlineToObjects(Inode& inode, std::string* content,
+                                           std::vector<ByteRange>* ranges) {
+  const std::lock_guard lock(inode.mutex);
+  const std::vector<ByteRange> own = inode.inline_ranges.All();
+  if (inode.access->is_inline)
+    *content = inode.access->inline_data.substr(0, inode.access->inline_valid_bytes);
+  if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
+  for (const ByteRange& range : own)
+    std::memcpy(content->data() + range.begin, inode.inline_buffer->data() + range.begin,
+                static_cast<size_t>(range.size()));
+  *ranges = own;
+  if (inode.access->is_inline && !content->empty()) *ranges = {{0, content->size()}};
+  if (!ranges->empty()) inode.needs_commit = true;
 }
 
 Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
