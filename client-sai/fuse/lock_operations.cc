@@ -32,7 +32,7 @@ void Set(fuse_req_t request, FileId file, const Lock& lock, bool wait) {
 
 void SetLock(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info, struct flock* wanted,
              int wait) {
-  MountOf(request).filesystem.NoteLockOwner(HandleId{info->fh}, info->lock_owner);
+  MountOf(request).filesystem.NoteLockOwner(DecodeHandle(info->fh).handle, info->lock_owner);
   Set(request, FileId{ino}, ToLock(*wanted, info->lock_owner), wait != 0);
 }
 
@@ -55,6 +55,7 @@ void SetFlock(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info, int oper
   lock.owner = info->lock_owner;
   lock.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
   lock.whole_file = true;
+  MountOf(request).filesystem.NoteLockOwner(DecodeHandle(info->fh).handle, info->lock_owner);
   Set(request, FileId{ino}, lock, (operation & LOCK_NB) == 0);
 }
 

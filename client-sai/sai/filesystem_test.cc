@@ -167,6 +167,55 @@ TEST(Attributes, TimesThatWereSetOutliveEarlierWrites) {
   }
 }
 
+TEST(Attributes, BlocksThatATruncationGaveBackAreSeenAfterTheNextSync) {
+  Cluster cluster;
+  auto handle = cluster.a().Open("/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, Pattern(8 * kMiB, 1))));
+  ASSERT_TRUE(Ok(cluster.a().fs().Fsync(handle->handle)));
+  const FileId file = *cluster.a().Find("/f");
+  AttributeChanges cut;
+  cut.size_bytes = kMiB;
+  const auto changed = cluster.a().fs().SetAttributes(file, cut, handle->handle);
+  ASSERT_TRUE(Ok(changed));
+  EXPECT_EQ(changed->attributes_valid, Duration{0}) << "the kernel must ask again";
+  EXPECT_EQ(cluster.a().fs().GetAttributes(file)->attributes_valid, Duration{0});
+  ASSERT_TRUE(Ok(cluster.a().fs().Fsync(handle->handle)));
+  EXPECT_LE(cluster.a().Stat("/f")->allocated_bytes, 2 * kMiB);
+  EXPECT_GT(cluster.a().fs().GetAttributes(file)->attributes_valid, Duration{0});
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+}
+
+// The page at a log's old end is zero where the new line is: the kernel must not hear of the new
+// size before it has dropped that page.
+TEST(Attributes, ALogsNewSizeIsToldOnceOldPagesAreGone) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "one\n")));
+  const FileId file = *cluster.a().Find("/log");
+  for (LocalMount* writer : {&cluster.a(), &cluster.b()}) {
+    const uint64_t before = cluster.a().Stat("/log")->size_bytes;
+    auto follower = cluster.a().Open("/log", O_RDONLY);
+    ASSERT_EQ(follower->mode.kind, OpenMode::Kind::kCached);
+    std::future<uint64_t> size;
+    bool early = false;
+    cluster.a().notifier().on_file = [&] {
+      if (size.valid()) return;
+      size = std::async(std::launch::async, [&] {
+        return cluster.a().fs().GetAttributes(file)->attributes.size_bytes;
+      });
+      early = size.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready &&
+              size.get() > before;
+    };
+    auto log = writer->Open("/log", O_WRONLY | O_APPEND);
+    ASSERT_TRUE(Ok(writer->Write(log->handle, 0, "two\n")));
+    ASSERT_TRUE(Ok(writer->Close(log->handle)));
+    EXPECT_FALSE(early);
+    cluster.a().notifier().on_file = nullptr;
+    EXPECT_EQ(cluster.a().Stat("/log")->size_bytes, before + 4);
+    ASSERT_TRUE(Ok(cluster.a().Close(follower->handle)));
+  }
+}
+
 TEST(Space, AFullLocalNodeSpillsToOthers) {
   Cluster cluster(4 * kMiB, 64 * kMiB);
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -283,6 +332,52 @@ TEST(Locks, ACounterUnderALockCountsEveryStep) {
   work(cluster.a());
   other.join();
   EXPECT_EQ(*cluster.a().ReadFile("/counter"), "0080");
+}
+
+TEST(Locks, ALockEndsWithItsDescriptorThoughItsReleaseComesLate) {
+  Cluster cluster;
+  Filesystem& fs = cluster.a().fs();
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "x")));
+  const FileId file = *cluster.a().Find("/f");
+  constexpr uint64_t kProcess = 5;
+  for (const bool whole_file : {false, true}) {
+    const HandleId one = cluster.a().Open("/f", O_RDWR)->handle;
+    const HandleId two = cluster.a().Open("/f", O_RDWR)->handle;
+    Lock first = Exclusive(100);
+    Lock second = Exclusive(200);
+    first.whole_file = second.whole_file = whole_file;
+    fs.NoteLockOwner(one, first.owner);
+    ASSERT_TRUE(Ok(fs.SetLock(file, first)));
+    fs.NoteLockOwner(two, second.owner);
+    EXPECT_EQ(ReasonOf(fs.SetLock(file, second)), ErrorReason::kWouldBlock);
+    ASSERT_TRUE(Ok(fs.Flush(one, kProcess)));
+    std::thread late([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      fs.Release(one, whole_file ? std::optional(first.owner) : std::nullopt);
+    });
+    EXPECT_TRUE(Ok(fs.SetLock(file, second)));
+    late.join();
+    EXPECT_TRUE(Ok(cluster.a().Close(two)));
+  }
+}
+
+TEST(Locks, ALateReleaseLeavesWhatItsProcessLockedSince) {
+  Cluster cluster;
+  Filesystem& fs = cluster.a().fs();
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "x")));
+  const FileId file = *cluster.a().Find("/f");
+  constexpr uint64_t kProcess = 5;
+  const HandleId one = cluster.a().Open("/f", O_RDWR)->handle;
+  const HandleId two = cluster.a().Open("/f", O_RDWR)->handle;
+  fs.NoteLockOwner(one, kProcess);
+  ASSERT_TRUE(Ok(fs.SetLock(file, Exclusive(kProcess))));
+  ASSERT_TRUE(Ok(fs.Flush(one, kProcess)));
+  fs.NoteLockOwner(two, kProcess);
+  ASSERT_TRUE(Ok(fs.SetLock(file, Exclusive(kProcess))));
+  fs.Release(one, std::nullopt);
+  EXPECT_EQ(ReasonOf(cluster.b().fs().SetLock(file, Exclusive(9))), ErrorReason::kWouldBlock);
+  ASSERT_TRUE(Ok(cluster.a().Close(two, kProcess)));
+  EXPECT_TRUE(Ok(cluster.b().fs().SetLock(file, Exclusive(9))));
 }
 
 TEST(Directories, AListingStandsStillWhileNamesGo) {

@@ -86,6 +86,11 @@ class Filesystem::Impl final : public SessionListener {
   // A reply says what the attributes are. `own`: it answers a change of this mount's.
   void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
   bool AttributesValid(const Inode& inode) const;  // Caller holds the inode's mutex.
+  // How long the kernel may cache them. Caller holds the inode's mutex.
+  Duration AttributesCachedFor(const Inode& inode) const;
+  // Waits until the kernel has dropped the pages that changes under way make wrong.
+  static void AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock);
+  void Settle(Inode& inode);
   Attributes View(const Inode& inode) const;       // Caller holds the inode's mutex.
   // The same on top of other attributes than the inode's.
   static Attributes ViewOn(const Inode& inode, Attributes view);
@@ -170,6 +175,7 @@ class Filesystem::Impl final : public SessionListener {
 
   // ---- writing (writer.cc, commit.cc); the caller holds the inode's io
   Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
@@ -255,6 +261,8 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<std::optional<Lock>> GetLock(FileId file, Lock lock);
   Outcome<Done> SetLock(FileId file, Lock lock);
   void NoteLockOwner(HandleId handle, uint64_t owner);
+  void NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner);
+  bool AwaitClosing(Inode& inode, uint64_t owner);
   void InvalidateNow(FileId file);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);

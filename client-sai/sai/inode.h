@@ -61,7 +61,7 @@ struct Inode : Unsaved {
 
   // Held briefly, never across a call.
   std::mutex mutex;
-  std::condition_variable changed;  // make_state, buffer, removals.
+  std::condition_variable changed;  // make_state, buffer, removals, unsettled, owners_closing.
 
   // ---- guarded by mutex
   uint64_t kernel_lookups = 0;
@@ -81,6 +81,9 @@ struct Inode : Unsaved {
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
+  // Changes whose new size the kernel must not learn yet: it may still cache the page at the old
+  // end, which is zero where the new bytes are.
+  uint32_t unsettled = 0;
   bool manager_counts_open = false;  // It knows of a write open of ours and waits for its end.
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
@@ -115,6 +118,9 @@ struct Inode : Unsaved {
   Names names;                                  // Of directories.
   uint32_t posix_locks = 0;                     // Times a lock was granted since none was held.
   std::map<uint64_t, std::vector<Lock>> locks;  // Held, by owner.
+  // Owners whose descriptor was closed, and when: the kernel says only some time after close(2) has
+  // returned that it was the last one.
+  std::map<uint64_t, Time> owners_closing;
 };
 
 struct OpenFile {

@@ -99,6 +99,23 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
   return era != 0 && inode.attributes_era == era;
 }
 
+Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
+  // What a cut has left of the objects is known with the next commit.
+  const bool blocks_unknown =
+      (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
+  return AttributesValid(inode) && !blocks_unknown ? lease_.Remaining() : Duration{0};
+}
+
+void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock) {
+  inode.changed.wait(lock, [&] { return inode.unsettled == 0 || inode.cached_handles == 0; });
+}
+
+void Filesystem::Impl::Settle(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  --inode.unsettled;
+  inode.changed.notify_all();
+}
+
 Attributes Filesystem::Impl::View(const Inode& inode) const {
   return ViewOn(inode, inode.attributes);
 }
@@ -153,12 +170,13 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
 
 EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool name_cached) {
   const Duration remaining = lease_.Remaining();
-  const std::lock_guard lock(inode.mutex);
+  std::unique_lock lock(inode.mutex);
+  AwaitSettled(inode, lock);
   ++inode.kernel_lookups;
   EntryResult result;
   result.entry = {inode.file, View(inode)};
   if (name_cached && notifier_.capabilities().epoch) result.entry_valid = remaining;
-  if (AttributesValid(inode)) result.attributes_valid = remaining;
+  result.attributes_valid = AttributesCachedFor(inode);
   return result;
 }
 
@@ -191,11 +209,15 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
 
 Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   const InodePtr inode = Get(file);
+  {
+    std::unique_lock lock(inode->mutex);
+    AwaitSettled(*inode, lock);
+  }
   RefreshFromKernelWrites(*inode);
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
-  const Duration remaining = lease_.Remaining();
-  const std::lock_guard lock(inode->mutex);
-  return AttributesResult{View(*inode), AttributesValid(*inode) ? remaining : Duration{0}};
+  std::unique_lock lock(inode->mutex);
+  AwaitSettled(*inode, lock);
+  return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 
 // What can be set on a file that only this mount knows is part of its make; false: send it first.
@@ -283,9 +305,8 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     if (changes.size_bytes) blocks_.DropFile(file);
     StoreAttributes(*inode, reply->attributes, mark, true);
   }
-  const Duration remaining = lease_.Remaining();
   const std::lock_guard lock(inode->mutex);
-  return AttributesResult{View(*inode), AttributesValid(*inode) ? remaining : Duration{0}};
+  return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 
 }  // namespace mosa::sai

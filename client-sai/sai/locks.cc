@@ -8,6 +8,9 @@
 namespace mosa::sai {
 namespace {
 
+// How long after close(2) the kernel's release may come.
+constexpr Duration kReleaseWaitMax = Milliseconds(100);
+
 // fcntl(2) ends its ranges at 2^63 - 1; what lies above is ours.
 Lock Normalised(Lock lock) {
   constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
@@ -52,8 +55,11 @@ void Filesystem::Impl::Revalidate(Inode& inode) {
 }
 
 Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
-  MOSA_RETURN_IF_FAILED(EnsureMade(*Get(file)));
+  const InodePtr inode = Get(file);
+  MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   auto reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
+  if (reply.ok() && reply->conflict && AwaitClosing(*inode, lock.owner))
+    reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
   if (!reply.ok()) return reply.failure();
   return reply->conflict;
 }
@@ -77,7 +83,11 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   lock = Normalised(lock);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
-  MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{file, lock, false}}));
+  auto granted = AskAll({SetLockRequest{file, lock, false}});
+  if (!granted.ok() && granted.failure().reason == ErrorReason::kWouldBlock &&
+      AwaitClosing(*inode, lock.owner))
+    granted = AskAll({SetLockRequest{file, lock, false}});
+  if (!granted.ok()) return granted.failure();
   RecordLock(*inode, lock);
   Revalidate(*inode);
   InvalidateNow(file);
@@ -99,6 +109,36 @@ void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
   if (!handle) return;
   const std::lock_guard lock(handle->inode->mutex);
   handle->lock_owners.insert(owner);
+}
+
+// Whoever still has locks when a descriptor of theirs was closed either has another descriptor, or
+// is about to be released.
+void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
+  const Time now = clock_.Monotonic();
+  const std::lock_guard lock(handle.inode->mutex);
+  // A process's own locks are gone; those that it takes through another descriptor, before this one
+  // is released, are not this one's.
+  handle.lock_owners.erase(flushed_owner);
+  for (const uint64_t owner : handle.lock_owners)
+    if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
+}
+
+// After a conflict with a lock of this mount's: waits a moment for locks of other owners to go
+// whose descriptor has just been closed. False: there were none.
+bool Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
+  std::unique_lock lock(inode.mutex);
+  const Time now = clock_.Monotonic();
+  const auto closing = [&] {
+    Duration left{0};
+    for (const auto& [other, since] : inode.owners_closing)
+      if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
+    return left;
+  };
+  const Duration left = closing();
+  if (left <= Duration{0}) return false;
+  inode.changed.wait_for(lock, std::chrono::nanoseconds(left.ns),
+                         [&] { return closing() <= Duration{0}; });
+  return true;
 }
 
 LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,

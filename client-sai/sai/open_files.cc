@@ -486,6 +486,7 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
     if (!earlier.ok()) result = earlier;
   }
   DropLocksOf(inode, lock_owner, false);
+  NoteLockOwnersClosing(*handle, lock_owner);
   return result;
 }
 
@@ -519,7 +520,12 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
   // Nobody else can hold this handle any more.
-  for (const uint64_t owner : handle->lock_owners) DropLocksOf(*inode, owner, false);
+  for (const uint64_t owner : handle->lock_owners) {
+    DropLocksOf(*inode, owner, false);
+    const std::lock_guard lock(inode->mutex);
+    inode->owners_closing.erase(owner);
+    inode->changed.notify_all();
+  }
   bool release = false;
   bool finish = false;
   AccessPtr access;

@@ -146,8 +146,12 @@ void Filesystem::Impl::OnPush(const Push& push) {
   if (const auto* recall = std::get_if<RecallPush>(&push)) {
     recalls_.NoteForeign(recall->file);
     // At once, so that nothing is answered from here that a later reply contradicts.
-    if (const InodePtr inode = Find(recall->file)) DropCached(*inode, recall->kind);
-    service_.Run([this, recall = *recall] { Recall(recall); });
+    const InodePtr inode = Find(recall->file);
+    if (inode) DropCached(*inode, recall->kind);
+    service_.Run([this, recall = *recall, inode] {
+      Recall(recall);
+      if (inode) Settle(*inode);
+    });
   } else if (const auto* nodes = std::get_if<NodesPush>(&push)) {
     nodes_.SetNodes(nodes->nodes);
     const std::lock_guard lock(session_mutex_);
@@ -167,6 +171,7 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   inode.access_era = 0;
   if (inode.passthrough_handles == 0) inode.objects.clear();
   if (kind == RecallKind::kEntries) ClearNames(inode);
+  ++inode.unsettled;
 }
 
 void Filesystem::Impl::Recall(const RecallPush& push) {

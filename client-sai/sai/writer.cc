@@ -43,15 +43,10 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
   {
-    const std::lock_guard io(inode.io);
-    MOSA_RETURN_IF_FAILED(TellError(*handle));
-    if (data.empty()) return size_t{0};
-    if (handle->append) {
-      MOSA_RETURN_IF_FAILED(Append(inode, data, &offset));
-    } else {
-      MOSA_RETURN_IF_FAILED(WriteAt(inode, offset, data));
-    }
+    const std::lock_guard lock(inode.mutex);
+    ++inode.unsettled;
   }
+  const Outcome<Done> written = WriteThrough(*handle, offset, data);
   bool pages_cached = false;
   {
     const std::lock_guard lock(inode.mutex);
@@ -60,7 +55,18 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
   // The kernel dropped its pages before this write; a reader may have filled one again meanwhile,
   // cut off at the old size. Not under io: dropping a dirty page writes it first.
   if (pages_cached) InvalidateNow(inode.file);
+  Settle(inode);
+  if (!written.ok()) return written.failure();
   return data.size();
+}
+
+Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, uint64_t offset,
+                                             std::span<const std::byte> data) {
+  const std::lock_guard io(handle.inode->io);
+  MOSA_RETURN_IF_FAILED(TellError(handle));
+  if (data.empty()) return Done{};
+  return handle.append ? Append(*handle.inode, data, &offset)
+                       : WriteAt(*handle.inode, offset, data);
 }
 
 Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,

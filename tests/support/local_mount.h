@@ -4,6 +4,7 @@
 #define MOSA_TESTS_SUPPORT_LOCAL_MOUNT_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,11 +21,15 @@ class CountingNotifier final : public sai::KernelNotifier {
  public:
   Capabilities capabilities() const override { return can; }
   void InvalidateEntries() override { ++entries; }
-  void InvalidateFile(FileId) override { ++files; }
+  void InvalidateFile(FileId) override {
+    ++files;
+    if (on_file) on_file();
+  }
 
   Capabilities can{.passthrough = false, .epoch = true};
   std::atomic<uint64_t> entries{0};
   std::atomic<uint64_t> files{0};
+  std::function<void()> on_file;  // Set while nothing runs.
 };
 
 class LocalMount {
