@@ -197,17 +197,26 @@ std::unique_ptr<sai::NodeApi> LocalNodes::ViewFrom(const std::string& node_name)
   return std::make_unique<LocalNodeApi>(*this, node_name);
 }
 
-void LocalNodes::FailOperation(uint64_t number, uint64_t repeats) {
+void LocalNodes::FailOperation(uint64_t number, uint64_t repeats, StatusCode code) {
   operations_ = 0;
+  failing_period_ = 0;
+  failing_code_ = code;
   failing_first_ = number;
   failing_count_ = number == 0 ? 0 : repeats + 1;
+}
+
+void LocalNodes::FailEvery(uint64_t period, StatusCode code) {
+  FailOperation(0, 0, code);
+  failing_period_ = period;
 }
 
 Status LocalNodes::CountOperation() {
   const uint64_t number = ++operations_;
   const uint64_t first = failing_first_;
-  if (first != 0 && number >= first && number < first + failing_count_)
-    return DataLossError(fmt::format("fault: node operation {} fails", number));
+  const uint64_t period = failing_period_;
+  if ((first != 0 && number >= first && number < first + failing_count_) ||
+      (period != 0 && number % period == 0))
+    return Status(failing_code_, fmt::format("fault: node operation {} fails", number));
   return OkStatus();
 }
 

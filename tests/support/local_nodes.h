@@ -52,9 +52,11 @@ class LocalNodes {
   // As seen from the host `node_name`: that node's objects can be had by descriptor.
   std::unique_ptr<sai::NodeApi> ViewFrom(const std::string& node_name);
 
-  // Of all operations counted from now on, the one with this number fails with Unavailable, and
-  // again when it is retried `repeats` times; 0: none does.
-  void FailOperation(uint64_t number, uint64_t repeats);
+  // Of all operations counted from now on, the one with this number fails with `code`, and so do
+  // the `repeats` after it; 0: none does.
+  void FailOperation(uint64_t number, uint64_t repeats, StatusCode code = StatusCode::kDataLoss);
+  // Every operation whose number is a multiple of `period` fails; 0: none does.
+  void FailEvery(uint64_t period, StatusCode code);
   uint64_t operations() const { return operations_; }
   // OK, or the fault that is due.
   Status CountOperation();
@@ -65,6 +67,8 @@ class LocalNodes {
   std::atomic<uint64_t> operations_{0};
   std::atomic<uint64_t> failing_first_{0};
   std::atomic<uint64_t> failing_count_{0};
+  std::atomic<uint64_t> failing_period_{0};
+  std::atomic<StatusCode> failing_code_{StatusCode::kDataLoss};
 };
 
 }  // namespace mosa::testing
