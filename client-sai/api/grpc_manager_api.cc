@@ -2,7 +2,6 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "client-sai/api/manager_stream.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "fmt/format.h"
@@ -32,8 +32,6 @@ constexpr Duration kConnectWait = Seconds(1);
 constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
 constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
-
-using WireStream = grpc::ClientReaderWriter<v1::ClientMessage, v1::ManagerMessage>;
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
@@ -56,7 +54,8 @@ class GrpcManagerApi final : public ManagerApi {
   explicit GrpcManagerApi(const GrpcManagerOptions& options)
       : options_(options),
         channel_(MakeChannel(options.address, options.secret)),
-        stub_(v1::ClientSessionService::NewStub(channel_)) {}
+        stub_(v1::ClientSessionService::NewStub(channel_)),
+        stream_(*stub_, [this](const v1::ManagerMessage& message) { return Claim(message); }) {}
   ~GrpcManagerApi() override { MOSA_CHECK(!session_thread_.joinable()); }
 
   Status Start(SessionListener& listener) override;
@@ -70,12 +69,12 @@ class GrpcManagerApi final : public ManagerApi {
     std::shared_ptr<v1::ClientMessage> message;  // Shared with the write that may be under way.
     Callback done;
     Time sent;
+    bool is_call = false;  // `done` only hands the replies to a waiting thread.
   };
   // What a caller of Call waits for; outlives the caller if the reply comes too late.
   struct Waiter {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<std::vector<Reply>> replies;
+    ManagerStream::Ticket ticket;
+    std::vector<Reply> replies;  // Once the ticket is resolved.
   };
   // An envelope that was refused here; answered by the delivery thread like any other.
   struct Refused {
@@ -83,13 +82,19 @@ class GrpcManagerApi final : public ManagerApi {
     Failure failure;
   };
 
+  RequestId Submit(std::vector<Request> requests, Callback done, bool is_call);
+  // A reply that a thread waits for is handed to it by whoever polls the stream; the rest is for
+  // the delivery thread.
+  bool Claim(const v1::ManagerMessage& message);
   void RunSession();
   void RunKeepAlive();
   // One stream from its beginning to its end. `was_ready` says whether the session began.
   Status RunStream(bool& was_ready);
-  Status OpenSession(WireStream& stream, Time sent, bool& was_ready);
+  Status OpenSession(Time sent, bool& was_ready);
   // Repeats what was not answered, and lets new requests go.
-  void BeginRequests(WireStream& stream, Time now);
+  void BeginRequests(Time now);
+  // Delivers what comes until the stream is over or to be left.
+  void Serve();
   // False when the stream is to be left.
   bool Deliver(ManagerMessage message);
   void DeliverReplies(ReplyEnvelope envelope);
@@ -115,11 +120,13 @@ class GrpcManagerApi final : public ManagerApi {
   const SystemClock clock_;
   SessionListener* listener_ = nullptr;  // Set by Start.
 
+  ManagerStream stream_;  // Thread-safe.
+
   // Lock order: write_mutex_, then mutex_. Whoever holds write_mutex_ writes the stream and numbers
   // requests, so that ids leave in order.
   std::mutex write_mutex_;
-  WireStream* stream_ = nullptr;  // Guarded by write_mutex_; null while no session is open.
-  uint64_t last_id_ = 0;          // Guarded by write_mutex_.
+  bool in_session_ = false;  // Guarded by write_mutex_: requests may be written.
+  uint64_t last_id_ = 0;     // Guarded by write_mutex_.
 
   // Guarded by mutex_.
   std::mutex mutex_;
@@ -129,7 +136,6 @@ class GrpcManagerApi final : public ManagerApi {
   grpc::ClientContext* context_ = nullptr;  // Of the stream that is open or being opened.
   Time last_received_;
   Time last_sent_;
-  std::optional<Time> write_began_;
   std::optional<Time> keep_alive_sent_;
   uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
   std::optional<Status> started_;  // The outcome of Start.
@@ -166,25 +172,25 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
 
 std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration deadline) {
   const auto waiter = std::make_shared<Waiter>();
-  Send(std::move(requests), [waiter](std::vector<Reply> replies) {
-    {
-      const std::lock_guard lock(waiter->mutex);
-      waiter->replies = std::move(replies);
-    }
-    waiter->answered.notify_one();
-  });
-  std::unique_lock lock(waiter->mutex);
-  if (!waiter->answered.wait_for(lock, Chrono(deadline),
-                                 [&waiter] { return waiter->replies.has_value(); })) {
+  const auto answered = [this, waiter](std::vector<Reply> replies) {
+    waiter->replies = std::move(replies);
+    stream_.Resolve(waiter->ticket);
+  };
+  Submit(std::move(requests), answered, /*is_call=*/true);
+  if (!stream_.Await(waiter->ticket, Chrono(deadline))) {
     return {Failure{.code = StatusCode::kDeadlineExceeded,
                     .reason = ErrorReason::kTimedOut,
                     .message = fmt::format("the manager at {} did not answer within {} ms",
                                            options_.address, deadline.ns / 1'000'000)}};
   }
-  return *std::move(waiter->replies);
+  return std::move(waiter->replies);
 }
 
 RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
+  return Submit(std::move(requests), std::move(done), /*is_call=*/false);
+}
+
+RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, bool is_call) {
   const auto message = std::make_shared<v1::ClientMessage>();
   ToProto(
       RequestEnvelope{
@@ -199,19 +205,14 @@ RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
     last_id_seen_ = last_id_;
     if (std::optional<Failure> failure = WhyNot(*message)) {
       refused_.push_back({std::move(done), *std::move(failure)});
-      // The answer to a keep-alive wakes the delivery thread.
-      message->mutable_requests()->clear_requests();
-      message->mutable_requests()->set_id(0);
-    } else {
-      pending_.emplace(id.value, Pending{message, std::move(done), now});
+      stream_.Wake();  // The delivery thread tells.
+      return id;
     }
+    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call});
     message->mutable_requests()->set_answered_below_id(AnsweredBelow());
     last_sent_ = now;
-    write_began_ = now;
   }
-  if (stream_ != nullptr) stream_->Write(*message);
-  const std::lock_guard lock(mutex_);
-  write_began_.reset();
+  if (in_session_) stream_.Write(message);
   return id;
 }
 
@@ -276,46 +277,43 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     last_received_ = clock_.Monotonic();
     keep_alive_sent_.reset();
   }
-  const std::unique_ptr<WireStream> stream = stub_->Session(&context);
-  v1::ClientMessage start;
-  ToProto(held, &start);
-  const Time sent = clock_.Monotonic();
   Status status = OkStatus();
-  if (stream->Write(start)) status = OpenSession(*stream, sent, was_ready);
-  if (was_ready) {
-    v1::ManagerMessage in;
-    while (stream->Read(&in)) {
-      Result<ManagerMessage> message = FromProto(in);
-      if (!message.ok() || !Deliver(*std::move(message))) break;
-    }
+  if (stream_.Open(context)) {
+    const auto start = std::make_shared<v1::ClientMessage>();
+    ToProto(held, start.get());
+    const Time sent = clock_.Monotonic();
+    stream_.Write(start);
+    status = OpenSession(sent, was_ready);
+    if (was_ready) Serve();
   }
   {
     const std::lock_guard write_lock(write_mutex_);
-    stream_ = nullptr;
+    in_session_ = false;
   }
   // A stream that the manager ended has its reason, which a cancellation would hide.
   if (was_ready || !status.ok()) context.TryCancel();
+  const Status finished = FromGrpc(stream_.Finish());
   {
     const std::lock_guard lock(mutex_);
     context_ = nullptr;
   }
-  const Status finished = FromGrpc(stream->Finish());
   if (!status.ok()) return status;
   return was_ready || !finished.ok() ? finished
                                      : UnavailableError("the manager ended the stream at once");
 }
 
-Status GrpcManagerApi::OpenSession(WireStream& stream, Time sent, bool& was_ready) {
-  v1::ManagerMessage in;
-  if (!stream.Read(&in)) return OkStatus();  // Finish says why.
-  MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(in));
+Status GrpcManagerApi::OpenSession(Time sent, bool& was_ready) {
+  std::optional<v1::ManagerMessage> in;
+  while (!in && !stream_.broken()) in = stream_.Next();
+  if (!in) return OkStatus();  // Finish says why.
+  MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(*in));
   if (const auto* const failure = std::get_if<Failure>(&message)) return StatusOf(*failure);
   const auto* const ready = std::get_if<SessionReady>(&message);
   if (ready == nullptr) return UnavailableError("the manager did not begin with SessionReady");
   was_ready = true;
   listener_->OnSessionReady(*ready);
   listener_->OnLeaseRenewed(sent, ready->now);
-  BeginRequests(stream, clock_.Monotonic());
+  BeginRequests(clock_.Monotonic());
   {
     const std::lock_guard lock(mutex_);
     last_received_ = clock_.Monotonic();
@@ -325,28 +323,48 @@ Status GrpcManagerApi::OpenSession(WireStream& stream, Time sent, bool& was_read
   return OkStatus();
 }
 
-void GrpcManagerApi::BeginRequests(WireStream& stream, Time now) {
+void GrpcManagerApi::BeginRequests(Time now) {
   const std::lock_guard write_lock(write_mutex_);
-  std::vector<std::shared_ptr<v1::ClientMessage>> repeated;
-  {
-    const std::lock_guard lock(mutex_);
-    repeated.reserve(pending_.size());
-    for (auto& [id, pending] : pending_) {
-      pending.sent = now;
-      pending.message->mutable_requests()->set_answered_below_id(AnsweredBelow());
-      repeated.push_back(pending.message);
-    }
+  in_session_ = true;
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, pending] : pending_) {
+    pending.sent = now;
+    // The message may still be read by a write of the last stream: it is repeated as it was, but
+    // for what has been answered since.
+    auto repeated = std::make_shared<v1::ClientMessage>(*pending.message);
+    repeated->mutable_requests()->set_answered_below_id(AnsweredBelow());
+    stream_.Write(repeated);
   }
-  for (const auto& message : repeated) stream.Write(*message);
-  stream_ = &stream;
 }
 
-bool GrpcManagerApi::Deliver(ManagerMessage message) {
+void GrpcManagerApi::Serve() {
+  while (true) {
+    std::optional<v1::ManagerMessage> in = stream_.Next();
+    DeliverRefused();
+    if (in) {
+      Result<ManagerMessage> message = FromProto(*in);
+      if (!message.ok() || !Deliver(*std::move(message))) return;
+    } else if (stream_.broken()) {
+      return;
+    }
+  }
+}
+
+bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
   {
     const std::lock_guard lock(mutex_);
     last_received_ = clock_.Monotonic();
+    if (!message.has_replies()) return false;
+    const auto found = pending_.find(message.replies().id());
+    if (found == pending_.end() || !found->second.is_call) return false;
   }
-  DeliverRefused();
+  Result<ManagerMessage> value = FromProto(message);
+  if (!value.ok()) return false;
+  DeliverReplies(std::get<ReplyEnvelope>(*std::move(value)));
+  return true;
+}
+
+bool GrpcManagerApi::Deliver(ManagerMessage message) {
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&message)) {
     DeliverReplies(std::move(*envelope));
     return true;
@@ -399,25 +417,26 @@ void GrpcManagerApi::RunKeepAlive() {
 void GrpcManagerApi::KeepAlive() {
   // Who holds the lock is writing, which serves as well.
   const std::unique_lock write_lock(write_mutex_, std::try_to_lock);
-  if (!write_lock.owns_lock() || stream_ == nullptr) return;
-  v1::ClientMessage message;
+  if (!write_lock.owns_lock() || !in_session_) return;
+  const auto message = std::make_shared<v1::ClientMessage>();
   {
     const std::lock_guard lock(mutex_);
     if (keep_alive_sent_) return;
     const Time now = clock_.Monotonic();
     keep_alive_sent_ = now;
     last_sent_ = now;
-    message.mutable_requests()->set_answered_below_id(AnsweredBelow());
+    message->mutable_requests()->set_answered_below_id(AnsweredBelow());
   }
-  stream_->Write(message);
+  stream_.Write(message);
 }
 
 void GrpcManagerApi::CutIfSilent() {
+  const std::optional<ManagerStream::SteadyTime> waiting = stream_.WaitingSince();
+  const bool is_stuck =
+      waiting && std::chrono::steady_clock::now() - *waiting >= Chrono(kSessionLease);
   const std::lock_guard lock(mutex_);
   if (context_ == nullptr) return;
-  const Time now = clock_.Monotonic();
-  const bool is_silent = now - last_received_ >= kSessionLease;
-  const bool is_stuck = write_began_ && now - *write_began_ >= kSessionLease;
+  const bool is_silent = clock_.Monotonic() - last_received_ >= kSessionLease;
   if (is_silent || is_stuck) context_->TryCancel();
 }
 
@@ -435,11 +454,11 @@ bool GrpcManagerApi::BackOff(Duration delay) {
 
 void GrpcManagerApi::SayGoodbye() {
   const std::lock_guard write_lock(write_mutex_);
-  if (stream_ == nullptr) return;
-  v1::ClientMessage close;
-  close.mutable_close();
-  stream_->Write(close);
-  stream_->WritesDone();
+  if (!in_session_) return;
+  const auto close = std::make_shared<v1::ClientMessage>();
+  close->mutable_close();
+  stream_.Write(close);
+  stream_.WritesDone();
 }
 
 void GrpcManagerApi::Stop() {
@@ -448,7 +467,7 @@ void GrpcManagerApi::Stop() {
     const std::lock_guard write_lock(write_mutex_);
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    if (stream_ == nullptr && context_ != nullptr) context_->TryCancel();
+    if (!in_session_ && context_ != nullptr) context_->TryCancel();
   }
   SayGoodbye();
   changed_.notify_all();

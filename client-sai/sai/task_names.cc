@@ -1,18 +1,24 @@
 #include "client-sai/sai/task_names.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <fstream>
-#include <iterator>
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <optional>
-#include <sstream>
 #include <string_view>
+
+#include "common/base/unique_fd.h"
 
 namespace mosa::sai {
 namespace {
 
 constexpr int kAncestorsMax = 64;
 constexpr std::string_view kVariable = "MOSA_TASK=";
+// Less than a process takes from its start over exec to its first open; many opens of a busy one.
+constexpr std::chrono::milliseconds kBelieved{2};
 
 struct ProcessStat {
   std::string command;
@@ -22,8 +28,24 @@ struct ProcessStat {
 };
 
 std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> part;
+  while (file) {
+    const ssize_t bytes = read(file.get(), part.data(), part.size());
+    if (bytes <= 0) break;
+    text.append(part.data(), static_cast<size_t>(bytes));
+  }
+  return text;
+}
+
+// The number at the beginning of `text`, and what follows its space out of `text`.
+template <typename Number>
+bool TakeNumber(std::string_view& text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(std::min<size_t>(text.size(), static_cast<size_t>(end - text.data()) + 1));
+  return true;
 }
 
 // proc(5), /proc/PID/stat: "pid (comm) state ppid pgrp session ... starttime(22)"; comm may hold
@@ -35,14 +57,13 @@ std::optional<ProcessStat> StatOf(uint32_t pid) {
   if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
   ProcessStat stat;
   stat.command = text.substr(open + 1, close - open - 1);
-  std::istringstream rest(text.substr(close + 1));
-  std::string state;
-  int64_t group = 0;
-  rest >> state >> stat.parent >> group >> stat.session;
-  std::string skipped;
-  for (int field = 7; field <= 21; ++field) rest >> skipped;
-  rest >> stat.start_ticks;
-  if (!rest) return std::nullopt;
+  std::string_view rest(text);
+  rest.remove_prefix(std::min(text.size(), close + 4));  // ") S ".
+  int64_t skipped = 0;
+  bool ok =
+      TakeNumber(rest, stat.parent) && TakeNumber(rest, skipped) && TakeNumber(rest, stat.session);
+  for (int field = 7; field <= 21; ++field) ok = ok && TakeNumber(rest, skipped);
+  if (!ok || !TakeNumber(rest, stat.start_ticks)) return std::nullopt;
   return stat;
 }
 
@@ -58,31 +79,40 @@ std::optional<std::string> VariableOf(uint32_t pid) {
   return std::nullopt;
 }
 
+std::string NameOf(uint32_t pid, const ProcessStat& stat) {
+  std::optional<ProcessStat> at = stat;
+  for (int i = 0; i < kAncestorsMax && at && pid > 1; ++i) {
+    if (std::optional<std::string> task = VariableOf(pid)) return *std::move(task);
+    pid = at->parent;
+    at = StatOf(pid);
+  }
+  return fmt::format("sid:{}:{}", stat.session, stat.command);
+}
+
 }  // namespace
 
 std::string TaskNames::Of(uint32_t pid) {
-  const std::optional<ProcessStat> stat = StatOf(pid);
-  if (!stat) return {};
-  const std::pair key{pid, stat->start_ticks};
+  const auto now = std::chrono::steady_clock::now();
+  Known known;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto it = names_.find(key); it != names_.end()) return it->second;
+    if (const auto found = names_.find(pid); found != names_.end()) known = found->second;
   }
-  std::string name = fmt::format("sid:{}:{}", stat->session, stat->command);
-  uint32_t at = pid;
-  for (int i = 0; i < kAncestorsMax && at > 1; ++i) {
-    if (const auto task = VariableOf(at)) {
-      name = *task;
-      break;
-    }
-    const std::optional<ProcessStat> ancestor = StatOf(at);
-    if (!ancestor) break;
-    at = ancestor->parent;
+  if (now - known.checked < kBelieved) return known.name;
+  // Unlocked: reading an environment waits for its process' memory lock.
+  std::optional<ProcessStat> stat = StatOf(pid);
+  if (!stat) return {};
+  // Another start is another process, another command has been through exec.
+  if (known.start_ticks != stat->start_ticks || known.command != stat->command) {
+    known.name = NameOf(pid, *stat);
+    known.start_ticks = stat->start_ticks;
+    known.command = std::move(stat->command);
   }
+  known.checked = now;
   const std::lock_guard lock(mutex_);
   if (names_.size() >= kNamesMax) names_.clear();
-  names_[key] = name;
-  return name;
+  names_[pid] = known;
+  return known.name;
 }
 
 }  // namespace mosa::sai

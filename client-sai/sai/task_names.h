@@ -1,13 +1,14 @@
 // Which task a process belongs to: MOSA_TASK in its environment or its nearest ancestor's, else
-// "sid:<session leader>:<command name>". Remembered per process and start time. Thread-safe.
+// "sid:<session leader>:<command name>". Remembered per process until
+// it is another one or has become another command. Thread-safe.
 #ifndef MOSA_CLIENT_SAI_SAI_TASK_NAMES_H_
 #define MOSA_CLIENT_SAI_SAI_TASK_NAMES_H_
 
+#include <chrono>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <unordered_map>
 
 namespace mosa::sai {
 
@@ -17,9 +18,15 @@ class TaskNames {
   std::string Of(uint32_t pid);
 
  private:
+  struct Known {
+    uint64_t start_ticks = 0;
+    std::string command;
+    std::string name;
+    std::chrono::steady_clock::time_point checked;
+  };
   static constexpr size_t kNamesMax = 4096;  // At the limit all are forgotten.
   std::mutex mutex_;
-  std::map<std::pair<uint32_t, uint64_t>, std::string> names_;  // Guarded by mutex_.
+  std::unordered_map<uint32_t, Known> names_;  // By process id; guarded by mutex_.
 };
 
 }  // namespace mosa::sai

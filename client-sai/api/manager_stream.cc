@@ -1,0 +1,252 @@
+#include "client-sai/api/manager_stream.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace mosa::sai {
+
+namespace {
+
+using SystemTime = std::chrono::system_clock::time_point;
+
+// How long after a caller has polled the reader leaves the socket to callers: a busy mount's calls
+// follow each other faster, and a push may come this much later.
+constexpr std::chrono::milliseconds kStandBack{1};
+// While one caller waits for longer, for a lock perhaps, the reader sleeps until it is told.
+constexpr std::chrono::milliseconds kLongTurn{4};
+constexpr std::chrono::milliseconds kLongSleep{100};
+
+// What gRPC gives back tells which operation is over.
+enum Operation : uintptr_t { kStart = 1, kRead, kWrite, kWritesDone, kFinish };
+
+void* TagOf(Operation operation) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(operation));
+}
+
+}  // namespace
+
+ManagerStream::ManagerStream(v1::ClientSessionService::Stub& stub, Claim claim)
+    : stub_(stub), claim_(std::move(claim)) {}
+
+ManagerStream::~ManagerStream() {
+  MOSA_CHECK(io_ == nullptr);
+  queue_.Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) continue;
+}
+
+// ---- the reader's side
+
+bool ManagerStream::Open(grpc::ClientContext& context) {
+  MOSA_CHECK(io_ == nullptr && broken_);
+  io_ = stub_.PrepareAsyncSession(&context, &queue_);
+  opened_ = false;
+  ++under_way_;
+  io_->StartCall(TagOf(kStart));
+  while (under_way_ > 0) Poll(SystemTime::max());
+  if (!opened_) return false;
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    may_write_ = true;
+    ends_writing_ = false;
+  }
+  const std::lock_guard lock(mutex_);
+  inbox_.clear();
+  broken_ = false;
+  HandOver();
+  return true;
+}
+
+std::optional<v1::ManagerMessage> ManagerStream::Next() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!inbox_.empty()) {
+      v1::ManagerMessage message = std::move(inbox_.front());
+      inbox_.pop_front();
+      return message;
+    }
+    if (broken_ || std::exchange(woken_, false)) return std::nullopt;
+    const auto quiet = std::chrono::steady_clock::now() - last_turn_;
+    if (polling_ || !waiting_.empty() || quiet < kStandBack) {
+      reader_.wait_for(lock, quiet < kLongTurn ? kStandBack : kLongSleep);
+      continue;
+    }
+    polling_ = true;
+    lock.unlock();
+    Poll(SystemTime::max());
+    lock.lock();
+    polling_ = false;
+    HandOver();
+  }
+}
+
+grpc::Status ManagerStream::Finish() {
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    may_write_ = false;
+  }
+  {
+    // Whoever polls sees the end, or that it came.
+    std::unique_lock lock(mutex_);
+    broken_ = true;
+    while (polling_) reader_.wait_for(lock, kStandBack);
+    polling_ = true;
+  }
+  while (under_way_ > 0) Poll(SystemTime::max());
+  grpc::Status status;
+  ++under_way_;
+  io_->Finish(&status, TagOf(kFinish));
+  while (under_way_ > 0) Poll(SystemTime::max());
+  io_.reset();
+  {
+    const std::lock_guard write_lock(write_mutex_);
+    outbox_.clear();
+  }
+  const std::lock_guard lock(mutex_);
+  polling_ = false;
+  return status;
+}
+
+// ---- writing
+
+void ManagerStream::Write(std::shared_ptr<const v1::ClientMessage> message) {
+  const std::lock_guard write_lock(write_mutex_);
+  if (!may_write_) return;
+  outbox_.push_back(std::move(message));
+  if (outbox_.size() == 1) WriteFirst();
+}
+
+void ManagerStream::WriteFirst() {
+  write_began_ = std::chrono::steady_clock::now();
+  ++under_way_;
+  io_->Write(*outbox_.front(), TagOf(kWrite));
+}
+
+void ManagerStream::WritesDone() {
+  const std::lock_guard write_lock(write_mutex_);
+  if (!may_write_) return;
+  may_write_ = false;
+  ends_writing_ = true;
+  if (!outbox_.empty()) return;
+  ++under_way_;
+  io_->WritesDone(TagOf(kWritesDone));
+}
+
+void ManagerStream::Sent(bool ok) {
+  const std::lock_guard write_lock(write_mutex_);
+  if (!ok) {
+    // The peer is gone; the read that is under way will say so.
+    may_write_ = false;
+    ends_writing_ = false;
+    outbox_.clear();
+    return;
+  }
+  outbox_.pop_front();
+  if (!outbox_.empty()) {
+    WriteFirst();
+  } else if (ends_writing_) {
+    ++under_way_;
+    io_->WritesDone(TagOf(kWritesDone));
+  }
+}
+
+std::optional<ManagerStream::SteadyTime> ManagerStream::WaitingSince() {
+  const std::lock_guard write_lock(write_mutex_);
+  if (outbox_.empty()) return std::nullopt;
+  return write_began_;
+}
+
+// ---- waiting
+
+bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
+  const SystemTime deadline =
+      std::chrono::system_clock::now() + std::chrono::duration_cast<SystemTime::duration>(limit);
+  std::unique_lock lock(mutex_);
+  const auto place = waiting_.insert(waiting_.end(), &ticket);
+  bool in_time = true;
+  while (!ticket.resolved && in_time) {
+    if (polling_ || broken_) {
+      in_time = ticket.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
+      continue;
+    }
+    polling_ = true;
+    last_turn_ = std::chrono::steady_clock::now();
+    lock.unlock();
+    Poll(deadline);
+    in_time = std::chrono::system_clock::now() < deadline;
+    lock.lock();
+    polling_ = false;
+  }
+  waiting_.erase(place);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_turn_ >= kLongTurn) reader_.notify_one();
+  last_turn_ = now;
+  HandOver();
+  return ticket.resolved;
+}
+
+void ManagerStream::Resolve(Ticket& ticket) {
+  const std::lock_guard lock(mutex_);
+  ticket.resolved = true;
+  ticket.changed.notify_one();
+}
+
+void ManagerStream::Wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  reader_.notify_one();
+}
+
+void ManagerStream::HandOver() {
+  if (polling_) return;
+  if (broken_) {
+    reader_.notify_one();
+  } else if (!waiting_.empty()) {
+    waiting_.front()->changed.notify_one();
+  }
+}
+
+// ---- polling
+
+void ManagerStream::Poll(SystemTime deadline) {
+  // Asked for only now, while the peer is at work, rather than before the last answer was handed
+  // on.
+  if (!broken_ && !std::exchange(reading_, true)) {
+    ++under_way_;
+    io_->Read(&incoming_, TagOf(kRead));
+  }
+  void* tag = nullptr;
+  bool ok = false;
+  if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return;
+  switch (static_cast<Operation>(reinterpret_cast<uintptr_t>(tag))) {
+    case kStart:
+      opened_ = ok;
+      break;
+    case kRead:
+      reading_ = false;
+      Received(ok);
+      break;
+    case kWrite:
+      Sent(ok);
+      break;
+    case kWritesDone:
+    case kFinish:
+      break;
+  }
+  --under_way_;
+}
+
+void ManagerStream::Received(bool ok) {
+  if (ok && claim_(incoming_)) return;
+  const std::lock_guard lock(mutex_);
+  if (ok) {
+    inbox_.push_back(std::move(incoming_));
+  } else {
+    broken_ = true;
+  }
+  reader_.notify_one();
+}
+
+}  // namespace mosa::sai
