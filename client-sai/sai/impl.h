@@ -262,7 +262,8 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> SetLock(FileId file, Lock lock);
   void NoteLockOwner(HandleId handle, uint64_t owner);
   void NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner);
-  bool AwaitClosing(Inode& inode, uint64_t owner);
+  bool IsClosing(Inode& inode, uint64_t owner);
+  void AwaitClosing(Inode& inode, uint64_t owner);
   void InvalidateNow(FileId file);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);

@@ -9,7 +9,7 @@ namespace mosa::sai {
 namespace {
 
 // How long after close(2) the kernel's release may come.
-constexpr Duration kReleaseWaitMax = Milliseconds(100);
+constexpr Duration kReleaseWaitMax = Milliseconds(250);
 
 // fcntl(2) ends its ranges at 2^63 - 1; what lies above is ours.
 Lock Normalised(Lock lock) {
@@ -17,6 +17,15 @@ Lock Normalised(Lock lock) {
   lock.last = std::min(lock.last, kLast);
   lock.begin = std::min(lock.begin, kLast);
   return lock;
+}
+
+// How long the release of some other owner's descriptor may still take; 0: none is awaited. Caller
+// holds the inode's mutex.
+Duration ClosingFor(const Inode& inode, uint64_t owner, Time now) {
+  Duration left{0};
+  for (const auto& [other, since] : inode.owners_closing)
+    if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
+  return left;
 }
 
 }  // namespace
@@ -57,9 +66,12 @@ void Filesystem::Impl::Revalidate(Inode& inode) {
 Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
   const InodePtr inode = Get(file);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  const bool closing = IsClosing(*inode, lock.owner);
   auto reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
-  if (reply.ok() && reply->conflict && AwaitClosing(*inode, lock.owner))
+  if (closing && reply.ok() && reply->conflict) {
+    AwaitClosing(*inode, lock.owner);
     reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
+  }
   if (!reply.ok()) return reply.failure();
   return reply->conflict;
 }
@@ -83,10 +95,12 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   lock = Normalised(lock);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
+  const bool closing = IsClosing(*inode, lock.owner);
   auto granted = AskAll({SetLockRequest{file, lock, false}});
-  if (!granted.ok() && granted.failure().reason == ErrorReason::kWouldBlock &&
-      AwaitClosing(*inode, lock.owner))
+  if (closing && !granted.ok() && granted.failure().reason == ErrorReason::kWouldBlock) {
+    AwaitClosing(*inode, lock.owner);
     granted = AskAll({SetLockRequest{file, lock, false}});
+  }
   if (!granted.ok()) return granted.failure();
   RecordLock(*inode, lock);
   Revalidate(*inode);
@@ -123,22 +137,18 @@ void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_
     if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
 }
 
-// After a conflict with a lock of this mount's: waits a moment for locks of other owners to go
-// whose descriptor has just been closed. False: there were none.
-bool Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
+// Waits a moment for locks of other owners to go whose descriptor has just been closed.
+void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
   std::unique_lock lock(inode.mutex);
   const Time now = clock_.Monotonic();
-  const auto closing = [&] {
-    Duration left{0};
-    for (const auto& [other, since] : inode.owners_closing)
-      if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
-    return left;
-  };
-  const Duration left = closing();
-  if (left <= Duration{0}) return false;
-  inode.changed.wait_for(lock, std::chrono::nanoseconds(left.ns),
-                         [&] { return closing() <= Duration{0}; });
-  return true;
+  inode.changed.wait_for(lock, std::chrono::nanoseconds(ClosingFor(inode, owner, now).ns),
+                         [&] { return ClosingFor(inode, owner, now) <= Duration{0}; });
+}
+
+// Asked before the manager is: a release that comes while it answers must count too.
+bool Filesystem::Impl::IsClosing(Inode& inode, uint64_t owner) {
+  const std::lock_guard lock(inode.mutex);
+  return ClosingFor(inode, owner, clock_.Monotonic()) > Duration{0};
 }
 
 LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
