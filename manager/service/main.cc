@@ -64,7 +64,7 @@ void Declare(CLI::App& app, Flags& flags) {
   app.add_option("--data-dir", flags.data_directory, "Directory of the database")->required();
   app.add_option("--cluster-name", flags.cluster_name)->capture_default_str();
   app.add_option("--secret", flags.secret, "The cluster's secret file; needed beyond loopback");
-  app.add_option("--chunk-size", flags.chunk_size, "Of files without a hint; a power of two")
+  app.add_option("--chunk-size", flags.chunk_size, "Of files without a hint; a multiple of 4K")
       ->capture_default_str();
   app.add_option("--stripe-width", flags.stripe_width, "Nodes per file; 0: all")
       ->capture_default_str();
@@ -112,10 +112,10 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
                                             flags.cluster_name.size(), kNameBytesMax));
   }
   MOSA_ASSIGN_OR_RETURN(options.core.chunk_bytes, SizeBetween("--chunk-size", flags.chunk_size,
-                                                              64 * kKiB, kKiB * kKiB * kKiB));
-  if ((options.core.chunk_bytes & (options.core.chunk_bytes - 1)) != 0) {
+                                                              4 * kKiB, kKiB * kKiB * kKiB));
+  if (options.core.chunk_bytes % (4 * kKiB) != 0) {
     return InvalidArgumentError(
-        fmt::format("--chunk-size is {}, it must be a power of two", flags.chunk_size));
+        fmt::format("--chunk-size is {}, it must be a multiple of 4K", flags.chunk_size));
   }
   MOSA_ASSIGN_OR_RETURN(
       options.core.grant_bytes,

@@ -63,9 +63,9 @@ TEST_F(ManagerProgramTest, RefusesBadFlagsBeforeItDoesAnything) {
   refuses({"--no-such-flag"}, "--no-such-flag");
   refuses({"--listen", "0.0.0.0:7400"}, "--secret");
   refuses({"--listen", "127.0.0.1"}, "HOST:PORT");
-  refuses({"--chunk-size", "3M"}, "power of two");
+  refuses({"--chunk-size", "65537"}, "multiple of 4K");
   refuses({"--chunk-size", "-1"}, "--chunk-size");
-  refuses({"--chunk-size", "4K"}, "--chunk-size");
+  refuses({"--chunk-size", "2K"}, "--chunk-size");
   refuses({"--stripe-width", "-1"}, "--stripe-width");
   refuses({"--default-placement", "somewhere"}, "--default-placement");
   refuses({"--grant-size", "0"}, "--grant-size");
@@ -76,7 +76,7 @@ TEST_F(ManagerProgramTest, RefusesBadFlagsBeforeItDoesAnything) {
 
 TEST_F(ManagerProgramTest, ReadsItsFlagsFromAFileToo) {
   const std::filesystem::path config = directory_ / "manager.conf";
-  std::ofstream(config) << "chunk-size = \"3M\"\n";
+  std::ofstream(config) << "chunk-size = \"65537\"\n";
   Refuses({"--config", config, "--data-dir", directory_ / "store"}, 2, "power of two");
   std::ofstream(config) << "no-such-key = 1\n";
   Refuses({"--config", config, "--data-dir", directory_ / "store"}, 2, "no-such-key");

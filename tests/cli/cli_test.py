@@ -372,6 +372,23 @@ def side_by_side(tool):
     check_clean(tool, "both are down")
 
 
+def simultaneous(tool):
+    """Starts at the same instant get networks of their own, whatever directories they keep their clusters in."""
+    directories = [pathlib.Path(tool.directory) / f"dir{i}" for i in range(3)]
+    starts = [tool.start("cluster", "up", "--dir", str(directory), "--name", name(f"s{i}"), "--hosts", "1", "--ram",
+                         "64M") for i, directory in enumerate(directories)]
+    try:
+        said = [start.communicate(timeout=100)[1] for start in starts]
+        codes = [start.returncode for start in starts]
+        check(codes == [0, 0, 0], f"exit codes {codes}: {said}")
+    finally:
+        for i, directory in enumerate(directories):
+            tool.run("cluster", "down", "--dir", str(directory), "--name", name(f"s{i}"))
+            if directory.exists():
+                directory.rmdir()
+    check_clean(tool, "all are down")
+
+
 def plain(tool):
     """Without namespaces: the same commands, loopback processes."""
     facts = up(tool, "n", "--plain")
@@ -420,7 +437,7 @@ def hosts(tool):
 
 
 CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, interrupted, down_while_starting,
-         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, plain, hosts]
+         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/unique_fd.h"
 #include "tools/cluster/plan.h"
 #include "tools/cluster/state.h"
 
@@ -14,20 +15,21 @@ namespace mosa::cluster {
 // Facts about this machine and user.
 Machine InspectMachine();
 
-// One who starts a cluster, or removes the last of its network, has the directory for himself.
-// Released with the object.
+// One who starts a cluster, or removes the last of its network, has the directory for himself; as
+// root, the networks of this machine too, whatever directories others use. Released with the
+// object.
 class DirectoryLock {
  public:
   // Makes the directory (and its parents) if absent.
   static Result<DirectoryLock> Take(const std::string& directory);
-  DirectoryLock(DirectoryLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   DirectoryLock& operator=(DirectoryLock&&) = delete;
-  ~DirectoryLock() { Release(); }
+  DirectoryLock(DirectoryLock&&) = default;
   void Release();
 
  private:
-  explicit DirectoryLock(int fd) : fd_(fd) {}
-  int fd_;
+  DirectoryLock() = default;
+  UniqueFd networks_;
+  UniqueFd directory_;
 };
 
 // Starts the cluster: directories, network, secret, manager, storage nodes, mounts; returns when

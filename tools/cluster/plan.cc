@@ -94,9 +94,9 @@ Status CheckRequest(const UpRequest& request, bool namespaces) {
   }
   if (!request.chunk_size.empty()) {
     MOSA_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(request.chunk_size));
-    if (bytes < 65536 || bytes > (int64_t{1} << 30) || (bytes & (bytes - 1)) != 0) {
-      return InvalidArgumentError(fmt::format(
-          "--chunk-size {} is not a power of two between 64K and 1G", request.chunk_size));
+    if (bytes < 4096 || bytes > (int64_t{1} << 30) || bytes % 4096 != 0) {
+      return InvalidArgumentError(
+          fmt::format("--chunk-size {} is not a multiple of 4K from 4K to 1G", request.chunk_size));
     }
   }
   if (request.allow_other && !namespaces) {

@@ -72,7 +72,7 @@ TEST(PlanCluster, RefusesEachImpossibleRequestWithItsReason) {
       {"too much RAM", [](UpRequest& r, Machine&) { r.ram = "65G"; },
        StatusCode::kResourceExhausted, "256.0 GiB"},
       {"odd chunk", [](UpRequest& r, Machine&) { r.chunk_size = "65537"; }, invalid, "65537"},
-      {"small chunk", [](UpRequest& r, Machine&) { r.chunk_size = "4K"; }, invalid, "4K"},
+      {"small chunk", [](UpRequest& r, Machine&) { r.chunk_size = "2K"; }, invalid, "2K"},
       {"stripe width", [](UpRequest& r, Machine&) { r.stripe_width = -1; }, invalid, "-1"},
       {"placement", [](UpRequest& r, Machine&) { r.default_placement = "near"; }, invalid, "near"},
       {"long directory", [](UpRequest& r, Machine&) { r.directory.assign(100, 'd'); }, invalid,
@@ -86,6 +86,15 @@ TEST(PlanCluster, RefusesEachImpossibleRequestWithItsReason) {
     ASSERT_FALSE(plan.ok()) << row.what;
     EXPECT_EQ(plan.status().code(), row.code) << row.what;
     EXPECT_THAT(MessageOf(plan.status()), HasSubstr(row.says)) << row.what;
+  }
+}
+
+// The same rule as for the hint on a file.
+TEST(PlanCluster, TakesEveryChunkSizeThatAHintMayHave) {
+  for (const char* size : {"4K", "12K", "3M", "1G"}) {
+    UpRequest request = GoodRequest();
+    request.chunk_size = size;
+    EXPECT_TRUE(PlanCluster(request, BigMachine()).ok()) << size;
   }
 }
 

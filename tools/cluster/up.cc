@@ -21,6 +21,7 @@ namespace mosa::cluster {
 namespace {
 
 constexpr Duration kReadyWaitMax = Seconds(20);
+constexpr const char* kNetworksLock = "/run";
 
 Status CheckInterrupted() {
   if (InterruptGuard::Interrupted() == 0) return OkStatus();
@@ -32,6 +33,17 @@ Status MakeDirectory(const std::string& path, mode_t mode) {
     return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
   }
   return OkStatus();
+}
+
+// None, with errno, if it cannot be had.
+UniqueFd OpenLocked(const std::string& directory) {
+  UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd && flock(fd.get(), LOCK_EX) != 0) {
+    const int error = errno;
+    fd = UniqueFd();
+    errno = error;
+  }
+  return fd;
 }
 
 Status CheckPrograms(const std::string& binaries) {
@@ -233,15 +245,21 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
   const auto refused = [&](const std::string& why) {
     return FailedPreconditionError(fmt::format("cannot keep clusters in {}: {}", directory, why));
   };
+  DirectoryLock lock;
+  // Bridges and subnets are the machine's. A directory that is always there: no lock file is left.
+  if (geteuid() == 0) {
+    lock.networks_ = OpenLocked(kNetworksLock);
+    if (!lock.networks_) return refused(fmt::format("{}: {}", kNetworksLock, strerror(errno)));
+  }
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::filesystem::create_directories(directory, error);
     if (error) return refused(error.message());
-    DirectoryLock lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (lock.fd_ < 0 || flock(lock.fd_, LOCK_EX) != 0) return refused(strerror(errno));
+    lock.directory_ = OpenLocked(directory);
+    if (!lock.directory_) return refused(strerror(errno));
     // Whoever had it before may have removed the directory: then the lock is on nothing.
     struct stat held {};
     struct stat named {};
-    if (fstat(lock.fd_, &held) == 0 && stat(directory.c_str(), &named) == 0 &&
+    if (fstat(lock.directory_.get(), &held) == 0 && stat(directory.c_str(), &named) == 0 &&
         held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
       // Its owner could put another directory in a cluster's place.
       if (held.st_uid != geteuid() && held.st_uid != 0) return refused("it is another user's");
@@ -252,8 +270,8 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
 }
 
 void DirectoryLock::Release() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
+  directory_ = UniqueFd();
+  networks_ = UniqueFd();
 }
 
 Result<ClusterState> Up(const ClusterPlan& plan, const std::string& binaries, DirectoryLock lock) {

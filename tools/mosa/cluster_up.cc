@@ -121,7 +121,7 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
   command->add_option("--hosts", request.hosts, "How many hosts, 1 to 200")->capture_default_str();
   command->add_option("--rate", request.rate, "Of every host's link, each way: 200mbit, 1gbit");
   command->add_option("--ram", request.ram, "What each node may hold")->capture_default_str();
-  command->add_option("--chunk-size", request.chunk_size, "Of files without a hint: 64K to 1G");
+  command->add_option("--chunk-size", request.chunk_size, "Of files without a hint: 4K to 1G");
   command->add_option("--stripe-width", request.stripe_width, "Nodes per striped file; 0: all");
   command->add_option("--default-placement", request.default_placement, "stripe or local")
       ->capture_default_str();
