@@ -35,7 +35,7 @@ Failure FromStatus(const Status& status);
 
 // Locks, in the order in which they may be taken: Inode::io, Inode::mutex, then any of
 // table_mutex_, handles_mutex_, ids_mutex_, those inside members. No lock but Inode::io is held
-// across a call.
+// across a call; releases_mutex_ is held while requests that nobody waits for are sent.
 class Filesystem::Impl final : public SessionListener {
  public:
   Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes, KernelNotifier& notifier,
@@ -56,6 +56,7 @@ class Filesystem::Impl final : public SessionListener {
   void SendUnsent(const std::vector<FileId>& files);
   bool NodeAlive(NodeId node) const;
   Outcome<FileId> NewFileId();
+  void AskForFileIds();
   void QueueRelease(FileId file);
   void SendQueued();
   void RunTimers();
@@ -309,13 +310,16 @@ class Filesystem::Impl final : public SessionListener {
   std::map<NodeId, NodeState> node_states_;
   std::deque<FileIdRangeReply> id_ranges_;
   bool asking_for_ids_ = false;
-  std::vector<FileId> releases_;
-  std::vector<FileId> forgets_;
   bool session_seen_ = false;
   uint64_t inline_bytes_max_ = kInlineBytesMax;
   std::map<uint64_t, RequestId> lock_waits_;
   std::set<uint64_t> lock_waits_ended_;  // Before their request's id was known.
   uint64_t next_lock_wait_ = 1;
+
+  // Held while what is queued is sent: not taken where the manager's messages are handled.
+  std::mutex releases_mutex_;
+  std::vector<FileId> releases_;  // Guarded by releases_mutex_.
+  std::vector<FileId> forgets_;   // Guarded by releases_mutex_.
 
   std::mutex buffer_mutex_;
   std::condition_variable buffer_freed_;

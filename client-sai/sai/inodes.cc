@@ -76,7 +76,7 @@ void Filesystem::Impl::EvictIdle() {
   }
   if (evicted.empty()) return;
   for (const FileId file : evicted) blocks_.DropFile(file);
-  const std::lock_guard lock(session_mutex_);
+  const std::lock_guard lock(releases_mutex_);
   forgets_.insert(forgets_.end(), evicted.begin(), evicted.end());
 }
 

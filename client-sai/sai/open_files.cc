@@ -72,7 +72,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::EnsureFresh(Inode& inode, boo
 Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool write,
                                                             const std::string& task) {
   if (write) {
-    const std::lock_guard lock(session_mutex_);
+    const std::lock_guard lock(releases_mutex_);
     std::erase(releases_, inode.file);
   }
   uint64_t own_changes = 0;

@@ -207,16 +207,7 @@ Outcome<FileId> Filesystem::Impl::NewFileId() {
   std::unique_lock lock(session_mutex_);
   uint64_t left = 0;
   for (const FileIdRangeReply& range : id_ranges_) left += range.count;
-  if (left < kFileIdsLow && left > 0 && !asking_for_ids_) {
-    asking_for_ids_ = true;
-    manager_.Send({FileIdRangeRequest{}}, [this](const std::vector<Reply>& replies) {
-      const std::lock_guard inner(session_mutex_);
-      asking_for_ids_ = false;
-      if (replies.empty()) return;
-      if (const auto* range = std::get_if<FileIdRangeReply>(&replies.back()))
-        id_ranges_.push_back(*range);
-    });
-  }
+  const bool ask = left < kFileIdsLow && left > 0 && !std::exchange(asking_for_ids_, true);
   if (left == 0) {
     lock.unlock();
     auto range = Ask<FileIdRangeReply>(FileIdRangeRequest{});
@@ -228,17 +219,30 @@ Outcome<FileId> Filesystem::Impl::NewFileId() {
   const FileId id = range.first;
   ++range.first.value;
   if (--range.count == 0) id_ranges_.pop_front();
+  lock.unlock();
+  if (ask) AskForFileIds();
   return id;
 }
 
+void Filesystem::Impl::AskForFileIds() {
+  manager_.Send({FileIdRangeRequest{}}, [this](const std::vector<Reply>& replies) {
+    const std::lock_guard lock(session_mutex_);
+    asking_for_ids_ = false;
+    if (replies.empty()) return;
+    if (const auto* range = std::get_if<FileIdRangeReply>(&replies.back()))
+      id_ranges_.push_back(*range);
+  });
+}
+
 void Filesystem::Impl::QueueRelease(FileId file) {
-  const std::lock_guard lock(session_mutex_);
+  const std::lock_guard lock(releases_mutex_);
   releases_.push_back(file);
 }
 
 void Filesystem::Impl::SendQueued() {
-  // Under the lock, so that an open that takes its file out of the queue cannot be overtaken.
-  const std::lock_guard lock(session_mutex_);
+  // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. What
+  // the manager sends is handled without this lock.
+  const std::lock_guard lock(releases_mutex_);
   for (const FileId file : std::exchange(releases_, {}))
     manager_.Send({ReleaseRequest{file}}, [](const std::vector<Reply>&) {});
   std::vector<FileId> forgets = std::exchange(forgets_, {});
