@@ -59,6 +59,8 @@ Filesystem::Impl::~Impl() {
 Status Filesystem::Impl::Start() {
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
   timer_ = std::thread([this] { RunTimers(); });
+  // Apart: it may wait for the manager, and what is queued must not wait with it.
+  follower_ = std::thread([this] { Repeat([this](uint64_t) { FollowKernelWrites(); }); });
   started_ = true;
   return OkStatus();
 }
@@ -85,6 +87,7 @@ Status Filesystem::Impl::Stop() {
     timer_wake_.notify_all();
   }
   timer_.join();
+  follower_.join();
   io_.Stop();
   SendQueued();
   grants_.GiveBackAll();

@@ -59,6 +59,8 @@ class Filesystem::Impl final : public SessionListener {
   void AskForFileIds();
   void QueueRelease(FileId file);
   void SendQueued();
+  // Runs `step` ten times a second until the mount stops.
+  void Repeat(const std::function<void(uint64_t round)>& step);
   void RunTimers();
 
   // When a request left: what its reply says may be cached if nothing happened since.
@@ -331,6 +333,7 @@ class Filesystem::Impl final : public SessionListener {
   std::condition_variable timer_wake_;
   bool stopping_ = false;  // Guarded by timer_mutex_.
   std::thread timer_;
+  std::thread follower_;
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

@@ -426,6 +426,8 @@ void Filesystem::Impl::FollowKernelWrites() {
     for (const auto& [id, handle] : files_)
       if (handle->write) written.push_back(handle->inode);
   }
+  std::sort(written.begin(), written.end());
+  written.erase(std::unique(written.begin(), written.end()), written.end());
   for (const InodePtr& inode : written) {
     RefreshFromKernelWrites(*inode);
     std::optional<NodeId> node;

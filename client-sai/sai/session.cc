@@ -254,17 +254,22 @@ void Filesystem::Impl::SendQueued() {
   }
 }
 
-void Filesystem::Impl::RunTimers() {
+void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
   std::unique_lock lock(timer_mutex_);
   for (uint64_t round = 0; !stopping_; ++round) {
     timer_wake_.wait_for(lock, std::chrono::nanoseconds(kTimerEvery.ns));
     lock.unlock();
-    EvictIdle();
-    SendQueued();
-    FollowKernelWrites();
-    if (round % 10 == 0) grants_.GiveBackIdle();
+    step(round);
     lock.lock();
   }
+}
+
+void Filesystem::Impl::RunTimers() {
+  Repeat([this](uint64_t round) {
+    EvictIdle();
+    SendQueued();
+    if (round % 10 == 0) grants_.GiveBackIdle();
+  });
 }
 
 }  // namespace mosa::sai
