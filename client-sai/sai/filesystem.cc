@@ -50,6 +50,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
       io_(options_.io_threads),
+      reads_(options_.io_threads),
       service_(options_.recall_threads) {}
 
 Filesystem::Impl::~Impl() {
@@ -89,6 +90,7 @@ Status Filesystem::Impl::Stop() {
   timer_.join();
   follower_.join();
   io_.Stop();
+  reads_.Stop();
   SendQueued();
   grants_.GiveBackAll();
   manager_.Stop();

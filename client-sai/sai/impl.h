@@ -291,7 +291,8 @@ class Filesystem::Impl final : public SessionListener {
   BlockCache blocks_;
   TaskNames tasks_;
   Stats stats_;
-  Executor io_;       // Writes behind, reads ahead.
+  Executor io_;       // Writes behind, truncation.
+  Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
   Executor service_;  // Recalls, granted locks.
 
   std::mutex table_mutex_;

@@ -177,7 +177,7 @@ bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId 
 
 void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
   for (const std::shared_ptr<Block>& block : blocks_.Add(inode->file, range)) {
-    io_.Run([this, inode, access, block] {
+    reads_.Run([this, inode, access, block] {
       const Outcome<Done> fetched =
           FetchRange(*inode, *access, block->range(), block->bytes(), false);
       if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
@@ -196,7 +196,7 @@ Outcome<Done> Filesystem::Impl::FetchRange(Inode& inode, const DataAccess& acces
   if (parallel && pieces.size() > 1) {
     Countdown others(pieces.size() - 1);
     for (size_t i = 1; i < pieces.size(); ++i) {
-      io_.Run([&, i] {
+      reads_.Run([&, i] {
         fetch(i);
         others.Arrive();
       });
