@@ -118,6 +118,12 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
        {{k128, 2 * k128}, {k128, 2 * k128 + kMiB}},
        {{3 * k128, 4 * k128}, {}},
        {{2 * k128, 3 * k128}, {}}},
+      // Also of its largest reads.
+      {{{0, kMiB}, {}},
+       {{kMiB, 2 * kMiB}, {kMiB, 3 * kMiB}},
+       {{3 * kMiB, 4 * kMiB}, {3 * kMiB, 6 * kMiB}},
+       {{2 * kMiB, 3 * kMiB}, {}},
+       {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 9 * kMiB}}},
       // Random reads, and a jump out of a stream.
       {{{50 * kMiB, 51 * kMiB}, {}}, {{10 * kMiB, 11 * kMiB}, {}}, {{90 * kMiB, 91 * kMiB}, {}}},
       // The file's end bounds it.

@@ -5,7 +5,8 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kNearBytes = 1 << 20;
+// Several of the kernel's largest reads, which its threads may bring in any order.
+constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
 
 }  // namespace
