@@ -23,13 +23,19 @@ std::optional<Failure> Block::Wait() const {
   return failure_;
 }
 
-std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset) {
+uint64_t BlockCache::ShareBytes() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(kBlockBytesMax, bytes_max_ / std::max<size_t>(1, files_.size()));
+}
+
+std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t read_end) {
   const std::lock_guard lock(mutex_);
   auto it = blocks_.upper_bound({file, offset});
   if (it == blocks_.begin()) return nullptr;
   --it;
   if (it->first.first != file || it->second.block->range().end <= offset) return nullptr;
-  by_age_.splice(by_age_.end(), by_age_, it->second.age);
+  const bool consumed = read_end >= it->second.block->range().end;
+  by_age_.splice(consumed ? by_age_.begin() : by_age_.end(), by_age_, it->second.age);
   return it->second.block;
 }
 
@@ -52,6 +58,7 @@ std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range
     by_age_.push_back({file, at});
     blocks_[{file, at}] = {block, std::prev(by_age_.end())};
     bytes_ += end - at;
+    ++files_[file];
     added.push_back(std::move(block));
     at = end;
   }
@@ -62,6 +69,8 @@ std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range
 BlockCache::Map::iterator BlockCache::Erase(Map::iterator it) {
   bytes_ -= it->second.block->range().size();
   by_age_.erase(it->second.age);
+  const auto file = files_.find(it->first.first);
+  if (--file->second == 0) files_.erase(file);
   return blocks_.erase(it);
 }
 
@@ -84,6 +93,7 @@ void BlockCache::DropBlock(FileId file, const Block& block) {
 void BlockCache::DropAll() {
   const std::lock_guard lock(mutex_);
   blocks_.clear();
+  files_.clear();
   by_age_.clear();
   bytes_ = 0;
 }

@@ -46,8 +46,11 @@ class Block {
 class BlockCache {
  public:
   explicit BlockCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
-  // The block that holds byte `offset`, or null.
-  std::shared_ptr<Block> Find(FileId file, uint64_t offset);
+  // The block that holds byte `offset`, or null. One that is read to its end is the first to make
+  // room: the kernel has those bytes now.
+  std::shared_ptr<Block> Find(FileId file, uint64_t offset, uint64_t read_end = 0);
+  // How much one file may have on its way, so that all that are read find room.
+  uint64_t ShareBytes() const;
   // Makes blocks of at most 1 MiB for the parts of `range` that have none, and returns them for
   // fetching. The oldest blocks make room.
   std::vector<std::shared_ptr<Block>> Add(FileId file, ByteRange range);
@@ -67,9 +70,10 @@ class BlockCache {
   Map::iterator Erase(Map::iterator it);  // Caller holds mutex_.
 
   const uint64_t bytes_max_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // Guarded by mutex_.
   Map blocks_;
+  std::map<FileId, size_t> files_;  // How many blocks each has.
   std::list<Key> by_age_;  // The least recently used first.
   uint64_t bytes_ = 0;
 };

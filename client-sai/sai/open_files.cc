@@ -530,13 +530,14 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   bool release = false;
   bool finish = false;
+  bool last = false;
   AccessPtr access;
   {
     const std::lock_guard lock(inode->mutex);
     if (handle->mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
     if (handle->write) --inode->write_handles;
     --inode->handles;
-    const bool last = inode->handles == 0;
+    last = inode->handles == 0;
     const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
     release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
               (last && (inode->told_held || inode->manager_counts_open));
@@ -562,6 +563,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
     }
   }
   if (release) QueueRelease(inode->file);
+  if (last) blocks_.DropFile(inode->file);  // What is read again is in the kernel's cache.
   if (!finish || !access) return;
   io_.Run([this, inode, access] {
     for (const NodeId node : access->layout.Nodes()) {

@@ -102,14 +102,15 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
     return *std::move(local);
   }
   ByteRange ahead;
+  const uint64_t window_max = std::min(options_.read_ahead_bytes_max, blocks_.ShareBytes());
   {
     const std::lock_guard lock(inode.mutex);
     // Fetches ahead of a writer would go stale at once.
     if (inode.write_handles == 0)
-      ahead = handle.read_ahead.OnRead(range, file_bytes, options_.read_ahead_bytes_max);
+      ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
-  const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin);
+  const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);
   if (first && first->range().end >= range.end && !first->Wait()) {
     const std::byte* bytes = first->bytes() + (range.begin - first->range().begin);
     return ReadResult{first, -1, range.begin, size, {bytes, size}};
@@ -118,7 +119,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   uint64_t at = range.begin;
   while (at < range.end) {
     std::byte* out = buffer->bytes.get() + (at - range.begin);
-    const std::shared_ptr<Block> block = blocks_.Find(inode.file, at);
+    const std::shared_ptr<Block> block = blocks_.Find(inode.file, at, range.end);
     if (block && !block->Wait()) {
       const uint64_t end = std::min(range.end, block->range().end);
       std::memcpy(out, block->bytes() + (at - block->range().begin), end - at);

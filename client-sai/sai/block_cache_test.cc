@@ -1,0 +1,35 @@
+#include "client-sai/sai/block_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+TEST(BlockCache, WhatWasReadMakesRoomBeforeWhatWasNot) {
+  BlockCache cache(4 * kMiB);
+  EXPECT_EQ(cache.Add(FileId{1}, {0, 2 * kMiB}).size(), 2u);
+  EXPECT_EQ(cache.Add(FileId{2}, {0, 2 * kMiB}).size(), 2u);
+  EXPECT_NE(cache.Find(FileId{2}, 0, kMiB), nullptr);
+  cache.Add(FileId{3}, {0, kMiB});
+  EXPECT_EQ(cache.Find(FileId{2}, 0), nullptr);
+  EXPECT_NE(cache.Find(FileId{1}, 0), nullptr);
+  EXPECT_NE(cache.Find(FileId{1}, kMiB), nullptr);
+  EXPECT_NE(cache.Find(FileId{2}, kMiB), nullptr);
+}
+
+TEST(BlockCache, FilesShareItsRoom) {
+  BlockCache cache(8 * kMiB);
+  EXPECT_EQ(cache.ShareBytes(), 8 * kMiB);
+  for (uint64_t file = 1; file <= 4; ++file) cache.Add(FileId{file}, {0, kMiB});
+  EXPECT_EQ(cache.ShareBytes(), 2 * kMiB);
+  cache.DropFile(FileId{1});
+  cache.DropFile(FileId{2});
+  EXPECT_EQ(cache.ShareBytes(), 4 * kMiB);
+  cache.DropAll();
+  EXPECT_EQ(cache.ShareBytes(), 8 * kMiB);
+}
+
+}  // namespace
+}  // namespace mosa::sai
