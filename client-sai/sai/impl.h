@@ -86,6 +86,8 @@ class Filesystem::Impl final : public SessionListener {
   void CountLookup(Inode& inode, uint64_t lookups);
   void Forget(FileId file, uint64_t lookups);
   void EvictIdle();
+  bool EraseRemoved(const InodePtr& inode);
+  static bool IsIdle(const Inode& inode);  // Caller holds the inode's mutex.
   // A reply says what the attributes are. `own`: it answers a change of this mount's.
   void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
   bool AttributesValid(const Inode& inode) const;  // Caller holds the inode's mutex.

@@ -40,7 +40,29 @@ void Filesystem::Impl::Forget(FileId file, uint64_t lookups) {
   }
   if (!idle) return;
   const std::lock_guard lock(table_mutex_);
-  idle_.push_back(file);
+  if (!EraseRemoved(inode)) idle_.push_back(file);
+}
+
+// Nobody asks for a file again that has no name and is open nowhere here; the manager has forgotten
+// it with its last name. Caller holds table_mutex_.
+bool Filesystem::Impl::EraseRemoved(const InodePtr& inode) {
+  // The table's, the caller's: who else is about to use it would have taken one under the lock.
+  if (inode.use_count() > 2) return false;
+  const std::lock_guard lock(inode->mutex);
+  if (inode->kernel_lookups > 0 || !inode->attributes_known ||
+      inode->attributes.type != FileType::kRegular || inode->attributes.link_count > 0 ||
+      inode->told_held || !IsIdle(*inode))
+    return false;
+  if (inode->access) inline_cached_bytes_ -= inode->access->inline_data.size();
+  recalls_.NoteForeign(inode->file);
+  inodes_.erase(inode->file.value);
+  return true;
+}
+
+bool Filesystem::Impl::IsIdle(const Inode& inode) {
+  return inode.handles == 0 && inode.make_state != MakeState::kUnsent &&
+         inode.make_state != MakeState::kSending && !inode.needs_commit &&
+         inode.names.unsent.empty() && inode.locks.empty();
 }
 
 void Filesystem::Impl::EvictIdle() {
@@ -61,9 +83,7 @@ void Filesystem::Impl::EvictIdle() {
       }
       const std::lock_guard inode_lock(inode.mutex);
       if (inode.kernel_lookups > 0) continue;  // Comes back here with Forget.
-      if (inode.handles > 0 || inode.make_state == MakeState::kUnsent ||
-          inode.make_state == MakeState::kSending || inode.needs_commit ||
-          !inode.names.unsent.empty() || !inode.locks.empty()) {
+      if (!IsIdle(inode)) {
         idle_.push_back(file);
         continue;
       }
