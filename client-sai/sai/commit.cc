@@ -62,6 +62,7 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   request.modify_time = inode.committing.modify_time;
   if (inode.inline_buffer) {
     request.inline_data = *inode.inline_buffer;
+    if (inode.make_state == MakeState::kSent) request.based_on_version = inode.inline_version;
     request.size_bytes = inode.inline_buffer->size();
   } else {
     request.size_bytes = inode.committing.dirty_end;
@@ -84,10 +85,10 @@ void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.att
 
 Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
   for (int attempt = 1;; ++attempt) {
-    MOSA_RETURN_IF_FAILED(MergeInline(inode));
     bool outdated = false;
     const Outcome<Done> committed = CommitOnce(inode, last_close, &outdated);
     if (!outdated || attempt == kCommitsMax) return committed;
+    MOSA_RETURN_IF_FAILED(MergeInline(inode));
   }
 }
 
@@ -130,7 +131,8 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, bool last_close, bool* 
   const std::lock_guard lock(inode.mutex);
   if (!committed) TakeBack(inode);
   *outdated = !committed && is_inline && failure != nullptr &&
-              failure->code == StatusCode::kFailedPrecondition;
+              (failure->code == StatusCode::kAborted ||
+               failure->code == StatusCode::kFailedPrecondition);
   if (*outdated) NoteOutdated(inode);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;

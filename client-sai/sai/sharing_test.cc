@@ -106,6 +106,26 @@ TEST(InlineContent, WritersOfDifferentPartsBothSurvive) {
   }
 }
 
+TEST(InlineContent, WritersThatCloseAtOnceBothSurvive) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", std::string(200, '-'))));
+  for (int round = 0; round < 100; ++round) {
+    const auto write = [&](LocalMount& mount, uint64_t offset, char what) {
+      auto handle = mount.Open("/f", O_RDWR);
+      EXPECT_TRUE(Ok(handle));
+      EXPECT_TRUE(Ok(mount.Write(handle->handle, offset, std::string(100, what))));
+      EXPECT_TRUE(Ok(mount.Close(handle->handle)));
+    };
+    const auto digit = static_cast<char>('0' + round % 10);
+    const auto letter = static_cast<char>('a' + round % 10);
+    std::thread other([&] { write(cluster.b(), 100, letter); });
+    write(cluster.a(), 0, digit);
+    other.join();
+    ASSERT_EQ(*cluster.a().ReadFile("/f"), std::string(100, digit) + std::string(100, letter))
+        << round;
+  }
+}
+
 TEST(InlineContent, WhatWasWrittenInlineFollowsAFileThatGotObjects) {
   Cluster cluster;
   for (const bool grower_closes_first : {true, false}) {

@@ -275,6 +275,9 @@ struct CommitRequest {
   std::vector<NodeBytes> nodes;
   bool data_changed = true;
   bool last_close = false;  // The session holds no other open for writing.
+  // The data_version that `inline_data` rests on: if the file has another one by now, the commit is
+  // refused with kAborted, for the bytes of another writer would be lost.
+  std::optional<uint64_t> based_on_version;
   bool operator==(const CommitRequest&) const = default;
 };
 

@@ -84,6 +84,21 @@ TEST_F(CoreBytes, TooManyInlineBytesAreRefused) {
   EXPECT_EQ(Refused(kAnna, commit), ErrorReason::kInvalid);
 }
 
+TEST_F(CoreBytes, InlineBytesThatRestOnAnOldVersionAreRefused) {
+  const FileId f = Make(kAnna, kRootFile, "f");
+  CommitRequest commit{.file = f, .size_bytes = 1};
+  commit.inline_data = "1";
+  const uint64_t first = Ok<AttributesReply>(kAnna, commit).attributes.data_version;
+  commit.inline_data = "2";
+  commit.based_on_version = first;
+  EXPECT_EQ(Ok<AttributesReply>(kAnna, commit).attributes.data_version, first + 1);
+  commit.inline_data = "3";
+  EXPECT_EQ(Refused(kAnna, commit), ErrorReason::kBusy);
+  EXPECT_EQ(image_.at(InlineDataKey(f)), "2");
+  commit.based_on_version = first + 1;
+  EXPECT_EQ(Ok<AttributesReply>(kAnna, commit).attributes.data_version, first + 2);
+}
+
 TEST_F(CoreBytes, CommitTimesLieBetweenBirthAndNow) {
   const FileId f = Make(kAnna, kRootFile, "f");
   const Time birth = now_;

@@ -267,6 +267,11 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
   if (inode.bytes && !inode.bytes->segments.empty())
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
                   fmt::format("file {} has objects: its bytes go there", request.file.value));
+  if (request.based_on_version && *request.based_on_version != inode.data_version)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("file {} is at version {} by now, not {}: lay the new bytes over "
+                              "those and try again",
+                              request.file.value, inode.data_version, *request.based_on_version));
   return std::nullopt;
 }
 

@@ -214,6 +214,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
   }
   item->set_data_changed(value.data_changed);
   item->set_last_close(value.last_close);
+  if (value.based_on_version) item->set_based_on_version(*value.based_on_version);
 }
 CommitRequest::NodeBytes Read(const wire::CommitRequest::NodeBytes& in, FieldChecker& check) {
   return {.node = NodeId{in.node_id()},
@@ -236,6 +237,7 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
   }
   value.data_changed = in.data_changed();
   value.last_close = in.last_close();
+  if (in.has_based_on_version()) value.based_on_version = in.based_on_version();
   return value;
 }
 
