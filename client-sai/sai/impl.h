@@ -119,6 +119,7 @@ class Filesystem::Impl final : public SessionListener {
   void ChangeNames(Inode& directory, Mark mark,
                    const std::vector<std::pair<std::string, FileId>>& changes,
                    const Attributes* attributes);
+  InodePtr BeginMake(Inode& directory, const std::string& name, std::vector<Request>* requests);
   bool BeginRemoval(FileId file);
   void EndRemoval(FileId file);
   void NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,

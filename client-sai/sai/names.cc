@@ -211,21 +211,50 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const std::string name(name_view);
   const InodePtr inode = Get(parent);
-  MOSA_RETURN_IF_FAILED(EnsureNameMade(*inode, name));
-  const std::optional<FileId> known = KnownName(*inode, name);
+  std::vector<Request> requests;
+  const InodePtr unsent = directory ? nullptr : BeginMake(*inode, name, &requests);
+  if (!unsent) MOSA_RETURN_IF_FAILED(EnsureNameMade(*inode, name));
+  const std::optional<FileId> known = unsent ? unsent->file : KnownName(*inode, name);
   if (directory && known && known->value != 0)
     if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
   // Of a file that is not known nothing can be said; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = MarkNow();
-  auto reply = Ask<RemoveReply>(RemoveRequest{parent, name, directory, held});
-  if (reply.ok()) {
+  requests.emplace_back(RemoveRequest{parent, name, directory, held});
+  const size_t asked = requests.size();
+  stats_.Add(Counter::kManagerCalls);
+  const std::vector<Reply> replies = manager_.Call(std::move(requests));
+  if (unsent) FinishMake(*unsent, replies.empty() ? Reply{UnexpectedReply()} : replies[0], mark);
+  const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
+  if (reply != nullptr) {
     ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
     LostName(reply->file, directory ? 0 : reply->links_left, held);
   }
   if (is_known && !held) EndRemoval(*known);
-  return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
+  if (reply != nullptr) return Done{};
+  const auto* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
+  return failure != nullptr ? *failure : UnexpectedReply();
+}
+
+// If `name` is a file that the manager does not know, its make becomes the first of `requests`, and
+// the caller ends it with FinishMake.
+InodePtr Filesystem::Impl::BeginMake(Inode& directory, const std::string& name,
+                                     std::vector<Request>* requests) {
+  FileId file;
+  {
+    const std::lock_guard lock(directory.mutex);
+    const auto it = directory.names.unsent.find(name);
+    if (it == directory.names.unsent.end()) return nullptr;
+    file = it->second;
+  }
+  InodePtr inode = Find(file);
+  if (!inode) return nullptr;
+  const std::lock_guard lock(inode->mutex);
+  if (inode->make_state != MakeState::kUnsent) return nullptr;
+  inode->make_state = MakeState::kSending;
+  requests->emplace_back(inode->make);
+  return inode;
 }
 
 Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {

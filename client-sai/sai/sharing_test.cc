@@ -42,6 +42,23 @@ TEST(Commits, WhatTheKernelWritesDuringACommitIsTheNextOnes) {
   EXPECT_EQ(*cluster.b().ReadFile("/d/f"), text + text);
 }
 
+TEST(Commits, AFileThatIsRemovedBeforeItWasSentCostsOneCall) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
+  const uint64_t before = cluster.manager().envelopes();
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/f")));
+  EXPECT_EQ(cluster.manager().envelopes() - before, 1u);
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/f")), ErrorReason::kNoEntry);
+  EXPECT_EQ(ReasonOf(cluster.b().Find("/d/f")), ErrorReason::kNoEntry);
+  const std::string large = Pattern(2 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 5, large)));
+  EXPECT_TRUE(*cluster.a().Read(handle->handle, 0, 4 * kMiB) == "small" + large);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+}
+
 // The manager is away for longer than a close waits.
 TEST(Commits, AFileWhoseMakeWasAnsweredTooLateIsThereAfterwards) {
   Cluster cluster;
