@@ -207,10 +207,13 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     struct stat status {};
     if (!object->writable || fstat(object->fd.get(), &status) != 0) continue;
     const Time modified{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
-    if (modified == inode.kernel_modify_time) continue;
-    inode.kernel_modify_time = modified;
     const auto size = static_cast<uint64_t>(status.st_size);
     const auto allocated = static_cast<uint64_t>(status.st_blocks) * 512;
+    // Two writes within one tick of the kernel's clock have the same time.
+    if (modified == inode.kernel_modify_time && allocated == inode.kernel_allocated &&
+        size <= View(inode).size_bytes)
+      continue;
+    inode.kernel_modify_time = modified;
     const uint64_t grown = size > View(inode).size_bytes ? size - View(inode).size_bytes : 0;
     stats_.Add(Counter::kBytesWrittenPassthrough, grown);
     if (allocated > inode.kernel_allocated) {
