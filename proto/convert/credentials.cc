@@ -202,6 +202,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A peer whose machine or link is gone says nothing: the connection ends when what was sent (a
+  // session always sends) is not acknowledged for this long, by TCP_USER_TIMEOUT. gRPC sets that
+  // only with its own pings on; these are as rare as servers tolerate.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 600'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   if (!secret) {
     return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   }

@@ -57,6 +57,13 @@ grpc::Status ToGrpc(const Status& status) {
 
 Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return OkStatus();
+  // gRPC calls it Unavailable, as if waiting could help.
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+      status.error_message().find("certificate verify failed") != std::string::npos) {
+    return UnauthenticatedError(
+        "the manager has another cluster secret than this program: give both the same --secret "
+        "file");
+  }
   const int code = static_cast<int>(status.error_code());
   return WithReason(
       Status(code >= 1 && code <= kCodeLast ? static_cast<StatusCode>(code) : StatusCode::kUnknown,

@@ -74,6 +74,13 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   MOSA_ASSIGN_OR_RETURN(node->server_, BulkServer::Start({.listen = options.listen,
                                                           .socket_path = options.socket_path},
                                                          *node->engine_, node->gate_));
+  const uint64_t unsealed = node->engine_->TakeHeartbeat().unsealed_objects;
+  if (unsealed > 0) {
+    LogInfo(
+        "{} objects were here already; their checksums ended with the former process and are "
+        "computed anew",
+        unsealed);
+  }
   node->sealer_ = std::thread([raw = node.get()] { raw->RunSealer(); });
   node->scrubber_ = std::thread([raw = node.get()] { raw->RunScrubber(); });
   node->link_ = std::make_unique<ManagerLink>(

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/socket_address.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/node.h"
 #include "tests/support/test_node.h"
@@ -261,6 +265,38 @@ TEST_F(StorageNodeTest, ReportsCorruptBlocksAgainToANewManager) {
   manager = nullptr;
   manager = std::make_unique<ScriptedManager>(Welcome(), address);
   EXPECT_TRUE(manager->SeesHeartbeat(reported));
+}
+
+// TCP_USER_TIMEOUT of this process's connections from or to the port of `address`, which gRPC may
+// have mapped to IPv6.
+std::vector<int> UserTimeoutsOf(const std::string& address, bool from) {
+  std::vector<int> found;
+  for (int fd = 0; fd < 1024; ++fd) {
+    const auto end = from ? LocalAddress(fd) : PeerAddress(fd);
+    if (!end.ok() || !end->ends_with(address.substr(address.rfind(':'))) || !PeerAddress(fd).ok())
+      continue;
+    int value = 0;
+    socklen_t size = sizeof value;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &size) == 0) found.push_back(value);
+  }
+  return found;
+}
+
+TEST_F(StorageNodeTest, ConnectionsToSilentMachinesEnd) {
+  ScriptedManager manager(Welcome());
+  const auto node = MustStart(Options(manager.address()));
+  const auto address = ResolveAddress(node->address());
+  const UniqueFd client(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(client.get(), address->get(), address->size()), 0);
+  std::vector<int> served;
+  for (int i = 0; i < 500 && served != std::vector{25'000}; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    served = UserTimeoutsOf(node->address(), /*from=*/true);
+  }
+  EXPECT_THAT(served, ElementsAre(25'000));
+  const auto timeouts = UserTimeoutsOf(manager.address(), /*from=*/false);
+  ASSERT_FALSE(timeouts.empty());
+  for (const int timeout : timeouts) EXPECT_EQ(timeout, 10'000);
 }
 
 TEST_F(StorageNodeTest, SaysWhyItCannotStart) {

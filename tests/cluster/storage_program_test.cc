@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/exit_code.h"
+#include "proto/convert/credentials.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/test_node.h"
 
@@ -75,6 +77,23 @@ TEST_F(StorageProgram, SaysThatNoManagerAnswersOrThatTheLimitIsTooHigh) {
   std::filesystem::create_directory(Path("objects"));
   std::ofstream(Path("objects/thesis.tex")) << "x";
   ExpectEnds(Storage("127.0.0.1:1"), 3, "'thesis.tex'");
+}
+
+TEST_F(StorageProgram, SaysAtOnceThatTheSecretIsWrong) {
+  for (const char* name : {"ours.pem", "theirs.pem"}) {
+    std::ofstream(Path(name)) << GenerateSecret().value();
+    std::filesystem::permissions(Path(name), std::filesystem::perms::owner_read);
+  }
+  DaemonProcess manager({MOSA_BINARY_DIR "/mosa-manager", "--listen", "127.0.0.1:0", "--data-dir",
+                         Path("manager"), "--secret", Path("theirs.pem")},
+                        Path("manager.log"), Path("manager.json"));
+  const auto ready = manager.Start();
+  ASSERT_TRUE(ready.ok()) << MessageOf(ready.status());
+  const auto begin = std::chrono::steady_clock::now();
+  ExpectEnds(Storage((*ready)["address"].get<std::string>(), {"--secret", Path("ours.pem")}),
+             ToExitCode(StatusCode::kUnauthenticated), "the manager has another cluster secret");
+  // It waits 15 s for a manager that is only late.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST_F(StorageProgram, WorksWithTheManagerAndOutlivesIt) {
