@@ -169,6 +169,20 @@ TEST_F(CoreBytes, AFileThatIsJustBeingOpenedElsewhereOutlivesItsLastName) {
   EXPECT_FALSE(Exists(f));
 }
 
+TEST_F(CoreBytes, AFileThatWasReplacedCanStillBeOpenedForAMoment) {
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Make(kAnna, kRootFile, "new");
+  Ok<RenameReply>(kAnna, RenameRequest{kRootFile, "new", kRootFile, "f", false, false, false});
+  Advance(Milliseconds(200));
+  Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
+  Confirm(kAnna, true);
+  Advance(Seconds(1));
+  EXPECT_TRUE(Exists(f));
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  Advance(Milliseconds(250));
+  EXPECT_FALSE(Exists(f));
+}
+
 TEST_F(CoreBytes, AnOrphanThatWasOpenedAndClosedBeforeItsRecallWasAnsweredGoes) {
   Start(kBen);
   const FileId f = Make(kAnna, kRootFile, "f");

@@ -96,7 +96,11 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
   if (target) {
     EraseEntry(request.new_parent, request.new_name);
     reply.replaced = *target;
+    const bool directory = Find(*target)->type == FileType::kDirectory;
     reply.replaced_links_left = Unlink(*target, request.holds_open, actor().start.client);
+    // A program of the same mount may be between finding the old file and opening it; its kernel
+    // looks a second time only once.
+    if (!directory && reply.replaced_links_left == 0) Linger(*target);
   }
   EraseEntry(request.old_parent, request.old_name);
   AddEntry(request.new_parent, request.new_name, *moved);
