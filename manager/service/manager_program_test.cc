@@ -77,7 +77,7 @@ TEST_F(ManagerProgramTest, RefusesBadFlagsBeforeItDoesAnything) {
 TEST_F(ManagerProgramTest, ReadsItsFlagsFromAFileToo) {
   const std::filesystem::path config = directory_ / "manager.conf";
   std::ofstream(config) << "chunk-size = \"65537\"\n";
-  Refuses({"--config", config, "--data-dir", directory_ / "store"}, 2, "power of two");
+  Refuses({"--config", config, "--data-dir", directory_ / "store"}, 2, "multiple of 4K");
   std::ofstream(config) << "no-such-key = 1\n";
   Refuses({"--config", config, "--data-dir", directory_ / "store"}, 2, "no-such-key");
   std::ofstream(config) << "cluster-name = \"blue\"\nlisten = \"127.0.0.1:0\"\n";
