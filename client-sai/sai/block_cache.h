@@ -74,7 +74,7 @@ class BlockCache {
   // Guarded by mutex_.
   Map blocks_;
   std::map<FileId, size_t> files_;  // How many blocks each has.
-  std::list<Key> by_age_;  // The least recently used first.
+  std::list<Key> by_age_;           // The least recently used first.
   uint64_t bytes_ = 0;
 };
 

@@ -130,9 +130,9 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, bool last_close, bool* 
   if (committed) FinishCommit(inode, is_inline, last_close, *attributes, mark);
   const std::lock_guard lock(inode.mutex);
   if (!committed) TakeBack(inode);
-  *outdated = !committed && is_inline && failure != nullptr &&
-              (failure->code == StatusCode::kAborted ||
-               failure->code == StatusCode::kFailedPrecondition);
+  *outdated =
+      !committed && is_inline && failure != nullptr &&
+      (failure->code == StatusCode::kAborted || failure->code == StatusCode::kFailedPrecondition);
   if (*outdated) NoteOutdated(inode);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
@@ -311,6 +311,7 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
   const bool fills = (mode & FALLOC_FL_PUNCH_HOLE) == 0;
   if (!fills) return PunchObjects(inode, range);
   uint64_t at = range.begin;
+  size_t attempt = 0;
   while (at < range.end) {
     AccessPtr access;
     {
@@ -338,8 +339,8 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
       }
     }
     if (!full.empty()) {
-      MOSA_RETURN_IF_FAILED(
-          Spill(inode, ChunkOf(access->layout, piece.range.begin), std::move(full)));
+      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, ChunkOf(access->layout, piece.range.begin),
+                                           std::move(full), attempt));
       continue;
     }
     {

@@ -96,7 +96,7 @@ class Filesystem::Impl final : public SessionListener {
   // Waits until the kernel has dropped the pages that changes under way make wrong.
   static void AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock);
   void Settle(Inode& inode);
-  Attributes View(const Inode& inode) const;       // Caller holds the inode's mutex.
+  Attributes View(const Inode& inode) const;  // Caller holds the inode's mutex.
   // The same on top of other attributes than the inode's.
   static Attributes ViewOn(const Inode& inode, Attributes view);
   Outcome<Done> EnsureAttributes(Inode& inode);
@@ -214,6 +214,9 @@ class Filesystem::Impl final : public SessionListener {
   void Drain(Inode& inode);
   void NoteError(Inode& inode, Failure failure);
   Outcome<Done> Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
+  // The same; when no node has room it waits, longer with each `attempt`, and fails after the last.
+  Outcome<Done> SpillPatiently(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full,
+                               size_t& attempt);
   Outcome<Done> MoveChunk(Inode& inode, const Layout& source_layout, const DataAccess& target,
                           ByteRange range);
   Outcome<Done> TellError(OpenFile& handle);
@@ -329,7 +332,7 @@ class Filesystem::Impl final : public SessionListener {
 
   std::mutex buffer_mutex_;
   std::condition_variable buffer_freed_;
-  uint64_t buffered_bytes_ = 0;                       // Guarded by buffer_mutex_.
+  uint64_t buffered_bytes_ = 0;  // Guarded by buffer_mutex_.
   // Guarded by buffer_mutex_: whose buffer is not empty.
   std::map<FileId, std::weak_ptr<Inode>> buffering_;
 

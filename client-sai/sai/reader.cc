@@ -106,8 +106,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   {
     const std::lock_guard lock(inode.mutex);
     // Fetches ahead of a writer would go stale at once.
-    if (inode.write_handles == 0)
-      ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
+    if (inode.write_handles == 0) ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
   const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);

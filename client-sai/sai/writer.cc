@@ -273,20 +273,24 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
     if (!room.ok()) return room.failure();
     if (*room) MOSA_RETURN_IF_FAILED(WritePiece(inode, *access, piece, bytes, &full));
     if (!full.empty()) {
-      const Outcome<Done> spilled =
-          Spill(inode, ChunkOf(access->layout, piece.range.begin), std::move(full));
-      if (!spilled.ok()) {
-        if (spilled.failure().reason != ErrorReason::kNoSpace ||
-            attempt == std::size(kNoSpaceDelays))
-          return spilled.failure();
-        Sleep(kNoSpaceDelays[attempt++]);
-      }
+      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, ChunkOf(access->layout, piece.range.begin),
+                                           std::move(full), attempt));
       continue;
     }
     NoteWritten(inode, piece.range);
     offset += bytes.size();
     data = data.subspan(bytes.size());
   }
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ChunkIndex chunk,
+                                               std::vector<NodeId> full, size_t& attempt) {
+  const Outcome<Done> spilled = Spill(inode, chunk, std::move(full));
+  if (spilled.ok()) return Done{};
+  if (spilled.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
+    return spilled.failure();
+  Sleep(kNoSpaceDelays[attempt++]);
   return Done{};
 }
 
