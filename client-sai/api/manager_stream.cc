@@ -10,12 +10,11 @@ namespace {
 
 using SystemTime = std::chrono::system_clock::time_point;
 
-// How long after a caller has polled the reader leaves the socket to callers: a busy mount's calls
+// How long after a caller's turn the reader leaves the socket to callers: a busy mount's calls
 // follow each other faster, and a push may come this much later.
-constexpr std::chrono::milliseconds kStandBack{1};
-// While one caller waits for longer, for a lock perhaps, the reader sleeps until it is told.
+constexpr std::chrono::microseconds kStandBack{300};
+// While a caller waits for longer, for a lock perhaps, the reader sleeps until it is told.
 constexpr std::chrono::milliseconds kLongTurn{4};
-constexpr std::chrono::milliseconds kLongSleep{100};
 
 // What gRPC gives back tells which operation is over.
 enum Operation : uintptr_t { kStart = 1, kRead, kWrite, kWritesDone, kFinish };
@@ -69,8 +68,14 @@ std::optional<v1::ManagerMessage> ManagerStream::Next() {
     }
     if (broken_ || std::exchange(woken_, false)) return std::nullopt;
     const auto quiet = std::chrono::steady_clock::now() - last_turn_;
+    if ((polling_ || !waiting_.empty()) && quiet >= kLongTurn) {
+      reader_sleeps_ = true;
+      reader_.wait(lock);
+      reader_sleeps_ = false;
+      continue;
+    }
     if (polling_ || !waiting_.empty() || quiet < kStandBack) {
-      reader_.wait_for(lock, quiet < kLongTurn ? kStandBack : kLongSleep);
+      reader_.wait_for(lock, kStandBack);
       continue;
     }
     polling_ = true;
@@ -164,6 +169,7 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
   const SystemTime deadline =
       std::chrono::system_clock::now() + std::chrono::duration_cast<SystemTime::duration>(limit);
   std::unique_lock lock(mutex_);
+  last_turn_ = std::chrono::steady_clock::now();
   const auto place = waiting_.insert(waiting_.end(), &ticket);
   bool in_time = true;
   while (!ticket.resolved && in_time) {
@@ -172,7 +178,6 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
       continue;
     }
     polling_ = true;
-    last_turn_ = std::chrono::steady_clock::now();
     lock.unlock();
     Poll(deadline);
     in_time = std::chrono::system_clock::now() < deadline;
@@ -180,9 +185,8 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
     polling_ = false;
   }
   waiting_.erase(place);
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_turn_ >= kLongTurn) reader_.notify_one();
-  last_turn_ = now;
+  last_turn_ = std::chrono::steady_clock::now();
+  if (reader_sleeps_ && waiting_.empty()) reader_.notify_one();
   HandOver();
   return ticket.resolved;
 }

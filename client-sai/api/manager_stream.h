@@ -100,7 +100,8 @@ class ManagerStream {
   std::condition_variable reader_;
   std::list<Ticket*> waiting_;
   std::deque<v1::ManagerMessage> inbox_;
-  SteadyTime last_turn_;  // When a caller last began or ended its wait.
+  SteadyTime last_turn_;        // When a caller last began or ended its wait.
+  bool reader_sleeps_ = false;  // Until it is told.
   bool polling_ = false;
   bool woken_ = false;
 };

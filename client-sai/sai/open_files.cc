@@ -15,6 +15,12 @@ namespace {
 constexpr Duration kCapabilityMargin = Seconds(30);
 constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
 
+// False if its node has dropped the object, as one does that comes back empty.
+bool IsThere(const LocalObject& object) {
+  struct stat status {};
+  return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
+}
+
 bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
 
 }  // namespace
@@ -115,13 +121,16 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& ino
   {
     const std::lock_guard lock(inode.mutex);
     const auto it = inode.objects.find(node);
-    if (it != inode.objects.end() && (!write || it->second->writable)) return it->second;
+    if (it != inode.objects.end() && (!write || it->second->writable) && IsThere(*it->second))
+      return it->second;
   }
   auto opened = nodes_.OpenLocal({node, inode.file, access.capability}, write);
   if (!opened.ok()) return FromStatus(opened.status());
   auto object = std::make_shared<LocalObject>(LocalObject{node, *std::move(opened), write});
   const std::lock_guard lock(inode.mutex);
-  inode.objects[node] = object;
+  std::shared_ptr<LocalObject>& known = inode.objects[node];
+  // Another opener may have been faster; what the kernel writes is looked for in writable ones.
+  if (known == nullptr || write || !known->writable || !IsThere(*known)) known = object;
   return object;
 }
 
@@ -384,6 +393,8 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
       ++inode.passthrough_writers;
       inode.kernel_room += kPassthroughRoomBytes;
       inode.pages_version.reset();
+      // A recall may have dropped it since it was opened, and its changes are looked for there.
+      inode.objects[object->node] = object;
     }
     handle.object = object;
     handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
