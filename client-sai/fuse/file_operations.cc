@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/operations.h"
@@ -87,16 +89,36 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   }
 }
 
-// Room for one read, kept by each worker.
-std::span<char> ReadBuffer(size_t size_bytes) {
-  thread_local std::unique_ptr<char[]> buffer;
-  thread_local size_t buffer_bytes = 0;
-  if (buffer_bytes < size_bytes) {
-    buffer = std::make_unique_for_overwrite<char[]>(size_bytes);
-    buffer_bytes = size_bytes;
+// Room for one read. The room that was given back last is taken first, whoever the worker: it is
+// still in the processor's cache, and as much is kept as was needed at once.
+class ReadRoom {
+ public:
+  explicit ReadRoom(size_t size_bytes) : size_bytes_(size_bytes) {
+    const std::lock_guard lock(mutex);
+    if (kept.empty() || size_bytes > kRoomBytes) {
+      room_ = std::make_unique_for_overwrite<char[]>(std::max(size_bytes, kRoomBytes));
+      return;
+    }
+    room_ = std::move(kept.back());
+    kept.pop_back();
   }
-  return {buffer.get(), size_bytes};
-}
+  ReadRoom(const ReadRoom&) = delete;
+  ReadRoom& operator=(const ReadRoom&) = delete;
+  ~ReadRoom() {
+    const std::lock_guard lock(mutex);
+    if (size_bytes_ <= kRoomBytes && kept.size() < kKeptMax) kept.push_back(std::move(room_));
+  }
+  std::span<char> bytes() const { return {room_.get(), size_bytes_}; }
+
+ private:
+  static constexpr size_t kRoomBytes = size_t{1} << 20;  // The kernel's requests at their largest.
+  static constexpr size_t kKeptMax = 8;
+  static inline std::mutex mutex;
+  static inline std::vector<std::unique_ptr<char[]>> kept;  // Guarded by mutex.
+
+  const size_t size_bytes_;
+  std::unique_ptr<char[]> room_;
+};
 
 // The whole range, or errno. What an object lost meanwhile (a truncate) reads as zeroes.
 int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
@@ -127,7 +149,8 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
                    result->bytes.size());
     return;
   }
-  const std::span<char> buffer = ReadBuffer(result->size_bytes);
+  const ReadRoom room(result->size_bytes);
+  const std::span<char> buffer = room.bytes();
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
     LogWarning("read of file {} at {}: the object's descriptor answers {}", ino, result->offset,
                strerrorname_np(error));
