@@ -179,7 +179,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
 
-  // ---- writing (writer.cc, commit.cc); the caller holds the inode's io
+  // ---- writing (writer.cc, spill.cc, commit.cc); the caller holds the inode's io
   Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data);
@@ -213,12 +213,20 @@ class Filesystem::Impl final : public SessionListener {
   // Stores all that is buffered; spills what nodes had no room for.
   void Drain(Inode& inode);
   void NoteError(Inode& inode, Failure failure);
+  // Moves the file's end, from `chunk` on, to nodes that have room. Nothing has changed if it
+  // fails.
   Outcome<Done> Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
   // The same; when no node has room it waits, longer with each `attempt`, and fails after the last.
   Outcome<Done> SpillPatiently(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full,
                                size_t& attempt);
-  Outcome<Done> MoveChunk(Inode& inode, const Layout& source_layout, const DataAccess& target,
-                          ByteRange range);
+  // The steps of a spill (spill.cc). Of room: false if `to` has none, and `full` names who.
+  Outcome<Done> MoveEnd(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
+  static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
+  Outcome<Done> LookAgain(Inode& inode, const Failure& failure);
+  Outcome<bool> TakeRoomForMove(const Layout& from, const Layout& to, ByteRange range,
+                                std::map<NodeId, uint64_t>* taken, std::vector<NodeId>* full);
+  Outcome<Done> CopyMoved(Inode& inode, const DataAccess& from, const Layout& to, ByteRange range);
+  void PunchMoved(Inode& inode, const DataAccess& from, const Layout& to, ByteRange range);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
   // `outdated`: others have changed what it rests on; to be merged and tried again.
@@ -243,6 +251,9 @@ class Filesystem::Impl final : public SessionListener {
 
   // ---- reading (reader.cc)
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
+  Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes,
+                               AccessPtr* used);
+  bool HasMoved(Inode& inode, const Layout& used);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
   std::optional<ReadResult> ReadByDescriptor(Inode& inode, const DataAccess& access,

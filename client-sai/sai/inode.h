@@ -103,8 +103,9 @@ struct Inode : Unsaved {
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.
   std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
   bool allocated_known = false;          // `allocated` is all that the file has.
-  std::vector<NodeId> full_nodes;        // Refused bytes in `buffer` for want of room.
-  Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
+  bool moving = false;             // Bytes are on their way to other nodes: what is buffered waits.
+  std::vector<NodeId> full_nodes;  // Refused bytes in `buffer` for want of room.
+  Time kernel_modify_time;         // Of the object, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
   uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
 

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -184,6 +188,140 @@ TEST(InlineContent, AFollowerOfALogReadsNoZeroes) {
   }
   writer.join();
   ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
+}
+
+// ---- nodes that run full
+
+constexpr uint64_t kPiece = 64 << 10;
+
+// Writes `content` in pieces until one is refused: how many bytes were accepted.
+uint64_t WritePieces(LocalMount& mount, HandleId handle, uint64_t begin, const std::string& content,
+                     const std::function<bool()>& go_on) {
+  uint64_t at = begin;
+  while (at < content.size() && go_on()) {
+    if (!mount.Write(handle, at, std::string_view(content).substr(at, kPiece)).ok()) break;
+    at += std::min<uint64_t>(kPiece, content.size() - at);
+  }
+  return at;
+}
+
+TEST(Spill, AStoreThatRunsFullInsideAChunkKeepsEveryByteThatWasAccepted) {
+  for (const bool local : {false, true}) {
+    for (const uint64_t b_bytes : {6 * kMiB, 6 * kMiB + 5 * kPiece, 9 * kMiB / 2}) {
+      SCOPED_TRACE(std::to_string(b_bytes) + (local ? " local" : " striped"));
+      Cluster cluster(6 * kMiB + kPiece, b_bytes);
+      ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+      if (local) {
+        ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+      }
+      const std::string kept = Pattern(kMiB + 3 * kPiece, 4);
+      ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/kept", kept)));
+      const std::string content = Pattern(32 * kMiB, 5);
+      auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+      const uint64_t accepted =
+          WritePieces(cluster.a(), handle->handle, 0, content, [] { return true; });
+      EXPECT_LT(accepted, content.size());
+      EXPECT_GT(accepted, 4 * kMiB);
+      EXPECT_TRUE(*cluster.a().Read(handle->handle, 0, content.size()) ==
+                  content.substr(0, accepted));
+      ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+      EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content.substr(0, accepted));
+      EXPECT_TRUE(*cluster.a().ReadFile("/d/kept") == kept);
+    }
+  }
+}
+
+TEST(Spill, AMoveThatFailsAtAnyStepLosesNothing) {
+  int failed = 0;
+  for (uint64_t fault = 1; fault <= 12; ++fault) {
+    SCOPED_TRACE(fault);
+    Cluster cluster(4 * kMiB + kPiece, 64 * kMiB);
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+    const std::string content = Pattern(8 * kMiB, fault);
+    auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+    ASSERT_TRUE(Ok(handle));
+    const auto on_one_node = [&] {
+      const auto status = cluster.manager().StatusOf("/d/f");
+      return !status.ok() || status->layout.segments.size() < 2;
+    };
+    const uint64_t before = WritePieces(cluster.a(), handle->handle, 0,
+                                        content.substr(0, 7 * kMiB / 2), [] { return true; });
+    cluster.nodes().FailOperation(fault, 1);
+    uint64_t accepted = WritePieces(cluster.a(), handle->handle, before, content, on_one_node);
+    cluster.nodes().FailOperation(0, 0);
+    failed += on_one_node() ? 1 : 0;
+    ASSERT_TRUE(Ok(cluster.a().fs().Fsync(handle->handle)));
+    EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content.substr(0, accepted));
+    // It was not the last attempt.
+    accepted = WritePieces(cluster.a(), handle->handle, accepted, content, [] { return true; });
+    EXPECT_EQ(accepted, content.size());
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  }
+  EXPECT_GT(failed, 0);
+}
+
+TEST(Spill, AReaderOnAnotherMountReadsWhatWasCommittedWhileItMoves) {
+  for (uint64_t round = 0; round < 4; ++round) {
+    Cluster cluster(4 * kMiB + round * kPiece, 64 * kMiB);
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+    const std::string content = Pattern(6 * kMiB, round);
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content.substr(0, kPiece))));
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+      auto handle = cluster.b().Open("/d/f", O_RDONLY);
+      EXPECT_TRUE(Ok(handle));
+      while (!done) {
+        const uint64_t size = cluster.b().Stat("/d/f")->size_bytes;
+        const uint64_t begin = size > kMiB ? size - kMiB : 0;
+        const auto read = cluster.b().Read(handle->handle, begin, kMiB);
+        EXPECT_TRUE(Ok(read));
+        EXPECT_TRUE(read.ok() && *read == content.substr(begin, read->size())) << begin;
+      }
+      EXPECT_TRUE(Ok(cluster.b().Close(handle->handle)));
+    });
+    auto handle = cluster.a().Open("/d/f", O_RDWR);
+    for (uint64_t at = kPiece; at < content.size(); at += kPiece) {
+      EXPECT_TRUE(Ok(cluster.a().Write(handle->handle, at, content.substr(at, kPiece))));
+      EXPECT_TRUE(Ok(cluster.a().fs().Fsync(handle->handle)));
+    }
+    done = true;
+    reader.join();
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+    EXPECT_EQ(cluster.manager().StatusOf("/d/f")->layout.Nodes().size(), 2u);
+  }
+}
+
+// A slow node still stores extents of a chunk when it turns out that there is no room for the rest.
+TEST(Spill, ExtentsThatAreUnderWayAreStoredBeforeTheirChunkMoves) {
+  Cluster cluster(64 * kMiB, 6 * kMiB);
+  ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/d", "user.mosa.chunk_size", "4M")));
+  const std::string content = Pattern(12 * kMiB, 9);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", content.substr(0, kPiece))));
+  ASSERT_EQ(cluster.manager().StatusOf("/d/f")->layout.chunk_bytes, 4 * kMiB);
+  ASSERT_EQ(cluster.manager().StatusOf("/d/f")->layout.Nodes(),
+            std::vector<NodeId>{cluster.node_b});
+  auto handle = cluster.a().Open("/d/f", O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  std::promise<void> slow;
+  std::thread hindrance([&] {
+    const std::lock_guard lock(cluster.nodes().Get(cluster.node_b).mutex);
+    slow.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  });
+  slow.get_future().wait();
+  EXPECT_EQ(WritePieces(cluster.a(), handle->handle, kPiece, content, [] { return true; }),
+            content.size());
+  hindrance.join();
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_EQ(cluster.manager().StatusOf("/d/f")->layout.Nodes().size(), 2u);
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
   {
     const std::lock_guard lock(inode.mutex);
     if (!inode.access || !inode.access->layout.bound() || !inode.buffer.any_open()) return;
+    if (inode.moving) return;
     extents = inode.buffer.Take(all, inode.access->layout.chunk_bytes);
   }
   if (extents.empty()) return;
@@ -117,9 +118,16 @@ void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
 Status Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
                                      std::vector<NodeId>* full) {
   AccessPtr access;
+  bool recalled = false;
   {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
+    recalled = inode.access_era == 0;
+  }
+  if (recalled) {
+    // Another mount may have moved these chunks to other nodes.
+    auto renewed = EnsureAccess(inode, true);
+    if (renewed.ok() && (*renewed)->layout.bound()) access = *std::move(renewed);
   }
   for (const Piece& piece : SplitRange(access->layout, extent.range())) {
     const auto data = std::as_bytes(std::span(extent.bytes))
@@ -174,18 +182,20 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
 }
 
 void Filesystem::Impl::Drain(Inode& inode) {
+  std::vector<NodeId> full;  // Never tried again here: it must come to an end.
   for (;;) {
     SendBuffered(inode, true);
-    std::vector<NodeId> full;
+    std::vector<NodeId> refused;
     uint64_t first = UINT64_MAX;
     {
       std::unique_lock lock(inode.mutex);
       inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
-      full = std::exchange(inode.full_nodes, {});
+      refused = std::exchange(inode.full_nodes, {});
       if (!inode.buffer.any_open()) return;
       first = inode.buffer.first_open();
     }
-    if (full.empty()) continue;
+    if (refused.empty()) continue;
+    full.insert(full.end(), refused.begin(), refused.end());
     AccessPtr access;
     {
       const std::lock_guard lock(inode.mutex);
@@ -193,7 +203,7 @@ void Filesystem::Impl::Drain(Inode& inode) {
     }
     std::sort(full.begin(), full.end());
     full.erase(std::unique(full.begin(), full.end()), full.end());
-    const Outcome<Done> spilled = Spill(inode, ChunkOf(access->layout, first), std::move(full));
+    const Outcome<Done> spilled = Spill(inode, ChunkOf(access->layout, first), full);
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
     const std::lock_guard lock(inode.mutex);

@@ -1,6 +1,5 @@
 // Writing: inline while the file is small, then to the nodes; what lies on this host at once, what
 // does not by write-behind. Callers hold the inode's io.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -286,6 +285,8 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
 
 Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ChunkIndex chunk,
                                                std::vector<NodeId> full, size_t& attempt) {
+  // What has room here takes it, before the manager counts it as free for others.
+  SendBuffered(inode, true);
   const Outcome<Done> spilled = Spill(inode, chunk, std::move(full));
   if (spilled.ok()) return Done{};
   if (spilled.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
@@ -386,94 +387,6 @@ void Filesystem::Impl::NoteWritten(Inode& inode, ByteRange range) {
   inode.dirty_end = std::max(inode.dirty_end, range.end);
   inode.modify_time = now;
   inode.data_dirty = inode.needs_commit = true;
-}
-
-Outcome<Done> Filesystem::Impl::Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full) {
-  AccessPtr before;
-  uint64_t data_end = 0;
-  {
-    const std::lock_guard lock(inode.mutex);
-    before = inode.access;
-    data_end = View(inode).size_bytes;
-    if (inode.passthrough_handles > 0)
-      return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("node {} is full, and file {} cannot go on elsewhere while the "
-                              "kernel has its object open",
-                              full.front().value, inode.file.value));
-  }
-  const uint64_t begin = chunk.value * before->layout.chunk_bytes;
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    const Mark mark = MarkNow();
-    auto reply = Ask<BindReply>(ExtendLayoutRequest{inode.file, chunk, full});
-    if (!reply.ok()) return reply.failure();
-    const DataAccess& target = reply->access;
-    // Bytes from this chunk on that are stored already go with it: take room for them first.
-    std::map<NodeId, uint64_t> needed;
-    if (data_end > begin)
-      for (const Piece& piece : SplitRange(target.layout, {begin, data_end}))
-        for (const NodeId node : piece.nodes) needed[node] += WidenToPages(piece.range).size();
-    bool fits = true;
-    std::vector<std::pair<NodeId, uint64_t>> taken;
-    for (const auto& [node, bytes] : needed) {
-      auto room = grants_.Take(node, bytes);
-      if (!room.ok()) return room.failure();
-      if (*room) {
-        taken.emplace_back(node, bytes);
-        continue;
-      }
-      fits = false;
-      full.push_back(node);
-    }
-    if (!fits) {
-      for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
-      continue;
-    }
-    stats_.Add(Counter::kSpills);
-    if (data_end > begin)
-      MOSA_RETURN_IF_FAILED(MoveChunk(inode, before->layout, target, {begin, data_end}));
-    {
-      const std::lock_guard lock(inode.mutex);
-      inode.allocated_known = false;
-    }
-    StoreAccess(inode, std::move(reply->access), mark);
-    return Done{};
-  }
-  return Fail(
-      StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-      fmt::format("no node has room for chunk {} of file {}", chunk.value, inode.file.value));
-}
-
-// Copies what the old layout has of `range` to where the new one wants it, then frees the old.
-Outcome<Done> Filesystem::Impl::MoveChunk(Inode& inode, const Layout& source_layout,
-                                          const DataAccess& target, ByteRange range) {
-  DataAccess source = target;
-  source.layout = source_layout;
-  std::string bytes;
-  for (const Piece& piece : SplitRange(source_layout, range, kExtentBytesMax)) {
-    bytes.resize(static_cast<size_t>(piece.range.size()));
-    MOSA_RETURN_IF_FAILED(
-        FetchPiece(inode, source, piece, reinterpret_cast<std::byte*>(bytes.data())));
-    for (const Piece& to : SplitRange(target.layout, piece.range)) {
-      if (to.nodes == piece.nodes) continue;
-      const std::string_view part =
-          std::string_view(bytes).substr(static_cast<size_t>(to.range.begin - piece.range.begin),
-                                         static_cast<size_t>(to.range.size()));
-      if (part.find_first_not_of('\0') == std::string_view::npos) continue;
-      for (const NodeId node : to.nodes) {
-        const Status status =
-            WriteToNode(inode, node, to.range.begin, std::as_bytes(std::span(part)));
-        if (!status.ok()) return FromStatus(status);
-      }
-      for (const NodeId node : piece.nodes) {
-        // What stays behind is room lost, not bytes lost.
-        const Status punched = nodes_.Allocate({node, inode.file, target.capability},
-                                               FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                               to.range.begin, to.range.size());
-        if (!punched.ok()) stats_.Add(Counter::kErrors);
-      }
-    }
-  }
-  return Done{};
 }
 
 }  // namespace mosa::sai

@@ -3,8 +3,8 @@
 // A layout is a list of segments in file order. Within a segment, chunk i of the segment lies at
 // stripe position i % width; every copy of that position is on the node `nodes[copy * width +
 // position]`. A file on one node is one segment of width 1. When a node fills up, a new segment
-// begins on other nodes: chunks already written never move. On each node, the chunks that it holds
-// are kept in one sparse object at the file's own offsets.
+// begins on other nodes, and what is stored from its first chunk on moves there. On each node, the
+// chunks that it holds are kept in one sparse object at the file's own offsets.
 #ifndef MOSA_COMMON_MODEL_LAYOUT_H_
 #define MOSA_COMMON_MODEL_LAYOUT_H_
 

@@ -243,11 +243,18 @@ struct BindRequest {
   uint64_t first_bytes = 0;
   bool operator==(const BindRequest&) const = default;
 };
-// Asks for other nodes from `first_chunk` on because `full` have no room.
+// Moves the file's end, from `first_chunk` on, to other nodes because `full` have no room. Two
+// steps. Without `to` the reply's layout is a plan: it ends with the new segment, and nothing has
+// changed. The asker copies there what is stored from `first_chunk` on, then asks again with that
+// segment as `to`: the layout is changed, and the other sessions' caches are recalled before the
+// reply. kAborted, at either step: `last` is not the layout's last segment any more, or another
+// session is moving the file; look at the layout again.
 struct ExtendLayoutRequest {
   FileId file;
   ChunkIndex first_chunk;
   std::vector<NodeId> full;
+  Segment last;  // The layout's last segment, as the asker knows it.
+  std::optional<Segment> to;
   bool operator==(const ExtendLayoutRequest&) const = default;
 };
 struct BindReply {

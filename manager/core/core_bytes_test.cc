@@ -277,16 +277,77 @@ TEST_F(CoreBytes, AFullNodeIsLeftForOthersAndAFullStoreSaysSo) {
   SetXattr(f, "user.mosa.placement", "local");
   EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout.Nodes(),
             std::vector<NodeId>{n1});
-  const auto more = Ok<BindReply>(kAnna, ExtendLayoutRequest{f, ChunkIndex(3), {n1}});
+  ExtendLayoutRequest extend{f, ChunkIndex(3), {n1}, {ChunkIndex(0), 1, {n1}}, std::nullopt};
+  extend.to = Ok<BindReply>(kAnna, extend).access.layout.segments.back();
+  const auto more = Ok<BindReply>(kAnna, extend);
   EXPECT_EQ(more.access.layout.NodeOf(ChunkIndex(2)), n1);
   EXPECT_EQ(more.access.layout.NodeOf(ChunkIndex(3)), n2);
-  EXPECT_EQ(Refused(kAnna, ExtendLayoutRequest{f, ChunkIndex(5), {n1, n2}}), ErrorReason::kNoSpace);
-  EXPECT_EQ(Ok<BindReply>(kAnna, ExtendLayoutRequest{f, ChunkIndex(1), {n1}}).access.layout,
-            more.access.layout);
+  extend = {f, ChunkIndex(5), {n1, n2}, *extend.to, std::nullopt};
+  EXPECT_EQ(Refused(kAnna, extend), ErrorReason::kNoSpace);
+  extend.first_chunk = ChunkIndex(1);
+  EXPECT_EQ(Refused(kAnna, extend), ErrorReason::kNoSpace) << "its end is elsewhere already";
   Step(NodeReport{n1, {.used_bytes = 64 * kMiB, .limit_bytes = 64 * kMiB}});
   Step(NodeReport{n2, {.used_bytes = 64 * kMiB, .limit_bytes = 64 * kMiB}});
   const FileId g = Make(kAnna, kRootFile, "g");
   EXPECT_EQ(Refused(kAnna, BindRequest{g, kMiB}), ErrorReason::kNoSpace);
+}
+
+TEST_F(CoreBytes, APlanForTheEndOfAFileChangesNothingUntilItIsCarriedOut) {
+  const NodeId n1 = AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  SetXattr(f, "user.mosa.placement", "local");
+  const Layout before = Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout;
+  ASSERT_EQ(before.Nodes(), std::vector<NodeId>{n1});
+  Ok<AttributesReply>(kAnna, CommitRequest{.file = f, .size_bytes = 2 * kMiB});
+  const Attributes attributes = Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).attributes;
+  recalls_.clear();
+
+  ExtendLayoutRequest plan{f, ChunkIndex(1), {n1}, before.segments.back(), std::nullopt};
+  const Layout planned = Ok<BindReply>(kAnna, plan).access.layout;
+  EXPECT_EQ(planned.NodeOf(ChunkIndex(0)), n1);
+  EXPECT_EQ(planned.NodeOf(ChunkIndex(1)), n2);
+  EXPECT_TRUE(recalls_[kBen].empty());
+  const auto seen = Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
+  EXPECT_EQ(seen.access.layout, before);
+  EXPECT_EQ(seen.attributes, attributes);
+
+  ExtendLayoutRequest move = plan;
+  move.to = planned.segments.back();
+  EXPECT_EQ(Refused(kBen, move), ErrorReason::kBusy) << "another's plan";
+  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy) << "while another moves it";
+  move.to->nodes = {n1};
+  EXPECT_EQ(Refused(kAnna, move), ErrorReason::kBusy) << "not what was planned";
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.layout, before);
+
+  // The reply comes when nobody reads at the old place any more.
+  move.to = planned.segments.back();
+  const RequestId moving = Send(kAnna, {move});
+  EXPECT_EQ(recalls_[kBen].size(), 1U);
+  EXPECT_FALSE(Answered(kAnna, moving));
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, moving));
+  EXPECT_EQ(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.segments, planned.segments);
+  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy) << "the layout ends otherwise by now";
+}
+
+TEST_F(CoreBytes, WhoDiesWhileItMovesAFileLeavesItToOthersAndItsCopiesAreDroppedWithTheFile) {
+  const NodeId n1 = AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  SetXattr(f, "user.mosa.placement", "local");
+  const Layout before = Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout;
+  Ok<AttributesReply>(kAnna, CommitRequest{.file = f, .size_bytes = kMiB});
+  const ExtendLayoutRequest plan{f, ChunkIndex(0), {n1}, before.segments.back(), std::nullopt};
+  Ok<BindReply>(kAnna, plan);
+  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy);
+  Step(SessionClosed{kAnna});
+  EXPECT_EQ(Ok<BindReply>(kBen, plan).access.layout.Nodes(), std::vector<NodeId>{n2});
+  Ok<RemoveReply>(kBen, RemoveRequest{kRootFile, "f", false, false});
+  EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
+  EXPECT_EQ(dropped_[n2], std::vector<FileId>{f});
 }
 
 TEST_F(CoreBytes, FreeRoomIsWhatIsNeitherUsedNorGranted) {

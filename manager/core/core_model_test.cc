@@ -292,6 +292,13 @@ class Digest {
   uint64_t value_ = 0;
 };
 
+Request AnyExtendLayout(Rng& rng, FileId file, uint64_t chunk, NodeId node) {
+  ExtendLayoutRequest extend{.file = file, .first_chunk = ChunkIndex(chunk), .full = {node}};
+  extend.last = {ChunkIndex(0), 1, {node}};
+  if (rng.Chance(500)) extend.to = {extend.first_chunk, 1, {node}};
+  return extend;
+}
+
 CommitRequest AnyCommit(Rng& rng, FileId file, NodeId node) {
   const auto number = [&] { return rng.Chance(800) ? rng.Below(1 << 20) : rng.Next(); };
   CommitRequest commit{.file = file, .size_bytes = number()};
@@ -346,7 +353,7 @@ Request AnyRequest(Rng& rng) {
     case 10:
       return BindRequest{file(), number()};
     case 11:
-      return ExtendLayoutRequest{file(), ChunkIndex(number()), {node()}};
+      return AnyExtendLayout(rng, file(), number(), node());
     case 12:
     case 13:
       return AnyCommit(rng, file(), node());

@@ -130,6 +130,13 @@ struct Node {
   std::set<ClientId> grant_recalls;  // Asked to give back, not answered yet.
 };
 
+// A file's end is being copied to other nodes.
+struct Move {
+  ClientId mover;
+  Segment to;
+  Time until;  // From then on another client may begin one.
+};
+
 struct Uncommitted {
   ClientId maker;
   FileId parent;
@@ -253,6 +260,8 @@ struct ManagerCore::State {
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
+  Reply PlanMove(const ExtendLayoutRequest& request, Inode& inode);
+  Reply FinishMove(const ExtendLayoutRequest& request, Inode& inode);
   void Unbind(FileId file, Inode& inode);
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   DataAccess AccessTo(const Inode& inode, bool may_write) const;
@@ -352,7 +361,8 @@ struct ManagerCore::State {
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
   std::map<FileId, std::set<ClientId>> orphans_;  // Without names; who has them open.
-  std::map<FileId, Time> lingering_;              // Orphans that are not dropped before then.
+  std::map<FileId, Move> moves_;
+  std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;
   std::map<FileId, Time> contended_;  // Directories not to be delegated until then.
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;

@@ -14,6 +14,8 @@ constexpr size_t kReasonBytesMax = 1000;
 constexpr size_t kTaskBytesMax = 1024;
 // A node with less room than a page's block has none.
 constexpr uint64_t kRoomBytesMin = 4096;
+// How long a client that moves bytes is waited for, if another wants to.
+constexpr Duration kMovePatience = Seconds(30);
 
 }  // namespace
 
@@ -182,6 +184,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
   bytes.segments.clear();
   bytes.chunk_bytes = 0;
+  moves_.erase(file);
   SetReason(bytes, "");
   Touch(file);
 }
@@ -213,11 +216,29 @@ Reply ManagerCore::State::Apply(const ExtendLayoutRequest& request) {
     return Refuse(
         StatusCode::kInvalidArgument, ErrorReason::kInvalid,
         fmt::format("file {} is not bound: there is nothing to extend", request.file.value));
+  const Segment& last = inode.bytes->segments.back();
+  if (request.last != last)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("another client has extended the layout of file {}: look at it again",
+                              request.file.value));
+  if (request.first_chunk < last.first_chunk)
+    return Refuse(
+        StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+        fmt::format("chunk {} of file {} cannot go elsewhere: what comes from chunk {} on "
+                    "has gone already",
+                    request.first_chunk.value, request.file.value, last.first_chunk.value));
+  return request.to ? FinishMove(request, inode) : PlanMove(request, inode);
+}
+
+Reply ManagerCore::State::PlanMove(const ExtendLayoutRequest& request, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
-  AddInterest(actor(), request.file, inode);
-  // Another writer was faster: the asker tries what stands there now.
-  if (request.first_chunk < bytes.segments.back().first_chunk)
-    return BindReply{AccessTo(inode, true)};
+  const ClientId asker = actor().start.client;
+  const auto move = moves_.find(request.file);
+  if (move != moves_.end() && move->second.mover != asker && now_ < move->second.until)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("another client is moving bytes of file {}: try again in a moment",
+                              request.file.value));
+  if (move != moves_.end()) moves_.erase(move);
   if (bytes.segments.size() >= kSegmentsMax)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                   fmt::format("file {} is spread over {} segments already: copy it to a store with "
@@ -234,15 +255,53 @@ Reply ManagerCore::State::Apply(const ExtendLayoutRequest& request) {
         PlaceSegment(inode, hints, {.first_chunk = request.first_chunk, .excluded = request.full});
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
+  // What is copied there is dropped with the file, whether the move is finished or not.
+  for (const NodeId node : plan->segment.nodes) ObjectOn(bytes, node);
+  dirty_.insert(request.file);
+  moves_[request.file] = {asker, plan->segment, now_ + kMovePatience};
+  BindReply reply{AccessTo(inode, true)};
+  std::vector<Segment>& segments = reply.access.layout.segments;
+  if (request.first_chunk == segments.back().first_chunk) segments.pop_back();
+  segments.push_back(std::move(plan->segment));
+  return reply;
+}
+
+Reply ManagerCore::State::FinishMove(const ExtendLayoutRequest& request, Inode& inode) {
+  FileBytes& bytes = *inode.bytes;
+  const auto move = moves_.find(request.file);
+  const bool planned = move != moves_.end() && move->second.mover == actor().start.client &&
+                       move->second.to == *request.to &&
+                       move->second.to.first_chunk == request.first_chunk;
+  if (!planned)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("moving chunks of file {} was not planned, or took too long: ask for "
+                              "another plan",
+                              request.file.value));
+  moves_.erase(move);
+  const std::vector<NodeId> before = LayoutOf(inode).Nodes();
   if (request.first_chunk == bytes.segments.back().first_chunk) {
-    // What the asker has put there meanwhile is dropped with the file.
-    for (const NodeId node : bytes.segments.back().nodes) ObjectOn(bytes, node);
+    // What cannot be taken away there is dropped with the file.
+    for (const NodeId node : before) ObjectOn(bytes, node);
     bytes.segments.pop_back();
   }
-  bytes.segments.push_back(std::move(plan->segment));
-  SetReason(bytes, fmt::format("{}; from chunk {}: {}", texts_.TextOf(bytes.reason),
-                               request.first_chunk.value, plan->reason));
+  bytes.segments.push_back(*request.to);
+  const std::vector<NodeId> after = LayoutOf(inode).Nodes();
+  for (NodeObject& object : bytes.objects)
+    if (!std::binary_search(after.begin(), after.end(), object.node)) object.allocated_bytes = 0;
+  // The next commit tells how much came along; until then the nodes count as having some of it.
+  if (inode.size_bytes > 0 &&
+      (inode.size_bytes - 1) / bytes.chunk_bytes >= request.first_chunk.value)
+    for (const NodeId node : request.to->nodes) {
+      uint64_t& allocated = ObjectOn(bytes, node).allocated_bytes;
+      allocated = std::max(allocated, kRoomBytesMin);
+    }
+  std::string full;
+  for (const NodeId node : request.full)
+    if (full.size() < kReasonBytesMax && FindNode(node)) full += " " + NameOf(node);
+  SetReason(bytes, fmt::format("{}; from chunk {}: no room on{}", texts_.TextOf(bytes.reason),
+                               request.first_chunk.value, full));
   Touch(request.file);
+  AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(inode, true)};
 }
 

@@ -360,6 +360,7 @@ void ManagerCore::State::DropInode(FileId file) {
     DropInline(file, inode);
     SetReason(*inode.bytes, "");
   }
+  moves_.erase(file);
   if (const auto found = xattrs_.find(file); found != xattrs_.end()) {
     for (const auto& [name, value] : found->second) effects_.writes.Delete(XattrKey(file, name));
     xattrs_.erase(found);

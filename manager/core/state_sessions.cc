@@ -169,6 +169,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
   ForgetHeld(session);
+  std::erase_if(moves_, [client](const auto& move) { return move.second.mover == client; });
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
   RetireSlot(session.slot);

@@ -215,9 +215,21 @@ TEST(Convert, RefusesRequestsThatAreOutOfBounds) {
        "grant.wanted_bytes"},
       {"too many nodes",
        [](v1::Request& r) {
-         for (uint32_t i = 0; i < 5000; ++i) r.mutable_extend_layout()->add_full_node_ids(i);
+         v1::ExtendLayoutRequest& extend = *r.mutable_extend_layout();
+         extend.mutable_last()->set_width(1);
+         extend.mutable_last()->add_node_ids(1);
+         for (uint32_t i = 0; i < 5000; ++i) extend.add_full_node_ids(i);
        },
        "extend_layout.full_node_ids"},
+      {"no last segment", [](v1::Request& r) { r.mutable_extend_layout(); }, "extend_layout.last"},
+      {"a segment of width 0",
+       [](v1::Request& r) {
+         v1::ExtendLayoutRequest& extend = *r.mutable_extend_layout();
+         extend.mutable_last()->set_width(1);
+         extend.mutable_last()->add_node_ids(1);
+         extend.mutable_to()->add_node_ids(2);
+       },
+       "segment.node_ids"},
   };
   for (const RefusedRequest& row : rows) Check(row);
 }

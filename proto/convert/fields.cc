@@ -93,19 +93,18 @@ Entry Read(const wire::Entry& in, FieldChecker& check) {
   return {.file = FileId{in.file_id()}, .attributes = Read(in.attributes(), check)};
 }
 
+void Write(const Segment& value, wire::Segment* out) {
+  out->set_first_chunk(value.first_chunk.value);
+  out->set_width(value.width);
+  WriteIds(value.nodes, out->mutable_node_ids());
+}
+
 void Write(const Layout& value, wire::Layout* out) {
   out->set_chunk_bytes(value.chunk_bytes);
   out->mutable_segments()->Reserve(static_cast<int>(value.segments.size()));
-  for (const Segment& segment : value.segments) {
-    wire::Segment* const item = out->add_segments();
-    item->set_first_chunk(segment.first_chunk.value);
-    item->set_width(segment.width);
-    WriteIds(segment.nodes, item->mutable_node_ids());
-  }
+  for (const Segment& segment : value.segments) Write(segment, out->add_segments());
   out->set_reason(value.reason);
 }
-
-namespace {
 
 Segment Read(const wire::Segment& in, FieldChecker& check) {
   Segment segment{
@@ -119,8 +118,6 @@ Segment Read(const wire::Segment& in, FieldChecker& check) {
   }
   return segment;
 }
-
-}  // namespace
 
 Layout Read(const wire::Layout& in, FieldChecker& check) {
   Layout layout;

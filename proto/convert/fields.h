@@ -76,6 +76,7 @@ class FieldChecker {
 
 void Write(const Attributes& value, wire::Attributes* out);
 void Write(const Entry& value, wire::Entry* out);
+void Write(const Segment& value, wire::Segment* out);
 void Write(const Layout& value, wire::Layout* out);
 void Write(const DataAccess& value, wire::DataAccess* out);
 void Write(const Failure& value, wire::Failure* out);
@@ -86,6 +87,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out);
 
 Attributes Read(const wire::Attributes& in, FieldChecker& check);
 Entry Read(const wire::Entry& in, FieldChecker& check);
+Segment Read(const wire::Segment& in, FieldChecker& check);
 Layout Read(const wire::Layout& in, FieldChecker& check);
 DataAccess Read(const wire::DataAccess& in, FieldChecker& check);
 Failure Read(const wire::Failure& in, FieldChecker& check);

@@ -190,12 +190,17 @@ void Put(const ExtendLayoutRequest& value, wire::Request* out) {
   item->set_file_id(value.file.value);
   item->set_first_chunk(value.first_chunk.value);
   WriteIds(value.full, item->mutable_full_node_ids());
+  Write(value.last, item->mutable_last());
+  if (value.to) Write(*value.to, item->mutable_to());
 }
 ExtendLayoutRequest Read(const wire::ExtendLayoutRequest& in, FieldChecker& check) {
+  check.Present("extend_layout.last", in.has_last());
   return {
       .file = FileId{in.file_id()},
       .first_chunk = ChunkIndex{check.Number("extend_layout.first_chunk", in.first_chunk())},
-      .full = ReadIds<NodeId>("extend_layout.full_node_ids", in.full_node_ids(), kNodesMax, check)};
+      .full = ReadIds<NodeId>("extend_layout.full_node_ids", in.full_node_ids(), kNodesMax, check),
+      .last = Read(in.last(), check),
+      .to = in.has_to() ? std::optional<Segment>(Read(in.to(), check)) : std::nullopt};
 }
 
 void Put(const CommitRequest& value, wire::Request* out) {

@@ -100,11 +100,12 @@ class MessageFiller {
       for (v1::Segment& segment : *layout->mutable_segments()) {
         segment.set_first_chunk(first_chunk);
         first_chunk += 1 + rng_.Below(1000);
-        segment.set_width(static_cast<uint32_t>(1 + rng_.Below(4)));
-        segment.clear_node_ids();
-        for (uint64_t n = segment.width() * (1 + rng_.Below(3)); n > 0; --n) {
-          segment.add_node_ids(static_cast<uint32_t>(rng_.Next()));
-        }
+      }
+    } else if (auto* const segment = dynamic_cast<v1::Segment*>(&message)) {
+      segment->set_width(static_cast<uint32_t>(1 + rng_.Below(4)));
+      segment->clear_node_ids();
+      for (uint64_t n = segment->width() * (1 + rng_.Below(3)); n > 0; --n) {
+        segment->add_node_ids(static_cast<uint32_t>(rng_.Next()));
       }
     } else if (auto* const lock = dynamic_cast<v1::Lock*>(&message)) {
       lock->set_last_bytes(rng_.Chance(300) ? UINT64_MAX : lock->begin_bytes() + rng_.Below(100));
