@@ -204,8 +204,12 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, b
     const std::lock_guard lock(mutex_);
     last_id_seen_ = last_id_;
     if (std::optional<Failure> failure = WhyNot(*message)) {
-      refused_.push_back({std::move(done), *std::move(failure)});
-      stream_.Wake();  // The delivery thread tells.
+      if (is_call) {
+        done({*std::move(failure)});
+      } else {
+        refused_.push_back({std::move(done), *std::move(failure)});
+        stream_.Wake();  // The delivery thread tells.
+      }
       return id;
     }
     pending_.emplace(id.value, Pending{message, std::move(done), now, is_call});

@@ -44,7 +44,7 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
   opened_ = false;
   ++under_way_;
   io_->StartCall(TagOf(kStart));
-  while (under_way_ > 0) Poll(SystemTime::max());
+  while (under_way_ > 0) Poll(SystemTime::max(), /*reads=*/false);
   if (!opened_) return false;
   {
     const std::lock_guard write_lock(write_mutex_);
@@ -80,7 +80,7 @@ std::optional<v1::ManagerMessage> ManagerStream::Next() {
     }
     polling_ = true;
     lock.unlock();
-    Poll(SystemTime::max());
+    Poll(SystemTime::max(), /*reads=*/true);
     lock.lock();
     polling_ = false;
     HandOver();
@@ -99,11 +99,11 @@ grpc::Status ManagerStream::Finish() {
     while (polling_) reader_.wait_for(lock, kStandBack);
     polling_ = true;
   }
-  while (under_way_ > 0) Poll(SystemTime::max());
+  while (under_way_ > 0) Poll(SystemTime::max(), /*reads=*/false);
   grpc::Status status;
   ++under_way_;
   io_->Finish(&status, TagOf(kFinish));
-  while (under_way_ > 0) Poll(SystemTime::max());
+  while (under_way_ > 0) Poll(SystemTime::max(), /*reads=*/false);
   io_.reset();
   {
     const std::lock_guard write_lock(write_mutex_);
@@ -179,7 +179,7 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
     }
     polling_ = true;
     lock.unlock();
-    Poll(deadline);
+    Poll(deadline, /*reads=*/true);
     in_time = std::chrono::system_clock::now() < deadline;
     lock.lock();
     polling_ = false;
@@ -214,10 +214,10 @@ void ManagerStream::HandOver() {
 
 // ---- polling
 
-void ManagerStream::Poll(SystemTime deadline) {
+void ManagerStream::Poll(SystemTime deadline, bool reads) {
   // Asked for only now, while the peer is at work, rather than before the last answer was handed
   // on.
-  if (!broken_ && !std::exchange(reading_, true)) {
+  if (reads && !std::exchange(reading_, true)) {
     ++under_way_;
     io_->Read(&incoming_, TagOf(kRead));
   }

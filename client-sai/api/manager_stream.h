@@ -69,8 +69,9 @@ class ManagerStream {
  private:
   using Io = grpc::ClientAsyncReaderWriter<v1::ClientMessage, v1::ManagerMessage>;
 
-  // Waits for one event at most until the deadline. Only the thread that has set polling_ may.
-  void Poll(std::chrono::system_clock::time_point deadline);
+  // Waits for one event at most until the deadline, a message among them if it `reads`. Only the
+  // thread that has set polling_ may, and reads only if the stream was not broken then.
+  void Poll(std::chrono::system_clock::time_point deadline, bool reads);
   void Received(bool ok);
   void Sent(bool ok);
   void WriteFirst();
