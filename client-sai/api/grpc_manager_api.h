@@ -1,8 +1,9 @@
 // ManagerApi over one gRPC stream.
 //
-// One thread reads the stream, delivers, and opens the stream again when it breaks (after 50 ms,
-// doubling to 1 s); callers write for themselves, one at a time. A second thread sends keep-alives
-// and cuts a stream on which nothing has come, or a write has hung, for a lease's time.
+// Who waits for a reply reads the stream itself (manager_stream.h). One thread delivers the rest,
+// and opens the stream again when it breaks (after 50 ms, doubling to 1 s); callers write for
+// themselves, one at a time. A second thread sends keep-alives and cuts a stream on which nothing
+// has come, or a write has hung, for a lease's time.
 #ifndef MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 

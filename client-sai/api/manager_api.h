@@ -1,9 +1,9 @@
 // ManagerApi: the client's one conversation with the manager. Two implementations: a gRPC stream,
 // and one that drives a ManagerCore in the same process (tests, predictor).
 //
-// Thread-safe. Replies and pushes arrive in the manager's order on one delivery thread: a push is
-// handed to the listener only after every earlier reply's waiter can run, and the listener must not
-// wait for a reply on that thread.
+// Thread-safe. Pushes and the replies of Send arrive in the manager's order on one delivery thread,
+// the replies of Call on the thread that called: a push is handed to the listener only after every
+// earlier reply's waiter can run, and the listener must not wait for a reply on that thread.
 #ifndef MOSA_CLIENT_SAI_API_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_MANAGER_API_H_
 
@@ -28,6 +28,7 @@ class SessionListener {
   // mount point are filled.
   virtual SessionStart SessionHeld() = 0;
   // Every reply of the manager carries its time; `sent` is when the request left. Renews the lease.
+  // On any thread that calls, with whatever locks it holds: it must not wait.
   virtual void OnLeaseRenewed(Time sent_monotonic, Time manager_now) = 0;
 };
 
