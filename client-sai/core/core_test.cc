@@ -38,10 +38,10 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
     uint64_t piece_bytes_max;
     std::string expected;
   };
-  const Segment one{ChunkIndex{0}, 1, {NodeId{7}}};
-  const Segment two{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}}};
-  const Segment mirrored{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}};
-  const Segment spilled{ChunkIndex{3}, 1, {NodeId{9}}};
+  const Segment one{0, 1, {NodeId{7}}};
+  const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
+  const Segment mirrored{0, 2, {NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}};
+  const Segment spilled{30, 1, {NodeId{9}}};
   const Row rows[] = {
       {LayoutOf(10, {one}), {0, 0}, UINT64_MAX, ""},
       {LayoutOf(10, {one}), {5, 35}, UINT64_MAX, "5-35@7, "},
@@ -56,8 +56,8 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
 
 TEST(FirstPiece, OfAHugeFileCostsNoMoreThanOfASmallOne) {
   constexpr uint64_t kPiB = uint64_t{1} << 50;
-  const Segment two{ChunkIndex{0}, 2, {NodeId{1}, NodeId{2}}};
-  const Segment one{ChunkIndex{4}, 1, {NodeId{1}}};
+  const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
+  const Segment one{4 * kMiB, 1, {NodeId{1}}};
   EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two}), {5, kPiB}), (Piece{{5, kMiB}, {NodeId{1}}}));
   EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two, one}), {4 * kMiB, kPiB}),
             (Piece{{4 * kMiB, kPiB}, {NodeId{1}}}));

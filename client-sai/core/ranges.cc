@@ -13,18 +13,14 @@ ByteRange WidenToPages(ByteRange range) {
           (range.end + kPageBytes - 1) / kPageBytes * kPageBytes};
 }
 
-ChunkIndex ChunkOf(const Layout& layout, uint64_t offset) {
-  return ChunkIndex{offset / layout.chunk_bytes};
-}
-
 Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
   MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0 && !range.empty());
   range.end = range.begin + std::min(range.size(), piece_bytes_max);
   Piece piece{{range.begin, range.begin}, {}};
   while (piece.range.end < range.end) {
-    const ChunkIndex chunk = ChunkOf(layout, piece.range.end);
-    const Segment& segment = layout.SegmentOf(chunk);
-    const uint64_t position = (chunk.value - segment.first_chunk.value) % segment.width;
+    const uint64_t at = piece.range.end;
+    const Segment& segment = layout.SegmentAt(at);
+    const uint64_t position = layout.PositionAt(at);
     std::vector<NodeId> nodes;
     for (uint32_t copy = 0; copy < segment.copies(); ++copy)
       nodes.push_back(segment.nodes[copy * segment.width + position]);
@@ -32,11 +28,8 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
       piece.nodes = std::move(nodes);
     else if (piece.nodes != nodes)
       break;
-    uint64_t end = (chunk.value + 1) * layout.chunk_bytes;
-    if (segment.width == 1)
-      end = &segment == &layout.segments.back()
-                ? range.end
-                : (&segment + 1)->first_chunk.value * layout.chunk_bytes;
+    uint64_t end = layout.SegmentEnd(at);
+    if (segment.width > 1) end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
     piece.range.end = std::min(end, range.end);
   }
   return piece;

@@ -41,9 +41,6 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
 std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
                               uint64_t piece_bytes_max = UINT64_MAX);
 
-// The chunk that holds byte `offset`.
-ChunkIndex ChunkOf(const Layout& layout, uint64_t offset);
-
 // A set of bytes as disjoint intervals. One owner.
 class IntervalSet {
  public:

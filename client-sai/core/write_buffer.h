@@ -54,8 +54,8 @@ class WriteBuffer {
   bool any_taken() const { return !taken_.empty(); }
   bool any_open() const { return !open_.empty(); }
   uint64_t bytes() const { return bytes_; }
-  // Where the first open extent begins. Precondition: any_open().
-  uint64_t first_open() const { return open_.begin()->first; }
+  // The first open extent's bytes. Precondition: any_open().
+  ByteRange first_open() const { return open_.begin()->second->range(); }
 
  private:
   std::map<uint64_t, std::shared_ptr<Extent>> open_;  // By offset.

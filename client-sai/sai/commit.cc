@@ -13,6 +13,8 @@ namespace mosa::sai {
 namespace {
 
 constexpr int kCommitsMax = 20;
+// What does not fit on a node is looked for elsewhere in pieces of this size.
+constexpr uint64_t kAllocatedBytesMax = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -203,7 +205,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
   if (objects && size_bytes < size) {
-    result = CutObjects(inode, *access, size_bytes);
+    result = CutObjects(inode, size_bytes);
     if (result.ok() && unused) result = Commit(inode, false);  // What is left, for statfs and du.
   } else if (!objects && size_bytes > access->inline_bytes_max) {
     auto bound = EnsureBound(inode, size_bytes);
@@ -217,8 +219,10 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   return result;
 }
 
-Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, const DataAccess& access,
-                                           uint64_t size_bytes) {
+Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
+  const StoreSection store(*this, inode);
+  if (!store.access().ok()) return store.access().failure();
+  const DataAccess& access = **store.access();
   const std::vector<NodeId> nodes = access.layout.Nodes();
   std::vector<Status> results(nodes.size());
   const auto cut = [&](size_t i) {
@@ -307,42 +311,32 @@ Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
 }
 
 Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange range) {
-  const bool punches = mode != 0 && mode != FALLOC_FL_KEEP_SIZE;
-  const bool fills = (mode & FALLOC_FL_PUNCH_HOLE) == 0;
-  if (!fills) return PunchObjects(inode, range);
-  uint64_t at = range.begin;
+  if ((mode & FALLOC_FL_PUNCH_HOLE) != 0) return PunchObjects(inode, range);
+  const bool zeroes = (mode & FALLOC_FL_ZERO_RANGE) != 0;
   size_t attempt = 0;
-  while (at < range.end) {
+  std::vector<NodeId> full;
+  while (!range.empty()) {
     AccessPtr access;
     {
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
-    const Piece piece = FirstPiece(access->layout, {at, range.end}, uint64_t{1} << 30);
-    std::vector<NodeId> full;
-    auto room = TakeRoom(inode, *access, piece, &full);
+    MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
+    const Piece piece = FirstPiece(access->layout, range, kAllocatedBytesMax);
+    std::vector<NodeId> refused;
+    auto room = TakeRoom(inode, *access, piece, &refused);
     if (!room.ok()) return room.failure();
-    for (const NodeId node : piece.nodes) {
-      if (!full.empty()) break;
-      const auto apply = [&](int bits) {
-        return WithRetries(inode, node, true, [&](const ObjectTarget& target) {
-          return nodes_.Allocate(target, bits, piece.range.begin, piece.range.size());
-        });
-      };
-      Status status = OkStatus();
-      if (punches) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
-      if (status.ok()) status = apply(FALLOC_FL_KEEP_SIZE);
-      if (status.code() == StatusCode::kResourceExhausted) {
-        full.push_back(node);
-      } else if (!status.ok()) {
-        return FromStatus(status);
-      }
+    if (*room) {
+      auto allocated = AllocatePiece(inode, *access, piece, zeroes, &refused);
+      if (!allocated.ok()) return allocated.failure();
+      if (!*allocated && refused.empty()) continue;
     }
-    if (!full.empty()) {
-      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, ChunkOf(access->layout, piece.range.begin),
-                                           std::move(full), attempt));
+    if (!refused.empty()) {
+      MOSA_RETURN_IF_FAILED(
+          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
       continue;
     }
+    full.clear();
     {
       const std::lock_guard lock(inode.mutex);
       const ByteRange pages = WidenToPages(piece.range);
@@ -350,21 +344,46 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
         inode.allocated[node] += inode.pages.MissingBytes(pages);
       inode.pages.Add(pages);
     }
-    at = piece.range.end;
+    range.begin = piece.range.end;
   }
   return Done{};
 }
 
+// False: it was not allocated, for `refused` have no room, or the layout is another one by now.
+Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& access,
+                                              const Piece& piece, bool zeroes,
+                                              std::vector<NodeId>* refused) {
+  const StoreSection store(*this, inode);
+  if (!store.access().ok()) return store.access().failure();
+  if ((*store.access())->layout.segments != access.layout.segments) return false;
+  for (const NodeId node : piece.nodes) {
+    const auto apply = [&](int bits) {
+      return WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+        return nodes_.Allocate(target, bits, piece.range.begin, piece.range.size());
+      });
+    };
+    Status status = OkStatus();
+    if (zeroes) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+    if (status.ok()) status = apply(FALLOC_FL_KEEP_SIZE);
+    if (status.code() == StatusCode::kResourceExhausted) {
+      refused->push_back(node);
+      return false;
+    }
+    if (!status.ok()) return FromStatus(status);
+  }
+  return true;
+}
+
 // On each node everything within the range belongs to the file: one request for each.
 Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
-  AccessPtr access;
+  const StoreSection store(*this, inode);
+  if (!store.access().ok()) return store.access().failure();
   {
     const std::lock_guard lock(inode.mutex);
-    access = inode.access;
     inode.pages.Remove(range);
     inode.allocated_known = false;
   }
-  for (const NodeId node : access->layout.Nodes()) {
+  for (const NodeId node : (*store.access())->layout.Nodes()) {
     const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
       return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
                              range.size());

@@ -51,7 +51,8 @@ class Filesystem::Impl final : public SessionListener {
   SessionStart SessionHeld() override;
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
   void DropCached(Inode& inode, RecallKind kind);
-  void Recall(const RecallPush& push);
+  void Recall(const RecallPush& push, uint64_t session);
+  void ConfirmRecall(Inode& inode, UnconfirmedRecall recall);
   void DropEverything();
   void SendUnsent(const std::vector<FileId>& files);
   bool NodeAlive(NodeId node) const;
@@ -193,8 +194,9 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> MergeInline(Inode& inode);
   void MoveInlineToObjects(Inode& inode, std::string* content, std::vector<ByteRange>* ranges);
   Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> Bind(Inode& inode, uint64_t size_bytes);
   Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data);
-  Outcome<Done> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
+  Outcome<bool> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::span<const std::byte> data, std::vector<NodeId>* full);
   Outcome<Done> WriteLocal(Inode& inode, const DataAccess& access, NodeId node, uint64_t offset,
                            std::span<const std::byte> data);
@@ -203,7 +205,7 @@ class Filesystem::Impl final : public SessionListener {
   bool IsAllocated(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
   Outcome<Done> BufferPiece(Inode& inode, const Piece& piece, std::span<const std::byte> data,
                             uint64_t chunk_bytes);
-  void NoteWritten(Inode& inode, ByteRange range);  // Takes the inode's mutex.
+  void NoteWritten(Inode& inode, const Piece& piece);  // Takes the inode's mutex.
   void SendBuffered(Inode& inode, bool all);
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Status StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
@@ -213,20 +215,41 @@ class Filesystem::Impl final : public SessionListener {
   // Stores all that is buffered; spills what nodes had no room for.
   void Drain(Inode& inode);
   void NoteError(Inode& inode, Failure failure);
-  // Moves the file's end, from `chunk` on, to nodes that have room. Nothing has changed if it
-  // fails.
-  Outcome<Done> Spill(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
-  // The same; when no node has room it waits, longer with each `attempt`, and fails after the last.
-  Outcome<Done> SpillPatiently(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full,
-                               size_t& attempt);
-  // The steps of a spill (spill.cc). Of room: false if `to` has none, and `full` names who.
-  Outcome<Done> MoveEnd(Inode& inode, ChunkIndex chunk, std::vector<NodeId> full);
-  static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
+  // Puts what of `range` is not stored on nodes other than `full`. Nothing has changed if it fails.
+  Outcome<Done> Spill(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
+  // The same; `full` grows by `refused`. When no node has room it waits, longer with each
+  // `attempt`, asks all nodes again, and fails after the last.
+  Outcome<Done> SpillPatiently(Inode& inode, ByteRange range, std::vector<NodeId> refused,
+                               std::vector<NodeId>* full, size_t* attempt);
+  // The steps of a spill (spill.cc).
+  Outcome<Done> GoOnElsewhere(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
   Outcome<Done> LookAgain(Inode& inode, const Failure& failure);
-  Outcome<bool> TakeRoomForMove(const Layout& from, const Layout& to, ByteRange range,
-                                std::map<NodeId, uint64_t>* taken, std::vector<NodeId>* full);
-  Outcome<Done> CopyMoved(Inode& inode, const DataAccess& from, const Layout& to, ByteRange range);
-  void PunchMoved(Inode& inode, const DataAccess& from, const Layout& to, ByteRange range);
+  Outcome<ByteRange> HoleIn(Inode& inode, const DataAccess& access, ByteRange range,
+                            const std::vector<NodeId>& full);
+  void MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteRange hole);
+  // Bytes are stored on nodes between these two, by the layout that the first one returns. The
+  // manager hears that a recall is done when no such write is under way. Not nested.
+  Outcome<AccessPtr> BeginStore(Inode& inode);
+  void EndStore(Inode& inode);
+  class StoreSection {
+   public:
+    StoreSection(Impl& impl, Inode& inode)
+        : impl_(impl), inode_(inode), access_(impl.BeginStore(inode)) {}
+    StoreSection(const StoreSection&) = delete;
+    StoreSection& operator=(const StoreSection&) = delete;
+    ~StoreSection() {
+      if (access_.ok()) impl_.EndStore(inode_);
+    }
+    const Outcome<AccessPtr>& access() const { return access_; }
+
+   private:
+    Impl& impl_;
+    Inode& inode_;
+    const Outcome<AccessPtr> access_;
+  };
+  // The right to write, once nobody else has frozen the file.
+  Outcome<AccessPtr> EnsureThawed(Inode& inode);
+  static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
   // `outdated`: others have changed what it rests on; to be merged and tried again.
@@ -239,9 +262,11 @@ class Filesystem::Impl final : public SessionListener {
                     Mark mark);
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
-  Outcome<Done> CutObjects(Inode& inode, const DataAccess& access, uint64_t size_bytes);
+  Outcome<Done> CutObjects(Inode& inode, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
   Outcome<Done> AllocateRange(Inode& inode, int mode, ByteRange range);
+  Outcome<bool> AllocatePiece(Inode& inode, const DataAccess& access, const Piece& piece,
+                              bool zeroes, std::vector<NodeId>* refused);
   Outcome<Done> PunchObjects(Inode& inode, ByteRange range);
   Outcome<Done> PunchInline(Inode& inode, ByteRange range);
   // Runs `operation` on a node, again while it cannot be reached and may come back, and once more
@@ -251,9 +276,6 @@ class Filesystem::Impl final : public SessionListener {
 
   // ---- reading (reader.cc)
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
-  Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes,
-                               AccessPtr* used);
-  bool HasMoved(Inode& inode, const Layout& used);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
   std::optional<ReadResult> ReadByDescriptor(Inode& inode, const DataAccess& access,
@@ -319,6 +341,7 @@ class Filesystem::Impl final : public SessionListener {
   std::atomic<uint64_t> inline_cached_bytes_{0};
   // Counts this mount's changes of hints: what directories remember of theirs holds for one value.
   std::atomic<uint64_t> hints_generation_{0};
+  std::atomic<uint64_t> sessions_{0};  // Counts them: recalls are the session's that sent them.
 
   mutable std::mutex handles_mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_;  // Guarded by handles_mutex_.

@@ -50,6 +50,12 @@ struct Unsaved {
   std::optional<Time> modify_time;  // Of its last write.
 };
 
+// A recall that the manager waits for, and the session in which it came.
+struct UnconfirmedRecall {
+  RecallId recall;
+  uint64_t session = 0;
+};
+
 struct Inode : Unsaved {
   explicit Inode(FileId id) : file(id) {}
 
@@ -103,9 +109,11 @@ struct Inode : Unsaved {
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.
   std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
   bool allocated_known = false;          // `allocated` is all that the file has.
-  bool moving = false;             // Bytes are on their way to other nodes: what is buffered waits.
-  std::vector<NodeId> full_nodes;  // Refused bytes in `buffer` for want of room.
-  Time kernel_modify_time;         // Of the object, as far as it is reported; passthrough only.
+  uint32_t stores = 0;                   // How many writes to nodes are under way; see BeginStore.
+  bool fenced = false;                   // Room is made elsewhere: none may begin.
+  std::vector<UnconfirmedRecall> unconfirmed;  // Wait for those that are under way.
+  std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
+  Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
   uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
 

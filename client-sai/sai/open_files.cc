@@ -102,6 +102,8 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
               version, own_changes};
   const std::lock_guard lock(inode.mutex);
   if (write) inode.manager_counts_open = true;
+  // The answer may be older than what this mount has changed meanwhile.
+  if (inode.own_changes != own_changes) inode.access_era = 0;
   return fresh;
 }
 
@@ -363,7 +365,7 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
     size = View(inode).size_bytes;
   }
   if (!access || !access->layout.OnOneNode() || access->is_inline || access->lost ||
-      (write && !access->may_write))
+      access->frozen || (write && !access->may_write))
     return nullptr;
   const NodeId node = access->layout.segments.front().nodes.front();
   if (!nodes_.IsLocal(node)) return nullptr;
@@ -382,7 +384,9 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
                         !handle.append && (handle.flags & O_DIRECT) == 0;
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
   const std::lock_guard lock(inode.mutex);
-  if (object && inode.cached_handles == 0) {
+  // Not what was recalled since: the file may go on elsewhere.
+  const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra();
+  if (object && current && inode.cached_handles == 0) {
     struct stat status {};
     if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {
       inode.kernel_modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};

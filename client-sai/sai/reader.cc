@@ -32,24 +32,7 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
-  for (;;) {
-    AccessPtr used;
-    auto read = ReadOnce(*handle, offset, size_bytes, &used);
-    if (used == nullptr || !HasMoved(*handle->inode, used->layout)) return read;
-    blocks_.DropFile(handle->inode->file);
-  }
-}
-
-// Bytes that moved to other nodes while they were read may have been gone from where they were.
-bool Filesystem::Impl::HasMoved(Inode& inode, const Layout& used) {
-  const auto access = EnsureAccess(inode, false);
-  return access.ok() && (*access)->layout.bound() && (*access)->layout.segments != used.segments;
-}
-
-// `used`: by what layout the nodes were asked; null if they were not.
-Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes,
-                                               AccessPtr* used) {
-  Inode& inode = *handle.inode;
+  Inode& inode = *handle->inode;
   auto fresh = EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
   RefreshFromKernelWrites(inode);
@@ -103,8 +86,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
   }
-  *used = access;
-  return ReadBound(handle, access, range, file_bytes);
+  return ReadBound(*handle, access, range, file_bytes);
 }
 
 Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,

@@ -64,6 +64,7 @@ Outcome<std::vector<Reply>> Filesystem::Impl::AskAll(std::vector<Request> reques
 }
 
 void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
+  ++sessions_;
   lease_.BeginEra(ready.now);
   recalls_.NoteAll();
   nodes_.SetNodes(ready.nodes);
@@ -148,8 +149,8 @@ void Filesystem::Impl::OnPush(const Push& push) {
     // At once, so that nothing is answered from here that a later reply contradicts.
     const InodePtr inode = Find(recall->file);
     if (inode) DropCached(*inode, recall->kind);
-    service_.Run([this, recall = *recall, inode] {
-      Recall(recall);
+    service_.Run([this, recall = *recall, inode, session = sessions_.load()] {
+      Recall(recall, session);
       if (inode) Settle(*inode);
     });
   } else if (const auto* nodes = std::get_if<NodesPush>(&push)) {
@@ -174,18 +175,16 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   ++inode.unsettled;
 }
 
-void Filesystem::Impl::Recall(const RecallPush& push) {
+void Filesystem::Impl::Recall(const RecallPush& push, uint64_t session) {
   stats_.Add(Counter::kRecalls);
-  bool holds_open = false;
-  if (const InodePtr inode = Find(push.file)) {
+  const InodePtr inode = Find(push.file);
+  if (inode) {
     std::vector<FileId> unsent;
     {
       const std::lock_guard lock(inode->mutex);
       if (push.kind == RecallKind::kEntries) {
         for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
       }
-      holds_open = inode->handles > 0;
-      inode->told_held = inode->told_held || holds_open;
     }
     SendUnsent(unsent);
     blocks_.DropFile(push.file);
@@ -193,7 +192,31 @@ void Filesystem::Impl::Recall(const RecallPush& push) {
       notifier_.InvalidateEntries();
     notifier_.InvalidateFile(push.file);
   }
-  manager_.Send({RecallDoneRequest{push.recall, holds_open}}, [](const std::vector<Reply>&) {});
+  if (!inode) {
+    if (session == sessions_)
+      manager_.Send({RecallDoneRequest{push.recall}}, [](const std::vector<Reply>&) {});
+    return;
+  }
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (inode->stores > 0) {
+      inode->unconfirmed.push_back({push.recall, session});
+      return;
+    }
+  }
+  ConfirmRecall(*inode, {push.recall, session});
+}
+
+void Filesystem::Impl::ConfirmRecall(Inode& inode, UnconfirmedRecall recall) {
+  RecallDoneRequest done{recall.recall};
+  {
+    const std::lock_guard lock(inode.mutex);
+    done.holds_open = inode.handles > 0;
+    done.pinned = inode.passthrough_handles > 0;
+    inode.told_held = inode.told_held || done.holds_open;
+  }
+  // Another session counts its recalls anew.
+  if (recall.session == sessions_) manager_.Send({done}, [](const std::vector<Reply>&) {});
 }
 
 bool Filesystem::Impl::NodeAlive(NodeId node) const {

@@ -324,5 +324,117 @@ TEST(Spill, ExtentsThatAreUnderWayAreStoredBeforeTheirChunkMoves) {
   EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
 }
 
+// Every mount writes its own stripes of one file while nodes run full: what was accepted is there,
+// whoever moved the rest elsewhere.
+TEST(Spill, TwoMountsThatWriteOneFileOnAFullNodeLoseNothing) {
+  for (uint64_t round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    Cluster cluster(3 * kMiB + round * kPiece, 64 * kMiB);
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kPiece, round))));
+    const std::string content = Pattern(12 * kMiB, round);
+    const auto write = [&](LocalMount& mount, uint64_t first) {
+      auto handle = mount.Open("/d/f", O_RDWR);
+      ASSERT_TRUE(Ok(handle));
+      for (uint64_t at = first * kPiece; at < content.size(); at += 2 * kPiece) {
+        ASSERT_TRUE(Ok(mount.Write(handle->handle, at, content.substr(at, kPiece))));
+        if (at % (7 * kPiece) == 0) {
+          ASSERT_TRUE(Ok(mount.fs().Fsync(handle->handle)));
+        }
+      }
+      ASSERT_TRUE(Ok(mount.Close(handle->handle)));
+    };
+    std::thread other([&] { write(cluster.b(), 1); });
+    write(cluster.a(), 0);
+    other.join();
+    EXPECT_EQ(cluster.manager().StatusOf("/d/f")->layout.Nodes().size(), 2u);
+    for (LocalMount* mount : {&cluster.a(), &cluster.b()}) {
+      const auto read = mount->ReadFile("/d/f");
+      ASSERT_TRUE(Ok(read));
+      ASSERT_EQ(read->size(), content.size());
+      for (uint64_t at = 0; at < content.size(); at += kPiece)
+        ASSERT_TRUE(read->compare(at, kPiece, content, at, kPiece) == 0) << "at " << at;
+    }
+  }
+}
+
+TEST(Spill, WhatIsAppendedToAFileOnAFullNodeGoesElsewhereAndNothingIsCopied) {
+  Cluster cluster(4 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  std::string log = Pattern(100'001, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/log", log)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/filler", Pattern(5 * kMiB, 2))));
+  for (uint64_t i = 0; i < 20; ++i) {
+    auto handle = cluster.a().Open("/d/log", O_WRONLY | O_APPEND);
+    const std::string line = Pattern(10'007, 3 + i);
+    ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, line)));
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    log += line;
+  }
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/log") == log);
+  const Layout layout = cluster.manager().StatusOf("/d/log")->layout;
+  EXPECT_EQ(layout.NodeAt(0), cluster.node_a);
+  EXPECT_EQ(layout.NodeAt(log.size() - 1), cluster.node_b);
+}
+
+TEST(Spill, AHoleInTheMiddleOfAFileIsFilledElsewhere) {
+  Cluster cluster(4 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string content = Pattern(3 * kMiB, 1);
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, content.substr(0, kPiece))));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 2 * kMiB + 5, content.substr(2 * kMiB + 5))));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/filler", Pattern(5 * kMiB, 2))));
+  WritePieces(cluster.a(), handle->handle, kPiece, content.substr(0, 2 * kMiB + 5),
+              [] { return true; });
+  EXPECT_TRUE(*cluster.a().Read(handle->handle, 0, content.size()) == content);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  const Layout layout = cluster.manager().StatusOf("/d/f")->layout;
+  EXPECT_EQ(layout.NodeAt(kMiB), cluster.node_b);
+  EXPECT_EQ(layout.NodeAt(content.size() - 1), cluster.node_a);
+}
+
+TEST(Spill, MoreThanAllNodesHaveTogetherIsRefusedInBoundedTime) {
+  Cluster cluster(20 * kMiB, 24 * kMiB);
+  auto handle = cluster.a().Open("/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(ReasonOf(cluster.a().fs().Allocate(handle->handle, 0, 0, uint64_t{1} << 30)),
+            ErrorReason::kNoSpace);
+  EXPECT_EQ(ReasonOf(cluster.a().fs().Allocate(handle->handle, 0, 0, 60 * kMiB)),
+            ErrorReason::kNoSpace);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/g", Pattern(kPiece, 1))));
+}
+
+TEST(InlineContent, TwoMountsThatLetOneFileGrowOutOfItLoseNothing) {
+  for (uint64_t round = 0; round < 20; ++round) {
+    SCOPED_TRACE(round);
+    Cluster cluster;
+    std::string content = Pattern(64 * 1024, round);
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content.substr(0, 12000))));
+    const auto write = [&](LocalMount& mount, uint64_t begin, uint64_t end) {
+      auto handle = mount.Open("/f", O_RDWR);
+      for (uint64_t at = begin; at < end; at += 4096)
+        EXPECT_TRUE(Ok(mount.Write(handle->handle, at,
+                                   content.substr(at, std::min<uint64_t>(4096, end - at)))));
+      EXPECT_TRUE(Ok(mount.Close(handle->handle)));
+    };
+    std::thread other([&] {
+      write(cluster.b(), 0, 6000);
+      write(cluster.b(), 40'000, content.size());
+    });
+    write(cluster.a(), 12'000, 40'000);
+    other.join();
+    EXPECT_TRUE(*cluster.a().ReadFile("/f") == content);
+    EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
+  }
+}
+
 }  // namespace
 }  // namespace mosa::sai

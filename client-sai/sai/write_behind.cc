@@ -83,7 +83,6 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
   {
     const std::lock_guard lock(inode.mutex);
     if (!inode.access || !inode.access->layout.bound() || !inode.buffer.any_open()) return;
-    if (inode.moving) return;
     extents = inode.buffer.Take(all, inode.access->layout.chunk_bytes);
   }
   if (extents.empty()) return;
@@ -117,19 +116,12 @@ void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
 
 Status Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
                                      std::vector<NodeId>* full) {
-  AccessPtr access;
-  bool recalled = false;
-  {
-    const std::lock_guard lock(inode.mutex);
-    access = inode.access;
-    recalled = inode.access_era == 0;
+  const StoreSection store(*this, inode);
+  if (!store.access().ok()) {
+    const Failure& failure = store.access().failure();
+    return Status(static_cast<absl::StatusCode>(failure.code), failure.message);
   }
-  if (recalled) {
-    // Another mount may have moved these chunks to other nodes.
-    auto renewed = EnsureAccess(inode, true);
-    if (renewed.ok() && (*renewed)->layout.bound()) access = *std::move(renewed);
-  }
-  for (const Piece& piece : SplitRange(access->layout, extent.range())) {
+  for (const Piece& piece : SplitRange((*store.access())->layout, extent.range())) {
     const auto data = std::as_bytes(std::span(extent.bytes))
                           .subspan(static_cast<size_t>(piece.range.begin - extent.offset),
                                    static_cast<size_t>(piece.range.size()));
@@ -182,11 +174,12 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
 }
 
 void Filesystem::Impl::Drain(Inode& inode) {
-  std::vector<NodeId> full;  // Never tried again here: it must come to an end.
+  std::vector<NodeId> full;
+  size_t attempt = 0;
   for (;;) {
     SendBuffered(inode, true);
     std::vector<NodeId> refused;
-    uint64_t first = UINT64_MAX;
+    ByteRange first;
     {
       std::unique_lock lock(inode.mutex);
       inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
@@ -195,15 +188,7 @@ void Filesystem::Impl::Drain(Inode& inode) {
       first = inode.buffer.first_open();
     }
     if (refused.empty()) continue;
-    full.insert(full.end(), refused.begin(), refused.end());
-    AccessPtr access;
-    {
-      const std::lock_guard lock(inode.mutex);
-      access = inode.access;
-    }
-    std::sort(full.begin(), full.end());
-    full.erase(std::unique(full.begin(), full.end()), full.end());
-    const Outcome<Done> spilled = Spill(inode, ChunkOf(access->layout, first), full);
+    const Outcome<Done> spilled = SpillPatiently(inode, first, std::move(refused), &full, &attempt);
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
     const std::lock_guard lock(inode.mutex);

@@ -23,6 +23,9 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // back within a second.
 constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
 
+// Another client has frozen the file.
+constexpr Duration kFrozenDelay = Milliseconds(10);
+
 void Sleep(Duration duration) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
 }
@@ -199,42 +202,62 @@ Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
   return false;
 }
 
-// Gives the file objects, and puts its inline content into them.
+// Gives the file objects, and puts its inline content into them. While it does so nobody else
+// stores any bytes of the file: the manager is told at once when it is done.
 Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
-  auto access = EnsureAccess(inode, true);
+  auto access = EnsureThawed(inode);
   if (!access.ok()) return access.failure();
-  if (!(*access)->layout.bound()) {
-    MOSA_RETURN_IF_FAILED(EnsureMade(inode));
-    Outcome<BindReply> reply = Failure{};
-    const Mark mark = MarkNow();
-    for (size_t attempt = 0;; ++attempt) {
-      reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
-      if (reply.ok() || reply.failure().reason != ErrorReason::kNoSpace ||
-          attempt == std::size(kNoSpaceDelays))
-        break;
-      Sleep(kNoSpaceDelays[attempt]);
-    }
-    if (!reply.ok()) return reply.failure();
-    StoreAccess(inode, std::move(reply->access), mark, 0);
-  }
+  if (!(*access)->layout.bound() || (*access)->is_inline)
+    MOSA_RETURN_IF_FAILED(Bind(inode, size_bytes));
   std::string content;
   std::vector<ByteRange> ranges;
+  bool manager_has_content = false;
+  uint64_t errors_before = 0;
   MoveInlineToObjects(inode, &content, &ranges);
+  {
+    const std::lock_guard lock(inode.mutex);
+    manager_has_content = inode.access->is_inline;
+    errors_before = inode.error_count;
+  }
   for (const ByteRange& range : ranges)
     MOSA_RETURN_IF_FAILED(WriteBound(
         inode, range.begin,
         std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size()))));
+  if (manager_has_content) Drain(inode);
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (manager_has_content && inode.error_count != errors_before) return inode.error;
+    inode.inline_buffer.reset();
+    inode.inline_ranges.Clear();
+    ++inode.own_changes;
+    auto objects_only = std::make_shared<DataAccess>(*inode.access);
+    inline_cached_bytes_ -= objects_only->inline_data.size();
+    objects_only->is_inline = false;
+    objects_only->inline_data.clear();
+    inode.access = std::move(objects_only);
+  }
+  if (manager_has_content) MOSA_RETURN_IF_FAILED(Commit(inode, false));
   const std::lock_guard lock(inode.mutex);
-  inode.inline_buffer.reset();
-  inode.inline_ranges.Clear();
-  ++inode.own_changes;
-  if (!inode.access->is_inline) return inode.access;
-  auto objects_only = std::make_shared<DataAccess>(*inode.access);
-  inline_cached_bytes_ -= objects_only->inline_data.size();
-  objects_only->is_inline = false;
-  objects_only->inline_data.clear();
-  inode.access = std::move(objects_only);
   return inode.access;
+}
+
+Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
+  MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+  for (size_t attempt = 0;;) {
+    const Mark mark = MarkNow();
+    auto reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
+    if (reply.ok()) {
+      StoreAccess(inode, std::move(reply->access), mark, 0);
+      return Done{};
+    }
+    if (reply.failure().code == StatusCode::kAborted) {
+      Sleep(kFrozenDelay);  // Another mount gives it objects at this moment.
+      continue;
+    }
+    if (reply.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
+      return reply.failure();
+    Sleep(kNoSpaceDelays[attempt++]);
+  }
 }
 
 // What of a bound file's inline content has to go to its objects: all of it, with this mount's own
@@ -258,40 +281,51 @@ void Filesystem::Impl::MoveInlineToObjects(Inode& inode, std::string* content,
 Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
                                            std::span<const std::byte> data) {
   size_t attempt = 0;
+  std::vector<NodeId> full;
   while (!data.empty()) {
     AccessPtr access;
     {
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
-    const Piece piece =
-        SplitRange(access->layout, {offset, offset + data.size()}, kPieceBytesMax).front();
+    MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
+    const Piece piece = FirstPiece(access->layout, {offset, offset + data.size()}, kPieceBytesMax);
     const auto bytes = data.first(static_cast<size_t>(piece.range.size()));
-    std::vector<NodeId> full;
-    auto room = TakeRoom(inode, *access, piece, &full);
+    std::vector<NodeId> refused;
+    auto room = TakeRoom(inode, *access, piece, &refused);
     if (!room.ok()) return room.failure();
-    if (*room) MOSA_RETURN_IF_FAILED(WritePiece(inode, *access, piece, bytes, &full));
-    if (!full.empty()) {
-      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, ChunkOf(access->layout, piece.range.begin),
-                                           std::move(full), attempt));
+    if (*room) {
+      auto written = WritePiece(inode, *access, piece, bytes, &refused);
+      if (!written.ok()) return written.failure();
+      if (!*written && refused.empty()) continue;
+    }
+    if (!refused.empty()) {
+      MOSA_RETURN_IF_FAILED(
+          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
       continue;
     }
-    NoteWritten(inode, piece.range);
+    full.clear();
+    NoteWritten(inode, piece);
     offset += bytes.size();
     data = data.subspan(bytes.size());
   }
   return Done{};
 }
 
-Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ChunkIndex chunk,
-                                               std::vector<NodeId> full, size_t& attempt) {
+Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
+                                               std::vector<NodeId> refused,
+                                               std::vector<NodeId>* full, size_t* attempt) {
   // What has room here takes it, before the manager counts it as free for others.
   SendBuffered(inode, true);
-  const Outcome<Done> spilled = Spill(inode, chunk, std::move(full));
-  if (spilled.ok()) return Done{};
-  if (spilled.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
-    return spilled.failure();
-  Sleep(kNoSpaceDelays[attempt++]);
+  full->insert(full->end(), refused.begin(), refused.end());
+  std::sort(full->begin(), full->end());
+  full->erase(std::unique(full->begin(), full->end()), full->end());
+  Outcome<Done> spilled = Spill(inode, range, *full);
+  if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace ||
+      *attempt == std::size(kNoSpaceDelays))
+    return spilled;
+  Sleep(kNoSpaceDelays[(*attempt)++]);
+  full->clear();
   return Done{};
 }
 
@@ -333,20 +367,29 @@ bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeI
   return *hole >= std::min(range.end, size);
 }
 
-Outcome<Done> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
+// False: it was not written, for `refused` have no room, or the layout is another one by now.
+Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
                                            const Piece& piece, std::span<const std::byte> data,
-                                           std::vector<NodeId>* full) {
+                                           std::vector<NodeId>* refused) {
   const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
                                      [&](NodeId node) { return nodes_.IsLocal(node); });
-  if (!all_local) return BufferPiece(inode, piece, data, access.layout.chunk_bytes);
+  if (!all_local) {
+    auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes);
+    if (!buffered.ok()) return buffered.failure();
+    return true;
+  }
+  const StoreSection store(*this, inode);
+  if (!store.access().ok()) return store.access().failure();
+  const DataAccess& current = **store.access();
+  if (current.layout.segments != access.layout.segments) return false;
   for (const NodeId node : piece.nodes) {
-    const Outcome<Done> written = WriteLocal(inode, access, node, piece.range.begin, data);
+    const Outcome<Done> written = WriteLocal(inode, current, node, piece.range.begin, data);
     if (written.ok()) continue;
     if (written.failure().reason != ErrorReason::kNoSpace) return written.failure();
-    full->push_back(node);
-    return Done{};
+    refused->push_back(node);
+    return false;
   }
-  return Done{};
+  return true;
 }
 
 Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& access, NodeId node,
@@ -374,17 +417,14 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   return Done{};
 }
 
-void Filesystem::Impl::NoteWritten(Inode& inode, ByteRange range) {
+void Filesystem::Impl::NoteWritten(Inode& inode, const Piece& piece) {
   const Time now = lease_.ManagerNow();
   const std::lock_guard lock(inode.mutex);
-  const ByteRange pages = WidenToPages(range);
+  const ByteRange pages = WidenToPages(piece.range);
   const uint64_t bytes = inode.pages.MissingBytes(pages);
   inode.pages.Add(pages);
-  const Layout& layout = inode.access->layout;
-  const Segment& segment = layout.SegmentOf(ChunkOf(layout, range.begin));
-  for (uint32_t copy = 0; copy < segment.copies(); ++copy)
-    inode.allocated[layout.NodeOf(ChunkOf(layout, range.begin), copy)] += bytes;
-  inode.dirty_end = std::max(inode.dirty_end, range.end);
+  for (const NodeId node : piece.nodes) inode.allocated[node] += bytes;
+  inode.dirty_end = std::max(inode.dirty_end, piece.range.end);
   inode.modify_time = now;
   inode.data_dirty = inode.needs_commit = true;
 }

@@ -1,24 +1,48 @@
 #include "common/model/layout.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 
 namespace mosa {
+namespace {
 
-const Segment& Layout::SegmentOf(ChunkIndex chunk) const {
+// `segment`, beginning at a later byte: its stripe positions count from there.
+Segment Later(const Segment& segment, uint64_t begin, uint64_t chunk_bytes) {
+  const uint64_t passed = (begin / chunk_bytes - segment.begin / chunk_bytes) % segment.width;
+  Segment later{begin, segment.width, {}};
+  for (uint32_t copy = 0; copy < segment.copies(); ++copy) {
+    for (uint64_t i = 0; i < segment.width; ++i)
+      later.nodes.push_back(segment.nodes[copy * segment.width + (i + passed) % segment.width]);
+  }
+  return later;
+}
+
+}  // namespace
+
+const Segment& Layout::SegmentAt(uint64_t offset) const {
   MOSA_CHECK(bound());
-  const auto after =
-      std::upper_bound(segments.begin(), segments.end(), chunk,
-                       [](ChunkIndex c, const Segment& s) { return c < s.first_chunk; });
+  const auto after = std::upper_bound(segments.begin(), segments.end(), offset,
+                                      [](uint64_t o, const Segment& s) { return o < s.begin; });
   return after == segments.begin() ? segments.front() : *(after - 1);
 }
 
-NodeId Layout::NodeOf(ChunkIndex chunk, uint32_t copy) const {
-  const Segment& segment = SegmentOf(chunk);
+uint64_t Layout::PositionAt(uint64_t offset) const {
+  MOSA_CHECK(chunk_bytes > 0);
+  const Segment& segment = SegmentAt(offset);
+  return (offset / chunk_bytes - segment.begin / chunk_bytes) % segment.width;
+}
+
+NodeId Layout::NodeAt(uint64_t offset, uint32_t copy) const {
+  const Segment& segment = SegmentAt(offset);
   MOSA_CHECK(copy < segment.copies());
-  const uint64_t position = (chunk.value - segment.first_chunk.value) % segment.width;
-  return segment.nodes[copy * segment.width + position];
+  return segment.nodes[copy * segment.width + PositionAt(offset)];
+}
+
+uint64_t Layout::SegmentEnd(uint64_t offset) const {
+  const Segment& segment = SegmentAt(offset);
+  return &segment == &segments.back() ? UINT64_MAX : (&segment + 1)->begin;
 }
 
 std::vector<NodeId> Layout::Nodes() const {
@@ -36,6 +60,27 @@ bool Layout::OnOneNode() const {
     if (segment.nodes.size() != 1 || segment.nodes[0] != segments[0].nodes[0]) return false;
   }
   return true;
+}
+
+void Layout::Relocate(uint64_t begin, uint64_t end, Segment to) {
+  MOSA_CHECK(bound() && chunk_bytes > 0 && begin < end);
+  std::vector<Segment> result;
+  const auto add = [&](Segment segment) {
+    // Of one stripe position, what goes on on the same nodes is one segment.
+    const bool continues = !result.empty() && segment.width == 1 && result.back().width == 1 &&
+                           segment.nodes == result.back().nodes;
+    if (!continues) result.push_back(std::move(segment));
+  };
+  for (const Segment& segment : segments) {
+    if (segment.begin < begin) add(segment);
+  }
+  to.begin = begin;
+  add(std::move(to));
+  if (end != UINT64_MAX) add(Later(SegmentAt(end), end, chunk_bytes));
+  for (const Segment& segment : segments) {
+    if (segment.begin > end) add(segment);
+  }
+  segments = std::move(result);
 }
 
 }  // namespace mosa

@@ -1,10 +1,11 @@
-// Layout: which nodes hold which chunks of a file.
+// Layout: which nodes hold which bytes of a file.
 //
-// A layout is a list of segments in file order. Within a segment, chunk i of the segment lies at
-// stripe position i % width; every copy of that position is on the node `nodes[copy * width +
-// position]`. A file on one node is one segment of width 1. When a node fills up, a new segment
-// begins on other nodes, and what is stored from its first chunk on moves there. On each node, the
-// chunks that it holds are kept in one sparse object at the file's own offsets.
+// A layout is a list of segments in file order. Chunks are a grid over the whole file; within a
+// segment, its i-th chunk (the first may be cut) lies at stripe position i % width, and every copy
+// of that position is on the node `nodes[copy * width + position]`. A file on one node is one
+// segment of width 1. When a node is full, the bytes for which it has no room go to a segment on
+// other nodes; nothing that is stored moves. On each node, what it holds is kept in one sparse
+// object at the file's own offsets.
 #ifndef MOSA_COMMON_MODEL_LAYOUT_H_
 #define MOSA_COMMON_MODEL_LAYOUT_H_
 
@@ -17,10 +18,13 @@
 
 namespace mosa {
 
+// Segments begin at whole pages, so that no page is on two nodes.
+inline constexpr uint64_t kSegmentUnit = 4096;
+
 struct Segment {
-  ChunkIndex first_chunk;  // The segment reaches to the next segment's first chunk, the last one to
-                           // the end.
-  uint32_t width = 1;      // Stripe positions.
+  uint64_t begin = 0;  // In bytes, a multiple of kSegmentUnit. The segment reaches to the next
+                       // one's begin, the last one to the end.
+  uint32_t width = 1;         // Stripe positions.
   std::vector<NodeId> nodes;  // copies() * width of them; see above.
 
   uint32_t copies() const { return static_cast<uint32_t>(nodes.size()) / width; }
@@ -35,15 +39,24 @@ struct Layout {
 
   bool bound() const { return !segments.empty(); }
 
-  // The segment that holds `chunk`. Precondition: bound().
-  const Segment& SegmentOf(ChunkIndex chunk) const;
-  // The node that holds copy `copy` of `chunk`. Precondition: bound(), copy < the segment's
+  // The segment that holds byte `offset`. Precondition: bound().
+  const Segment& SegmentAt(uint64_t offset) const;
+  // The stripe position of byte `offset` in its segment. Preconditions: as above, chunk_bytes > 0.
+  uint64_t PositionAt(uint64_t offset) const;
+  // The node that holds copy `copy` of byte `offset`. Preconditions: as above, copy < the segment's
   // copies().
-  NodeId NodeOf(ChunkIndex chunk, uint32_t copy = 0) const;
+  NodeId NodeAt(uint64_t offset, uint32_t copy = 0) const;
+  // Where the segment of byte `offset` ends; UINT64_MAX for the last.
+  uint64_t SegmentEnd(uint64_t offset) const;
   // Every node named, ascending, each once.
   std::vector<NodeId> Nodes() const;
   // True if every chunk has its only copy on one node: the file is one plain file there.
   bool OnOneNode() const;
+
+  // Puts bytes [begin, end) on the nodes of `to`, whose own begin does not count; what is on either
+  // side stays where it is. Preconditions: bound(), chunk_bytes > 0, begin < end, both multiples of
+  // kSegmentUnit or `end` UINT64_MAX, `to` well formed.
+  void Relocate(uint64_t begin, uint64_t end, Segment to);
 
   bool operator==(const Layout&) const = default;
 };

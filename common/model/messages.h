@@ -89,6 +89,7 @@ struct DataAccess {
   uint64_t inline_bytes_max = 0;  // How much this file may keep inline; 0: bind at the first byte.
   bool lost = false;  // Some bytes were on nodes that lost them: reads answer EIO until the file is
                       // cut to nothing.
+  bool frozen = false;  // Another session has frozen the layout: nothing is stored by it now.
   bool operator==(const DataAccess&) const = default;
 };
 
@@ -236,26 +237,33 @@ struct OpenReply {
 };
 
 // Chooses where the bytes of an unbound file go. `first_bytes` is how much is known to come. An
-// inline file becomes an object: the client writes the inline bytes first and commits, the manager
-// then forgets its copy.
+// inline file becomes an object: its layout is frozen for the client, which writes the inline bytes
+// first and commits; the manager then forgets its copy and ends the freeze. kAborted: another
+// client is doing so; try again in a moment.
 struct BindRequest {
   FileId file;
   uint64_t first_bytes = 0;
   bool operator==(const BindRequest&) const = default;
 };
-// Moves the file's end, from `first_chunk` on, to other nodes because `full` have no room. Two
-// steps. Without `to` the reply's layout is a plan: it ends with the new segment, and nothing has
-// changed. The asker copies there what is stored from `first_chunk` on, then asks again with that
-// segment as `to`: the layout is changed, and the other sessions' caches are recalled before the
-// reply. kAborted, at either step: `last` is not the layout's last segment any more, or another
-// session is moving the file; look at the layout again.
-struct ExtendLayoutRequest {
+// Keeps the layout as it is, and other sessions from storing bytes by it, until this session sends
+// a RelocateRequest, ends, or kFreezeMax has passed. The reply comes when every write that is under
+// way elsewhere has ended. kAborted: another session has frozen it; try again in a moment.
+struct FreezeRequest {
   FileId file;
-  ChunkIndex first_chunk;
+  bool operator==(const FreezeRequest&) const = default;
+};
+inline constexpr Duration kFreezeMax = Seconds(15);
+
+// Puts bytes [begin, end) of a file that this session has frozen on nodes other than `full`, and
+// ends the freeze, whatever the answer. The asker has seen that nothing is stored there: no byte
+// moves. An empty range only ends the freeze. kAborted: the file is frozen no longer.
+// kResourceExhausted: no node has room, or another mount's kernel has the file's object open.
+struct RelocateRequest {
+  FileId file;
+  uint64_t begin = 0;
+  uint64_t end = 0;  // UINT64_MAX: all that may ever come.
   std::vector<NodeId> full;
-  Segment last;  // The layout's last segment, as the asker knows it.
-  std::optional<Segment> to;
-  bool operator==(const ExtendLayoutRequest&) const = default;
+  bool operator==(const RelocateRequest&) const = default;
 };
 struct BindReply {
   DataAccess access;
@@ -406,11 +414,13 @@ struct ForgetRequest {
   bool operator==(const ForgetRequest&) const = default;
 };
 
-// Answers RecallPush: the client has dropped what it cached, has sent what it deferred, and says
-// what it holds open.
+// Answers RecallPush: the client has dropped what it cached, has sent what it deferred, stores
+// nothing any more by what it knew before, and says what it holds open. `pinned`: its kernel reads
+// or writes the file's object by itself.
 struct RecallDoneRequest {
   RecallId recall;
   bool holds_open = false;
+  bool pinned = false;
   bool operator==(const RecallDoneRequest&) const = default;
 };
 
@@ -429,15 +439,16 @@ struct EmptyReply {
 using Request =
     std::variant<LookupRequest, GetAttributesRequest, ListDirectoryRequest, MakeRequest,
                  LinkRequest, RemoveRequest, RenameRequest, ReadSymlinkRequest,
-                 SetAttributesRequest, OpenRequest, BindRequest, ExtendLayoutRequest, CommitRequest,
-                 ReleaseRequest, GrantRequest, GetXattrRequest, ListXattrsRequest, SetXattrRequest,
-                 RemoveXattrRequest, GetLockRequest, SetLockRequest, CancelLockRequest,
-                 StatFilesystemRequest, FileIdRangeRequest, ForgetRequest, RecallDoneRequest>;
+                 SetAttributesRequest, OpenRequest, BindRequest, FreezeRequest, RelocateRequest,
+                 CommitRequest, ReleaseRequest, GrantRequest, GetXattrRequest, ListXattrsRequest,
+                 SetXattrRequest, RemoveXattrRequest, GetLockRequest, SetLockRequest,
+                 CancelLockRequest, StatFilesystemRequest, FileIdRangeRequest, ForgetRequest,
+                 RecallDoneRequest>;
 
 // Which reply answers which request: Lookup, Link -> Entry; GetAttributes, SetAttributes, Commit ->
 // Attributes; ListDirectory -> ListDirectory; Make -> Make; Remove -> Remove; Rename -> Rename;
-// ReadSymlink -> ReadSymlink; Open -> Open; Bind, ExtendLayout -> Bind; Grant -> Grant; the rest by
-// their names, or Empty. Any -> Failure.
+// ReadSymlink -> ReadSymlink; Open -> Open; Bind, Freeze, Relocate -> Bind; Grant -> Grant; the
+// rest by their names, or Empty. Any -> Failure.
 using Reply = std::variant<EmptyReply, Failure, EntryReply, AttributesReply, ListDirectoryReply,
                            MakeReply, RemoveReply, RenameReply, ReadSymlinkReply, OpenReply,
                            BindReply, GrantReply, GetXattrReply, ListXattrsReply, GetLockReply,

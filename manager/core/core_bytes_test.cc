@@ -32,6 +32,14 @@ class CoreBytes : public CoreFixture {
   RemoveRequest Unlink(std::string name, bool holds_open = false) {
     return {kRootFile, std::move(name), false, holds_open};
   }
+  // A file "f" of 2 MiB that kAnna has written to the first of the nodes.
+  FileId MakeFileOnFirstNode() {
+    const FileId f = Make(kAnna, kRootFile, "f");
+    SetXattr(f, "user.mosa.placement", "local");
+    Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+    Ok<AttributesReply>(kAnna, CommitRequest{.file = f, .size_bytes = 2 * kMiB});
+    return f;
+  }
 };
 
 // ---- inline bytes
@@ -277,77 +285,109 @@ TEST_F(CoreBytes, AFullNodeIsLeftForOthersAndAFullStoreSaysSo) {
   SetXattr(f, "user.mosa.placement", "local");
   EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout.Nodes(),
             std::vector<NodeId>{n1});
-  ExtendLayoutRequest extend{f, ChunkIndex(3), {n1}, {ChunkIndex(0), 1, {n1}}, std::nullopt};
-  extend.to = Ok<BindReply>(kAnna, extend).access.layout.segments.back();
-  const auto more = Ok<BindReply>(kAnna, extend);
-  EXPECT_EQ(more.access.layout.NodeOf(ChunkIndex(2)), n1);
-  EXPECT_EQ(more.access.layout.NodeOf(ChunkIndex(3)), n2);
-  extend = {f, ChunkIndex(5), {n1, n2}, *extend.to, std::nullopt};
-  EXPECT_EQ(Refused(kAnna, extend), ErrorReason::kNoSpace);
-  extend.first_chunk = ChunkIndex(1);
-  EXPECT_EQ(Refused(kAnna, extend), ErrorReason::kNoSpace) << "its end is elsewhere already";
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  const Layout more =
+      Ok<BindReply>(kAnna, RelocateRequest{f, 3 * kMiB - 4096, UINT64_MAX, {n1}}).access.layout;
+  EXPECT_EQ(more.NodeAt(3 * kMiB - 4097), n1);
+  EXPECT_EQ(more.NodeAt(3 * kMiB - 4096), n2);
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  EXPECT_EQ(Refused(kAnna, RelocateRequest{f, 5 * kMiB, UINT64_MAX, {n1, n2}}),
+            ErrorReason::kNoSpace);
   Step(NodeReport{n1, {.used_bytes = 64 * kMiB, .limit_bytes = 64 * kMiB}});
   Step(NodeReport{n2, {.used_bytes = 64 * kMiB, .limit_bytes = 64 * kMiB}});
   const FileId g = Make(kAnna, kRootFile, "g");
   EXPECT_EQ(Refused(kAnna, BindRequest{g, kMiB}), ErrorReason::kNoSpace);
 }
 
-TEST_F(CoreBytes, APlanForTheEndOfAFileChangesNothingUntilItIsCarriedOut) {
+TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
   const NodeId n1 = AddNode("n1");
   const NodeId n2 = AddNode("n2");
   Start(kBen);
-  const FileId f = Make(kAnna, kRootFile, "f");
-  SetXattr(f, "user.mosa.placement", "local");
-  const Layout before = Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout;
-  ASSERT_EQ(before.Nodes(), std::vector<NodeId>{n1});
-  Ok<AttributesReply>(kAnna, CommitRequest{.file = f, .size_bytes = 2 * kMiB});
-  const Attributes attributes = Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).attributes;
+  const FileId f = MakeFileOnFirstNode();
+  Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
   recalls_.clear();
 
-  ExtendLayoutRequest plan{f, ChunkIndex(1), {n1}, before.segments.back(), std::nullopt};
-  const Layout planned = Ok<BindReply>(kAnna, plan).access.layout;
-  EXPECT_EQ(planned.NodeOf(ChunkIndex(0)), n1);
-  EXPECT_EQ(planned.NodeOf(ChunkIndex(1)), n2);
-  EXPECT_TRUE(recalls_[kBen].empty());
-  const auto seen = Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
-  EXPECT_EQ(seen.access.layout, before);
-  EXPECT_EQ(seen.attributes, attributes);
-
-  ExtendLayoutRequest move = plan;
-  move.to = planned.segments.back();
-  EXPECT_EQ(Refused(kBen, move), ErrorReason::kBusy) << "another's plan";
-  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy) << "while another moves it";
-  move.to->nodes = {n1};
-  EXPECT_EQ(Refused(kAnna, move), ErrorReason::kBusy) << "not what was planned";
-  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.layout, before);
-
-  // The reply comes when nobody reads at the old place any more.
-  move.to = planned.segments.back();
-  const RequestId moving = Send(kAnna, {move});
+  // The reply comes when nobody stores by the old layout any more.
+  const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
   EXPECT_EQ(recalls_[kBen].size(), 1U);
+  EXPECT_FALSE(Answered(kAnna, freezing));
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, freezing));
+  EXPECT_TRUE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.frozen);
+  EXPECT_FALSE(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.frozen);
+  EXPECT_EQ(Refused(kBen, FreezeRequest{f}), ErrorReason::kBusy);
+  EXPECT_EQ(Refused(kBen, RelocateRequest{f, kMiB, UINT64_MAX, {n1}}), ErrorReason::kBusy);
+
+  const RequestId moving = Send(kAnna, {RelocateRequest{f, kMiB, 2 * kMiB, {n1}}});
   EXPECT_FALSE(Answered(kAnna, moving));
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, moving));
-  EXPECT_EQ(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.segments, planned.segments);
-  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy) << "the layout ends otherwise by now";
+  const DataAccess seen = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access;
+  EXPECT_FALSE(seen.frozen);
+  EXPECT_EQ(seen.layout.NodeAt(kMiB - 1), n1);
+  EXPECT_EQ(seen.layout.NodeAt(kMiB), n2);
+  EXPECT_EQ(seen.layout.NodeAt(2 * kMiB), n1);
+  EXPECT_EQ(Refused(kAnna, RelocateRequest{f, kMiB, UINT64_MAX, {n1}}), ErrorReason::kBusy);
 }
 
-TEST_F(CoreBytes, WhoDiesWhileItMovesAFileLeavesItToOthersAndItsCopiesAreDroppedWithTheFile) {
+TEST_F(CoreBytes, AFreezeEndsWithAnEmptyRangeWithItsHolderOrAfterItsTime) {
   const NodeId n1 = AddNode("n1");
   const NodeId n2 = AddNode("n2");
   Start(kBen);
-  const FileId f = Make(kAnna, kRootFile, "f");
-  SetXattr(f, "user.mosa.placement", "local");
-  const Layout before = Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout;
-  Ok<AttributesReply>(kAnna, CommitRequest{.file = f, .size_bytes = kMiB});
-  const ExtendLayoutRequest plan{f, ChunkIndex(0), {n1}, before.segments.back(), std::nullopt};
-  Ok<BindReply>(kAnna, plan);
-  EXPECT_EQ(Refused(kBen, plan), ErrorReason::kBusy);
+  const FileId f = MakeFileOnFirstNode();
+  const auto frozen_for_ben = [&] {
+    return Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.frozen;
+  };
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  EXPECT_TRUE(frozen_for_ben());
+  Ok<BindReply>(kAnna, RelocateRequest{f, 0, 0, {}});
+  EXPECT_FALSE(frozen_for_ben());
+  // kBen holds the file: the next freeze waits for its confirmation.
+  const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, freezing));
   Step(SessionClosed{kAnna});
-  EXPECT_EQ(Ok<BindReply>(kBen, plan).access.layout.Nodes(), std::vector<NodeId>{n2});
+  EXPECT_FALSE(frozen_for_ben());
+  Ok<BindReply>(kBen, FreezeRequest{f});
+  Ok<BindReply>(kBen, RelocateRequest{f, 0, UINT64_MAX, {n1}});
+  Ok<EmptyReply>(kBen, ReleaseRequest{f});
   Ok<RemoveReply>(kBen, RemoveRequest{kRootFile, "f", false, false});
   EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
   EXPECT_EQ(dropped_[n2], std::vector<FileId>{f});
+}
+
+TEST_F(CoreBytes, InlineContentIsPutIntoObjectsByOneClientBeforeAnotherStoresThere) {
+  const NodeId n1 = AddNode("n1");
+  Start(kBen);
+  const FileId f = Make(kAnna, kRootFile, "f");
+  CommitInline(kAnna, f, "hello");
+  Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+  EXPECT_EQ(Refused(kBen, BindRequest{f, kMiB}), ErrorReason::kBusy);
+  EXPECT_TRUE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.frozen);
+  CommitRequest commit{.file = f, .size_bytes = 5, .data_changed = true};
+  commit.nodes = {{n1, 4096, 0}};
+  Ok<AttributesReply>(kBen, commit);
+  EXPECT_TRUE(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.is_inline)
+      << "not kBen's to say";
+  const RequestId done = Send(kAnna, {commit});
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, done));
+  const DataAccess after = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access;
+  EXPECT_FALSE(after.frozen || after.is_inline);
+}
+
+TEST_F(CoreBytes, AFileWhoseObjectAnotherKernelHasOpenStaysWhereItIs) {
+  const NodeId n1 = AddNode("n1");
+  AddNode("n2");
+  Start(kBen);
+  const FileId f = MakeFileOnFirstNode();
+  Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
+  recalls_.clear();
+  const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
+  ASSERT_EQ(recalls_[kBen].size(), 1U);
+  Send(kBen, {RecallDoneRequest{recalls_[kBen][0].recall, true, true}});
+  EXPECT_TRUE(Answered(kAnna, freezing));
+  EXPECT_EQ(Refused(kAnna, RelocateRequest{f, kMiB, UINT64_MAX, {n1}}), ErrorReason::kNoSpace);
 }
 
 TEST_F(CoreBytes, FreeRoomIsWhatIsNeitherUsedNorGranted) {

@@ -292,11 +292,11 @@ class Digest {
   uint64_t value_ = 0;
 };
 
-Request AnyExtendLayout(Rng& rng, FileId file, uint64_t chunk, NodeId node) {
-  ExtendLayoutRequest extend{.file = file, .first_chunk = ChunkIndex(chunk), .full = {node}};
-  extend.last = {ChunkIndex(0), 1, {node}};
-  if (rng.Chance(500)) extend.to = {extend.first_chunk, 1, {node}};
-  return extend;
+Request AnyRelocate(Rng& rng, FileId file, uint64_t begin, NodeId node) {
+  if (rng.Chance(500)) return FreezeRequest{file};
+  if (rng.Chance(800)) begin = begin / kSegmentUnit * kSegmentUnit;
+  const uint64_t end = rng.Chance(500) ? UINT64_MAX : begin + rng.Below(8) * kSegmentUnit;
+  return RelocateRequest{file, begin, end, {node}};
 }
 
 CommitRequest AnyCommit(Rng& rng, FileId file, NodeId node) {
@@ -353,7 +353,7 @@ Request AnyRequest(Rng& rng) {
     case 10:
       return BindRequest{file(), number()};
     case 11:
-      return AnyExtendLayout(rng, file(), number(), node());
+      return AnyRelocate(rng, file(), number(), node());
     case 12:
     case 13:
       return AnyCommit(rng, file(), node());

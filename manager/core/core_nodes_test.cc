@@ -68,9 +68,8 @@ TEST_F(CoreNodes, AReplacedSegmentsObjectsAreDroppedWithTheFile) {
   const FileId f = Make(kAnna, kRootFile, "f");
   Ok<EmptyReply>(kAnna, SetXattrRequest{f, "user.mosa.placement", "local", false, false});
   ASSERT_EQ(Ok<BindReply>(kAnna, BindRequest{f, 1}).access.layout.Nodes(), std::vector<NodeId>{n1});
-  ExtendLayoutRequest extend{f, ChunkIndex(0), {n1}, {ChunkIndex(0), 1, {n1}}, std::nullopt};
-  extend.to = Ok<BindReply>(kAnna, extend).access.layout.segments.back();
-  const auto spilled = Ok<BindReply>(kAnna, extend);
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  const auto spilled = Ok<BindReply>(kAnna, RelocateRequest{f, 0, UINT64_MAX, {n1}});
   ASSERT_EQ(spilled.access.layout.Nodes(), std::vector<NodeId>{n2});
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
   EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});

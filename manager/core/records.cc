@@ -173,7 +173,7 @@ void Visit(A& archive, Entry& entry) {
 
 template <typename A>
 void Visit(A& archive, Segment& segment) {
-  All(archive, segment.first_chunk, segment.width, segment.nodes);
+  All(archive, segment.begin, segment.width, segment.nodes);
   archive.Require(segment.width > 0 && !segment.nodes.empty() &&
                   segment.nodes.size() % segment.width == 0);
 }
@@ -182,15 +182,17 @@ template <typename A>
 void Visit(A& archive, Layout& layout) {
   All(archive, layout.chunk_bytes, layout.segments, layout.reason);
   for (size_t i = 0; i < layout.segments.size(); ++i)
-    archive.Require(i == 0 ? layout.segments[i].first_chunk.value == 0
-                           : layout.segments[i].first_chunk > layout.segments[i - 1].first_chunk);
+    archive.Require(layout.segments[i].begin % kSegmentUnit == 0 &&
+                    (i == 0 ? layout.segments[i].begin == 0
+                            : layout.segments[i].begin > layout.segments[i - 1].begin));
   archive.Require(layout.segments.empty() || layout.chunk_bytes > 0);
 }
 
 template <typename A>
 void Visit(A& archive, DataAccess& access) {
   All(archive, access.layout, access.may_write, access.expires, access.capability, access.is_inline,
-      access.inline_data, access.inline_valid_bytes, access.inline_bytes_max, access.lost);
+      access.inline_data, access.inline_valid_bytes, access.inline_bytes_max, access.lost,
+      access.frozen);
 }
 
 template <typename A>

@@ -18,9 +18,7 @@ InodeRecord SomeInode() {
   record.attributes.modify_time = Time{-7};
   record.task = "task";
   record.hints = std::string("placement\0slocal\0", 17);
-  record.layout = {65536,
-                   {{ChunkIndex(0), 2, {NodeId(1), NodeId(2)}}, {ChunkIndex(9), 1, {NodeId(3)}}},
-                   "because"};
+  record.layout = {65536, {{0, 2, {NodeId(1), NodeId(2)}}, {9 * 65536, 1, {NodeId(3)}}}, "because"};
   record.objects = {{NodeId(1), false, 4096}, {NodeId(3), true, 8192}};
   return record;
 }

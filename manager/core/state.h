@@ -32,6 +32,9 @@
 
 namespace mosa::manager {
 
+// Who has not answered a recall by then is condemned: its lease is not renewed any more.
+constexpr Duration kRecallPatience = Seconds(10);
+
 // Where a file's bytes are; only files that have, or had, some.
 struct FileBytes {
   uint64_t chunk_bytes = 0;
@@ -130,11 +133,11 @@ struct Node {
   std::set<ClientId> grant_recalls;  // Asked to give back, not answered yet.
 };
 
-// A file's end is being copied to other nodes.
-struct Move {
-  ClientId mover;
-  Segment to;
-  Time until;  // From then on another client may begin one.
+// One client looks at where a file's bytes are; nobody else stores any meanwhile.
+struct Freeze {
+  ClientId holder;
+  Time until;
+  bool pinned = false;  // Another client's kernel has the object open.
 };
 
 struct Uncommitted {
@@ -191,7 +194,7 @@ struct ManagerCore::State {
   void RetireSlot(uint32_t slot);
   RecallId SendRecall(Session& session, FileId file, RecallKind kind);
   bool IsRecalledFrom(ClientId client, FileId file) const;
-  void FinishRecall(Session& session, RecallId id, bool holds_open);
+  void FinishRecall(Session& session, const RecallDoneRequest& done);
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
@@ -250,7 +253,8 @@ struct ManagerCore::State {
   // ---- bytes (state_bytes.cc)
   Reply Apply(const OpenRequest& request);
   Reply Apply(const BindRequest& request);
-  Reply Apply(const ExtendLayoutRequest& request);
+  Reply Apply(const FreezeRequest& request);
+  Reply Apply(const RelocateRequest& request);
   Reply Apply(const CommitRequest& request);
   Reply Apply(const ReleaseRequest& request);
   std::optional<Failure> CheckRegular(FileId file) const;
@@ -260,11 +264,14 @@ struct ManagerCore::State {
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
-  Reply PlanMove(const ExtendLayoutRequest& request, Inode& inode);
-  Reply FinishMove(const ExtendLayoutRequest& request, Inode& inode);
+  // Who has frozen the file; null if nobody has.
+  Freeze* FreezeOf(FileId file);
+  // For the actor; the caller's reply waits until nobody stores by the layout any more.
+  std::optional<Failure> FreezeFor(FileId file);
+  Reply Relocate(const RelocateRequest& request, Inode& inode);
   void Unbind(FileId file, Inode& inode);
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
-  DataAccess AccessTo(const Inode& inode, bool may_write) const;
+  DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
   EffectiveHints HintsOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;
@@ -361,7 +368,7 @@ struct ManagerCore::State {
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
   std::map<FileId, std::set<ClientId>> orphans_;  // Without names; who has them open.
-  std::map<FileId, Move> moves_;
+  std::map<FileId, Freeze> freezes_;
   std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;
   std::map<FileId, Time> contended_;  // Directories not to be delegated until then.

@@ -14,8 +14,6 @@ constexpr size_t kReasonBytesMax = 1000;
 constexpr size_t kTaskBytesMax = 1024;
 // A node with less room than a page's block has none.
 constexpr uint64_t kRoomBytesMin = 4096;
-// How long a client that moves bytes is waited for, if another wants to.
-constexpr Duration kMovePatience = Seconds(30);
 
 }  // namespace
 
@@ -73,8 +71,10 @@ std::optional<NodeId> ManagerCore::State::LostAt(const Inode& inode) const {
   return std::nullopt;
 }
 
-DataAccess ManagerCore::State::AccessTo(const Inode& inode, bool may_write) const {
+DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool may_write) {
   DataAccess access;
+  const Freeze* freeze = FreezeOf(file);
+  access.frozen = freeze && freeze->holder != actor().start.client;
   access.layout = LayoutOf(inode);
   access.may_write = may_write;
   access.expires = now_ + options_.capability_lifetime;
@@ -115,7 +115,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   }
   OpenReply reply;
   reply.attributes = EntryWithInterest(request.file).attributes;
-  reply.access = AccessTo(inode, request.write);
+  reply.access = AccessTo(request.file, inode, request.write);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
     // Its answer to a recall says whether it has the file open still, and from then on it says when
     // it has not. An answer that is under way may be older than this open.
@@ -165,9 +165,8 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
 
 Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes) {
   const EffectiveHints hints = HintsOf(inode);
-  MOSA_ASSIGN_OR_RETURN(
-      PlacementPlan plan,
-      PlaceSegment(inode, hints, {.first_chunk = ChunkIndex(0), .needed_bytes = first_bytes}));
+  MOSA_ASSIGN_OR_RETURN(PlacementPlan plan,
+                        PlaceSegment(inode, hints, {.begin = 0, .needed_bytes = first_bytes}));
   FileBytes& bytes = BytesOf(inode);
   bytes.chunk_bytes = hints.chunk_bytes;
   bytes.segments = {std::move(plan.segment)};
@@ -184,7 +183,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
   bytes.segments.clear();
   bytes.chunk_bytes = 0;
-  moves_.erase(file);
+  freezes_.erase(file);
   SetReason(bytes, "");
   Touch(file);
 }
@@ -205,104 +204,98 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
     if (!bound.ok())
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));
   }
+  if (inode.bytes->is_inline) {
+    // Its content goes to the objects, by one client, before anybody else stores anything there.
+    if (auto failure = FreezeFor(request.file)) return *std::move(failure);
+  }
   AddInterest(actor(), request.file, inode);
-  return BindReply{AccessTo(inode, true)};
+  return BindReply{AccessTo(request.file, inode, true)};
 }
 
-Reply ManagerCore::State::Apply(const ExtendLayoutRequest& request) {
+// ---- making room elsewhere
+
+Freeze* ManagerCore::State::FreezeOf(FileId file) {
+  const auto freeze = freezes_.find(file);
+  return freeze == freezes_.end() || freeze->second.until < now_ ? nullptr : &freeze->second;
+}
+
+std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
+  const ClientId asker = actor().start.client;
+  const Freeze* freeze = FreezeOf(file);
+  if (freeze && freeze->holder != asker)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("another client is settling where the bytes of file {} go: try again "
+                              "in a moment",
+                              file.value));
+  freezes_[file] = {asker, now_ + kFreezeMax};
+  touched_.insert(file);
+  return std::nullopt;
+}
+
+Reply ManagerCore::State::Apply(const FreezeRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  if (auto failure = FreezeFor(request.file)) return *std::move(failure);
   Inode& inode = *Find(request.file);
-  if (!inode.bytes || inode.bytes->segments.empty())
+  AddInterest(actor(), request.file, inode);
+  return BindReply{AccessTo(request.file, inode, true)};
+}
+
+Reply ManagerCore::State::Apply(const RelocateRequest& request) {
+  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  const Freeze* const held = FreezeOf(request.file);
+  if (!held || held->holder != actor().start.client)
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("file {} is not frozen by this client, or was for more than {} s: "
+                              "freeze it and look again",
+                              request.file.value, kFreezeMax.ns / 1'000'000'000));
+  const Freeze freeze = *held;
+  freezes_.erase(request.file);
+  Inode& inode = *Find(request.file);
+  if (request.begin >= request.end) return BindReply{AccessTo(request.file, inode, true)};
+  if (freeze.pinned)
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                  fmt::format("file {} cannot go on elsewhere while another mount's kernel has its "
+                              "object open: close it there, or free room",
+                              request.file.value));
+  return Relocate(request, inode);
+}
+
+Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode) {
+  const bool pages = request.begin % kSegmentUnit == 0 && request.begin < kFileBytesMax &&
+                     (request.end == UINT64_MAX || request.end % kSegmentUnit == 0);
+  if (!pages || !inode.bytes || inode.bytes->segments.empty())
     return Refuse(
         StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-        fmt::format("file {} is not bound: there is nothing to extend", request.file.value));
-  const Segment& last = inode.bytes->segments.back();
-  if (request.last != last)
-    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("another client has extended the layout of file {}: look at it again",
-                              request.file.value));
-  if (request.first_chunk < last.first_chunk)
-    return Refuse(
-        StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-        fmt::format("chunk {} of file {} cannot go elsewhere: what comes from chunk {} on "
-                    "has gone already",
-                    request.first_chunk.value, request.file.value, last.first_chunk.value));
-  return request.to ? FinishMove(request, inode) : PlanMove(request, inode);
-}
-
-Reply ManagerCore::State::PlanMove(const ExtendLayoutRequest& request, Inode& inode) {
+        fmt::format("file {} has no bytes {} to {} that could go elsewhere by whole pages",
+                    request.file.value, request.begin, request.end));
   FileBytes& bytes = *inode.bytes;
-  const ClientId asker = actor().start.client;
-  const auto move = moves_.find(request.file);
-  if (move != moves_.end() && move->second.mover != asker && now_ < move->second.until)
-    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("another client is moving bytes of file {}: try again in a moment",
-                              request.file.value));
-  if (move != moves_.end()) moves_.erase(move);
-  if (bytes.segments.size() >= kSegmentsMax)
+  if (bytes.segments.size() + 2 > kSegmentsMax)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                   fmt::format("file {} is spread over {} segments already: copy it to a store with "
                               "room",
                               request.file.value, bytes.segments.size()));
   EffectiveHints hints = HintsOf(inode);
   hints.chunk_bytes = bytes.chunk_bytes;
-  auto plan = PlaceSegment(inode, hints,
-                           {.first_chunk = request.first_chunk,
-                            .needed_bytes = hints.chunk_bytes,
-                            .excluded = request.full});
-  if (!plan.ok())
-    plan =
-        PlaceSegment(inode, hints, {.first_chunk = request.first_chunk, .excluded = request.full});
+  PlacementRequest wanted{
+      .begin = request.begin, .needed_bytes = hints.chunk_bytes, .excluded = request.full};
+  auto plan = PlaceSegment(inode, hints, wanted);
+  wanted.needed_bytes = 0;
+  if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
-  // What is copied there is dropped with the file, whether the move is finished or not.
-  for (const NodeId node : plan->segment.nodes) ObjectOn(bytes, node);
-  dirty_.insert(request.file);
-  moves_[request.file] = {asker, plan->segment, now_ + kMovePatience};
-  BindReply reply{AccessTo(inode, true)};
-  std::vector<Segment>& segments = reply.access.layout.segments;
-  if (request.first_chunk == segments.back().first_chunk) segments.pop_back();
-  segments.push_back(std::move(plan->segment));
-  return reply;
-}
-
-Reply ManagerCore::State::FinishMove(const ExtendLayoutRequest& request, Inode& inode) {
-  FileBytes& bytes = *inode.bytes;
-  const auto move = moves_.find(request.file);
-  const bool planned = move != moves_.end() && move->second.mover == actor().start.client &&
-                       move->second.to == *request.to &&
-                       move->second.to.first_chunk == request.first_chunk;
-  if (!planned)
-    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("moving chunks of file {} was not planned, or took too long: ask for "
-                              "another plan",
-                              request.file.value));
-  moves_.erase(move);
-  const std::vector<NodeId> before = LayoutOf(inode).Nodes();
-  if (request.first_chunk == bytes.segments.back().first_chunk) {
-    // What cannot be taken away there is dropped with the file.
-    for (const NodeId node : before) ObjectOn(bytes, node);
-    bytes.segments.pop_back();
-  }
-  bytes.segments.push_back(*request.to);
-  const std::vector<NodeId> after = LayoutOf(inode).Nodes();
-  for (NodeObject& object : bytes.objects)
-    if (!std::binary_search(after.begin(), after.end(), object.node)) object.allocated_bytes = 0;
-  // The next commit tells how much came along; until then the nodes count as having some of it.
-  if (inode.size_bytes > 0 &&
-      (inode.size_bytes - 1) / bytes.chunk_bytes >= request.first_chunk.value)
-    for (const NodeId node : request.to->nodes) {
-      uint64_t& allocated = ObjectOn(bytes, node).allocated_bytes;
-      allocated = std::max(allocated, kRoomBytesMin);
-    }
+  Layout layout = LayoutOf(inode);
+  // A node that has none of the file any more still has its object.
+  for (const NodeId node : layout.Nodes()) ObjectOn(bytes, node);
+  layout.Relocate(request.begin, request.end, std::move(plan->segment));
+  bytes.segments = std::move(layout.segments);
   std::string full;
   for (const NodeId node : request.full)
     if (full.size() < kReasonBytesMax && FindNode(node)) full += " " + NameOf(node);
-  SetReason(bytes, fmt::format("{}; from chunk {}: no room on{}", texts_.TextOf(bytes.reason),
-                               request.first_chunk.value, full));
+  SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
+                               request.begin, full));
   Touch(request.file);
   AddInterest(actor(), request.file, inode);
-  return BindReply{AccessTo(inode, true)};
+  return BindReply{AccessTo(request.file, inode, true)};
 }
 
 // ---- committing
@@ -371,8 +364,11 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   if (request.inline_data) {
     StoreInline(request.file, inode, request);
   } else if (inode.bytes && inode.bytes->is_inline) {
-    if (request.data_changed && !inode.bytes->segments.empty()) {
+    const Freeze* freeze = FreezeOf(request.file);
+    const bool may_move = !freeze || freeze->holder == session.start.client;
+    if (request.data_changed && !inode.bytes->segments.empty() && may_move) {
       DropInline(request.file, inode);
+      freezes_.erase(request.file);
     } else if (inode.size_bytes < inode.bytes->inline_valid_bytes) {
       inline_bytes_ -= inode.bytes->inline_valid_bytes - inode.size_bytes;
       inode.bytes->inline_valid_bytes = inode.size_bytes;

@@ -383,7 +383,7 @@ Reply ManagerCore::State::Apply(const RecallDoneRequest& request) {
   if (const auto recall = recalls.find(request.recall);
       recall != recalls.end() && orphans_.contains(recall->second.file))
     Linger(recall->second.file);
-  FinishRecall(actor(), request.recall, request.holds_open);
+  FinishRecall(actor(), request);
   return EmptyReply{};
 }
 

@@ -245,9 +245,9 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
     // Without room the file stays unbound, and the first write hears of it.
     if (request.bind && HintsOf(inode).settles_placement)
       Bind(request.file, inode, 0).IgnoreError();
-    reply.access = AccessTo(inode, true);
+    reply.access = AccessTo(request.file, inode, true);
   } else if (request.type == FileType::kDirectory) {
-    reply.access = AccessTo(inode, false);
+    reply.access = AccessTo(request.file, inode, false);
   }
   AddInterest(session, request.parent, *Find(request.parent));
   reply.entry = EntryWithInterest(request.file);
@@ -360,7 +360,7 @@ void ManagerCore::State::DropInode(FileId file) {
     DropInline(file, inode);
     SetReason(*inode.bytes, "");
   }
-  moves_.erase(file);
+  freezes_.erase(file);
   if (const auto found = xattrs_.find(file); found != xattrs_.end()) {
     for (const auto& [name, value] : found->second) effects_.writes.Delete(XattrKey(file, name));
     xattrs_.erase(found);

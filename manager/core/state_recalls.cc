@@ -12,7 +12,6 @@ constexpr size_t kDelegationsPerSessionMax = 4096;
 constexpr size_t kContendedMax = 65536;
 // How long a directory that two sessions wanted is not delegated again.
 constexpr Duration kContendedFor = Seconds(2);
-constexpr Duration kRecallPatience = Seconds(10);
 
 }  // namespace
 
@@ -131,28 +130,30 @@ bool ManagerCore::State::IsRecalledFrom(ClientId client, FileId file) const {
   return first != found->second.end() && first->first == client;
 }
 
-void ManagerCore::State::FinishRecall(Session& session, RecallId id, bool holds_open) {
-  const auto found = session.recalls.find(id);
+void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest& done) {
+  const auto found = session.recalls.find(done.recall);
   if (found == session.recalls.end()) return;
   const Recall recall = std::move(found->second);
   session.recalls.erase(found);
   const ClientId client = session.start.client;
   const auto by_file = recalls_by_file_.find(recall.file);
-  by_file->second.erase({client, id});
+  by_file->second.erase({client, done.recall});
   if (by_file->second.empty()) recalls_by_file_.erase(by_file);
 
   if (const auto orphan = orphans_.find(recall.file); orphan != orphans_.end()) {
     // Only the answer to the last recall is sure to know of every open.
-    if (holds_open) {
+    if (done.holds_open) {
       orphan->second.insert(client);
     } else if (!IsRecalledFrom(client, recall.file)) {
       orphan->second.erase(client);
     }
     orphan_checks_.insert(recall.file);
-  } else if (Inode* inode = Find(recall.file); inode && holds_open) {
+  } else if (Inode* inode = Find(recall.file); inode && done.holds_open) {
     // It must hear when the file loses its last name.
     AddInterest(session, recall.file, *inode);
   }
+  if (Freeze* freeze = FreezeOf(recall.file); freeze && freeze->holder != client)
+    freeze->pinned = freeze->pinned || done.pinned;
   const auto delegation = delegations_.find(recall.file);
   if (delegation != delegations_.end() && delegation->second.holder == client &&
       delegation->second.recalled)

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint64_t kFileIdsAtOnce = 16384;
 constexpr Duration kRepliesKeptFor = Seconds(60);
-constexpr Duration kRecallPatience = Seconds(10);
 constexpr size_t kHostTextBytesMax = 4096;
 
 }  // namespace
@@ -85,7 +84,7 @@ void ManagerCore::State::ForgetHeld(Session& session) {
     // A recalled delegation is settled by Redeclare: until then nobody may go past it.
     if (delegation != delegations_.end() && delegation->second.holder == client)
       delegation->second.recalled = false;
-    FinishRecall(session, id, false);
+    FinishRecall(session, {id});
   }
   for (const FileId file : std::exchange(session.write_opens, {})) {
     const auto opens = write_opens_.find(file);
@@ -169,7 +168,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
   ForgetHeld(session);
-  std::erase_if(moves_, [client](const auto& move) { return move.second.mover == client; });
+  std::erase_if(freezes_, [client](const auto& entry) { return entry.second.holder == client; });
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
   RetireSlot(session.slot);

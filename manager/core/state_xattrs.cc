@@ -152,22 +152,19 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
   if (!layout.bound() || inode.size_bytes == 0) return std::string();
   const uint64_t chunks = (inode.size_bytes - 1) / layout.chunk_bytes + 1;
   std::string text;
-  for (uint64_t begin = 0; begin < chunks;) {
-    const NodeId node = layout.NodeOf(ChunkIndex(begin));
+  for (uint64_t at = 0; at < inode.size_bytes;) {
+    const NodeId node = layout.NodeAt(at);
     // A segment of one node is one range; others change their node with each chunk.
-    const Segment& segment = layout.SegmentOf(ChunkIndex(begin));
-    uint64_t limit = begin + 1;
-    if (segment.width == 1) {
-      const Segment* next = &segment + 1;
-      const bool last = next == layout.segments.data() + layout.segments.size();
-      limit = last ? chunks : std::min(chunks, next->first_chunk.value);
-    }
-    text += fmt::format("{}{}-{}:{}", text.empty() ? "" : ",", begin, limit - 1, NameOf(node));
+    uint64_t end = std::min(layout.SegmentEnd(at), inode.size_bytes);
+    if (layout.SegmentAt(at).width > 1)
+      end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
+    text += fmt::format("{}{}-{}:{}", text.empty() ? "" : ",", at / layout.chunk_bytes,
+                        (end - 1) / layout.chunk_bytes, NameOf(node));
     if (text.size() > kAttributeValueBytesMax)
       return ResourceExhaustedError(
           fmt::format("the list of {} chunks is longer than {} bytes: read user.mosa.layout",
                       chunks, kAttributeValueBytesMax));
-    begin = limit;
+    at = end;
   }
   return text;
 }
@@ -181,9 +178,8 @@ std::string ManagerCore::State::LayoutJsonOf(const Inode& inode) const {
     std::string names;
     for (const NodeId node : segment.nodes)
       names += (names.empty() ? "" : ",") + JsonText(NameOf(node));
-    segments +=
-        fmt::format("{}{{\"first_chunk\":{},\"width\":{},\"nodes\":[{}]}}",
-                    segments.empty() ? "" : ",", segment.first_chunk.value, segment.width, names);
+    segments += fmt::format("{}{{\"begin\":{},\"width\":{},\"nodes\":[{}]}}",
+                            segments.empty() ? "" : ",", segment.begin, segment.width, names);
   }
   const bool bound = layout.bound();
   return fmt::format(

@@ -15,7 +15,7 @@ class Local final : public PlacementPolicy {
     for (const NodeView* node : filtered.usable) {
       if (node->node != request.writer_node) continue;
       PlacementPlan plan;
-      plan.segment = {request.first_chunk, 1, {node->node}};
+      plan.segment = {request.begin, 1, {node->node}};
       plan.reason = fmt::format("local: {} is the writer's node", node->name);
       return plan;
     }

@@ -42,14 +42,14 @@ void Check(const Row& row) {
   for (const NodeId node : plan->segment.nodes) nodes.push_back(node.value);
   EXPECT_EQ(nodes, row.nodes);
   EXPECT_EQ(plan->segment.width, row.nodes.size());
-  EXPECT_EQ(plan->segment.first_chunk, row.request.first_chunk);
+  EXPECT_EQ(plan->segment.begin, row.request.begin);
   EXPECT_EQ(plan->reason, row.reason);
 }
 
 PlacementRequest Request(uint64_t seed, uint64_t needed, uint32_t width = 0, uint32_t writer = 0,
                          std::vector<NodeId> excluded = {}) {
   return {.seed = seed,
-          .first_chunk = ChunkIndex(7),
+          .begin = 7 << 20,
           .needed_bytes = needed,
           .stripe_width = width,
           .writer_node = NodeId(writer),
@@ -92,7 +92,8 @@ TEST(Stripe, GoesRoundFromTheNodeOfTheSeedOverNodesWithRoom) {
        {0, 4},
        Request(0, 5),
        {},
-       "no storage node has room for chunk 7: a has 0 B free of 5 B needed, b has 4 B free of 5 B "
+       "no storage node has room for what comes at byte 7340032: a has 0 B free of 5 B needed, b "
+       "has 4 B free of 5 B "
        "needed; remove files or add nodes"},
       {"stripe", {}, Request(0, 5), {}, "no storage node is registered: start one"},
   };
@@ -119,7 +120,8 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
        {1},
        Request(0, 5, 0, 1),
        {},
-       "no storage node has room for chunk 7: a has 1 B free of 5 B needed; remove files or add "
+       "no storage node has room for what comes at byte 7340032: a has 1 B free of 5 B needed; "
+       "remove files or add "
        "nodes"},
   };
   for (const Row& row : rows) Check(row);

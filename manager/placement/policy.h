@@ -31,8 +31,8 @@ struct ClusterView {
 };
 
 struct PlacementRequest {
-  uint64_t seed = 0;  // FileSeed(), combined with the number of segments that the file has.
-  ChunkIndex first_chunk;
+  uint64_t seed = 0;          // FileSeed(), combined with the number of segments that the file has.
+  uint64_t begin = 0;         // Where the segment begins, in bytes.
   uint64_t needed_bytes = 0;  // A node with less room is passed over.
   uint32_t stripe_width = 0;  // 0: all nodes.
   NodeId writer_node{};       // kNoNode if the writer's host has none.

@@ -71,9 +71,9 @@ FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& reque
 Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered) {
   if (filtered.rejected.empty())
     return ResourceExhaustedError("no storage node is registered: start one");
-  return ResourceExhaustedError(
-      fmt::format("no storage node has room for chunk {}: {}; remove files or add nodes",
-                  request.first_chunk.value, filtered.rejected));
+  return ResourceExhaustedError(fmt::format(
+      "no storage node has room for what comes at byte {}: {}; remove files or add nodes",
+      request.begin, filtered.rejected));
 }
 
 }  // namespace mosa::manager

@@ -20,7 +20,7 @@ class Stripe final : public PlacementPolicy {
         request.stripe_width == 0 ? usable : std::min(request.stripe_width, usable);
     const uint64_t start = request.seed % usable;
     PlacementPlan plan;
-    plan.segment.first_chunk = request.first_chunk;
+    plan.segment.begin = request.begin;
     plan.segment.width = width;
     for (uint32_t i = 0; i < width; ++i)
       plan.segment.nodes.push_back(filtered.usable[(start + i) % usable]->node);

@@ -20,7 +20,8 @@ constexpr Duration kForgetClientAfter = Seconds(60);
 FileId AccessFileOf(const Request& request) {
   if (const auto* open = std::get_if<OpenRequest>(&request)) return open->file;
   if (const auto* bind = std::get_if<BindRequest>(&request)) return bind->file;
-  if (const auto* extend = std::get_if<ExtendLayoutRequest>(&request)) return extend->file;
+  if (const auto* freeze = std::get_if<FreezeRequest>(&request)) return freeze->file;
+  if (const auto* relocate = std::get_if<RelocateRequest>(&request)) return relocate->file;
   if (const auto* make = std::get_if<MakeRequest>(&request)) return make->file;
   return FileId{};
 }

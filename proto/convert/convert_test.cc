@@ -215,21 +215,13 @@ TEST(Convert, RefusesRequestsThatAreOutOfBounds) {
        "grant.wanted_bytes"},
       {"too many nodes",
        [](v1::Request& r) {
-         v1::ExtendLayoutRequest& extend = *r.mutable_extend_layout();
-         extend.mutable_last()->set_width(1);
-         extend.mutable_last()->add_node_ids(1);
-         for (uint32_t i = 0; i < 5000; ++i) extend.add_full_node_ids(i);
+         for (uint32_t i = 0; i < 5000; ++i) r.mutable_relocate()->add_full_node_ids(i);
        },
-       "extend_layout.full_node_ids"},
-      {"no last segment", [](v1::Request& r) { r.mutable_extend_layout(); }, "extend_layout.last"},
-      {"a segment of width 0",
-       [](v1::Request& r) {
-         v1::ExtendLayoutRequest& extend = *r.mutable_extend_layout();
-         extend.mutable_last()->set_width(1);
-         extend.mutable_last()->add_node_ids(1);
-         extend.mutable_to()->add_node_ids(2);
-       },
-       "segment.node_ids"},
+       "relocate.full_node_ids"},
+      {"half a page", [](v1::Request& r) { r.mutable_relocate()->set_begin_bytes(2048); },
+       "relocate.end_bytes"},
+      {"a range that ends before it begins",
+       [](v1::Request& r) { r.mutable_relocate()->set_begin_bytes(4096); }, "relocate.end_bytes"},
   };
   for (const RefusedRequest& row : rows) Check(row);
 }
@@ -251,7 +243,11 @@ TEST(Convert, RefusesLayoutsThatArithmeticCannotRelyOn) {
   refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->set_width(0); });
   refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->set_width(2); });
   refuse("segment.node_ids", [](v1::Layout& l) { l.mutable_segments(0)->clear_node_ids(); });
-  refuse("layout.segments", [](v1::Layout& l) { l.mutable_segments(0)->set_first_chunk(1); });
+  refuse("layout.segments", [](v1::Layout& l) { l.mutable_segments(0)->set_begin_bytes(4096); });
+  refuse("layout.segments", [](v1::Layout& l) {
+    *l.add_segments() = l.segments(0);
+    l.mutable_segments(1)->set_begin_bytes(4097);
+  });
   refuse("layout.segments", [](v1::Layout& l) { *l.add_segments() = l.segments(0); });
   refuse("layout.chunk_bytes", [](v1::Layout& l) { l.set_chunk_bytes(0); });
 }

@@ -94,7 +94,7 @@ Entry Read(const wire::Entry& in, FieldChecker& check) {
 }
 
 void Write(const Segment& value, wire::Segment* out) {
-  out->set_first_chunk(value.first_chunk.value);
+  out->set_begin_bytes(value.begin);
   out->set_width(value.width);
   WriteIds(value.nodes, out->mutable_node_ids());
 }
@@ -108,7 +108,7 @@ void Write(const Layout& value, wire::Layout* out) {
 
 Segment Read(const wire::Segment& in, FieldChecker& check) {
   Segment segment{
-      .first_chunk = ChunkIndex{in.first_chunk()},
+      .begin = check.Number("segment.begin_bytes", in.begin_bytes(), kFileBytesMax),
       .width = static_cast<uint32_t>(check.Number("segment.width", in.width(), kNodesMax)),
       .nodes = ReadIds<NodeId>("segment.node_ids", in.node_ids(), kNodesMax, check)};
   // Arithmetic on layouts divides by the width and relies on a first copy.
@@ -127,10 +127,10 @@ Layout Read(const wire::Layout& in, FieldChecker& check) {
   layout.segments.reserve(static_cast<size_t>(in.segments_size()));
   for (const wire::Segment& item : in.segments()) {
     Segment segment = Read(item, check);
-    const bool in_order = layout.segments.empty()
-                              ? segment.first_chunk == ChunkIndex{0}
-                              : layout.segments.back().first_chunk < segment.first_chunk;
-    if (!in_order) check.Wrong("layout.segments", "do not begin at chunk 0 and ascend");
+    const bool in_order =
+        layout.segments.empty() ? segment.begin == 0 : layout.segments.back().begin < segment.begin;
+    if (!in_order || segment.begin % kSegmentUnit != 0)
+      check.Wrong("layout.segments", "do not begin at byte 0 and ascend by whole pages");
     layout.segments.push_back(std::move(segment));
   }
   if (layout.bound() && layout.chunk_bytes == 0) {
@@ -149,6 +149,7 @@ void Write(const DataAccess& value, wire::DataAccess* out) {
   out->set_inline_valid_bytes(value.inline_valid_bytes);
   out->set_inline_bytes_max(value.inline_bytes_max);
   out->set_lost(value.lost);
+  out->set_frozen(value.frozen);
 }
 
 DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
@@ -162,7 +163,8 @@ DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
           .inline_valid_bytes = check.Number("access.inline_valid_bytes", in.inline_valid_bytes()),
           .inline_bytes_max =
               check.Number("access.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
-          .lost = in.lost()};
+          .lost = in.lost(),
+          .frozen = in.frozen()};
 }
 
 void Write(const Failure& value, wire::Failure* out) {

@@ -185,22 +185,31 @@ BindRequest Read(const wire::BindRequest& in, FieldChecker& check) {
           .first_bytes = check.Number("bind.first_bytes", in.first_bytes())};
 }
 
-void Put(const ExtendLayoutRequest& value, wire::Request* out) {
-  wire::ExtendLayoutRequest* const item = out->mutable_extend_layout();
-  item->set_file_id(value.file.value);
-  item->set_first_chunk(value.first_chunk.value);
-  WriteIds(value.full, item->mutable_full_node_ids());
-  Write(value.last, item->mutable_last());
-  if (value.to) Write(*value.to, item->mutable_to());
+void Put(const FreezeRequest& value, wire::Request* out) {
+  out->mutable_freeze()->set_file_id(value.file.value);
 }
-ExtendLayoutRequest Read(const wire::ExtendLayoutRequest& in, FieldChecker& check) {
-  check.Present("extend_layout.last", in.has_last());
-  return {
-      .file = FileId{in.file_id()},
-      .first_chunk = ChunkIndex{check.Number("extend_layout.first_chunk", in.first_chunk())},
-      .full = ReadIds<NodeId>("extend_layout.full_node_ids", in.full_node_ids(), kNodesMax, check),
-      .last = Read(in.last(), check),
-      .to = in.has_to() ? std::optional<Segment>(Read(in.to(), check)) : std::nullopt};
+FreezeRequest Read(const wire::FreezeRequest& in, FieldChecker&) {
+  return {.file = FileId{in.file_id()}};
+}
+
+void Put(const RelocateRequest& value, wire::Request* out) {
+  wire::RelocateRequest* const item = out->mutable_relocate();
+  item->set_file_id(value.file.value);
+  item->set_begin_bytes(value.begin);
+  item->set_end_bytes(value.end);
+  WriteIds(value.full, item->mutable_full_node_ids());
+}
+RelocateRequest Read(const wire::RelocateRequest& in, FieldChecker& check) {
+  const uint64_t begin = check.Number("relocate.begin_bytes", in.begin_bytes(), kFileBytesMax);
+  const uint64_t end = in.end_bytes();
+  const bool to_the_end = end == UINT64_MAX;
+  if (begin % kSegmentUnit != 0 || (!to_the_end && (end % kSegmentUnit != 0 || end < begin)))
+    check.Wrong("relocate.end_bytes",
+                fmt::format("and the begin, {} and {}, are no range of whole pages", end, begin));
+  return {.file = FileId{in.file_id()},
+          .begin = begin,
+          .end = end,
+          .full = ReadIds<NodeId>("relocate.full_node_ids", in.full_node_ids(), kNodesMax, check)};
 }
 
 void Put(const CommitRequest& value, wire::Request* out) {
@@ -353,9 +362,10 @@ void Put(const RecallDoneRequest& value, wire::Request* out) {
   wire::RecallDoneRequest* const item = out->mutable_recall_done();
   item->set_recall_id(value.recall.value);
   item->set_holds_open(value.holds_open);
+  item->set_pinned(value.pinned);
 }
 RecallDoneRequest Read(const wire::RecallDoneRequest& in, FieldChecker&) {
-  return {.recall = RecallId{in.recall_id()}, .holds_open = in.holds_open()};
+  return {.recall = RecallId{in.recall_id()}, .holds_open = in.holds_open(), .pinned = in.pinned()};
 }
 
 Request ReadRequest(const wire::Request& in, FieldChecker& check) {
@@ -382,8 +392,10 @@ Request ReadRequest(const wire::Request& in, FieldChecker& check) {
       return Read(in.open(), check);
     case wire::Request::kBind:
       return Read(in.bind(), check);
-    case wire::Request::kExtendLayout:
-      return Read(in.extend_layout(), check);
+    case wire::Request::kFreeze:
+      return Read(in.freeze(), check);
+    case wire::Request::kRelocate:
+      return Read(in.relocate(), check);
     case wire::Request::kCommit:
       return Read(in.commit(), check);
     case wire::Request::kRelease:

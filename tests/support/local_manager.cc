@@ -32,8 +32,7 @@ void LocalManager::Step(const manager::Command& command) {
       for (const Request& each : request->envelope.requests) {
         const auto* open = std::get_if<OpenRequest>(&each);
         const auto* bind = std::get_if<BindRequest>(&each);
-        const auto* extend = std::get_if<ExtendLayoutRequest>(&each);
-        files.push_back(open ? open->file : bind ? bind->file : extend ? extend->file : FileId{});
+        files.push_back(open ? open->file : bind ? bind->file : FileId{});
       }
       if (!files.empty())
         files_of_requests_[{request->client, request->envelope.id}] = std::move(files);

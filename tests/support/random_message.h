@@ -11,6 +11,7 @@
 
 #include "common/base/rng.h"
 #include "common/model/ids.h"
+#include "common/model/layout.h"
 #include "mosa/v1/types.pb.h"
 
 namespace mosa::testing {
@@ -96,11 +97,16 @@ class MessageFiller {
   void Repair(google::protobuf::Message& message) {
     if (auto* const layout = dynamic_cast<v1::Layout*>(&message)) {
       layout->set_chunk_bytes(1 + rng_.Below(kFileBytesMax));
-      uint64_t first_chunk = 0;
+      uint64_t begin = 0;
       for (v1::Segment& segment : *layout->mutable_segments()) {
-        segment.set_first_chunk(first_chunk);
-        first_chunk += 1 + rng_.Below(1000);
+        segment.set_begin_bytes(begin);
+        begin += (1 + rng_.Below(1000)) * kSegmentUnit;
       }
+    } else if (auto* const relocate = dynamic_cast<v1::RelocateRequest*>(&message)) {
+      relocate->set_begin_bytes(rng_.Below(1000) * kSegmentUnit);
+      relocate->set_end_bytes(rng_.Chance(300)
+                                  ? UINT64_MAX
+                                  : relocate->begin_bytes() + rng_.Below(1000) * kSegmentUnit);
     } else if (auto* const segment = dynamic_cast<v1::Segment*>(&message)) {
       segment->set_width(static_cast<uint32_t>(1 + rng_.Below(4)));
       segment->clear_node_ids();

@@ -40,9 +40,8 @@ nlohmann::json ToJson(const Layout& layout) {
   for (const Segment& segment : layout.segments) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const NodeId node : segment.nodes) nodes.push_back(node.value);
-    segments.push_back({{"first_chunk", segment.first_chunk.value},
-                        {"width", segment.width},
-                        {"nodes", std::move(nodes)}});
+    segments.push_back(
+        {{"begin", segment.begin}, {"width", segment.width}, {"nodes", std::move(nodes)}});
   }
   return {{"chunk_bytes", layout.chunk_bytes},
           {"segments", std::move(segments)},

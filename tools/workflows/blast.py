@@ -182,17 +182,22 @@ def compare(mosa_hosts, local, names):
 
 
 def bytes_by_node(path):
-    """How many of a file's bytes each node holds: {name: bytes}, from its layout chunk by chunk."""
+    """How many of a file's bytes each node holds: {name: bytes}, from its layout piece by piece."""
     size = path.stat().st_size
     layout = json.loads(os.getxattr(path, "user.mosa.layout"))
     if layout["inline"] or not layout["segments"]:
         return {"inline": size}
     chunk_bytes = layout["chunk_size"]
     held = collections.Counter()
-    for chunk in range((size + chunk_bytes - 1) // chunk_bytes):
-        segment = [s for s in layout["segments"] if s["first_chunk"] <= chunk][-1]
-        node = segment["nodes"][(chunk - segment["first_chunk"]) % segment["width"]]
-        held[node] += min(chunk_bytes, size - chunk * chunk_bytes)
+    ends = [s["begin"] for s in layout["segments"][1:]] + [size]
+    for segment, end in zip(layout["segments"], ends):
+        at = segment["begin"]
+        while at < min(end, size):
+            position = (at // chunk_bytes - segment["begin"] // chunk_bytes) % segment["width"]
+            next_chunk = (at // chunk_bytes + 1) * chunk_bytes
+            piece_end = min(next_chunk, end, size)
+            held[segment["nodes"][position]] += piece_end - at
+            at = piece_end
     return held
 
 
