@@ -433,5 +433,21 @@ TEST_F(CoreLeases, AWakeUpIsAlwaysAskedForWhileALeaseRuns) {
   EXPECT_LE(*effects.wake_at, now_ + kSessionLease);
 }
 
+TEST_F(CoreLeases, WhileTheManagerDidNotRunNobodyWasSilent) {
+  const NodeId node = AddNode("n1");
+  const FileId f = Make(kAnna, kRootFile, "f");
+  Ok<AttributesReply>(kBen, GetAttributesRequest{f});
+  const RequestId id = Send(kAnna, {SetAttributesRequest{.file = f, .permissions = 0600}});
+  now_ = now_ + Seconds(30);
+  Step(Stalled{Seconds(27)});
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, id));
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes.at(0).address.node, node);
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes.at(0).address.state, NodeState::kLive);
+  now_ = now_ + Seconds(6);
+  Step(Tick{});
+  EXPECT_NE(core_->GetClusterStatus(now_).nodes.at(0).address.state, NodeState::kLive);
+}
+
 }  // namespace
 }  // namespace mosa::manager

@@ -44,7 +44,7 @@ Effects ManagerCore::State::Step(const Command& command, Time now) {
   effects_ = {};
   now_ = std::max(now_, now);
   // What has run out ends before anything new is heard, however late the shell's tick is.
-  if (now_ >= next_tick_) Handle(Tick{});
+  if (now_ >= next_tick_ && !std::holds_alternative<Stalled>(command)) Handle(Tick{});
   if (!std::holds_alternative<Tick>(command))
     std::visit([this](const auto& what) { Handle(what); }, command);
   FinishStep();

@@ -68,8 +68,13 @@ struct NodeStreamLost {
   NodeId node;
 };
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
+// The manager itself did not run (it was stopped, or its host was): what others may have said
+// meanwhile has not been heard, and none of it counts as their silence.
+struct Stalled {
+  Duration time;
+};
 using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, Tick>;
+                             NodeReport, NodeStreamLost, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------

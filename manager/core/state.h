@@ -168,6 +168,7 @@ struct ManagerCore::State {
   void Handle(const NodeReport& command);
   void Handle(const NodeStreamLost& command);
   void Handle(const Tick& command);
+  void Handle(const Stalled& command);
   void FinishStep();
 
   // ---- envelopes (state_envelopes.cc)

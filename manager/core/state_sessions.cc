@@ -286,6 +286,18 @@ void ManagerCore::State::Handle(const Tick&) {
   if (grace_end_) Schedule(*grace_end_);
 }
 
+void ManagerCore::State::Handle(const Stalled& command) {
+  for (auto& [client, session] : sessions_) {
+    session.heard = session.heard + command.time;
+    for (auto& [id, recall] : session.recalls) recall.sent = recall.sent + command.time;
+  }
+  for (auto& [id, node] : nodes_) node.last_heard = node.last_heard + command.time;
+  if (grace_end_) grace_end_ = *grace_end_ + command.time;
+  effects_.log.push_back(fmt::format("the manager did not run for {} ms: nobody's silence counts",
+                                     command.time.ns / 1'000'000));
+  Handle(Tick{});
+}
+
 void ManagerCore::State::EndGraceIfAllAreBack() {
   if (!grace_end_) return;
   const bool awaited = std::any_of(sessions_.begin(), sessions_.end(),

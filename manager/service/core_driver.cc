@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kAccessEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
 constexpr Duration kForgetClientAfter = Seconds(60);
+// A tick that is later than this: the process did not run.
+constexpr Duration kStalledAfter = Seconds(1);
 
 // The file that a successful reply to `request` gives access to; 0 if none.
 FileId AccessFileOf(const Request& request) {
@@ -117,7 +119,7 @@ std::optional<NodeId> CoreDriver::NodeOf(const std::shared_ptr<NodeSink>& sink) 
 void CoreDriver::TickIfDue() {
   const Time now = Now();
   if (!wake_at_ || now < *wake_at_) return;
-  wake_at_.reset();
+  if (now - *wake_at_ <= kStalledAfter) wake_at_.reset();
   Step(Tick{});
   std::erase_if(clients_, [now](const auto& item) {
     return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
@@ -132,7 +134,12 @@ const ManagerCore& CoreDriver::FlushedCore() {
 // ---- effects
 
 void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
-  Effects effects = core_->Step(command, Now());
+  const Time now = Now();
+  if (wake_at_ && now - *wake_at_ > kStalledAfter) {
+    const Duration late = now - *std::exchange(wake_at_, std::nullopt);
+    Step(Stalled{late});
+  }
+  Effects effects = core_->Step(command, now);
   inline_cache_.Note(effects.writes);
   std::move(effects.writes.writes.begin(), effects.writes.writes.end(),
             std::back_inserter(batch_.writes));

@@ -107,7 +107,7 @@ def remember_bridges(tool):
 
 def check_clean(tool, after):
     left = traces(tool)
-    check(not left, f"left after {after}: {left}")
+    check(not left, f"left after {after}: {len(left)} things, first {left[:10]}")
 
 
 def name(suffix):

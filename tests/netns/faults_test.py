@@ -1,4 +1,4 @@
-"""Daemons killed with -9 under load: nothing acknowledged is lost, and no wait is long.
+"""Daemons killed with -9, or stopped, under load: nothing acknowledged is lost, and no wait is long.
 
 Two mounts write, rename, remove and verify small and large files while the manager, a storage node
 or a mount is killed and started again; then both mounts are compared with what was acknowledged.
@@ -8,6 +8,7 @@ A storage node that does not come back: its files answer EIO soon, everything el
 import errno
 import os
 import shutil
+import signal
 import tempfile
 import time
 
@@ -80,6 +81,18 @@ def restart(kind, host, pause_s=0.5):
     return fault
 
 
+def pause(kind, host, pause_s):
+    """Stops a daemon for a while and lets it go on: it finds that time has passed without it."""
+
+    def fault(store):
+        pid = store.pid(kind, host)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(pause_s)
+        os.kill(pid, signal.SIGCONT)
+
+    return fault
+
+
 def check_node_lost(store):
     """h3's storage node dies for good. Returns (row, complaints)."""
     data = os.urandom(300_000)
@@ -145,6 +158,7 @@ def test(arguments):
     faults = [
         ("manager", restart("manager", "h0")),
         ("manager, twice", lambda store: [restart("manager", "h0")(store) for _ in range(2)]),
+        ("manager, stopped 7 s", pause("manager", "h0", 7)),
         ("storage node, 0.5 s", restart("storage", "h2")),
         ("storage node, 7 s", restart("storage", "h3", 7)),
         ("mount", restart("mount", "h2")),

@@ -85,7 +85,8 @@ Status Run(const Options& options, const CommandLine& line) {
   // Asked twice: bad input is refused before anything is touched, and what is free on this machine
   // is only known for certain under the lock.
   MOSA_RETURN_IF_ERROR(cluster::PlanCluster(request, cluster::InspectMachine()).status());
-  const cluster::InterruptGuard guard;
+  // To the process' end: a command that dies of a late signal would say that nothing is up.
+  [[maybe_unused]] static const auto& guard = *new cluster::InterruptGuard();
   MOSA_ASSIGN_OR_RETURN(auto lock, cluster::DirectoryLock::Take(request.directory));
   MOSA_ASSIGN_OR_RETURN(const auto plan, cluster::PlanCluster(request, cluster::InspectMachine()));
   const std::string binaries = std::filesystem::read_symlink("/proc/self/exe").parent_path();
