@@ -3,8 +3,8 @@
 //
 // FIRST and SECOND are files in the root of the store with their bytes on node NAME. The probe
 // opens FIRST for reading, as any client may, shows that its capability lets it read FIRST, and
-// then that the same capability neither changes FIRST nor reaches SECOND. One line per attempt;
-// exit code 1 if an attempt went otherwise than it should.
+// then that the same capability neither changes FIRST nor reaches SECOND. One line per attempt, and
+// one with the capability in hexadecimal; exit code 1 if an attempt went otherwise than it should.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -127,6 +127,10 @@ Result<bool> RunSession(ManagerApi& manager, const Listener& listener, const Opt
   for (const NodeAddress& node : listener.nodes()) {
     if (node.name != options.node) continue;
     const ObjectTarget own{node.node, first, opened.access.capability};
+    std::string shown;
+    for (const char byte : own.capability)
+      shown += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    fmt::print("capability {}\n", shown);
     const ObjectTarget other{node.node, second, opened.access.capability};
     return TryRights(nodes, own, other);
   }

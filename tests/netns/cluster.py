@@ -132,6 +132,11 @@ class Cluster:
     def pids(self, *kinds):
         return [d["process"]["pid"] for d in self.state["daemons"] if d["kind"] in kinds]
 
+    def command(self, kind, name):
+        """The command line of a daemon that runs."""
+        words = pathlib.Path(f"/proc/{self.pid(kind, name)}/cmdline").read_bytes().split(b"\0")
+        return [os.fsdecode(word) for word in words[:-1]]
+
     def exec(self, host, *command, **options):
         """Runs a command in a host's network namespace."""
         entered = ["ip", "netns", "exec", self.host(host)["net_namespace"], *command]
@@ -141,11 +146,11 @@ class Cluster:
 
     def kill(self, kind, name):
         """kill -9; returns the command line, for start()."""
+        command = self.command(kind, name)
         pid = self.pid(kind, name)
-        command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: start_ticks(pid) == 0, 10, f"the end of {kind} of {name}")
-        return [os.fsdecode(word) for word in command]
+        return command
 
     def start(self, kind, name, command, *, environment=None, wait_s=20):
         """Starts a killed daemon again and waits until it serves."""

@@ -2,8 +2,8 @@
 
 From another host's namespace, over the bulk plane's TCP port: requests without a capability, with
 made-up ones, and with frames that are none; and by capability_probe, requests with a true capability
-to read one file that want more. None may give or change a byte, and the mounts go on. Sockets,
-secret and directories are for their owner alone.
+to read one file that want more, and with that capability when its time is over. None may give or
+change a byte, and the mounts go on. Sockets, secret and directories are for their owner alone.
 """
 
 import argparse
@@ -209,22 +209,51 @@ def misuse_rights(store, probe):
     flags = ["--manager", state["manager_address"], "--node", "h2"]
     flags += ["--secret", f"{state['plan']['directory']}/secret.pem"]
     tried = store.exec("h1", probe, *flags, *data)
-    print(tried.stdout, end="")
+    lines = dict(line.rpartition(" ")[::2] for line in tried.stdout.splitlines())
+    print("\n".join(line for line in tried.stdout.splitlines() if "capability " not in line[:11]))
     cluster.check(tried.returncode == 0, f"capability_probe: {tried.stdout} {tried.stderr}")
     for name, content in data.items():
         seen = get(f"{store.mount('h2')}/{name}")
         cluster.check(seen == content, f"{name} is not the same any more")
+    return bytes.fromhex(lines["capability"])
+
+
+def read_first(store, capability):
+    """What h2's node answers in h1's namespace to a read of the file "first"."""
+    node = store.command("storage", "h2")
+    address = node[node.index("--listen") + 1]
+    file_id = str(os.stat(f"{store.mount('h2')}/first").st_ino)
+    tried = store.exec("h1", sys.executable, __file__, "--reader", address, file_id, capability.hex())
+    cluster.check(tried.returncode == 0, f"{tried.stdout[-2000:]}{tried.stderr[-2000:]}")
+    code, _, message = tried.stdout.strip().partition(" ")
+    return int(code), message
+
+
+def outlive(store, capability, library):
+    """A true capability, when by the manager's clock its time is over."""
+    code, message = read_first(store, capability)
+    cluster.check(code == 0, f"a read with a true capability: {code} {message}")
+    environment = {"LD_PRELOAD": library, "MOSA_TEST_SKEW_S": "700"}
+    command = store.kill("manager", "h0")
+    store.start("manager", "h0", command, environment=environment)
+    code, message = cluster.wait_until(
+        lambda: next((a for a in [read_first(store, capability)] if a[0] != 0), None),
+        20,
+        "the refusal of a capability that has expired",
+    )
+    print(f"right: read with an expired capability: {message}")
+    cluster.check(code == PERMISSION_DENIED and "expired" in message, f"{code} {message}")
 
 
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
-        misuse_rights(store, arguments.probe)
+        capability = misuse_rights(store, arguments.probe)
         directory = cluster.placed_directory(f"{store.mount('h2')}/private", "local")
         path = f"{directory}/file"
         data = os.urandom(300_000)
         put(path, data)
         cluster.check_location(path, "h2")
-        command = open(f"/proc/{store.pid('storage', 'h2')}/cmdline").read().split("\0")
+        command = store.command("storage", "h2")
         node = command[command.index("--listen") + 1]
         manager = store.state["manager_address"]
         tried = store.exec(
@@ -239,20 +268,31 @@ def test(arguments):
         for kind, host in (("manager", "h0"), ("storage", "h2")):
             cluster.check(cluster.start_ticks(store.pid(kind, host)), f"{kind} of {host} is dead")
         check_modes(store)
+        outlive(store, capability, arguments.skewed_clock)
+
+
+def reader(arguments):
+    host, _, port = arguments.reader[0].rpartition(":")
+    file_id, capability = int(arguments.reader[1]), bytes.fromhex(arguments.reader[2])
+    reply = ask((host, int(port)), frame("read", file_id, capability))
+    cluster.check(reply, "the node ended the connection instead of answering")
+    print(*reply[:2])
+
+
+def add_arguments(parser):
+    parser.add_argument("--probe", required=True)
+    parser.add_argument("--skewed-clock", required=True, help="the library to preload")
 
 
 if __name__ == "__main__":
-    if "--stranger" in sys.argv:
+    if "--stranger" in sys.argv or "--reader" in sys.argv:
         parser = argparse.ArgumentParser()
         parser.add_argument("--stranger", nargs=3)
+        parser.add_argument("--reader", nargs=3)
+        given = parser.parse_args()
         try:
-            stranger(parser.parse_args())
+            (stranger if given.stranger else reader)(given)
         except cluster.Failed as failure:
             sys.exit(str(failure))
     else:
-        cluster.main(
-            test,
-            limit_s=120,
-            description=__doc__,
-            add_arguments=lambda parser: parser.add_argument("--probe", required=True),
-        )
+        cluster.main(test, limit_s=160, description=__doc__, add_arguments=add_arguments)
