@@ -313,40 +313,11 @@ Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
 Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange range) {
   if ((mode & FALLOC_FL_PUNCH_HOLE) != 0) return PunchObjects(inode, range);
   const bool zeroes = (mode & FALLOC_FL_ZERO_RANGE) != 0;
-  size_t attempt = 0;
-  std::vector<NodeId> full;
-  while (!range.empty()) {
-    AccessPtr access;
-    {
-      const std::lock_guard lock(inode.mutex);
-      access = inode.access;
-    }
-    MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
-    const Piece piece = FirstPiece(access->layout, range, kAllocatedBytesMax);
-    std::vector<NodeId> refused;
-    auto room = TakeRoom(inode, *access, piece, &refused);
-    if (!room.ok()) return room.failure();
-    if (*room) {
-      auto allocated = AllocatePiece(inode, *access, piece, zeroes, &refused);
-      if (!allocated.ok()) return allocated.failure();
-      if (!*allocated && refused.empty()) continue;
-    }
-    if (!refused.empty()) {
-      MOSA_RETURN_IF_FAILED(
-          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
-      continue;
-    }
-    full.clear();
-    {
-      const std::lock_guard lock(inode.mutex);
-      const ByteRange pages = WidenToPages(piece.range);
-      for (const NodeId node : piece.nodes)
-        inode.allocated[node] += inode.pages.MissingBytes(pages);
-      inode.pages.Add(pages);
-    }
-    range.begin = piece.range.end;
-  }
-  return Done{};
+  return StorePieces(
+      inode, range, kAllocatedBytesMax,
+      [&](const DataAccess& access, const Piece& piece, std::vector<NodeId>* refused) {
+        return AllocatePiece(inode, access, piece, zeroes, refused);
+      });
 }
 
 // False: it was not allocated, for `refused` have no room, or the layout is another one by now.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -200,12 +201,19 @@ class Filesystem::Impl final : public SessionListener {
                            std::span<const std::byte> data, std::vector<NodeId>* full);
   Outcome<Done> WriteLocal(Inode& inode, const DataAccess& access, NodeId node, uint64_t offset,
                            std::span<const std::byte> data);
+  // Stores a piece by a layout. False: it was not stored, for `refused` have no room, or the layout
+  // is another one by now.
+  using StorePiece = std::function<Outcome<bool>(const DataAccess& access, const Piece& piece,
+                                                 std::vector<NodeId>* refused)>;
+  // Stores `range`, piece by piece, with room taken for each; what finds none goes on elsewhere.
+  Outcome<Done> StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
+                            const StorePiece& store);
   Outcome<bool> TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
-                         std::vector<NodeId>* full);
+                         std::map<NodeId, uint64_t>* taken, std::vector<NodeId>* refused);
   bool IsAllocated(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
   Outcome<Done> BufferPiece(Inode& inode, const Piece& piece, std::span<const std::byte> data,
                             uint64_t chunk_bytes);
-  void NoteWritten(Inode& inode, const Piece& piece);  // Takes the inode's mutex.
+  void NoteStored(Inode& inode, const Piece& piece);  // Takes the inode's mutex.
   void SendBuffered(Inode& inode, bool all);
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Status StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);

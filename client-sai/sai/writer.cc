@@ -280,34 +280,51 @@ void Filesystem::Impl::MoveInlineToObjects(Inode& inode, std::string* content,
 
 Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
                                            std::span<const std::byte> data) {
+  const auto write = [&](const DataAccess& access, const Piece& piece,
+                         std::vector<NodeId>* refused) -> Outcome<bool> {
+    const auto bytes = data.subspan(static_cast<size_t>(piece.range.begin - offset),
+                                    static_cast<size_t>(piece.range.size()));
+    auto written = WritePiece(inode, access, piece, bytes, refused);
+    if (!written.ok() || !*written) return written;
+    const Time now = lease_.ManagerNow();
+    const std::lock_guard lock(inode.mutex);
+    inode.dirty_end = std::max(inode.dirty_end, piece.range.end);
+    inode.modify_time = now;
+    inode.data_dirty = inode.needs_commit = true;
+    return true;
+  };
+  return StorePieces(inode, {offset, offset + data.size()}, kPieceBytesMax, write);
+}
+
+Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
+                                            const StorePiece& store) {
   size_t attempt = 0;
   std::vector<NodeId> full;
-  while (!data.empty()) {
+  while (!range.empty()) {
     AccessPtr access;
     {
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
     MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
-    const Piece piece = FirstPiece(access->layout, {offset, offset + data.size()}, kPieceBytesMax);
-    const auto bytes = data.first(static_cast<size_t>(piece.range.size()));
+    const Piece piece = FirstPiece(access->layout, range, piece_bytes_max);
+    std::map<NodeId, uint64_t> taken;
     std::vector<NodeId> refused;
-    auto room = TakeRoom(inode, *access, piece, &refused);
+    auto room = TakeRoom(inode, *access, piece, &taken, &refused);
     if (!room.ok()) return room.failure();
-    if (*room) {
-      auto written = WritePiece(inode, *access, piece, bytes, &refused);
-      if (!written.ok()) return written.failure();
-      if (!*written && refused.empty()) continue;
-    }
-    if (!refused.empty()) {
-      MOSA_RETURN_IF_FAILED(
-          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
+    Outcome<bool> stored = false;
+    if (*room) stored = store(*access, piece, &refused);
+    if (stored.ok() && *stored) {
+      NoteStored(inode, piece);
+      full.clear();
+      range.begin = piece.range.end;
       continue;
     }
-    full.clear();
-    NoteWritten(inode, piece);
-    offset += bytes.size();
-    data = data.subspan(bytes.size());
+    for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
+    if (!stored.ok()) return stored.failure();
+    if (!refused.empty())
+      MOSA_RETURN_IF_FAILED(
+          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
   }
   return Done{};
 }
@@ -329,22 +346,28 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
   return Done{};
 }
 
-// Takes room for the pages of a piece that are new, on every node that keeps a copy. False: `full`
-// names a node that has none.
+// Takes room for the pages of a piece that are new, on every node that keeps a copy. False: nothing
+// is taken, for `refused` has none.
 Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
-                                         std::vector<NodeId>* full) {
+                                         std::map<NodeId, uint64_t>* taken,
+                                         std::vector<NodeId>* refused) {
   const ByteRange pages = WidenToPages(piece.range);
   uint64_t bytes = 0;
   {
     const std::lock_guard lock(inode.mutex);
     bytes = inode.pages.MissingBytes(pages);
   }
-  for (size_t i = 0; i < piece.nodes.size(); ++i) {
-    auto taken = grants_.Take(piece.nodes[i], bytes);
-    if (taken.ok() && (*taken || IsAllocated(inode, access, piece.nodes[i], pages))) continue;
-    for (size_t earlier = 0; earlier < i; ++earlier) grants_.PutBack(piece.nodes[earlier], bytes);
-    if (!taken.ok()) return taken.failure();
-    full->push_back(piece.nodes[i]);
+  for (const NodeId node : piece.nodes) {
+    auto room = grants_.Take(node, bytes);
+    if (room.ok() && *room) {
+      (*taken)[node] = bytes;
+      continue;
+    }
+    if (room.ok() && IsAllocated(inode, access, node, pages)) continue;
+    for (const auto& [earlier, put_back] : std::exchange(*taken, {}))
+      grants_.PutBack(earlier, put_back);
+    if (!room.ok()) return room.failure();
+    refused->push_back(node);
     return false;
   }
   return true;
@@ -417,16 +440,12 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   return Done{};
 }
 
-void Filesystem::Impl::NoteWritten(Inode& inode, const Piece& piece) {
-  const Time now = lease_.ManagerNow();
+void Filesystem::Impl::NoteStored(Inode& inode, const Piece& piece) {
   const std::lock_guard lock(inode.mutex);
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t bytes = inode.pages.MissingBytes(pages);
   inode.pages.Add(pages);
   for (const NodeId node : piece.nodes) inode.allocated[node] += bytes;
-  inode.dirty_end = std::max(inode.dirty_end, piece.range.end);
-  inode.modify_time = now;
-  inode.data_dirty = inode.needs_commit = true;
 }
 
 }  // namespace mosa::sai
