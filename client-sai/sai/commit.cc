@@ -61,6 +61,7 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty;
+  request.inline_moved = inode.moves_inline;
   request.modify_time = inode.committing.modify_time;
   if (inode.inline_buffer) {
     request.inline_data = *inode.inline_buffer;
@@ -154,7 +155,9 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, bool last_clos
     if (is_inline && inode.inline_buffer && inode.access) KeepInline(inode);
     if (is_inline) inode.access_version = attributes.data_version;
     ++inode.own_changes;
-    if (recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
+    // A reader may have asked before the manager knew that the content is in the objects.
+    const bool outdated = !is_inline && inode.access && inode.access->is_inline;
+    if (outdated || recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
   }
   StoreAttributes(inode, attributes, mark, true);
   const std::lock_guard lock(inode.mutex);
@@ -190,6 +193,13 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   RefreshFromKernelWrites(inode);
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  auto thawed = EnsureThawed(inode);
+  if (!thawed.ok()) return thawed.failure();
+  if ((*thawed)->layout.bound() && (*thawed)->is_inline) {
+    // Whoever was to put its content into the objects has not: they may hold a part of it.
+    auto settled = EnsureBound(inode, size_bytes);
+    if (!settled.ok()) return settled.failure();
+  }
   auto fresh = EnsureFresh(inode, true);
   if (!fresh.ok()) return fresh.failure();
   const AccessPtr access = fresh->access;
@@ -220,9 +230,17 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
-  const StoreSection store(*this, inode);
-  if (!store.access().ok()) return store.access().failure();
-  const DataAccess& access = **store.access();
+  MOSA_RETURN_IF_FAILED(WithStore(
+      inode, [&](const DataAccess& access) { return CutObjectsOf(inode, access, size_bytes); }));
+  const std::lock_guard lock(inode.mutex);
+  inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
+  inode.allocated_known = false;  // The next commit asks the nodes what is left.
+  inode.needs_commit = true;
+  return Done{};
+}
+
+Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& access,
+                                             uint64_t size_bytes) {
   const std::vector<NodeId> nodes = access.layout.Nodes();
   std::vector<Status> results(nodes.size());
   const auto cut = [&](size_t i) {
@@ -230,9 +248,10 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
       return nodes_.Truncate(target, size_bytes);
     });
   };
+  // Not among what is written: that may wait for a store of this file's.
   Countdown others(nodes.size() - 1);
   for (size_t i = 1; i < nodes.size(); ++i) {
-    io_.Run([&, i] {
+    reads_.Run([&, i] {
       cut(i);
       others.Arrive();
     });
@@ -244,10 +263,6 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
     const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
     if (!results[i].ok() && !gone) return FromStatus(results[i]);
   }
-  const std::lock_guard lock(inode.mutex);
-  inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
-  inode.allocated_known = false;  // The next commit asks the nodes what is left.
-  inode.needs_commit = true;
   return Done{};
 }
 
@@ -336,6 +351,7 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
     Status status = OkStatus();
     if (zeroes) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
     if (status.ok()) status = apply(FALLOC_FL_KEEP_SIZE);
+    if (status.code() == StatusCode::kAborted) return false;
     if (status.code() == StatusCode::kResourceExhausted) {
       refused->push_back(node);
       return false;
@@ -347,21 +363,21 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
 
 // On each node everything within the range belongs to the file: one request for each.
 Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
-  const StoreSection store(*this, inode);
-  if (!store.access().ok()) return store.access().failure();
   {
     const std::lock_guard lock(inode.mutex);
     inode.pages.Remove(range);
     inode.allocated_known = false;
   }
-  for (const NodeId node : (*store.access())->layout.Nodes()) {
-    const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
-      return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
-                             range.size());
-    });
-    if (!status.ok()) return FromStatus(status);
-  }
-  return Done{};
+  return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
+    for (const NodeId node : access.layout.Nodes()) {
+      const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+        return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
+                               range.size());
+      });
+      if (!status.ok()) return FromStatus(status);
+    }
+    return Done{};
+  });
 }
 
 }  // namespace mosa::sai

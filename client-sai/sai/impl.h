@@ -53,7 +53,8 @@ class Filesystem::Impl final : public SessionListener {
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
   void DropCached(Inode& inode, RecallKind kind);
   void Recall(const RecallPush& push, uint64_t session);
-  void ConfirmRecall(Inode& inode, UnconfirmedRecall recall);
+  void RecallAccess(const RecallPush& push);
+  void ConfirmRecall(FileId file, UnconfirmedRecall recall);
   void DropEverything();
   void SendUnsent(const std::vector<FileId>& files);
   bool NodeAlive(NodeId node) const;
@@ -196,6 +197,7 @@ class Filesystem::Impl final : public SessionListener {
   void MoveInlineToObjects(Inode& inode, std::string* content, std::vector<ByteRange>* ranges);
   Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
   Outcome<Done> Bind(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> PutInlineIntoObjects(Inode& inode, bool wait);
   Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   Outcome<bool> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::span<const std::byte> data, std::vector<NodeId>* full);
@@ -216,7 +218,7 @@ class Filesystem::Impl final : public SessionListener {
   void NoteStored(Inode& inode, const Piece& piece);  // Takes the inode's mutex.
   void SendBuffered(Inode& inode, bool all);
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
-  Status StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
+  Outcome<Done> StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
   void NoteUnbuffered(Inode& inode, uint64_t bytes);
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
@@ -224,16 +226,26 @@ class Filesystem::Impl final : public SessionListener {
   void Drain(Inode& inode);
   void NoteError(Inode& inode, Failure failure);
   // Puts what of `range` is not stored on nodes other than `full`. Nothing has changed if it fails.
-  Outcome<Done> Spill(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
-  // The same; `full` grows by `refused`. When no node has room it waits, longer with each
-  // `attempt`, asks all nodes again, and fails after the last.
-  Outcome<Done> SpillPatiently(Inode& inode, ByteRange range, std::vector<NodeId> refused,
-                               std::vector<NodeId>* full, size_t* attempt);
+  // False: nothing had to change, or others have changed it.
+  Outcome<bool> Spill(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
+  // What is known of the spills for one piece of a file.
+  struct SpillProgress {
+    std::vector<NodeId> full;
+    size_t attempt = 0;  // How often no node had room.
+    std::optional<Time> fruitless_since;
+  };
+  // The same, when `refused` have said that they are full. When no node has room it waits, longer
+  // with each attempt, asks all nodes again, and fails after the last.
+  Outcome<Done> SpillPatiently(Inode& inode, ByteRange range, const std::vector<NodeId>& refused,
+                               SpillProgress* progress);
   // The steps of a spill (spill.cc).
-  Outcome<Done> GoOnElsewhere(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
-  Outcome<Done> LookAgain(Inode& inode, const Failure& failure);
+  Outcome<bool> GoOnElsewhere(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
+  Outcome<bool> LookAgain(Inode& inode, const Failure& failure);
+  void Thaw(Inode& inode);
   Outcome<ByteRange> HoleIn(Inode& inode, const DataAccess& access, ByteRange range,
                             const std::vector<NodeId>& full);
+  Outcome<uint64_t> HoleBegin(Inode& inode, const Piece& piece);
+  Outcome<ByteRange> HoleFrom(Inode& inode, const Layout& layout, uint64_t begin);
   void MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteRange hole);
   // Bytes are stored on nodes between these two, by the layout that the first one returns. The
   // manager hears that a recall is done when no such write is under way. Not nested.
@@ -255,8 +267,13 @@ class Filesystem::Impl final : public SessionListener {
     Inode& inode_;
     const Outcome<AccessPtr> access_;
   };
+  // Runs `store` between BeginStore and EndStore, again while it ends with kAborted: the layout may
+  // have changed since it began.
+  Outcome<Done> WithStore(Inode& inode,
+                          const std::function<Outcome<Done>(const DataAccess&)>& store);
   // The right to write, once nobody else has frozen the file.
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
+  static Failure FrozenTooLong(const Inode& inode);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
@@ -271,6 +288,7 @@ class Filesystem::Impl final : public SessionListener {
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   Outcome<Done> CutObjects(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
   Outcome<Done> AllocateRange(Inode& inode, int mode, ByteRange range);
   Outcome<bool> AllocatePiece(Inode& inode, const DataAccess& access, const Piece& piece,

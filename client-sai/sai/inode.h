@@ -111,6 +111,7 @@ struct Inode : Unsaved {
   bool allocated_known = false;          // `allocated` is all that the file has.
   uint32_t stores = 0;                   // How many writes to nodes are under way; see BeginStore.
   bool fenced = false;                   // Room is made elsewhere: none may begin.
+  bool moves_inline = false;             // Puts inline content into objects; nobody else may store.
   std::vector<UnconfirmedRecall> unconfirmed;  // Wait for those that are under way.
   std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
   Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.

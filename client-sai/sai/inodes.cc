@@ -304,8 +304,18 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                  changes.modify_time,
                                  changes.access_time_now,
                                  changes.modify_time_now};
-    const Mark mark = MarkNow();
+    Mark mark = MarkNow();
     auto reply = Ask<AttributesReply>(request);
+    while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {
+      // Another mount has begun to give the file its objects: they are cut when it is done.
+      {
+        const std::lock_guard lock(inode->mutex);
+        inode->access_era = 0;
+      }
+      MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
+      mark = MarkNow();
+      reply = Ask<AttributesReply>(request);
+    }
     if (!reply.ok()) return reply.failure();
     {
       const std::lock_guard lock(inode->mutex);

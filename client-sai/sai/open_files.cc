@@ -384,8 +384,10 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
                         !handle.append && (handle.flags & O_DIRECT) == 0;
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
   const std::lock_guard lock(inode.mutex);
-  // Not what was recalled since: the file may go on elsewhere.
-  const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra();
+  // Not what was recalled or relocated since: the file may go on elsewhere.
+  const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra() &&
+                       !inode.fenced && !inode.access->frozen && !inode.access->is_inline &&
+                       inode.access->layout.OnOneNode();
   if (object && current && inode.cached_handles == 0) {
     struct stat status {};
     if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {

@@ -176,7 +176,14 @@ bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId 
 }
 
 void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
-  for (const std::shared_ptr<Block>& block : blocks_.Add(inode->file, range)) {
+  std::vector<std::shared_ptr<Block>> blocks;
+  {
+    // What was recalled meanwhile would be kept by an older layout.
+    const std::lock_guard lock(inode->mutex);
+    if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
+    blocks = blocks_.Add(inode->file, range);
+  }
+  for (const std::shared_ptr<Block>& block : blocks) {
     reads_.Run([this, inode, access, block] {
       const Outcome<Done> fetched =
           FetchRange(*inode, *access, block->range(), block->bytes(), false);

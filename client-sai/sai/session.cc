@@ -146,6 +146,7 @@ void Filesystem::Impl::SendUnsent(const std::vector<FileId>& files) {
 void Filesystem::Impl::OnPush(const Push& push) {
   if (const auto* recall = std::get_if<RecallPush>(&push)) {
     recalls_.NoteForeign(recall->file);
+    if (recall->kind == RecallKind::kAccess) return RecallAccess(*recall);
     // At once, so that nothing is answered from here that a later reply contradicts.
     const InodePtr inode = Find(recall->file);
     if (inode) DropCached(*inode, recall->kind);
@@ -177,14 +178,14 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
 
 void Filesystem::Impl::Recall(const RecallPush& push, uint64_t session) {
   stats_.Add(Counter::kRecalls);
-  const InodePtr inode = Find(push.file);
-  if (inode) {
+  if (const InodePtr inode = Find(push.file)) {
     std::vector<FileId> unsent;
     {
       const std::lock_guard lock(inode->mutex);
       if (push.kind == RecallKind::kEntries) {
         for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
       }
+      inode->told_held = inode->told_held || inode->handles > 0;
     }
     SendUnsent(unsent);
     blocks_.DropFile(push.file);
@@ -192,28 +193,31 @@ void Filesystem::Impl::Recall(const RecallPush& push, uint64_t session) {
       notifier_.InvalidateEntries();
     notifier_.InvalidateFile(push.file);
   }
-  if (!inode) {
-    if (session == sessions_)
-      manager_.Send({RecallDoneRequest{push.recall}}, [](const std::vector<Reply>&) {});
-    return;
-  }
-  {
+  ConfirmRecall(push.file, {push.recall, session});
+}
+
+// Waits for no page of the kernel's and for no thread: what holds those may wait for this.
+void Filesystem::Impl::RecallAccess(const RecallPush& push) {
+  stats_.Add(Counter::kRecalls);
+  const UnconfirmedRecall recall{push.recall, sessions_};
+  if (const InodePtr inode = Find(push.file)) {
     const std::lock_guard lock(inode->mutex);
+    inode->access_era = 0;
     if (inode->stores > 0) {
-      inode->unconfirmed.push_back({push.recall, session});
+      inode->unconfirmed.push_back(recall);
       return;
     }
   }
-  ConfirmRecall(*inode, {push.recall, session});
+  ConfirmRecall(push.file, recall);
 }
 
-void Filesystem::Impl::ConfirmRecall(Inode& inode, UnconfirmedRecall recall) {
+void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   RecallDoneRequest done{recall.recall};
-  {
-    const std::lock_guard lock(inode.mutex);
-    done.holds_open = inode.handles > 0;
-    done.pinned = inode.passthrough_handles > 0;
-    inode.told_held = inode.told_held || done.holds_open;
+  if (const InodePtr inode = Find(file)) {
+    const std::lock_guard lock(inode->mutex);
+    done.holds_open = inode->handles > 0;
+    done.pinned = inode->passthrough_handles > 0;
+    inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.
   if (recall.session == sessions_) manager_.Send({done}, [](const std::vector<Reply>&) {});

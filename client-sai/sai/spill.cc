@@ -14,6 +14,8 @@ namespace {
 
 // Another client has frozen the file.
 constexpr Duration kFrozenDelay = Milliseconds(10);
+// Nobody waits longer for it.
+constexpr Duration kFrozenWaitMax = Seconds(15);
 
 void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(kFrozenDelay.ns)); }
 
@@ -22,13 +24,22 @@ void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(k
 // ---- storing
 
 Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
+  const Time begun = clock_.Monotonic();
   for (;;) {
     auto access = EnsureAccess(inode, true);
     if (!access.ok() || !(*access)->frozen) return access;
+    if (clock_.Monotonic() - begun > kFrozenWaitMax) return FrozenTooLong(inode);
     SleepWhileFrozen();
     const std::lock_guard lock(inode.mutex);
     inode.access_era = 0;
   }
+}
+
+Failure Filesystem::Impl::FrozenTooLong(const Inode& inode) {
+  return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+              fmt::format("another client settles where the bytes of file {} go, for more than {} "
+                          "s: try again",
+                          inode.file.value, kFrozenWaitMax.ns / 1'000'000'000));
 }
 
 Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
@@ -54,7 +65,17 @@ void Filesystem::Impl::EndStore(Inode& inode) {
     confirmed = std::exchange(inode.unconfirmed, {});
     inode.changed.notify_all();
   }
-  for (const UnconfirmedRecall& recall : confirmed) ConfirmRecall(inode, recall);
+  for (const UnconfirmedRecall& recall : confirmed) ConfirmRecall(inode.file, recall);
+}
+
+Outcome<Done> Filesystem::Impl::WithStore(
+    Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store) {
+  for (;;) {
+    const StoreSection section(*this, inode);
+    if (!section.access().ok()) return section.access().failure();
+    Outcome<Done> stored = store(**section.access());
+    if (stored.ok() || stored.failure().code != StatusCode::kAborted) return stored;
+  }
 }
 
 Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess& access) {
@@ -66,56 +87,65 @@ Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess&
 
 // ---- making room
 
-Outcome<Done> Filesystem::Impl::Spill(Inode& inode, ByteRange range,
+Outcome<bool> Filesystem::Impl::Spill(Inode& inode, ByteRange range,
                                       const std::vector<NodeId>& full) {
   {
     std::unique_lock lock(inode.mutex);
     inode.fenced = true;
     inode.changed.wait(lock, [&] { return inode.stores == 0; });
   }
-  Outcome<Done> spilled = GoOnElsewhere(inode, range, full);
+  Outcome<bool> spilled = GoOnElsewhere(inode, range, full);
   const std::lock_guard lock(inode.mutex);
   inode.fenced = false;
   inode.changed.notify_all();
   return spilled;
 }
 
-Outcome<Done> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
+Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
                                               const std::vector<NodeId>& full) {
   auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
   if (!frozen.ok()) return LookAgain(inode, frozen.failure());
   const DataAccess& before = frozen->access;
-  RelocateRequest request{inode.file, 0, 0, full};
   const auto hole = HoleIn(inode, before, range, full);
-  if (hole.ok()) {
-    request.begin = hole->begin;
-    request.end = hole->end;
+  if (!hole.ok() || hole->empty()) {
+    Thaw(inode);
+    if (!hole.ok()) return hole.failure();
+    const std::lock_guard lock(inode.mutex);
+    inode.access_era = inode.attributes_era = 0;
+    return false;
   }
   const Mark mark = MarkNow();
-  auto after = Ask<BindReply>(request);
-  if (!hole.ok()) return hole.failure();
+  auto after = Ask<BindReply>(RelocateRequest{inode.file, hole->begin, hole->end, full});
   if (!after.ok()) return LookAgain(inode, after.failure());
-  if (hole->empty()) return Done{};
   stats_.Add(Counter::kSpills);
   MoveRoom(inode, before.layout, after->access.layout, *hole);
   StoreAccess(inode, std::move(after->access), mark);
   blocks_.DropFile(inode.file);
-  return Done{};
+  return true;
 }
 
-// If only others were faster, the caller goes on with what they have made of it.
-Outcome<Done> Filesystem::Impl::LookAgain(Inode& inode, const Failure& failure) {
+// Others may store again; not while this mount still puts inline content into objects.
+void Filesystem::Impl::Thaw(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.moves_inline) return;
+  }
+  // If it is not heard, the freeze ends by its time.
+  if (!Ask<BindReply>(RelocateRequest{inode.file, 0, 0, {}}).ok()) stats_.Add(Counter::kErrors);
+}
+
+// False if only others were faster: the caller goes on with what they have made of it.
+Outcome<bool> Filesystem::Impl::LookAgain(Inode& inode, const Failure& failure) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
   }
   if (failure.code != StatusCode::kAborted) return failure;
-  SleepWhileFrozen();
-  return Done{};
+  return false;
 }
 
-// The first hole in `range`, in whole pages, and as far as it goes beyond. Empty: the range has its
-// room, or is not on full nodes any more.
+// The first hole in `range` that is on `full` nodes, in whole pages, and as far as it goes beyond.
+// Empty: there is none, for the room is there or the layout has changed.
 Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& access, ByteRange range,
                                             const std::vector<NodeId>& full) {
   MOSA_RETURN_IF_FAILED(CheckBound(inode, access));
@@ -128,24 +158,48 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
                       "has its object open: close it, or free room",
                       full.front().value, inode.file.value));
   }
-  const Piece piece = FirstPiece(access.layout, WidenToPages(range));
-  const bool affected = std::any_of(full.begin(), full.end(), [&](NodeId node) {
-    return std::find(piece.nodes.begin(), piece.nodes.end(), node) != piece.nodes.end();
-  });
-  if (!affected) return ByteRange{};
-  ByteRange hole{piece.range.begin, access.layout.SegmentEnd(piece.range.begin)};
-  for (const NodeId node : piece.nodes) {
-    auto begin = SeekObject(inode, node, hole.begin, SeekKind::kHole);
+  for (const Piece& piece : SplitRange(access.layout, WidenToPages(range))) {
+    const bool affected = std::any_of(full.begin(), full.end(), [&](NodeId node) {
+      return std::find(piece.nodes.begin(), piece.nodes.end(), node) != piece.nodes.end();
+    });
+    if (!affected) continue;
+    auto begin = HoleBegin(inode, piece);
     if (!begin.ok()) return begin.failure();
-    // An object may end inside a page.
-    if (*begin) hole.begin = WidenToPages({hole.begin, std::max(hole.begin, **begin)}).end;
+    if (*begin < piece.range.end) return HoleFrom(inode, access.layout, *begin);
+    // Whoever stored there took the room.
+    const std::lock_guard lock(inode.mutex);
+    inode.pages.Add(piece.range);
   }
-  if (hole.begin >= piece.range.end) return ByteRange{};
-  for (const NodeId node : access.layout.SegmentAt(hole.begin).nodes) {
-    auto end = SeekObject(inode, node, hole.begin, SeekKind::kData);
-    if (!end.ok()) return end.failure();
-    if (*end) hole.end = std::min(hole.end, **end);
+  return ByteRange{};
+}
+
+// The first page of `piece` that no copy has; the piece's end if there is none. Precondition: the
+// piece begins with a page.
+Outcome<uint64_t> Filesystem::Impl::HoleBegin(Inode& inode, const Piece& piece) {
+  uint64_t begin = piece.range.begin;
+  for (size_t agreed = 0; agreed < piece.nodes.size() && begin < piece.range.end;) {
+    for (const NodeId node : piece.nodes) {
+      auto hole = SeekObject(inode, node, begin, SeekKind::kHole);
+      if (!hole.ok()) return hole.failure();
+      // An object may end inside a page.
+      const uint64_t at = hole->value_or(begin);
+      const uint64_t page = at <= begin ? begin : WidenToPages({at - 1, at}).end;
+      agreed = page == begin ? agreed + 1 : 0;
+      begin = page;
+    }
   }
+  return std::min(begin, piece.range.end);
+}
+
+Outcome<ByteRange> Filesystem::Impl::HoleFrom(Inode& inode, const Layout& layout, uint64_t begin) {
+  ByteRange hole{begin, layout.SegmentEnd(begin)};
+  for (const NodeId node : layout.SegmentAt(begin).nodes) {
+    auto data = SeekObject(inode, node, begin, SeekKind::kData);
+    if (!data.ok()) return data.failure();
+    if (*data) hole.end = std::min(hole.end, **data / kPageBytes * kPageBytes);
+  }
+  // The page itself is a hole, whatever another stripe position has there.
+  hole.end = std::max(hole.end, hole.begin + kPageBytes);
   return hole;
 }
 
@@ -170,8 +224,10 @@ void Filesystem::Impl::MoveRoom(Inode& inode, const Layout& from, const Layout& 
     }
   }
   for (const auto& [node, bytes] : left) grants_.PutBack(node, bytes);
-  for (const auto& [node, bytes] : gained)
-    if (!grants_.Take(node, bytes).ok()) stats_.Add(Counter::kErrors);
+  for (const auto& [node, bytes] : gained) {
+    const auto room = grants_.Take(node, bytes);
+    if (!room.ok() || !*room) stats_.Add(Counter::kErrors);
+  }
 }
 
 }  // namespace mosa::sai

@@ -93,8 +93,8 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
 void Filesystem::Impl::SendExtent(const InodePtr& inode,
                                   const std::shared_ptr<const Extent>& extent) {
   std::vector<NodeId> full;
-  const Status status = StoreExtent(*inode, *extent, &full);
-  if (!status.ok() && full.empty()) NoteError(*inode, FromStatus(status));
+  const Outcome<Done> stored = StoreExtent(*inode, *extent, &full);
+  if (!stored.ok() && full.empty()) NoteError(*inode, stored.failure());
   const std::lock_guard lock(inode->mutex);
   if (full.empty()) {
     inode->buffer.Finish(*extent);
@@ -114,24 +114,21 @@ void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
   buffer_freed_.notify_all();
 }
 
-Status Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
-                                     std::vector<NodeId>* full) {
-  const StoreSection store(*this, inode);
-  if (!store.access().ok()) {
-    const Failure& failure = store.access().failure();
-    return Status(static_cast<absl::StatusCode>(failure.code), failure.message);
-  }
-  for (const Piece& piece : SplitRange((*store.access())->layout, extent.range())) {
-    const auto data = std::as_bytes(std::span(extent.bytes))
-                          .subspan(static_cast<size_t>(piece.range.begin - extent.offset),
-                                   static_cast<size_t>(piece.range.size()));
-    for (const NodeId node : piece.nodes) {
-      const Status status = WriteToNode(inode, node, piece.range.begin, data);
-      if (status.code() == StatusCode::kResourceExhausted) full->push_back(node);
-      if (!status.ok()) return status;
+Outcome<Done> Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
+                                            std::vector<NodeId>* full) {
+  return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
+    for (const Piece& piece : SplitRange(access.layout, extent.range())) {
+      const auto data = std::as_bytes(std::span(extent.bytes))
+                            .subspan(static_cast<size_t>(piece.range.begin - extent.offset),
+                                     static_cast<size_t>(piece.range.size()));
+      for (const NodeId node : piece.nodes) {
+        const Status status = WriteToNode(inode, node, piece.range.begin, data);
+        if (status.code() == StatusCode::kResourceExhausted) full->push_back(node);
+        if (!status.ok()) return FromStatus(status);
+      }
     }
-  }
-  return OkStatus();
+    return Done{};
+  });
 }
 
 Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
@@ -146,8 +143,12 @@ Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
 Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
                                      const std::function<Status(const ObjectTarget&)>& operation) {
   const Time begun = clock_.Monotonic();
+  const uint64_t era = lease_.ValidEra();
   bool renewed = false;
   for (uint32_t attempt = 1;; ++attempt) {
+    // Without the lease nobody waits for this mount any more: the layout may be another one by now.
+    if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
+      return AbortedError("the lease ended while bytes were stored");
     AccessPtr access;
     {
       const std::lock_guard lock(inode.mutex);
@@ -174,8 +175,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
 }
 
 void Filesystem::Impl::Drain(Inode& inode) {
-  std::vector<NodeId> full;
-  size_t attempt = 0;
+  SpillProgress progress;
   for (;;) {
     SendBuffered(inode, true);
     std::vector<NodeId> refused;
@@ -188,7 +188,7 @@ void Filesystem::Impl::Drain(Inode& inode) {
       first = inode.buffer.first_open();
     }
     if (refused.empty()) continue;
-    const Outcome<Done> spilled = SpillPatiently(inode, first, std::move(refused), &full, &attempt);
+    const Outcome<Done> spilled = SpillPatiently(inode, first, refused, &progress);
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
     const std::lock_guard lock(inode.mutex);

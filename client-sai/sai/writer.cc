@@ -25,6 +25,10 @@ constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Mill
 
 // Another client has frozen the file.
 constexpr Duration kFrozenDelay = Milliseconds(10);
+// A good deal less than kFreezeMax: no store of an inline move comes after its freeze.
+constexpr Duration kInlineMoveMax = Seconds(10);
+// A spill that changes nothing, for so long, is one that never will.
+constexpr Duration kFruitlessMax = Seconds(15);
 
 void Sleep(Duration duration) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
@@ -207,42 +211,62 @@ Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
 Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
   auto access = EnsureThawed(inode);
   if (!access.ok()) return access.failure();
+  const Time begun = clock_.Monotonic();
   if (!(*access)->layout.bound() || (*access)->is_inline)
     MOSA_RETURN_IF_FAILED(Bind(inode, size_bytes));
+  bool manager_has_content = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    manager_has_content = inode.access->is_inline;
+    inode.moves_inline = manager_has_content;
+  }
+  Outcome<Done> moved = PutInlineIntoObjects(inode, manager_has_content);
+  if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
+    moved = Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+                 fmt::format("the content of file {} went to its nodes too slowly: try again",
+                             inode.file.value));
+  if (moved.ok() && manager_has_content) moved = Commit(inode, false);
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.moves_inline = false;
+  }
+  if (!moved.ok() && manager_has_content) Thaw(inode);
+  if (!moved.ok()) return moved.failure();
+  const std::lock_guard lock(inode.mutex);
+  return inode.access;
+}
+
+// Inline content stays where it is if this fails.
+Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, bool wait) {
   std::string content;
   std::vector<ByteRange> ranges;
-  bool manager_has_content = false;
   uint64_t errors_before = 0;
   MoveInlineToObjects(inode, &content, &ranges);
   {
     const std::lock_guard lock(inode.mutex);
-    manager_has_content = inode.access->is_inline;
     errors_before = inode.error_count;
   }
   for (const ByteRange& range : ranges)
     MOSA_RETURN_IF_FAILED(WriteBound(
         inode, range.begin,
         std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size()))));
-  if (manager_has_content) Drain(inode);
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (manager_has_content && inode.error_count != errors_before) return inode.error;
-    inode.inline_buffer.reset();
-    inode.inline_ranges.Clear();
-    ++inode.own_changes;
-    auto objects_only = std::make_shared<DataAccess>(*inode.access);
-    inline_cached_bytes_ -= objects_only->inline_data.size();
-    objects_only->is_inline = false;
-    objects_only->inline_data.clear();
-    inode.access = std::move(objects_only);
-  }
-  if (manager_has_content) MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  if (wait) Drain(inode);
   const std::lock_guard lock(inode.mutex);
-  return inode.access;
+  if (wait && inode.error_count != errors_before) return inode.error;
+  inode.inline_buffer.reset();
+  inode.inline_ranges.Clear();
+  ++inode.own_changes;
+  auto objects_only = std::make_shared<DataAccess>(*inode.access);
+  inline_cached_bytes_ -= objects_only->inline_data.size();
+  objects_only->is_inline = false;
+  objects_only->inline_data.clear();
+  inode.access = std::move(objects_only);
+  return Done{};
 }
 
 Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+  const Time begun = clock_.Monotonic();
   for (size_t attempt = 0;;) {
     const Mark mark = MarkNow();
     auto reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
@@ -251,6 +275,7 @@ Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
       return Done{};
     }
     if (reply.failure().code == StatusCode::kAborted) {
+      if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode);
       Sleep(kFrozenDelay);  // Another mount gives it objects at this moment.
       continue;
     }
@@ -298,14 +323,11 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
 
 Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
                                             const StorePiece& store) {
-  size_t attempt = 0;
-  std::vector<NodeId> full;
+  SpillProgress progress;
   while (!range.empty()) {
-    AccessPtr access;
-    {
-      const std::lock_guard lock(inode.mutex);
-      access = inode.access;
-    }
+    auto current = EnsureThawed(inode);
+    if (!current.ok()) return current.failure();
+    const AccessPtr access = *std::move(current);
     MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
     const Piece piece = FirstPiece(access->layout, range, piece_bytes_max);
     std::map<NodeId, uint64_t> taken;
@@ -316,33 +338,49 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
     if (*room) stored = store(*access, piece, &refused);
     if (stored.ok() && *stored) {
       NoteStored(inode, piece);
-      full.clear();
+      progress = {};
       range.begin = piece.range.end;
       continue;
     }
     for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
     if (!stored.ok()) return stored.failure();
     if (!refused.empty())
-      MOSA_RETURN_IF_FAILED(
-          SpillPatiently(inode, piece.range, std::move(refused), &full, &attempt));
+      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, piece.range, refused, &progress));
   }
   return Done{};
 }
 
 Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
-                                               std::vector<NodeId> refused,
-                                               std::vector<NodeId>* full, size_t* attempt) {
+                                               const std::vector<NodeId>& refused,
+                                               SpillProgress* progress) {
   // What has room here takes it, before the manager counts it as free for others.
   SendBuffered(inode, true);
-  full->insert(full->end(), refused.begin(), refused.end());
-  std::sort(full->begin(), full->end());
-  full->erase(std::unique(full->begin(), full->end()), full->end());
-  Outcome<Done> spilled = Spill(inode, range, *full);
-  if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace ||
-      *attempt == std::size(kNoSpaceDelays))
-    return spilled;
-  Sleep(kNoSpaceDelays[(*attempt)++]);
-  full->clear();
+  std::vector<NodeId>& full = progress->full;
+  full.insert(full.end(), refused.begin(), refused.end());
+  std::sort(full.begin(), full.end());
+  full.erase(std::unique(full.begin(), full.end()), full.end());
+  auto spilled = Spill(inode, range, full);
+  if (!spilled.ok()) {
+    if (spilled.failure().reason != ErrorReason::kNoSpace ||
+        progress->attempt == std::size(kNoSpaceDelays))
+      return spilled.failure();
+    Sleep(kNoSpaceDelays[progress->attempt++]);
+    full.clear();
+    return Done{};
+  }
+  if (*spilled) {
+    progress->fruitless_since.reset();
+    return Done{};
+  }
+  const Time now = clock_.Monotonic();
+  if (!progress->fruitless_since) progress->fruitless_since = now;
+  if (now - *progress->fruitless_since > kFruitlessMax)
+    return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                fmt::format("node {} has no room for bytes {} to {} of file {}, and they could not "
+                            "go on elsewhere within {} s",
+                            full.front().value, range.begin, range.end, inode.file.value,
+                            kFruitlessMax.ns / 1'000'000'000));
+  Sleep(kFrozenDelay);
   return Done{};
 }
 
@@ -408,6 +446,7 @@ Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& acces
   for (const NodeId node : piece.nodes) {
     const Outcome<Done> written = WriteLocal(inode, current, node, piece.range.begin, data);
     if (written.ok()) continue;
+    if (written.failure().code == StatusCode::kAborted) return false;
     if (written.failure().reason != ErrorReason::kNoSpace) return written.failure();
     refused->push_back(node);
     return false;

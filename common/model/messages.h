@@ -238,7 +238,7 @@ struct OpenReply {
 
 // Chooses where the bytes of an unbound file go. `first_bytes` is how much is known to come. An
 // inline file becomes an object: its layout is frozen for the client, which writes the inline bytes
-// first and commits; the manager then forgets its copy and ends the freeze. kAborted: another
+// first and commits `inline_moved`; the manager then forgets its copy and ends the freeze. kAborted: another
 // client is doing so; try again in a moment.
 struct BindRequest {
   FileId file;
@@ -252,11 +252,11 @@ struct FreezeRequest {
   FileId file;
   bool operator==(const FreezeRequest&) const = default;
 };
-inline constexpr Duration kFreezeMax = Seconds(15);
+inline constexpr Duration kFreezeMax = Seconds(30);
 
 // Puts bytes [begin, end) of a file that this session has frozen on nodes other than `full`, and
-// ends the freeze, whatever the answer. The asker has seen that nothing is stored there: no byte
-// moves. An empty range only ends the freeze. kAborted: the file is frozen no longer.
+// ends the freeze, whatever the answer (but not that of a file whose content is inline still). The
+// asker has seen that nothing is stored there: no byte moves. An empty range only ends the freeze. kAborted: the file is frozen no longer.
 // kResourceExhausted: no node has room, or another mount's kernel has the file's object open.
 struct RelocateRequest {
   FileId file;
@@ -293,6 +293,8 @@ struct CommitRequest {
   // The data_version that `inline_data` rests on: if the file has another one by now, the commit is
   // refused with kAborted, for the bytes of another writer would be lost.
   std::optional<uint64_t> based_on_version;
+  // The content that was inline is in the objects now: by whom the file is frozen for this.
+  bool inline_moved = false;
   bool operator==(const CommitRequest&) const = default;
 };
 
@@ -414,8 +416,8 @@ struct ForgetRequest {
   bool operator==(const ForgetRequest&) const = default;
 };
 
-// Answers RecallPush: the client has dropped what it cached, has sent what it deferred, stores
-// nothing any more by what it knew before, and says what it holds open. `pinned`: its kernel reads
+// Answers RecallPush: the client has dropped what it cached, has sent what it deferred (kAccess:
+// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its kernel reads
 // or writes the file's object by itself.
 struct RecallDoneRequest {
   RecallId recall;

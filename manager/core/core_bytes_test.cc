@@ -79,6 +79,10 @@ TEST_F(CoreBytes, AGrowingInlineFileBecomesAnObjectAndTheManagerForgetsItsBytes)
   CommitRequest commit{.file = f, .size_bytes = 20000};
   commit.nodes = {{bound.access.layout.Nodes()[0], 20480, 0}};
   Ok<AttributesReply>(kAnna, commit);
+  EXPECT_TRUE(image_.contains(InlineDataKey(f))) << "nobody said that it is in the object";
+  commit.inline_moved = true;
+  Ok<AttributesReply>(kAnna, commit);
+  commit.inline_moved = false;
   EXPECT_FALSE(image_.contains(InlineDataKey(f)));
   EXPECT_FALSE(Ok<OpenReply>(kAnna, OpenRequest{f, false, ""}).access.is_inline);
   commit.inline_data = "again";
@@ -309,7 +313,11 @@ TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
 
   // The reply comes when nobody stores by the old layout any more.
   const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
-  EXPECT_EQ(recalls_[kBen].size(), 1U);
+  ASSERT_EQ(recalls_[kBen].size(), 1U);
+  EXPECT_EQ(recalls_[kBen][0].kind, RecallKind::kAccess);
+  EXPECT_FALSE(Answered(kAnna, freezing));
+  // A client that comes back may still be storing: it is asked again.
+  Start(kBen);
   EXPECT_FALSE(Answered(kAnna, freezing));
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, freezing));
@@ -324,6 +332,7 @@ TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
   EXPECT_TRUE(Answered(kAnna, moving));
   const DataAccess seen = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access;
   EXPECT_FALSE(seen.frozen);
+  ASSERT_EQ(seen.layout.segments.size(), 3U);
   EXPECT_EQ(seen.layout.NodeAt(kMiB - 1), n1);
   EXPECT_EQ(seen.layout.NodeAt(kMiB), n2);
   EXPECT_EQ(seen.layout.NodeAt(2 * kMiB), n1);
@@ -364,11 +373,15 @@ TEST_F(CoreBytes, InlineContentIsPutIntoObjectsByOneClientBeforeAnotherStoresThe
   Ok<BindReply>(kAnna, BindRequest{f, kMiB});
   EXPECT_EQ(Refused(kBen, BindRequest{f, kMiB}), ErrorReason::kBusy);
   EXPECT_TRUE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.frozen);
-  CommitRequest commit{.file = f, .size_bytes = 5, .data_changed = true};
+  EXPECT_EQ(Refused(kBen, SetAttributesRequest{.file = f, .size_bytes = 2}), ErrorReason::kBusy);
+  CommitRequest commit{.file = f, .size_bytes = 5};
   commit.nodes = {{n1, 4096, 0}};
-  Ok<AttributesReply>(kBen, commit);
-  EXPECT_TRUE(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.is_inline)
-      << "not kBen's to say";
+  commit.inline_moved = true;
+  EXPECT_EQ(Refused(kBen, commit), ErrorReason::kBusy) << "not kBen's to say";
+  const RequestId spill = Send(kAnna, {RelocateRequest{f, kMiB, UINT64_MAX, {}}});
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, spill));
+  EXPECT_EQ(Refused(kBen, BindRequest{f, kMiB}), ErrorReason::kBusy) << "a spill ends nothing here";
   const RequestId done = Send(kAnna, {commit});
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, done));

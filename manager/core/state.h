@@ -199,6 +199,8 @@ struct ManagerCore::State {
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
+  size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
+  void TouchAccess(FileId file);
   bool MayDelegate(const Session& session, FileId directory) const;
   void Delegate(Session& session, FileId directory);
   void EndDelegation(FileId directory);
@@ -208,7 +210,7 @@ struct ManagerCore::State {
   // ---- sessions (state_sessions.cc)
   void RefuseSession(ClientId client, StatusCode code, std::string message);
   void Redeclare(Session& session, const SessionStart& start);
-  void ForgetHeld(Session& session);
+  void ForgetHeld(Session& session, bool ended);
   void EndSession(ClientId client, std::string_view reason, bool clean);
   void EndGrace();
   void EndGraceIfAllAreBack();
@@ -259,7 +261,7 @@ struct ManagerCore::State {
   Reply Apply(const CommitRequest& request);
   Reply Apply(const ReleaseRequest& request);
   std::optional<Failure> CheckRegular(FileId file) const;
-  std::optional<Failure> CheckCommit(const CommitRequest& request) const;
+  std::optional<Failure> CheckCommit(const CommitRequest& request);
   void StoreInline(FileId file, Inode& inode, const CommitRequest& request);
   void DropInline(FileId file, Inode& inode);
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
@@ -400,6 +402,7 @@ struct ManagerCore::State {
   std::vector<std::pair<size_t, FileId>> promised_;
   bool changed_ = false;
   std::set<FileId> touched_;
+  std::set<FileId> access_changed_;  // Of these only the layout, or who may store by it.
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
   bool cluster_dirty_ = false;

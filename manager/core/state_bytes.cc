@@ -171,7 +171,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   bytes.chunk_bytes = hints.chunk_bytes;
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
-  Touch(file);
+  TouchAccess(file);
   return OkStatus();
 }
 
@@ -216,7 +216,10 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
 
 Freeze* ManagerCore::State::FreezeOf(FileId file) {
   const auto freeze = freezes_.find(file);
-  return freeze == freezes_.end() || freeze->second.until < now_ ? nullptr : &freeze->second;
+  if (freeze == freezes_.end()) return nullptr;
+  if (freeze->second.until >= now_) return &freeze->second;
+  freezes_.erase(freeze);
+  return nullptr;
 }
 
 std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
@@ -228,7 +231,7 @@ std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
                               "in a moment",
                               file.value));
   freezes_[file] = {asker, now_ + kFreezeMax};
-  touched_.insert(file);
+  access_changed_.insert(file);
   return std::nullopt;
 }
 
@@ -249,9 +252,10 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
                               "freeze it and look again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
   const Freeze freeze = *held;
-  freezes_.erase(request.file);
   Inode& inode = *Find(request.file);
-  if (request.begin >= request.end) return BindReply{AccessTo(request.file, inode, true)};
+  const bool nothing = request.begin >= request.end;
+  if (nothing || !inode.bytes || !inode.bytes->is_inline) freezes_.erase(request.file);
+  if (nothing) return BindReply{AccessTo(request.file, inode, true)};
   if (freeze.pinned)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                   fmt::format("file {} cannot go on elsewhere while another mount's kernel has its "
@@ -293,7 +297,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
     if (full.size() < kReasonBytesMax && FindNode(node)) full += " " + NameOf(node);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, full));
-  Touch(request.file);
+  TouchAccess(request.file);
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
 }
@@ -304,13 +308,19 @@ void ManagerCore::State::CommitTo(FileId file) {
   if (uncommitted_.erase(file) > 0) dirty_.insert(file);
 }
 
-std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& request) const {
+std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& request) {
   if (auto failure = CheckRegular(request.file)) return failure;
   const Inode& inode = *Find(request.file);
   if (request.size_bytes > kFileBytesMax)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                   fmt::format("a size of {} bytes: at most {} are allowed", request.size_bytes,
                               kFileBytesMax));
+  const Freeze* freeze = FreezeOf(request.file);
+  if (request.inline_moved && (!freeze || freeze->holder != actor().start.client))
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("the content of file {} was moved into objects, but took more than "
+                              "{} s: bind it and move it again",
+                              request.file.value, kFreezeMax.ns / 1'000'000'000));
   if (!request.inline_data) return std::nullopt;
   if (request.inline_data->size() > options_.inline_bytes_max)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
@@ -364,16 +374,14 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   if (request.inline_data) {
     StoreInline(request.file, inode, request);
   } else if (inode.bytes && inode.bytes->is_inline) {
-    const Freeze* freeze = FreezeOf(request.file);
-    const bool may_move = !freeze || freeze->holder == session.start.client;
-    if (request.data_changed && !inode.bytes->segments.empty() && may_move) {
+    if (request.inline_moved) {
       DropInline(request.file, inode);
-      freezes_.erase(request.file);
     } else if (inode.size_bytes < inode.bytes->inline_valid_bytes) {
       inline_bytes_ -= inode.bytes->inline_valid_bytes - inode.size_bytes;
       inode.bytes->inline_valid_bytes = inode.size_bytes;
     }
   }
+  if (request.inline_moved) freezes_.erase(request.file);
   if (inode.bytes) {
     FileBytes& bytes = *inode.bytes;
     const std::vector<NodeId> bound = LayoutOf(inode).Nodes();

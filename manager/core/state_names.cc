@@ -401,6 +401,11 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
       return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                     fmt::format("a size of {} bytes: at most {} are allowed", *request.size_bytes,
                                 kFileBytesMax));
+    const Freeze* freeze = FreezeOf(request.file);
+    if (freeze && freeze->holder != actor().start.client && inode->bytes && inode->bytes->is_inline)
+      return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                    fmt::format("another client gives file {} its objects: try again in a moment",
+                                request.file.value));
   }
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;

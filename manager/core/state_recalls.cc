@@ -99,8 +99,39 @@ RecallId ManagerCore::State::SendRecall(Session& session, FileId file, RecallKin
   return id;
 }
 
-size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
+void ManagerCore::State::TouchAccess(FileId file) {
+  changed_ = true;
+  dirty_.insert(file);
+  access_changed_.insert(file);
+}
+
+// Of those who may store, or whose kernel may have the object open: all who have the file open.
+size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> waiter) {
   size_t held_back = 0;
+  for (const FileId file : std::exchange(access_changed_, {})) {
+    const Inode* inode = Find(file);
+    if (!inode) continue;
+    const std::vector<ClientId> interested = InterestedIn(file, *inode, actor);
+    std::set<ClientId> clients(interested.begin(), interested.end());
+    if (const auto opens = write_opens_.find(file); opens != write_opens_.end())
+      clients.insert(opens->second.begin(), opens->second.end());
+    if (const auto orphan = orphans_.find(file); orphan != orphans_.end())
+      clients.insert(orphan->second.begin(), orphan->second.end());
+    clients.erase(actor);
+    for (const ClientId client : clients) {
+      Session* session = FindSession(client);
+      if (!session) continue;
+      const RecallId recall = SendRecall(*session, file, RecallKind::kAccess);
+      if (!waiter) continue;
+      session->recalls.at(recall).waiters.push_back(*waiter);
+      ++held_back;
+    }
+  }
+  return held_back;
+}
+
+size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
+  size_t held_back = RecallAccess(actor, waiter);
   for (const FileId file : std::exchange(touched_, {})) {
     Inode* inode = Find(file);
     if (!inode) continue;
@@ -116,7 +147,9 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
     if (!waiter || outstanding == recalls_by_file_.end()) continue;
     for (const auto& [client, recall] : outstanding->second) {
       if (client == actor) continue;
-      FindSession(client)->recalls.at(recall).waiters.push_back(*waiter);
+      Recall& earlier = FindSession(client)->recalls.at(recall);
+      if (earlier.kind == RecallKind::kAccess) continue;
+      earlier.waiters.push_back(*waiter);
       ++held_back;
     }
   }

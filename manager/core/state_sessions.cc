@@ -37,7 +37,7 @@ void ManagerCore::State::Handle(const StartSession& command) {
         start.client, StatusCode::kResourceExhausted,
         fmt::format("{} sessions are open, and no more are taken; unmount some", sessions_.size()));
   if (session) {
-    ForgetHeld(*session);
+    ForgetHeld(*session, false);
     RetireSlot(session->slot);
   } else {
     session = &sessions_[start.client];
@@ -75,12 +75,15 @@ void ManagerCore::State::Handle(const StartSession& command) {
 }
 
 // What the client does not name again is not held any more. Its locks and delegations are left to
-// Redeclare, since others wait for them.
-void ManagerCore::State::ForgetHeld(Session& session) {
+// Redeclare, since others wait for them; so are recalls of what it may store by at this moment,
+// unless it has `ended`.
+void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
   const ClientId client = session.start.client;
-  while (!session.recalls.empty()) {
-    const RecallId id = session.recalls.begin()->first;
-    const auto delegation = delegations_.find(session.recalls.begin()->second.file);
+  std::vector<RecallId> recalls;
+  for (const auto& [id, recall] : session.recalls)
+    if (ended || recall.kind != RecallKind::kAccess) recalls.push_back(id);
+  for (const RecallId id : recalls) {
+    const auto delegation = delegations_.find(session.recalls.at(id).file);
     // A recalled delegation is settled by Redeclare: until then nobody may go past it.
     if (delegation != delegations_.end() && delegation->second.holder == client)
       delegation->second.recalled = false;
@@ -101,6 +104,11 @@ void ManagerCore::State::ForgetHeld(Session& session) {
 
 void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) {
   const ClientId client = start.client;
+  for (auto& [id, recall] : session.recalls) {
+    recall.sent = now_;
+    effects_.to_clients.push_back({client, Push(RecallPush{id, recall.file, recall.kind})});
+    Schedule(now_ + kRecallPatience);
+  }
   for (const HeldOpen& held : start.opens) {
     Inode* inode = Find(held.file);
     if (!inode || inode->type != FileType::kRegular) continue;
@@ -167,7 +175,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   session.pending.clear();
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
-  ForgetHeld(session);
+  ForgetHeld(session, true);
   std::erase_if(freezes_, [client](const auto& entry) { return entry.second.holder == client; });
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
@@ -288,10 +296,10 @@ void ManagerCore::State::Handle(const Tick&) {
 
 void ManagerCore::State::Handle(const Stalled& command) {
   for (auto& [client, session] : sessions_) {
-    session.heard = session.heard + command.time;
+    session.heard = now_;
     for (auto& [id, recall] : session.recalls) recall.sent = recall.sent + command.time;
   }
-  for (auto& [id, node] : nodes_) node.last_heard = node.last_heard + command.time;
+  for (auto& [id, node] : nodes_) node.last_heard = now_;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
   effects_.log.push_back(fmt::format("the manager did not run for {} ms: nobody's silence counts",
                                      command.time.ns / 1'000'000));

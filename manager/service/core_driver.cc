@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kAccessEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
 constexpr Duration kForgetClientAfter = Seconds(60);
-// A tick that is later than this: the process did not run.
+// The loop comes round more often; after a longer gap the process did not run.
 constexpr Duration kStalledAfter = Seconds(1);
 
 // The file that a successful reply to `request` gives access to; 0 if none.
@@ -46,7 +46,8 @@ CoreDriver::CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store,
       wall_minus_monotonic_(clock_.Now() - clock_.Monotonic()),
       core_(std::move(core)),
       inline_cache_(options_.inline_cache_bytes),
-      wake_at_(Now()) {}  // The first tick learns when the core wants the next one.
+      wake_at_(Now()),
+      last_ran_(Now()) {}  // The first tick learns when the core wants the next one.
 
 // ---- what streams say
 
@@ -118,8 +119,12 @@ std::optional<NodeId> CoreDriver::NodeOf(const std::shared_ptr<NodeSink>& sink) 
 
 void CoreDriver::TickIfDue() {
   const Time now = Now();
-  if (!wake_at_ || now < *wake_at_) return;
-  if (now - *wake_at_ <= kStalledAfter) wake_at_.reset();
+  const bool is_due = wake_at_ && now >= *wake_at_;
+  if (!is_due && now - last_ran_ <= kStalledAfter) {
+    last_ran_ = now;
+    return;
+  }
+  wake_at_.reset();
   Step(Tick{});
   std::erase_if(clients_, [now](const auto& item) {
     return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
@@ -135,10 +140,8 @@ const ManagerCore& CoreDriver::FlushedCore() {
 
 void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
   const Time now = Now();
-  if (wake_at_ && now - *wake_at_ > kStalledAfter) {
-    const Duration late = now - *std::exchange(wake_at_, std::nullopt);
-    Step(Stalled{late});
-  }
+  if (const Duration gap = now - std::exchange(last_ran_, now); gap > kStalledAfter)
+    Step(Stalled{gap});
   Effects effects = core_->Step(command, now);
   inline_cache_.Note(effects.writes);
   std::move(effects.writes.writes.begin(), effects.writes.writes.end(),

@@ -119,6 +119,7 @@ class CoreDriver {
   KvBatch batch_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
   std::optional<Time> wake_at_;
+  Time last_ran_;  // When this object last did anything.
   bool ended_ = false;
 };
 

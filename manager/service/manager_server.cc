@@ -100,9 +100,13 @@ Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const Manage
 // first of them does not wait long.
 constexpr int kEventsPerFlushMax = 512;
 
+// The loop comes round so often, so that it notices when the process was stopped.
+constexpr Duration kRoundMax = Milliseconds(300);
+
 gpr_timespec DeadlineOf(const CoreDriver& driver) {
-  if (!driver.wake_at()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  const int64_t wait_ns = std::max<int64_t>(0, (*driver.wake_at() - driver.Now()).ns);
+  int64_t wait_ns = kRoundMax.ns;
+  if (driver.wake_at())
+    wait_ns = std::clamp<int64_t>((*driver.wake_at() - driver.Now()).ns, 0, wait_ns);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
 }
 

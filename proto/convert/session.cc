@@ -113,7 +113,7 @@ ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) 
       return RecallPush{.recall = RecallId{in.recall().recall_id()},
                         .file = FileId{in.recall().file_id()},
                         .kind = check.Enum("recall.kind", in.recall().kind(), RecallKind::kEntries,
-                                           RecallKind::kFile)};
+                                           RecallKind::kAccess)};
     case wire::ManagerMessage::kNodes:
       return NodesPush{ReadList<NodeAddress>("nodes.nodes", in.nodes().nodes(), kNodesMax, check)};
     case wire::ManagerMessage::kGrantRecall:
