@@ -287,6 +287,30 @@ TEST_P(MountTest, ProgramsRunAndCannotBeWrittenMeanwhile) {
   }
 }
 
+// Pages that a kernel holds while its write waits must not keep the other mount from going on.
+TEST_P(MountTest, BothMountsLetOneFileGrowWithoutWaitingForEachOthersPages) {
+  constexpr size_t kStep = 5000;
+  const std::string content = RandomBytes(400'000, 7);
+  for (int round = 0; round < 10; ++round) {
+    const std::string name = "grown" + std::to_string(round);
+    ASSERT_EQ(WriteFile(a_ / name, content.substr(0, kStep)), "");
+    const auto write = [&](const fs::path& path, size_t first) {
+      const UniqueFd file(open(path.c_str(), O_RDWR));
+      for (size_t at = first * kStep; at < content.size(); at += 2 * kStep) {
+        const size_t size = std::min(kStep, content.size() - at);
+        EXPECT_EQ(pwrite(file.get(), content.data() + at, size, static_cast<off_t>(at)),
+                  static_cast<ssize_t>(size));
+      }
+    };
+    const auto begun = std::chrono::steady_clock::now();
+    std::thread other([&] { write(b_ / name, 1); });
+    write(a_ / name, 2);
+    other.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(8));
+    for (const fs::path& mount : {a_, b_}) EXPECT_TRUE(ReadFile(mount / name) == content) << name;
+  }
+}
+
 TEST_P(MountTest, AppendsOfBothMountsAllArrive) {
   constexpr int kRecords = 100;
   ASSERT_EQ(WriteFile(a_ / "log", ""), "");

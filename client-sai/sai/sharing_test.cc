@@ -436,5 +436,90 @@ TEST(InlineContent, TwoMountsThatLetOneFileGrowOutOfItLoseNothing) {
   }
 }
 
+TEST(InlineContent, AGrowthThatFailsKeepsWhatWasCommitted) {
+  Cluster cluster;
+  const std::string content = Pattern(10'000, 1);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.stripe_width", "1")));
+  // On several nodes, so that some go to the one that fails.
+  for (int i = 0; i < 4; ++i) {
+    const std::string path = "/d/f" + std::to_string(i);
+    ASSERT_TRUE(Ok(cluster.a().WriteFile(path, content)));
+    auto handle = cluster.a().Open(path, O_RDWR);
+    cluster.nodes().FailOperation(1, 1);
+    const bool grown =
+        cluster.a().Write(handle->handle, content.size(), Pattern(100'000, 2)).ok() &&
+        cluster.a().fs().Fsync(handle->handle).ok();
+    cluster.nodes().FailOperation(0, 0);
+    static_cast<void>(cluster.a().Close(handle->handle).ok());
+    for (LocalMount* mount : {&cluster.a(), &cluster.b()})
+      EXPECT_TRUE(mount->ReadFile(path)->substr(0, content.size()) == content)
+          << path << (grown ? " grown" : "");
+    // What a failed attempt left in the objects is not what a hole reads as.
+    ASSERT_TRUE(Ok(cluster.b().WriteFile(path, "")));
+    handle = cluster.b().Open(path, O_RDWR);
+    ASSERT_TRUE(Ok(cluster.b().Write(handle->handle, 150'000, "end")));
+    ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
+    EXPECT_TRUE(*cluster.a().ReadFile(path) == std::string(150'000, '\0') + "end");
+  }
+}
+
+// Another mount has stored bytes that it has not committed yet: their room is there.
+TEST(Spill, BytesBeyondTheCommittedSizeOfAFullNodeAreWrittenOver) {
+  Cluster cluster(8 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string content = Pattern(4 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content.substr(0, kPiece))));
+  auto other = cluster.b().Open("/d/f", O_RDWR);
+  EXPECT_EQ(WritePieces(cluster.b(), other->handle, kPiece, content, [] { return true; }),
+            content.size());
+  EXPECT_TRUE(Eventually([&] { return cluster.nodes().operations() >= 4; }));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/filler", Pattern(9 * kMiB, 2))));
+  auto handle = cluster.a().Open("/d/f", O_RDWR);
+  EXPECT_EQ(WritePieces(cluster.a(), handle->handle, kPiece, content, [] { return true; }),
+            content.size());
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  ASSERT_TRUE(Ok(cluster.b().Close(other->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
+}
+
+// What is written elsewhere is no part of the object that a kernel would read by itself.
+TEST(Spill, AFileThatHasGoneOnElsewhereIsNotReadByTheKernelAlone) {
+  for (int round = 0; round < 10; ++round) {
+    Cluster cluster(4 * kMiB, 64 * kMiB, true);
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kPiece, 1))));
+    const std::string content = Pattern(6 * kMiB, 1);
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+      while (!done) {
+        auto handle = cluster.a().Open("/d/f", O_RDONLY);
+        const bool one = cluster.manager().StatusOf("/d/f")->layout.OnOneNode();
+        if (handle.ok() && !one) {
+          auto again = cluster.a().Open("/d/f", O_RDONLY);
+          EXPECT_NE(again->mode.kind, OpenMode::Kind::kPassthrough);
+          EXPECT_TRUE(Ok(cluster.a().Close(again->handle)));
+        }
+        if (handle.ok()) {
+          EXPECT_TRUE(Ok(cluster.a().Close(handle->handle)));
+        }
+      }
+    });
+    auto handle = cluster.a().Open("/d/f", O_WRONLY);
+    uint64_t at = kPiece;
+    for (int tries = 0; at < content.size() && tries < 1000; ++tries) {
+      at = WritePieces(cluster.a(), handle->handle, at, content, [] { return true; });
+    }
+    EXPECT_EQ(at, content.size());
+    done = true;
+    reader.join();
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+  }
+}
+
 }  // namespace
 }  // namespace mosa::sai
