@@ -149,6 +149,12 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
                    result->bytes.size());
     return;
   }
+  if (!result->mapped.empty() && (info->flags & O_DIRECT) == 0) {
+    // If the object is cut meanwhile, the kernel has no pages, and asks for each as it needs it.
+    fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
+                   result->mapped.size());
+    return;
+  }
   const ReadRoom room(result->size_bytes);
   const std::span<char> buffer = room.bytes();
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {

@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -435,6 +436,43 @@ TEST_P(MountTest, DirectReadsAndWritesBypassThePageCache) {
   memset(memory, 0, size);
   ASSERT_EQ(pread(file.get(), memory, size, 0), static_cast<ssize_t>(size));
   EXPECT_EQ(memcmp(memory, bytes.data(), size), 0);
+}
+
+// Somebody else cuts the object and fills it again while it is read: what is read is old, new or
+// zero, and never an error.
+TEST_P(MountTest, AnObjectThatIsCutMeanwhileIsReadWithoutErrors) {
+  ASSERT_EQ(Answer(setxattr(a_.c_str(), "user.mosa.placement", "local", 5, 0)), "ok");
+  const std::string bytes = RandomBytes((4 << 20) + 3 * 4096, 12);
+  ASSERT_EQ(WriteFile(a_ / "f", bytes), "");
+  fs::path object;
+  for (const auto& entry : fs::recursive_directory_iterator(cluster_->directory() / "n0"))
+    if (entry.is_regular_file() && entry.file_size() == bytes.size()) object = entry.path();
+  ASSERT_FALSE(object.empty());
+  std::atomic<bool> ends = false;
+  std::thread cutter([&] {
+    const UniqueFd file(open(object.c_str(), O_RDWR));
+    while (!ends) {
+      EXPECT_EQ(Answer(ftruncate(file.get(), 0)), "ok");
+      EXPECT_EQ(pwrite(file.get(), bytes.data(), bytes.size(), 0),
+                static_cast<ssize_t>(bytes.size()));
+    }
+  });
+  for (int round = 0; round < 100; ++round) {
+    const UniqueFd file(open((a_ / "f").c_str(), O_RDONLY));
+    posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+    std::string got(bytes.size(), '\0');
+    size_t done = 0;
+    for (ssize_t n = 1; n > 0; done += static_cast<size_t>(n)) {
+      n = pread(file.get(), got.data() + done, got.size() - done, static_cast<off_t>(done));
+      ASSERT_GE(n, 0) << strerror(errno) << " at " << done << " in round " << round;
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < done; ++i) wrong += got[i] != bytes[i] && got[i] != '\0' ? 1 : 0;
+    EXPECT_EQ(wrong, 0U) << "in round " << round;
+  }
+  ends = true;
+  cutter.join();
+  EXPECT_TRUE(ReadFile(b_ / "f") == bytes);
 }
 
 // ---- the life of a mount

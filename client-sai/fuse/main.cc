@@ -34,7 +34,7 @@ namespace mosa::sai {
 
 namespace {
 
-constexpr uint64_t kKernelReadAheadBytes = uint64_t{1} << 20;
+constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
 
 struct MountOptions {
   std::string mount_point;

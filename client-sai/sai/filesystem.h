@@ -122,6 +122,9 @@ struct ReadResult {
   uint64_t offset = 0;
   size_t size_bytes = 0;
   std::span<const std::byte> bytes;  // Empty when `descriptor` is set.
+  // The same as `descriptor` says, mapped into memory, or empty. For the kernel's page cache alone:
+  // what somebody cuts off meanwhile faults, and has then to be asked for again.
+  std::span<const std::byte> mapped;
 };
 
 // What setattr asks to change. `size_bytes` truncates or grows.

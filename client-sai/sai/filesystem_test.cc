@@ -425,6 +425,52 @@ Outcome<OpenResult> OpenLocalFile(Cluster& cluster, const std::string& name) {
 
 uint64_t FreeBytes(Cluster& cluster) { return cluster.b().fs().StatFilesystem()->free_bytes; }
 
+// What the kernel may copy straight out of the object, as "mapped", and what it may not.
+TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
+  Cluster cluster;
+  auto written = OpenLocalFile(cluster, "f");
+  ASSERT_TRUE(Ok(written));
+  const std::string content = Pattern(34 * kMiB, 3);
+  ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 0, content)));
+  const auto read = [&](HandleId handle, uint64_t offset, size_t size) -> std::string {
+    const auto result = cluster.a().fs().Read(handle, offset, size);
+    if (!result.ok()) return result.failure().message;
+    if (result->descriptor < 0) return "bytes";
+    std::string bytes(size, '\0');
+    EXPECT_EQ(pread(result->descriptor, bytes.data(), size, static_cast<off_t>(offset)),
+              static_cast<ssize_t>(size));
+    if (result->mapped.empty()) return "descriptor";
+    EXPECT_EQ(memcmp(result->mapped.data(), bytes.data(), size), 0);
+    return "mapped";
+  };
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  auto opened = cluster.a().Open("/d/f", O_RDWR | O_APPEND);
+  ASSERT_TRUE(Ok(opened));
+  EXPECT_EQ(read(opened->handle, 0, kMiB), "descriptor") << "not for the kernel's page cache";
+  ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
+  opened = cluster.a().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(opened));
+  for (const uint64_t at : {0, 33, 12, 1, 33})
+    EXPECT_EQ(read(opened->handle, at * kMiB, kMiB), "mapped") << at;
+  EXPECT_EQ(read(opened->handle, 4096, 4096), "descriptor") << "not worth it";
+  EXPECT_EQ(read(opened->handle, 32 * kMiB - 65536, 2 * 65536), "descriptor") << "two windows";
+  ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
+
+  // A mapped hole would be filled by reading it.
+  ASSERT_TRUE(Ok(cluster.a().Truncate("/d/f", 36 * kMiB)));
+  written = cluster.a().Open("/d/f", O_RDWR);
+  ASSERT_TRUE(Ok(written));
+  ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 36 * kMiB - 8, "the last")));
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  const uint64_t allocated = cluster.a().Stat("/d/f")->allocated_bytes;
+  EXPECT_LT(allocated, 35 * kMiB);
+  opened = cluster.a().Open("/d/f", O_RDONLY);
+  for (const uint64_t at : {0, 34, 35})
+    EXPECT_EQ(read(opened->handle, at * kMiB, kMiB), "descriptor") << at;
+  ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
+  EXPECT_EQ(cluster.a().Stat("/d/f")->allocated_bytes, allocated);
+}
+
 TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
   Cluster cluster(8 * kGiB, 256 * kMiB, true);
   auto written = OpenLocalFile(cluster, "f");

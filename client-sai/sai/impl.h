@@ -304,7 +304,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
-  std::optional<ReadResult> ReadByDescriptor(Inode& inode, const DataAccess& access,
+  std::optional<ReadResult> ReadByDescriptor(OpenFile& handle, const DataAccess& access,
                                              ByteRange range);
   // False: ask the node instead.
   bool ReadLocal(Inode& inode, const DataAccess& access, NodeId node, ByteRange range,

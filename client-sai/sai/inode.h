@@ -17,6 +17,7 @@
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
+#include "client-sai/sai/object_view.h"
 
 namespace mosa::sai {
 
@@ -140,6 +141,7 @@ struct OpenFile {
   bool write = false;
   bool append = false;
   std::string task;
+  ObjectView view;  // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.

@@ -1,4 +1,5 @@
 // Reading: inline content, objects of this host by descriptor, others by fetches ahead of need.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,8 +22,17 @@ struct Buffer {
   std::unique_ptr<std::byte[]> bytes;
 };
 
+// Mapping costs more than it saves when less is read.
+constexpr size_t kMappedBytesMin = 64 << 10;
+
+// The kernel keeps what it reads in pages; a page that did not come is asked for once more.
+bool IsCached(OpenFile& handle) {
+  const std::lock_guard lock(handle.inode->mutex);
+  return handle.mode.kind == OpenMode::Kind::kCached && (handle.flags & O_DIRECT) == 0;
+}
+
 ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size_t size) {
-  return {buffer, -1, offset, size, {buffer->bytes.get(), size}};
+  return {buffer, -1, offset, size, {buffer->bytes.get(), size}, {}};
 }
 
 }  // namespace
@@ -56,7 +66,7 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
       continue;
     }
     file_bytes = ViewOn(inode, fresh->attributes).size_bytes;
-    if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}};
+    if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
     range = {offset, std::min(file_bytes, offset + size_bytes)};
     const bool from_access = !from_buffer && (!access->layout.bound() || access->is_inline);
     if (from_buffer || from_access) {
@@ -97,7 +107,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
         StatusCode::kDataLoss, ErrorReason::kNodeLost,
         fmt::format("bytes of file {} were on a node that has lost them", inode.file.value));
   const auto size = static_cast<size_t>(range.size());
-  if (std::optional<ReadResult> local = ReadByDescriptor(inode, *access, range)) {
+  if (std::optional<ReadResult> local = ReadByDescriptor(handle, *access, range)) {
     stats_.Add(Counter::kBytesReadLocal, size);
     return *std::move(local);
   }
@@ -112,7 +122,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);
   if (first && first->range().end >= range.end && !first->Wait()) {
     const std::byte* bytes = first->bytes() + (range.begin - first->range().begin);
-    return ReadResult{first, -1, range.begin, size, {bytes, size}};
+    return ReadResult{first, -1, range.begin, size, {bytes, size}, {}};
   }
   const auto buffer = std::make_shared<Buffer>(size);
   uint64_t at = range.begin;
@@ -138,8 +148,10 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
 }
 
 // The range as a part of one object on this host.
-std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(Inode& inode, const DataAccess& access,
+std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
+                                                             const DataAccess& access,
                                                              ByteRange range) {
+  Inode& inode = *handle.inode;
   const std::vector<Piece> pieces = SplitRange(access.layout, range);
   if (pieces.size() != 1) return std::nullopt;
   for (const NodeId node : pieces.front().nodes) {
@@ -148,9 +160,18 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(Inode& inode, const
     struct stat status {};
     if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0) continue;
     // Beyond the object's end the file is zero, which no descriptor says.
-    if (static_cast<uint64_t>(status.st_size) < range.end) continue;
-    return ReadResult{
-        *object, (*object)->fd.get(), range.begin, static_cast<size_t>(range.size()), {}};
+    const auto size_bytes = static_cast<uint64_t>(status.st_size);
+    if (size_bytes < range.end) continue;
+    const int descriptor = (*object)->fd.get();
+    ReadResult result{*object, descriptor, range.begin, static_cast<size_t>(range.size()), {}, {}};
+    const bool has_holes =
+        static_cast<uint64_t>(status.st_blocks) * 512 != WidenToPages({0, size_bytes}).end;
+    if (result.size_bytes < kMappedBytesMin || has_holes || !IsCached(handle)) return result;
+    if (auto bytes = handle.view.Map(*object, descriptor, range)) {
+      result.mapped = {bytes.get(), result.size_bytes};
+      result.keep = std::move(bytes);
+    }
+    return result;
   }
   return std::nullopt;
 }

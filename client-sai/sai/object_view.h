@@ -1,0 +1,41 @@
+// ObjectView: what is being read of an object on this host, mapped into memory, so that the kernel
+// copies a reply straight out of the object.
+//
+// Only the kernel may touch such bytes: when somebody cuts the object, a program that did would be
+// ended by SIGBUS, while write(2) answers EFAULT. Mapped holes are given pages when they are read,
+// so only ranges without holes may be asked for.
+#ifndef MOSA_CLIENT_SAI_SAI_OBJECT_VIEW_H_
+#define MOSA_CLIENT_SAI_SAI_OBJECT_VIEW_H_
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "client-sai/core/ranges.h"
+
+namespace mosa::sai {
+
+// Of one open file. Thread-safe. Keeps two windows of 32 MiB, since reads ahead may come in any
+// order; those that are replaced stay mapped while somebody uses their bytes. All views of a
+// process have at most 256 windows.
+class ObjectView {
+ public:
+  static constexpr uint64_t kWindowBytes = 32 << 20;
+  static constexpr int kWindowsMax = 256;
+
+  // The bytes of `range` of `object`, which owns `descriptor`. Null if they lie in two windows, or
+  // cannot be mapped: to be read in another way.
+  std::shared_ptr<const std::byte> Map(const std::shared_ptr<const void>& object, int descriptor,
+                                       ByteRange range);
+
+ private:
+  struct Window;
+
+  std::mutex mutex_;
+  std::array<std::shared_ptr<const Window>, 2> windows_;  // Guarded by mutex_; last used first.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_OBJECT_VIEW_H_
