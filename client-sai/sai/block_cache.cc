@@ -7,6 +7,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kBlockBytesMax = 1 << 20;
+constexpr size_t kConsumedBlocksPerFile = 2;
 
 }  // namespace
 
@@ -34,9 +35,15 @@ std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t r
   if (it == blocks_.begin()) return nullptr;
   --it;
   if (it->first.first != file || it->second.block->range().end <= offset) return nullptr;
-  const bool consumed = read_end >= it->second.block->range().end;
-  by_age_.splice(consumed ? by_age_.begin() : by_age_.end(), by_age_, it->second.age);
-  return it->second.block;
+  Slot& slot = it->second;
+  const std::shared_ptr<Block> block = slot.block;
+  std::list<Key>& from = slot.consumed ? consumed_ : by_age_;
+  slot.consumed = slot.consumed || read_end >= block->range().end;
+  std::list<Key>& to = slot.consumed ? consumed_ : by_age_;
+  to.splice(to.end(), from, slot.age);
+  while (consumed_.size() > kConsumedBlocksPerFile * files_.size())
+    Erase(blocks_.find(consumed_.front()));
+  return block;
 }
 
 std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range) {
@@ -56,19 +63,20 @@ std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range
     if (next != blocks_.end() && next->first.first == file) end = std::min(end, next->first.second);
     auto block = std::make_shared<Block>(ByteRange{at, end});
     by_age_.push_back({file, at});
-    blocks_[{file, at}] = {block, std::prev(by_age_.end())};
+    blocks_[{file, at}] = {block, std::prev(by_age_.end()), false};
     bytes_ += end - at;
     ++files_[file];
     added.push_back(std::move(block));
     at = end;
   }
-  while (bytes_ > bytes_max_ && by_age_.size() > added.size()) Erase(blocks_.find(by_age_.front()));
+  while (bytes_ > bytes_max_ && blocks_.size() > added.size())
+    Erase(blocks_.find(consumed_.empty() ? by_age_.front() : consumed_.front()));
   return added;
 }
 
 BlockCache::Map::iterator BlockCache::Erase(Map::iterator it) {
   bytes_ -= it->second.block->range().size();
-  by_age_.erase(it->second.age);
+  (it->second.consumed ? consumed_ : by_age_).erase(it->second.age);
   const auto file = files_.find(it->first.first);
   if (--file->second == 0) files_.erase(file);
   return blocks_.erase(it);
@@ -95,6 +103,7 @@ void BlockCache::DropAll() {
   blocks_.clear();
   files_.clear();
   by_age_.clear();
+  consumed_.clear();
   bytes_ = 0;
 }
 

@@ -46,8 +46,9 @@ class Block {
 class BlockCache {
  public:
   explicit BlockCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
-  // The block that holds byte `offset`, or null. One that is read to its end is the first to make
-  // room: the kernel has those bytes now.
+  // The block that holds byte `offset`, or null. One that is read to its end stays for two more of
+  // its file's, since the kernel's requests come in any order: the kernel has those bytes now, and
+  // memory that is used again soon is still in the processor's cache.
   std::shared_ptr<Block> Find(FileId file, uint64_t offset, uint64_t read_end = 0);
   // How much one file may have on its way, so that all that are read find room.
   uint64_t ShareBytes() const;
@@ -65,6 +66,7 @@ class BlockCache {
   struct Slot {
     std::shared_ptr<Block> block;
     std::list<Key>::iterator age;
+    bool consumed = false;  // Read to its end: `age` is in consumed_, else in by_age_.
   };
   using Map = std::map<Key, Slot>;
   Map::iterator Erase(Map::iterator it);  // Caller holds mutex_.
@@ -75,6 +77,7 @@ class BlockCache {
   Map blocks_;
   std::map<FileId, size_t> files_;  // How many blocks each has.
   std::list<Key> by_age_;           // The least recently used first.
+  std::list<Key> consumed_;         // The first to be dropped first.
   uint64_t bytes_ = 0;
 };
 
