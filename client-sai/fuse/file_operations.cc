@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <mutex>
-#include <vector>
+#include <span>
 
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/operations.h"
+#include "common/base/check.h"
+#include "common/base/large_buffer.h"
 #include "common/base/log.h"
 
 namespace mosa::sai {
@@ -89,37 +89,6 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   }
 }
 
-// Room for one read. The room that was given back last is taken first, whoever the worker: it is
-// still in the processor's cache, and as much is kept as was needed at once.
-class ReadRoom {
- public:
-  explicit ReadRoom(size_t size_bytes) : size_bytes_(size_bytes) {
-    const std::lock_guard lock(mutex);
-    if (kept.empty() || size_bytes > kRoomBytes) {
-      room_ = std::make_unique_for_overwrite<char[]>(std::max(size_bytes, kRoomBytes));
-      return;
-    }
-    room_ = std::move(kept.back());
-    kept.pop_back();
-  }
-  ReadRoom(const ReadRoom&) = delete;
-  ReadRoom& operator=(const ReadRoom&) = delete;
-  ~ReadRoom() {
-    const std::lock_guard lock(mutex);
-    if (size_bytes_ <= kRoomBytes && kept.size() < kKeptMax) kept.push_back(std::move(room_));
-  }
-  std::span<char> bytes() const { return {room_.get(), size_bytes_}; }
-
- private:
-  static constexpr size_t kRoomBytes = size_t{1} << 20;  // The kernel's requests at their largest.
-  static constexpr size_t kKeptMax = 8;
-  static inline std::mutex mutex;
-  static inline std::vector<std::unique_ptr<char[]>> kept;  // Guarded by mutex.
-
-  const size_t size_bytes_;
-  std::unique_ptr<char[]> room_;
-};
-
 // The whole range, or errno. What an object lost meanwhile (a truncate) reads as zeroes.
 int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
   while (!out.empty()) {
@@ -155,8 +124,9 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
                    result->mapped.size());
     return;
   }
-  const ReadRoom room(result->size_bytes);
-  const std::span<char> buffer = room.bytes();
+  MOSA_CHECK(result->size_bytes <= LargeBuffer::kBytes);  // So it was agreed with the kernel.
+  const LargeBuffer room = LargeBuffer::Take();
+  const std::span<char> buffer(reinterpret_cast<char*>(room.data()), result->size_bytes);
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
     LogWarning("read of file {} at {}: the object's descriptor answers {}", ino, result->offset,
                strerrorname_np(error));

@@ -8,8 +8,20 @@ namespace {
 
 constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr size_t kConsumedBlocksPerFile = 2;
+constexpr uint64_t kLargeBytes = kBlockBytesMax / 2;
+static_assert(kBlockBytesMax <= LargeBuffer::kBytes);
 
 }  // namespace
+
+Block::Block(ByteRange range) : range_(range) {
+  if (range.size() >= kLargeBytes) {
+    large_ = LargeBuffer::Take();
+    bytes_ = large_.data();
+  } else {
+    small_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(range.size()));
+    bytes_ = small_.get();
+  }
+}
 
 void Block::Finish(std::optional<Failure> failure) {
   const std::lock_guard lock(mutex_);

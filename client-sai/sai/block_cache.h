@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client-sai/core/ranges.h"
+#include "common/base/large_buffer.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 
@@ -24,19 +25,20 @@ namespace mosa::sai {
 
 class Block {
  public:
-  explicit Block(ByteRange range)
-      : range_(range), bytes_(new std::byte[static_cast<size_t>(range.size())]) {}
+  explicit Block(ByteRange range);
   ByteRange range() const { return range_; }
   // Written by the fetch, before Finish; read by others after Wait.
-  std::byte* bytes() { return bytes_.get(); }
-  const std::byte* bytes() const { return bytes_.get(); }
+  std::byte* bytes() { return bytes_; }
+  const std::byte* bytes() const { return bytes_; }
   void Finish(std::optional<Failure> failure);
   // Waits for Finish; what it said.
   std::optional<Failure> Wait() const;
 
  private:
   const ByteRange range_;
-  const std::unique_ptr<std::byte[]> bytes_;
+  LargeBuffer large_;                   // Of large blocks, and
+  std::unique_ptr<std::byte[]> small_;  // of small ones.
+  std::byte* bytes_ = nullptr;
   mutable std::mutex mutex_;
   mutable std::condition_variable finished_;
   bool is_finished_ = false;        // Guarded by mutex_.
