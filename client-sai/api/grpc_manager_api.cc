@@ -369,6 +369,10 @@ bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
 }
 
 bool GrpcManagerApi::Deliver(ManagerMessage message) {
+  {
+    const std::lock_guard lock(mutex_);
+    last_received_ = clock_.Monotonic();
+  }
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&message)) {
     DeliverReplies(std::move(*envelope));
     return true;

@@ -2,8 +2,9 @@
 // and one that drives a ManagerCore in the same process (tests, predictor).
 //
 // Thread-safe. Pushes and the replies of Send arrive in the manager's order on one delivery thread,
-// the replies of Call on the thread that called: a push is handed to the listener only after every
-// earlier reply's waiter can run, and the listener must not wait for a reply on that thread.
+// the replies of Call on the thread that called. A push is handed to the listener only after every
+// earlier reply's waiter can run, and a waiter runs only after the listener has returned from every
+// earlier push; the listener must not wait for a reply on that thread.
 #ifndef MOSA_CLIENT_SAI_API_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_MANAGER_API_H_
 

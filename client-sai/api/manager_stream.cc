@@ -53,6 +53,7 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
   }
   const std::lock_guard lock(mutex_);
   inbox_.clear();
+  delivering_ = false;
   broken_ = false;
   HandOver();
   return true;
@@ -60,10 +61,12 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
 
 std::optional<v1::ManagerMessage> ManagerStream::Next() {
   std::unique_lock lock(mutex_);
+  delivering_ = false;
   while (true) {
     if (!inbox_.empty()) {
       v1::ManagerMessage message = std::move(inbox_.front());
       inbox_.pop_front();
+      delivering_ = true;
       return message;
     }
     if (broken_ || std::exchange(woken_, false)) return std::nullopt;
@@ -243,8 +246,12 @@ void ManagerStream::Poll(SystemTime deadline, bool reads) {
 }
 
 void ManagerStream::Received(bool ok) {
-  if (ok && claim_(incoming_)) return;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // A caller must not go on with an answer before what came earlier has been dealt with.
+  const bool is_next = !delivering_ && inbox_.empty();
+  lock.unlock();
+  if (ok && is_next && claim_(incoming_)) return;
+  lock.lock();
   if (ok) {
     inbox_.push_back(std::move(incoming_));
   } else {

@@ -31,8 +31,8 @@ namespace mosa::sai {
 class ManagerStream {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
-  // Is shown every message by the thread that polls; true if that was all that it needs. Must not
-  // block.
+  // Is shown a message by the thread that polls, unless an earlier one is not dealt with yet; true
+  // if that was all that it needs. Must not block.
   using Claim = std::function<bool(const v1::ManagerMessage& message)>;
   // What a thread waits for; guarded by the stream.
   struct Ticket {
@@ -47,7 +47,8 @@ class ManagerStream {
 
   // Begins a stream; false if none came about. Finish follows in either case.
   bool Open(grpc::ClientContext& context);
-  // The next message that was not claimed; nothing when the stream is over, or after Wake.
+  // The next message that was not claimed; nothing when the stream is over, or after Wake. The one
+  // before is dealt with by then.
   std::optional<v1::ManagerMessage> Next();
   bool broken() const { return broken_; }
   // Gives up the stream, which is over or cancelled, and says why it ended.
@@ -101,6 +102,7 @@ class ManagerStream {
   std::condition_variable reader_;
   std::list<Ticket*> waiting_;
   std::deque<v1::ManagerMessage> inbox_;
+  bool delivering_ = false;     // The reader deals with what Next returned last.
   SteadyTime last_turn_;        // When a caller last began or ended its wait.
   bool reader_sleeps_ = false;  // Until it is told.
   bool polling_ = false;

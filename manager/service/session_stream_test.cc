@@ -112,6 +112,30 @@ TEST_F(SessionStreamTest, PushesArriveWhetherOrNotThreadsAreCalling) {
   EXPECT_EQ(wrong, 0);
 }
 
+// What a caller does with an answer rests on every recall that came before it.
+TEST_F(SessionStreamTest, ACallGoesOnOnlyAfterEarlierPushesWereDealtWith) {
+  const auto anna = Client(1);
+  const auto ben = Client(2);
+  const MakeRequest make = anna->MakeOf(kRootFile, "f");
+  ASSERT_TRUE(std::holds_alternative<MakeReply>(anna->Ask(make)));
+  ben->SlowPushes(std::chrono::milliseconds(100));
+  for (size_t round = 0; round < 5; ++round) {
+    ASSERT_TRUE(std::holds_alternative<AttributesReply>(ben->Ask(GetAttributesRequest{make.file})));
+    const size_t before = ben->pushes();
+    std::thread change([&] {
+      SetAttributesRequest request;
+      request.file = make.file;
+      request.permissions = 0600;
+      EXPECT_TRUE(std::holds_alternative<AttributesReply>(anna->Ask(request)));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    // The manager has sent the recall by now, and its listener is busy with it.
+    ASSERT_TRUE(std::holds_alternative<AttributesReply>(ben->Ask(GetAttributesRequest{make.file})));
+    EXPECT_GT(ben->pushes(), before);
+    change.join();
+  }
+}
+
 TEST_F(SessionStreamTest, APushArrivesWhileACallWaits) {
   const auto anna = Client(1);
   const auto ben = Client(2);

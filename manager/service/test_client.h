@@ -3,6 +3,7 @@
 #ifndef MOSA_MANAGER_SERVICE_TEST_CLIENT_H_
 #define MOSA_MANAGER_SERVICE_TEST_CLIENT_H_
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,12 @@ class TestClient final : public sai::SessionListener {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return sessions_ >= count; });
   }
+  // So long a push takes from now on.
+  void SlowPushes(std::chrono::milliseconds delay) { push_delay_ = delay; }
+  size_t pushes() const {
+    const std::lock_guard lock(mutex_);
+    return pushes_.size();
+  }
   int leases_renewed() const {
     const std::lock_guard lock(mutex_);
     return leases_;
@@ -87,13 +95,16 @@ class TestClient final : public sai::SessionListener {
     changed_.notify_all();
   }
   void OnPush(const Push& push) override {
+    std::this_thread::sleep_for(push_delay_.load());
+    {
+      const std::lock_guard lock(mutex_);
+      pushes_.push_back(push);
+      changed_.notify_all();
+    }
     if (const auto* const recall = std::get_if<RecallPush>(&push)) {
       api_->Send({RecallDoneRequest{.recall = recall->recall, .holds_open = false}},
                  [](const std::vector<Reply>&) {});
     }
-    const std::lock_guard lock(mutex_);
-    pushes_.push_back(push);
-    changed_.notify_all();
   }
   SessionStart SessionHeld() override {
     SessionStart start;
@@ -112,6 +123,7 @@ class TestClient final : public sai::SessionListener {
   const uint64_t id_;
   const std::unique_ptr<sai::ManagerApi> api_;
 
+  std::atomic<std::chrono::milliseconds> push_delay_{};
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   std::vector<Push> pushes_;
