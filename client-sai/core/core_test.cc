@@ -142,6 +142,12 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
   }
 }
 
+void Store(const Extent& extent, std::string& file) {
+  const std::span<const std::byte> bytes = extent.bytes();
+  file.replace(extent.offset, bytes.size(), reinterpret_cast<const char*>(bytes.data()),
+               bytes.size());
+}
+
 TEST(WriteBuffer, HoldsWhatAFileWouldHold) {
   const uint64_t seed = 77;
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -168,19 +174,91 @@ TEST(WriteBuffer, HoldsWhatAFileWouldHold) {
       if (rng.Chance(200)) {
         buffer.PutBack(*extent);
       } else {
-        stored.replace(extent->offset, extent->bytes.size(), extent->bytes);
+        Store(*extent, stored);
         buffer.Finish(*extent);
       }
     }
   }
   for (auto& extent : buffer.Take(true, kChunk)) taken.push_back(extent);
   for (const auto& extent : taken) {
-    stored.replace(extent->offset, extent->bytes.size(), extent->bytes);
+    Store(*extent, stored);
     buffer.Finish(*extent);
   }
   EXPECT_EQ(stored, model);
   EXPECT_TRUE(buffer.empty());
   EXPECT_EQ(buffer.bytes(), 0u);
+}
+
+TEST(WriteBuffer, LentMemoryIsKeptForAWholeExtentAndNeverChanged) {
+  constexpr uint64_t kChunk = 4 * kMiB;
+  const auto memory = std::make_shared<const std::string>(kMiB, 'm');
+  const auto lent = std::as_bytes(std::span(*memory));
+  const std::string patch = "patch";
+  const auto patched = std::as_bytes(std::span(patch));
+  WriteBuffer buffer;
+  std::string stored(4 * kMiB, '.');
+  // Sent as it is.
+  EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 0}), kMiB);
+  auto taken = buffer.Take(false, kChunk);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0]->bytes().data(), lent.data());
+  buffer.PutBack(*taken[0]);
+  // Written over, while it waits: in a copy.
+  EXPECT_EQ(buffer.Put(100, patched, kChunk), 0u);
+  taken = buffer.Take(false, kChunk);
+  ASSERT_EQ(taken.size(), 1u);
+  Store(*taken[0], stored);
+  buffer.Finish(*taken[0]);
+  EXPECT_EQ(stored.substr(98, 9), "mmpatchmm");
+  // Cut.
+  EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB);
+  EXPECT_EQ(buffer.Cut(kMiB + 10), kMiB - 10);
+  EXPECT_EQ(buffer.bytes(), 10u);
+  // Not lent: of this extent something is open already; the other is not whole.
+  EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB - 10);
+  EXPECT_EQ(buffer.Put(3 * kMiB, lent.first(kMiB - 1), kChunk, {memory, 0}), kMiB - 1);
+  for (const auto& extent : buffer.Take(true, kChunk)) {
+    EXPECT_NE(extent->bytes().data(), lent.data());
+    buffer.Finish(*extent);
+  }
+  taken.clear();
+  EXPECT_EQ(*memory, std::string(kMiB, 'm'));
+  EXPECT_EQ(memory.use_count(), 1);
+}
+
+TEST(WriteBuffer, TheRestOfAnExtentGoesBehindTheLentBytes) {
+  constexpr uint64_t kChunk = 4 * kMiB;
+  const auto memory = std::make_shared<std::string>(kMiB, 'm');
+  const auto lent = std::as_bytes(std::span(*memory)).first(kMiB - 16);
+  const std::string rest = "the last sixteen";
+  const auto rest_bytes = std::as_bytes(std::span(rest));
+  WriteBuffer buffer;
+  std::string stored(2 * kMiB, '.');
+  EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 16}), kMiB - 16);
+  EXPECT_TRUE(buffer.Take(false, kChunk).empty());
+  EXPECT_EQ(buffer.Put(kMiB - 16, rest_bytes, kChunk), 16u);
+  // Too little room behind it: a copy.
+  EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 15}), kMiB - 16);
+  EXPECT_EQ(buffer.Put(2 * kMiB - 16, rest_bytes, kChunk), 16u);
+  auto taken = buffer.Take(false, kChunk);
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_EQ(taken[0]->bytes().data(), lent.data());
+  EXPECT_NE(taken[1]->bytes().data(), lent.data());
+  for (const auto& extent : taken) {
+    Store(*extent, stored);
+    buffer.Finish(*extent);
+  }
+  EXPECT_EQ(buffer.bytes(), 0u);
+  const std::string whole = std::string(kMiB - 16, 'm') + rest;
+  // A rest of which something is there already is laid over that.
+  EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 16}), kMiB - 16);
+  EXPECT_EQ(buffer.Put(kMiB - 4, std::as_bytes(std::span(whole)).first(4), kChunk), 4u);
+  EXPECT_EQ(buffer.Put(kMiB - 16, rest_bytes, kChunk), 12u);
+  taken = buffer.Take(true, kChunk);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0]->bytes().size(), kMiB);
+  EXPECT_EQ(std::memcmp(taken[0]->bytes().data(), whole.data(), kMiB), 0);
+  EXPECT_EQ(stored, whole + whole);
 }
 
 TEST(WriteBuffer, TakesAnExtentWhenItReachesItsBoundary) {

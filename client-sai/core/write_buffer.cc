@@ -17,6 +17,14 @@ bool AnyOverlap(const Map& extents, ByteRange range, EndOf end_of) {
   return end_of(std::prev(it)->second) > range.begin;
 }
 
+// What is going to be changed must be its own.
+void Own(Extent& extent) {
+  if (extent.memory.owner == nullptr) return;
+  extent.own.assign(reinterpret_cast<const char*>(extent.lent.data()), extent.lent.size());
+  extent.lent = {};
+  extent.memory = {};
+}
+
 }  // namespace
 
 uint64_t WriteBuffer::BoundaryAfter(uint64_t offset, uint64_t chunk_bytes) {
@@ -34,11 +42,25 @@ bool WriteBuffer::Overlaps(ByteRange range) const {
          AnyOverlap(open_, range, [](const auto& extent) { return extent->range().end; });
 }
 
-uint64_t WriteBuffer::Put(uint64_t offset, std::span<const std::byte> data, uint64_t chunk_bytes) {
+// True if the data are most of an extent of which nothing is there, and now are that extent.
+bool WriteBuffer::Lend(uint64_t offset, std::span<const std::byte> data, uint64_t boundary,
+                       const Memory& memory) {
+  if (memory.owner == nullptr || offset + kExtentBytesMax != boundary ||
+      data.size() + memory.spare_bytes < kExtentBytesMax || data.size() < kExtentBytesMax / 2 ||
+      Overlaps({offset, boundary}))
+    return false;
+  open_[offset] = std::make_shared<Extent>(Extent{offset, {}, data, memory});
+  bytes_ += data.size();
+  return true;
+}
+
+uint64_t WriteBuffer::Put(uint64_t offset, std::span<const std::byte> data, uint64_t chunk_bytes,
+                          const Memory& memory) {
   if (data.empty()) return 0;
   const ByteRange range{offset, offset + data.size()};
   const uint64_t boundary = BoundaryAfter(offset, chunk_bytes);
   MOSA_CHECK(range.end <= boundary && !OverlapsTaken(range));
+  if (Lend(offset, data, boundary, memory)) return data.size();
   const uint64_t bytes_before = bytes_;
 
   // The extent that the data goes into: one that it overlaps or continues, or a new one.
@@ -55,21 +77,30 @@ uint64_t WriteBuffer::Put(uint64_t offset, std::span<const std::byte> data, uint
     target->offset = offset;
     open_[offset] = target;
   }
+  if (target->memory.owner && target->range().end == offset && !Overlaps(range)) {
+    std::byte* const end = const_cast<std::byte*>(target->lent.data()) + target->lent.size();
+    std::memcpy(end, data.data(), data.size());
+    target->lent = {target->lent.data(), target->lent.size() + data.size()};
+    bytes_ += data.size();
+    return data.size();
+  }
+  Own(*target);
   const size_t at = static_cast<size_t>(offset - target->offset);
-  const size_t overlap = std::min(target->bytes.size() - at, data.size());
-  std::memcpy(target->bytes.data() + at, data.data(), overlap);
-  target->bytes.append(reinterpret_cast<const char*>(data.data()) + overlap, data.size() - overlap);
+  const size_t overlap = std::min(target->own.size() - at, data.size());
+  std::memcpy(target->own.data() + at, data.data(), overlap);
+  target->own.append(reinterpret_cast<const char*>(data.data()) + overlap, data.size() - overlap);
   bytes_ += data.size() - overlap;
 
   // What lay behind and is now overlapped or touched becomes part of it; the new bytes win.
   next = open_.upper_bound(target->offset);
   while (next != open_.end() && next->first <= target->range().end &&
          BoundaryAfter(next->first, chunk_bytes) == boundary) {
-    const Extent& behind = *next->second;
+    Extent& behind = *next->second;
+    Own(behind);
     const uint64_t target_end = target->range().end;
     const size_t covered =
-        static_cast<size_t>(std::min<uint64_t>(target_end - behind.offset, behind.bytes.size()));
-    target->bytes.append(behind.bytes, covered);
+        static_cast<size_t>(std::min<uint64_t>(target_end - behind.offset, behind.own.size()));
+    target->own.append(behind.own, covered);
     bytes_ -= covered;
     next = open_.erase(next);
   }
@@ -93,7 +124,7 @@ std::vector<std::shared_ptr<const Extent>> WriteBuffer::Take(bool all, uint64_t 
 
 void WriteBuffer::Finish(const Extent& extent) {
   MOSA_CHECK(taken_.erase(extent.offset) == 1);
-  bytes_ -= extent.bytes.size();
+  bytes_ -= extent.bytes().size();
 }
 
 void WriteBuffer::PutBack(const Extent& extent) {
@@ -107,9 +138,10 @@ uint64_t WriteBuffer::Cut(uint64_t size_bytes) {
   for (auto it = open_.begin(); it != open_.end();) {
     Extent& extent = *it->second;
     const uint64_t keep = size_bytes > extent.offset ? size_bytes - extent.offset : 0;
-    if (keep < extent.bytes.size()) {
-      bytes_ -= extent.bytes.size() - keep;
-      extent.bytes.resize(static_cast<size_t>(keep));
+    if (keep < extent.bytes().size()) {
+      bytes_ -= extent.bytes().size() - keep;
+      Own(extent);
+      extent.own.resize(static_cast<size_t>(keep));
     }
     it = keep == 0 ? open_.erase(it) : std::next(it);
   }

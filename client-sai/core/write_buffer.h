@@ -22,10 +22,24 @@ namespace mosa::sai {
 
 inline constexpr uint64_t kExtentBytesMax = 1 << 20;
 
+// Whose memory bytes are: it stays as it is for as long as somebody has `owner`. Null: only the
+// caller's, and only until it returns.
+struct Memory {
+  std::shared_ptr<const void> owner;
+  size_t spare_bytes = 0;  // Behind the bytes, which who has `owner` may write.
+};
+
+// Bytes that follow each other: a copy in `own`, or `lent` by `memory`.
 struct Extent {
   uint64_t offset = 0;
-  std::string bytes;
-  ByteRange range() const { return {offset, offset + bytes.size()}; }
+  std::string own;
+  std::span<const std::byte> lent;
+  Memory memory;
+
+  std::span<const std::byte> bytes() const {
+    return memory.owner ? lent : std::as_bytes(std::span(own));
+  }
+  ByteRange range() const { return {offset, offset + bytes().size()}; }
 };
 
 class WriteBuffer {
@@ -37,8 +51,11 @@ class WriteBuffer {
   bool OverlapsTaken(ByteRange range) const;
   bool Overlaps(ByteRange range) const;
   // Merges `data` in. Preconditions: it crosses no boundary of `chunk_bytes`, and overlaps no taken
-  // extent. Returns how many bytes the buffer has grown by.
-  uint64_t Put(uint64_t offset, std::span<const std::byte> data, uint64_t chunk_bytes);
+  // extent. Returns how many bytes the buffer has grown by. With `memory` nothing is copied if the
+  // data are a whole extent, or begin one of which the rest fits behind them: programs' buffers
+  // mostly begin a little behind a page, and the kernel then sends their last bytes apart.
+  uint64_t Put(uint64_t offset, std::span<const std::byte> data, uint64_t chunk_bytes,
+               const Memory& memory = {});
 
   // Open extents that end at their boundary, or all open ones, become taken and are returned.
   std::vector<std::shared_ptr<const Extent>> Take(bool all, uint64_t chunk_bytes);
@@ -58,6 +75,9 @@ class WriteBuffer {
   ByteRange first_open() const { return open_.begin()->second->range(); }
 
  private:
+  bool Lend(uint64_t offset, std::span<const std::byte> data, uint64_t boundary,
+            const Memory& memory);
+
   std::map<uint64_t, std::shared_ptr<Extent>> open_;  // By offset.
   std::map<uint64_t, uint64_t> taken_;                // Offset -> end.
   uint64_t bytes_ = 0;                                // Of both.

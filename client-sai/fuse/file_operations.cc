@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "client-sai/fuse/convert.h"
@@ -16,6 +17,8 @@
 namespace mosa::sai {
 
 namespace {
+
+constexpr size_t kKeptBytesMin = size_t{1} << 19;
 
 // The kernel's answer to an open: its flags, and its backing file if it has one. A descriptor that
 // the kernel does not take is opened in the way that the Filesystem then says.
@@ -140,9 +143,16 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
            fuse_file_info* info) {
   Filesystem& filesystem = MountOf(request).filesystem;
   const bool kills_privileges = RequestKillsPrivileges();
+  // Large writes go to other nodes straight out of the kernel's request.
+  Memory memory;
+  if (size_bytes >= kKeptBytesMin) {
+    const auto owner = std::make_shared<LargeBuffer>(TakeRequestMemory());
+    const auto* const end = reinterpret_cast<const std::byte*>(data) + size_bytes;
+    memory = {owner, static_cast<size_t>(owner->data() + LargeBuffer::kBytes - end)};
+  }
   const Outcome<size_t> written =
       filesystem.Write(DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
-                       {reinterpret_cast<const std::byte*>(data), size_bytes});
+                       {reinterpret_cast<const std::byte*>(data), size_bytes}, memory);
   if (!written.ok()) {
     ReplyFailure(request, written.failure(), "write", FileId{ino});
     return;

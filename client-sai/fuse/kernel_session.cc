@@ -29,6 +29,7 @@ constexpr uint32_t kGrowthMax = 8;
 constexpr int kInitWaitMs = 10'000;
 constexpr uint32_t kRequestBytesMax = 1 << 20;
 constexpr uint16_t kRequestPagesMax = kRequestBytesMax / 4096;
+constexpr uint32_t kRequestHeaderBytesMax = 4096;  // As libfuse counts.
 constexpr uint16_t kBackgroundMax = 64;
 constexpr uint16_t kCongestionThreshold = 48;
 constexpr int kWakeSignal = SIGUSR1;
@@ -44,7 +45,11 @@ constexpr uint64_t kWantedFlags =
     FUSE_HANDLE_KILLPRIV_V2 |  // Without it the kernel asks for security.capability at each write.
     FUSE_INIT_EXT | kernel::kDirectIoAllowMmap | kernel::kNoExportSupport;
 
+static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
+
 thread_local bool request_kills_privileges = false;
+// Where requests are received: the kernel sends none that is larger than was agreed.
+thread_local LargeBuffer request_memory;
 
 template <typename T>
 const T& BodyOf(const fuse_buf& request) {
@@ -101,6 +106,8 @@ std::string PassthroughReason(const Status& probe) {
 }  // namespace
 
 bool RequestKillsPrivileges() { return request_kills_privileges; }
+
+LargeBuffer TakeRequestMemory() { return std::move(request_memory); }
 
 KernelSession::KernelSession(KernelSessionOptions options)
     : options_(std::move(options)), ended_(eventfd(0, EFD_CLOEXEC)) {}
@@ -238,8 +245,10 @@ void KernelSession::StartWorker() {
 // those that the wait depends on: a page that a recall wants dropped may be under read. So there is
 // always one more worker than there are waits, up to the limit.
 void KernelSession::Work() {
-  fuse_buf request{};
   while (!stopping_) {
+    if (request_memory.data() == nullptr) request_memory = LargeBuffer::Take();
+    fuse_buf request{};
+    request.mem = request_memory.data();
     const int bytes = fuse_session_receive_buf(session_, &request);
     if (bytes == -EINTR || bytes == -EAGAIN) continue;
     if (bytes <= 0) break;
@@ -247,7 +256,6 @@ void KernelSession::Work() {
     Dispatch(request);
     if (ShouldRetire()) break;
   }
-  free(request.mem);
   if (fuse_session_exited(session_) != 0) {
     const uint64_t one = 1;
     MOSA_CHECK(write(ended_.get(), &one, sizeof(one)) == sizeof(one));

@@ -24,6 +24,7 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
+#include "common/base/large_buffer.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 
@@ -48,6 +49,10 @@ struct KernelAgreement {
 // True while a worker serves a write, truncate or open whose caller may not keep set-user-id and
 // set-group-id bits: the file system clears them (FUSE_HANDLE_KILLPRIV_V2).
 bool RequestKillsPrivileges();
+
+// The memory of the request that this worker serves: what callbacks were given as bytes stays for
+// as long as it. Called at most once for a request.
+LargeBuffer TakeRequestMemory();
 
 // One mount. Made before the Filesystem that notifies through it, mounted after; outlives it.
 // Mount, StartWorkers and Stop are called by one thread; the rest is thread-safe. Notices sent

@@ -179,9 +179,9 @@ OpenMode Filesystem::PassthroughRefused(HandleId handle) {
 Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t size_bytes) {
   return impl_->Read(handle, offset, size_bytes);
 }
-Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset,
-                                  std::span<const std::byte> data) {
-  return impl_->Write(handle, offset, data);
+Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+                                  const Memory& memory) {
+  return impl_->Write(handle, offset, data, memory);
 }
 Outcome<Done> Filesystem::Flush(HandleId handle, uint64_t lock_owner) {
   return impl_->Flush(handle, lock_owner);

@@ -19,6 +19,7 @@
 #include "client-sai/api/manager_api.h"
 #include "client-sai/api/node_api.h"
 #include "client-sai/core/outcome.h"
+#include "client-sai/core/write_buffer.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
@@ -215,8 +216,9 @@ class Filesystem {
   // At most size_bytes; fewer only at the file's end.
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   // Writes all of `data`. With O_APPEND `offset` is ignored, and the write is atomic over all
-  // mounts.
-  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data);
+  // mounts. `memory` owns the data, if they may be kept instead of copied.
+  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+                        const Memory& memory = {});
   // close(2) of one descriptor: makes the file what others see, reports errors of earlier writes,
   // and drops the POSIX locks of `lock_owner` on the file if it has any.
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);

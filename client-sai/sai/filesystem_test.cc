@@ -412,6 +412,26 @@ TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
   EXPECT_LT(cluster.nodes().operations(), 60u) << "of 96 reads";
 }
 
+TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", Pattern(9 * kMiB, 1))));
+  const auto memory = std::make_shared<const std::string>(Pattern(8 * kMiB, 2));
+  const auto written = cluster.a().Open("/d/f", O_WRONLY);
+  ASSERT_TRUE(Ok(written));
+  for (const uint64_t at : {uint64_t{0}, uint64_t{4096}})
+    ASSERT_TRUE(Ok(cluster.a().fs().Write(written->handle, at, std::as_bytes(std::span(*memory)),
+                                          {memory, 0})));
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  EXPECT_EQ(memory.use_count(), 1);
+  EXPECT_EQ(*memory, Pattern(8 * kMiB, 2));
+  const std::string content = *cluster.b().ReadFile("/d/f");
+  EXPECT_TRUE(content.substr(0, 4096) == memory->substr(0, 4096));
+  EXPECT_TRUE(content.substr(4096, 8 * kMiB) == *memory);
+  EXPECT_TRUE(content.substr(8 * kMiB + 4096) == Pattern(9 * kMiB, 1).substr(8 * kMiB + 4096));
+}
+
 constexpr uint64_t kGiB = 1 << 30;
 
 // A file of node a, open for writing; its kind says whether the kernel writes it.

@@ -183,9 +183,13 @@ class Filesystem::Impl final : public SessionListener {
                                                       NodeId node, bool write);
 
   // ---- writing (writer.cc, spill.cc, commit.cc); the caller holds the inode's io
-  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data);
-  Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data);
-  Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data);
+  // `memory`: whose the data are, if they may be kept instead of copied.
+  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+                        const Memory& memory);
+  Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data,
+                             const Memory& memory);
+  Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
+                        const Memory& memory);
   Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   // Makes `inline_buffer` what is fresh with this mount's own bytes on top. Caller holds the
@@ -198,9 +202,11 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
   Outcome<Done> Bind(Inode& inode, uint64_t size_bytes);
   Outcome<Done> PutInlineIntoObjects(Inode& inode, bool wait);
-  Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data);
+  Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data,
+                           const Memory& memory);
   Outcome<bool> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
-                           std::span<const std::byte> data, std::vector<NodeId>* full);
+                           std::span<const std::byte> data, const Memory& memory,
+                           std::vector<NodeId>* refused);
   Outcome<Done> WriteLocal(Inode& inode, const DataAccess& access, NodeId node, uint64_t offset,
                            std::span<const std::byte> data);
   // Stores a piece by a layout. False: it was not stored, for `refused` have no room, or the layout
@@ -214,7 +220,7 @@ class Filesystem::Impl final : public SessionListener {
                          std::map<NodeId, uint64_t>* taken, std::vector<NodeId>* refused);
   bool IsAllocated(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
   Outcome<Done> BufferPiece(Inode& inode, const Piece& piece, std::span<const std::byte> data,
-                            uint64_t chunk_bytes);
+                            uint64_t chunk_bytes, const Memory& memory);
   void NoteStored(Inode& inode, const Piece& piece);  // Takes the inode's mutex.
   void SendBuffered(Inode& inode, bool all);
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);

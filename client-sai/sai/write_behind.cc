@@ -14,6 +14,12 @@ namespace {
 
 constexpr Duration kBufferWaitMax = Seconds(1);
 
+// Behind a part that is not the last one lies the next.
+Memory OfPart(const Memory& memory, std::span<const std::byte> part,
+              std::span<const std::byte> rest) {
+  return {memory.owner, part.size() == rest.size() ? memory.spare_bytes : 0};
+}
+
 }  // namespace
 
 void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
@@ -24,7 +30,8 @@ void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
 }
 
 Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
-                                            std::span<const std::byte> data, uint64_t chunk_bytes) {
+                                            std::span<const std::byte> data, uint64_t chunk_bytes,
+                                            const Memory& memory) {
   uint64_t offset = piece.range.begin;
   while (!data.empty()) {
     const uint64_t end = std::min(piece.range.end, WriteBuffer::BoundaryAfter(offset, chunk_bytes));
@@ -34,7 +41,8 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
       std::unique_lock lock(inode.mutex);
       inode.changed.wait(lock, [&] { return !inode.buffer.OverlapsTaken({offset, end}); });
       const bool begins = inode.buffer.empty();
-      const uint64_t grown = inode.buffer.Put(offset, bytes, chunk_bytes);
+      const uint64_t grown =
+          inode.buffer.Put(offset, bytes, chunk_bytes, OfPart(memory, bytes, data));
       const InodePtr self = begins ? Get(inode.file) : nullptr;
       const std::lock_guard buffer_lock(buffer_mutex_);
       buffered_bytes_ += grown;
@@ -98,7 +106,7 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   const std::lock_guard lock(inode->mutex);
   if (full.empty()) {
     inode->buffer.Finish(*extent);
-    NoteUnbuffered(*inode, extent->bytes.size());
+    NoteUnbuffered(*inode, extent->bytes().size());
   } else {
     inode->buffer.PutBack(*extent);
     inode->full_nodes.insert(inode->full_nodes.end(), full.begin(), full.end());
@@ -118,9 +126,9 @@ Outcome<Done> Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
                                             std::vector<NodeId>* full) {
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
     for (const Piece& piece : SplitRange(access.layout, extent.range())) {
-      const auto data = std::as_bytes(std::span(extent.bytes))
-                            .subspan(static_cast<size_t>(piece.range.begin - extent.offset),
-                                     static_cast<size_t>(piece.range.size()));
+      const auto data =
+          extent.bytes().subspan(static_cast<size_t>(piece.range.begin - extent.offset),
+                                 static_cast<size_t>(piece.range.size()));
       for (const NodeId node : piece.nodes) {
         const Status status = WriteToNode(inode, node, piece.range.begin, data);
         if (status.code() == StatusCode::kResourceExhausted) full->push_back(node);

@@ -41,7 +41,7 @@ Lock AppendLock(LockType type) {
 }  // namespace
 
 Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
-                                        std::span<const std::byte> data) {
+                                        std::span<const std::byte> data, const Memory& memory) {
   stats_.Add(Counter::kWrites);
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle || !handle->write)
@@ -52,7 +52,7 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
     const std::lock_guard lock(inode.mutex);
     ++inode.unsettled;
   }
-  const Outcome<Done> written = WriteThrough(*handle, offset, data);
+  const Outcome<Done> written = WriteThrough(*handle, offset, data, memory);
   bool pages_cached = false;
   {
     const std::lock_guard lock(inode.mutex);
@@ -67,23 +67,24 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
 }
 
 Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, uint64_t offset,
-                                             std::span<const std::byte> data) {
+                                             std::span<const std::byte> data,
+                                             const Memory& memory) {
   const std::lock_guard io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
   return handle.append ? Append(*handle.inode, data, &offset)
-                       : WriteAt(*handle.inode, offset, data);
+                       : WriteAt(*handle.inode, offset, data, memory);
 }
 
 Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
-                                        std::span<const std::byte> data) {
+                                        std::span<const std::byte> data, const Memory& memory) {
   if (offset > kFileBytesMax || data.size() > kFileBytesMax - offset)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("a write of {} bytes at {} passes the largest file size, {}",
                             data.size(), offset, kFileBytesMax));
   auto stored = WriteInline(inode, offset, data);
   if (!stored.ok()) return stored.failure();
-  if (!*stored) MOSA_RETURN_IF_FAILED(WriteBound(inode, offset, data));
+  if (!*stored) MOSA_RETURN_IF_FAILED(WriteBound(inode, offset, data, memory));
   blocks_.DropRange(inode.file, {offset, offset + data.size()});
   return Done{};
 }
@@ -98,7 +99,7 @@ Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> 
     alone = inode.make_state == MakeState::kUnsent;
     *offset = View(inode).size_bytes;
   }
-  if (alone) return WriteAt(inode, *offset, data);
+  if (alone) return WriteAt(inode, *offset, data, {});
   MOSA_RETURN_IF_FAILED(EnsureMade(inode));
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
@@ -124,7 +125,7 @@ Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> 
       *offset = ViewOn(inode, fresh->attributes).size_bytes;
       errors_before = inode.error_count;
     }
-    MOSA_RETURN_IF_FAILED(WriteAt(inode, *offset, data));
+    MOSA_RETURN_IF_FAILED(WriteAt(inode, *offset, data, {}));
     Drain(inode);
     MOSA_RETURN_IF_FAILED(Commit(inode, false));
     const std::lock_guard lock(inode.mutex);
@@ -249,7 +250,8 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, bool wait) {
   for (const ByteRange& range : ranges)
     MOSA_RETURN_IF_FAILED(WriteBound(
         inode, range.begin,
-        std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size()))));
+        std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size())),
+        {}));
   if (wait) Drain(inode);
   const std::lock_guard lock(inode.mutex);
   if (wait && inode.error_count != errors_before) return inode.error;
@@ -304,12 +306,15 @@ void Filesystem::Impl::MoveInlineToObjects(Inode& inode, std::string* content,
 }
 
 Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
-                                           std::span<const std::byte> data) {
+                                           std::span<const std::byte> data, const Memory& memory) {
   const auto write = [&](const DataAccess& access, const Piece& piece,
                          std::vector<NodeId>* refused) -> Outcome<bool> {
     const auto bytes = data.subspan(static_cast<size_t>(piece.range.begin - offset),
                                     static_cast<size_t>(piece.range.size()));
-    auto written = WritePiece(inode, access, piece, bytes, refused);
+    // Behind a piece that is not the last one lies the next.
+    const bool is_last = piece.range.end == offset + data.size();
+    const Memory of_piece{memory.owner, is_last ? memory.spare_bytes : 0};
+    auto written = WritePiece(inode, access, piece, bytes, of_piece, refused);
     if (!written.ok() || !*written) return written;
     const Time now = lease_.ManagerNow();
     const std::lock_guard lock(inode.mutex);
@@ -431,11 +436,11 @@ bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeI
 // False: it was not written, for `refused` have no room, or the layout is another one by now.
 Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
                                            const Piece& piece, std::span<const std::byte> data,
-                                           std::vector<NodeId>* refused) {
+                                           const Memory& memory, std::vector<NodeId>* refused) {
   const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
                                      [&](NodeId node) { return nodes_.IsLocal(node); });
   if (!all_local) {
-    auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes);
+    auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes, memory);
     if (!buffered.ok()) return buffered.failure();
     return true;
   }
