@@ -20,11 +20,12 @@ ARROWS = {
     "client-sai/sai": ["client-sai/core", "client-sai/api"],
     "client-sai/fuse": ["client-sai/sai"],
     "tools/cluster": ["client-sai/api"],
-    "tools/mosa": ["tools/cluster", "client-sai/api"],
+    "predictor/workflow": ["common/model"],
+    "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow"],
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
-PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core"]
+PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow"]
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]
 
@@ -37,6 +38,7 @@ EXTERNAL = {
     "spdlog": ["common/base"],
     "openssl": ["proto/convert"],
     "isa-l": ["common/base"],
+    "yaml-cpp": ["predictor/workflow"],
     "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa", "tools/cluster"],
 }
 

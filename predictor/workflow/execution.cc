@@ -1,0 +1,100 @@
+#include "predictor/workflow/execution.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace mosa::predict {
+
+Execution::Execution(const Workflow& workflow, const std::vector<bool>& done)
+    : workflow_(workflow),
+      states_(workflow.tasks.size(), TaskState::kWaiting),
+      missing_(workflow.tasks.size(), 0) {
+  MOSA_CHECK(done.empty() || done.size() == workflow.tasks.size());
+  counts_[static_cast<size_t>(TaskState::kWaiting)] = static_cast<uint32_t>(states_.size());
+  const auto is_done = [&done](TaskIndex task) { return !done.empty() && done[task.value]; };
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    if (is_done(TaskIndex{i})) Set(TaskIndex{i}, TaskState::kDone);
+  }
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    const auto& before = workflow.tasks[i].predecessors;
+    missing_[i] = static_cast<uint32_t>(std::count_if(
+        before.begin(), before.end(), [&](TaskIndex task) { return !is_done(task); }));
+    MakeReadyIfNothingIsMissing(TaskIndex{i});
+  }
+}
+
+std::vector<TaskIndex> Execution::TakeReady() {
+  std::vector<TaskIndex> ready(fresh_.begin(), fresh_.end());
+  fresh_.clear();
+  return ready;
+}
+
+void Execution::Start(TaskIndex task) {
+  MOSA_CHECK(state(task) == TaskState::kReady);
+  fresh_.erase(task);
+  Set(task, TaskState::kRunning);
+}
+
+void Execution::Finish(TaskIndex task) {
+  MOSA_CHECK(state(task) == TaskState::kRunning);
+  Set(task, TaskState::kDone);
+  for (const TaskIndex next : workflow_.at(task).successors) {
+    --missing_[next.value];
+    MakeReadyIfNothingIsMissing(next);
+  }
+}
+
+void Execution::Retry(TaskIndex task) {
+  MOSA_CHECK(state(task) == TaskState::kRunning);
+  Set(task, TaskState::kWaiting);
+  MakeReadyIfNothingIsMissing(task);
+}
+
+void Execution::Fail(TaskIndex task) {
+  MOSA_CHECK(state(task) == TaskState::kRunning);
+  Set(task, TaskState::kFailed);
+}
+
+std::vector<TaskIndex> Execution::Undo(TaskIndex task) {
+  std::vector<TaskIndex> withdrawn;
+  if (state(task) != TaskState::kDone) return withdrawn;
+  Set(task, TaskState::kWaiting);
+  for (const TaskIndex next : workflow_.at(task).successors) {
+    ++missing_[next.value];
+    if (state(next) != TaskState::kReady) continue;
+    Set(next, TaskState::kWaiting);
+    if (fresh_.erase(next) == 0) withdrawn.push_back(next);
+  }
+  MakeReadyIfNothingIsMissing(task);
+  return withdrawn;
+}
+
+void Execution::Set(TaskIndex task, TaskState state) {
+  --counts_[static_cast<size_t>(states_[task.value])];
+  ++counts_[static_cast<size_t>(state)];
+  states_[task.value] = state;
+}
+
+void Execution::MakeReadyIfNothingIsMissing(TaskIndex task) {
+  if (state(task) != TaskState::kWaiting || missing_[task.value] > 0) return;
+  Set(task, TaskState::kReady);
+  fresh_.insert(task);
+}
+
+std::vector<bool> PlanResume(const Workflow& workflow, const std::vector<EarlierRun>& earlier) {
+  MOSA_CHECK(earlier.size() == workflow.tasks.size());
+  std::vector<bool> writes_anew(earlier.size(), false);
+  std::vector<bool> keep(earlier.size(), false);
+  for (const TaskIndex task : workflow.order) {
+    const EarlierRun& run = earlier[task.value];
+    const auto& before = workflow.at(task).predecessors;
+    writes_anew[task.value] = !run.done || !run.same ||
+                              std::any_of(before.begin(), before.end(),
+                                          [&](TaskIndex t) { return writes_anew[t.value]; });
+    keep[task.value] = !writes_anew[task.value] && run.outputs_intact;
+  }
+  return keep;
+}
+
+}  // namespace mosa::predict

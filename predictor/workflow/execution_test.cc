@@ -1,0 +1,140 @@
+#include "predictor/workflow/execution.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "predictor/workflow/random_workflow_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr TaskIndex kA{0}, kB{1}, kC{2}, kD{3};
+
+// a -> b, a -> c, (b, c) -> d.
+Workflow Diamond() {
+  WorkflowDraft draft;
+  const auto add = [&draft](const char* id, std::vector<std::string> after) {
+    TaskDraft task;
+    task.id = id;
+    task.command = {"true"};
+    task.after = std::move(after);
+    draft.tasks.push_back(task);
+  };
+  add("a", {});
+  add("b", {"a"});
+  add("c", {"a"});
+  add("d", {"b", "c"});
+  return BuildWorkflow(draft).workflow;
+}
+
+void Complete(Execution& execution, TaskIndex task) {
+  execution.Start(task);
+  execution.Finish(task);
+}
+
+TEST(Execution, GivesTasksOnceTheirInputsAreThere) {
+  const Workflow workflow = Diamond();
+  Execution execution(workflow, {});
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kA));
+  EXPECT_THAT(execution.TakeReady(), IsEmpty());
+  Complete(execution, kA);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB, kC));
+  Complete(execution, kC);
+  EXPECT_THAT(execution.TakeReady(), IsEmpty());
+  Complete(execution, kB);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kD));
+  Complete(execution, kD);
+  EXPECT_EQ(execution.count(TaskState::kDone), 4U);
+}
+
+TEST(Execution, LeavesOutWhatIsDone) {
+  const Workflow workflow = Diamond();
+  Execution execution(workflow, {true, false, true, false});
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
+}
+
+TEST(Execution, RetriesAndFails) {
+  const Workflow workflow = Diamond();
+  Execution execution(workflow, {});
+  execution.TakeReady();
+  execution.Start(kA);
+  execution.Retry(kA);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kA));
+  execution.Start(kA);
+  execution.Fail(kA);
+  EXPECT_THAT(execution.TakeReady(), IsEmpty());
+  EXPECT_EQ(execution.count(TaskState::kWaiting), 3U);
+}
+
+TEST(Execution, RunsAgainWhatIsLost) {
+  const Workflow workflow = Diamond();
+  Execution execution(workflow, {true, true, true, false});
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kD));
+  EXPECT_THAT(execution.Undo(kB), ElementsAre(kD));
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
+  execution.Start(kB);
+  // Its input is lost as well: it waits for that.
+  EXPECT_THAT(execution.Undo(kA), IsEmpty());
+  execution.Retry(kB);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kA));
+  Complete(execution, kA);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
+  Complete(execution, kB);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kD));
+}
+
+// Tasks finish, fail, and lose their outputs at random; a task may run only while everything before
+// it is done, and in the end everything is.
+TEST(Execution, NeverRunsATaskBeforeItsInputs) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Rng rng(seed);
+    const Workflow workflow = RandomWorkflow(rng, 40);
+    Execution execution(workflow, {});
+    std::set<TaskIndex> given, running;
+    uint32_t losses = 30;
+    for (int step = 0; execution.count(TaskState::kDone) < workflow.tasks.size(); ++step) {
+      ASSERT_LT(step, 5000);
+      for (const TaskIndex task : execution.TakeReady()) ASSERT_TRUE(given.insert(task).second);
+      if (!given.empty() && rng.Chance(600)) {
+        const TaskIndex task =
+            *std::next(given.begin(), static_cast<long>(rng.Below(given.size())));
+        for (const TaskIndex before : workflow.at(task).predecessors)
+          ASSERT_EQ(execution.state(before), TaskState::kDone);
+        execution.Start(task);
+        given.erase(task);
+        running.insert(task);
+      } else if (!running.empty()) {
+        const TaskIndex task = *running.begin();
+        running.erase(task);
+        rng.Chance(800) ? execution.Finish(task) : execution.Retry(task);
+      }
+      if (losses > 0 && rng.Chance(100)) {
+        --losses;
+        const TaskIndex lost{static_cast<uint32_t>(rng.Below(workflow.tasks.size()))};
+        for (const TaskIndex task : execution.Undo(lost)) ASSERT_EQ(given.erase(task), 1U);
+      }
+    }
+  }
+}
+
+TEST(PlanResume, KeepsWhatIsIntact) {
+  const Workflow workflow = Diamond();
+  const EarlierRun kept{true, true, true}, lost{true, true, false}, changed{true, false, true},
+      never;
+  EXPECT_THAT(PlanResume(workflow, {kept, kept, kept, never}),
+              ElementsAre(true, true, true, false));
+  // What is lost is written again as it was.
+  EXPECT_THAT(PlanResume(workflow, {kept, lost, kept, kept}), ElementsAre(true, false, true, true));
+  EXPECT_THAT(PlanResume(workflow, {kept, changed, kept, kept}),
+              ElementsAre(true, false, true, false));
+  EXPECT_THAT(PlanResume(workflow, {changed, kept, kept, kept}),
+              ElementsAre(false, false, false, false));
+}
+
+}  // namespace
+}  // namespace mosa::predict

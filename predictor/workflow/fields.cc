@@ -1,0 +1,105 @@
+#include "predictor/workflow/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "common/base/units.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr size_t kFaultsMax = 100;
+constexpr double kSecondsMax = 1e9;
+
+}  // namespace
+
+void Fields::Fault(int line, const std::string& what) {
+  if (faults_.size() < kFaultsMax) faults_.push_back(fmt::format("line {}: {}", line, what));
+}
+
+std::string Fields::Text(const Value& map, std::string_view key, std::string_view of) {
+  const Value* value = map.Find(key);
+  if (value == nullptr) return {};
+  if (!value->is_scalar()) {
+    Fault(value->line, fmt::format("'{}' of {} must be a text", key, of));
+    return {};
+  }
+  return value->text;
+}
+
+std::vector<std::string> Fields::Texts(const Value& map, std::string_view key,
+                                       std::string_view of) {
+  std::vector<std::string> texts;
+  const Value* value = map.Find(key);
+  if (value == nullptr || value->kind == Value::Kind::kNull) return texts;
+  if (value->kind != Value::Kind::kList) {
+    Fault(value->line, fmt::format("'{}' of {} must be a list of texts", key, of));
+    return texts;
+  }
+  for (const Value& item : value->items) {
+    if (item.is_scalar()) {
+      texts.push_back(item.text);
+    } else {
+      Fault(item.line, fmt::format("'{}' of {} must be a list of texts", key, of));
+    }
+  }
+  return texts;
+}
+
+std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, std::string_view of) {
+  const Value* value = map.Find(key);
+  if (value == nullptr || value->kind == Value::Kind::kNull) return std::nullopt;
+  const auto bytes = ParseBytes(value->text);
+  if (value->is_scalar() && bytes.ok()) return static_cast<uint64_t>(*bytes);
+  Fault(value->line, fmt::format("'{}' of {} must be a size as 1048576, 64K or 1M, not '{}'", key,
+                                 of, value->text.substr(0, 80)));
+  return std::nullopt;
+}
+
+std::optional<Duration> Fields::Seconds(const Value& map, std::string_view key,
+                                        std::string_view of) {
+  const Value* value = map.Find(key);
+  if (value == nullptr || value->kind == Value::Kind::kNull) return std::nullopt;
+  double seconds = -1;
+  const char* end = value->text.data() + value->text.size();
+  const auto [read, error] = std::from_chars(value->text.data(), end, seconds);
+  if (error == std::errc() && read == end && seconds >= 0 && seconds <= kSecondsMax)
+    return Duration{std::llround(seconds * 1e9)};
+  Fault(value->line, fmt::format("'{}' of {} must be seconds from 0 to 1e9, not '{}'", key, of,
+                                 value->text.substr(0, 80)));
+  return std::nullopt;
+}
+
+std::vector<const Value*> Fields::Maps(const Value& map, std::string_view key,
+                                       std::string_view of) {
+  std::vector<const Value*> maps;
+  const Value* value = map.Find(key);
+  if (value == nullptr || value->kind == Value::Kind::kNull) return maps;
+  if (value->kind != Value::Kind::kList) {
+    Fault(value->line, fmt::format("'{}' of {} must be a list", key, of));
+    return maps;
+  }
+  for (const Value& item : value->items) {
+    if (item.kind == Value::Kind::kMap) {
+      maps.push_back(&item);
+    } else {
+      Fault(item.line, fmt::format("every item of '{}' must be a map", key));
+    }
+  }
+  return maps;
+}
+
+void Fields::AllowOnly(const Value& map, std::initializer_list<std::string_view> keys,
+                       std::string_view of) {
+  for (const auto& [key, value] : map.fields) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      Fault(value.line, fmt::format("{} has no '{}'; known are {}", of, key.substr(0, 80),
+                                    fmt::join(keys, ", ")));
+    }
+  }
+}
+
+}  // namespace mosa::predict

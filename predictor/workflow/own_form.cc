@@ -1,0 +1,69 @@
+// The small form of our own; read.h shows it.
+#include <fmt/format.h>
+
+#include "predictor/workflow/fields.h"
+#include "predictor/workflow/read.h"
+
+namespace mosa::predict {
+namespace {
+
+TaskDraft ReadTask(const Value& map, Fields& fields) {
+  TaskDraft task;
+  task.line = map.line;
+  task.id = fields.Text(map, "id", "the task");
+  const std::string of = task.id.empty() ? "the task" : fmt::format("task '{}'", task.id);
+  fields.AllowOnly(map, {"id", "stage", "command", "inputs", "outputs", "after", "runtime"}, of);
+  task.stage = fields.Text(map, "stage", of);
+  task.inputs = fields.Texts(map, "inputs", of);
+  task.outputs = fields.Texts(map, "outputs", of);
+  task.after = fields.Texts(map, "after", of);
+  task.expected = fields.Seconds(map, "runtime", of);
+  const Value* command = map.Find("command");
+  if (command != nullptr && command->is_scalar()) {
+    task.command = {"/bin/sh", "-e", "-c", command->text};
+  } else {
+    task.command = fields.Texts(map, "command", of);
+  }
+  return task;
+}
+
+FileDraft ReadFile(const std::string& path, const Value& map, Fields& fields) {
+  FileDraft file;
+  file.path = path;
+  file.line = map.line;
+  file.must_be_used = true;
+  const std::string of = fmt::format("file '{}'", path);
+  if (map.kind != Value::Kind::kMap) {
+    fields.Fault(map.line, fmt::format("{} needs a map, as {{size: 10M, pattern: pipeline}}", of));
+    return file;
+  }
+  fields.AllowOnly(map,
+                   {"size", "ack", "chunk_size", "lifetime", "pattern", "placement", "replicas",
+                    "replicate", "strict", "stripe_width"},
+                   of);
+  file.size_bytes = fields.Bytes(map, "size", of);
+  for (const auto& [name, value] : map.fields) {
+    if (name != "size") file.hints.emplace(name, fields.Text(map, name, of));
+  }
+  return file;
+}
+
+}  // namespace
+
+DraftResult ReadOwnForm(const Value& root) {
+  DraftResult result;
+  Fields fields(result.faults);
+  fields.AllowOnly(root, {"name", "tasks", "files"}, "a workflow");
+  result.draft.name = fields.Text(root, "name", "the workflow");
+  for (const Value* task : fields.Maps(root, "tasks", "the workflow"))
+    result.draft.tasks.push_back(ReadTask(*task, fields));
+  if (const Value* files = root.Find("files"); files && files->kind == Value::Kind::kMap) {
+    for (const auto& [path, facts] : files->fields)
+      result.draft.files.push_back(ReadFile(path, facts, fields));
+  } else if (files && files->kind != Value::Kind::kNull) {
+    fields.Fault(files->line, "'files' must be a map of paths");
+  }
+  return result;
+}
+
+}  // namespace mosa::predict

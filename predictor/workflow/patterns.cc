@@ -1,0 +1,103 @@
+#include "predictor/workflow/patterns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/base/hash.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr size_t kGroupBytesMax = 64;
+
+// A hint's group may hold no blanks and is short; the hash keeps two ids apart that look alike
+// then.
+std::string GroupOf(const Task& reader) {
+  std::string group;
+  for (const char c : reader.id.substr(0, kGroupBytesMax)) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '_' || c == '-' || c == '.';
+    group += plain ? c : '_';
+  }
+  return group == reader.id ? group : fmt::format("{}.{:016x}", group, Hash64(reader.id));
+}
+
+class Planner {
+ public:
+  Planner(const Workflow& workflow, const PatternOptions& options)
+      : workflow_(workflow), options_(options) {
+    for (const WorkflowFile& file : workflow.files) {
+      if (file.producer && file.consumers.size() > 1)
+        ++fan_outs_[workflow.at(*file.producer).level];
+    }
+  }
+
+  FileHints Plan(PathIndex index) const {
+    const WorkflowFile& file = workflow_.at(index);
+    FileHints plan{index, {}, ""};
+    if (file.hints.contains("pattern") || file.hints.contains("placement")) {
+      plan.reason = "as the workflow says";
+    } else if (file.consumers.empty()) {
+      plan.reason = "a result: no task reads it";
+    } else if (file.consumers.size() > 1) {
+      PlanFanOut(file, plan);
+    } else {
+      PlanOneReader(file, plan);
+    }
+    for (const auto& [name, value] : file.hints) plan.hints.insert_or_assign(name, value);
+    return plan;
+  }
+
+ private:
+  void PlanFanOut(const WorkflowFile& file, FileHints& plan) const {
+    const size_t readers = file.consumers.size();
+    const uint32_t files = fan_outs_.at(workflow_.at(*file.producer).level);
+    const uint32_t share = (options_.hosts + files - 1) / files;
+    const auto copies = std::min<size_t>({readers, share, options_.broadcast_copies_max});
+    if (copies > 1) {
+      plan.hints["pattern"] = fmt::format("broadcast:{}", copies);
+      plan.reason = fmt::format("fan-out: {} tasks read it", readers);
+    } else {
+      plan.hints["placement"] = "local";
+      plan.reason = fmt::format("{} tasks read it, but it is one of {} such files on {} hosts",
+                                readers, files, options_.hosts);
+    }
+  }
+
+  void PlanOneReader(const WorkflowFile& file, FileHints& plan) const {
+    const Task& reader = workflow_.at(file.consumers.front());
+    std::set<TaskIndex> writers;
+    for (const PathIndex input : reader.inputs) {
+      const WorkflowFile& other = workflow_.at(input);
+      if (other.producer && other.consumers.size() == 1) writers.insert(*other.producer);
+    }
+    if (writers.size() > 1) {
+      plan.hints["pattern"] = "reduce:" + GroupOf(reader);
+      plan.reason =
+          fmt::format("fan-in: task '{}' gathers the files of {} tasks", reader.id, writers.size());
+    } else {
+      plan.hints["pattern"] = "pipeline";
+      plan.reason = fmt::format("1:1: only task '{}' reads it", reader.id);
+    }
+  }
+
+  const Workflow& workflow_;
+  const PatternOptions& options_;
+  std::map<uint32_t, uint32_t> fan_outs_;  // By level: files that several tasks read.
+};
+
+}  // namespace
+
+std::vector<FileHints> PlanHints(const Workflow& workflow, const PatternOptions& options) {
+  const Planner planner(workflow, options);
+  std::vector<FileHints> plans;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
+    if (workflow.files[i].producer) plans.push_back(planner.Plan(PathIndex{i}));
+  }
+  return plans;
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,49 @@
+// Readers of workflow descriptions: WfFormat 1.3 to 1.6 of WfCommons (JSON), and a small form of
+// our own (YAML or JSON). Pure: text in, a workflow or faults out.
+//
+// Our own form:
+//
+//   name: words
+//   tasks:
+//     - id: split
+//       command: split -n l/2 -d book.txt part.   # by /bin/sh -e; or a list of words, without
+//       shell inputs: [book.txt]                        # paths below the run's directory outputs:
+//       [part.00, part.01]
+//     - id: count-0
+//       command: wc -w < part.00 > words.0
+//       inputs: [part.00]
+//       outputs: [words.0]
+//       after: [other]                            # optional: order without a file
+//       stage: count                              # optional: what tasks of one kind share
+//       runtime: 2.5                              # optional: expected seconds
+//   files:                                        # optional: what is known or wanted of files
+//     part.00: {size: 10M, pattern: pipeline}     # hints as in `user.mosa.*`; they win over
+//                                                 # what the graph suggests
+//
+// WfFormat: files are named by their path (1.3, 1.4: `path` + `name`) or id (1.5, 1.6); order comes
+// from files, `parents` and `children`. `command.arguments` are words; one that begins with '-' and
+// holds a blank ("--name x") is an option and its value, as WfBench writes them.
+#ifndef MOSA_PREDICTOR_WORKFLOW_READ_H_
+#define MOSA_PREDICTOR_WORKFLOW_READ_H_
+
+#include <string_view>
+
+#include "predictor/workflow/document.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+// Reads any of the forms. The name is the text's, else `default_name`.
+BuildResult ReadWorkflow(std::string_view text, std::string_view default_name);
+
+// One form each, of a parsed text: a draft, and faults in the form alone.
+struct DraftResult {
+  WorkflowDraft draft;
+  std::vector<std::string> faults;
+};
+DraftResult ReadOwnForm(const Value& root);
+DraftResult ReadWfFormat(const Value& root);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_WORKFLOW_READ_H_

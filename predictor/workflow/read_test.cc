@@ -1,0 +1,259 @@
+#include "predictor/workflow/read.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mosa::predict {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kWords = R"(name: words
+tasks:
+  - id: split
+    command: split -n l/2 -d book.txt part.
+    inputs: [book.txt]
+    outputs: [part.00, ./x/../part.01]
+  - id: count-0
+    command: [wc, -w, part.00]
+    inputs: [part.00]
+    outputs: [words/0]
+    runtime: 2.5
+  - id: sum
+    command: cat part.01 words/0 > total
+    inputs: [part.01, words/0, /etc/hostname]
+    outputs: [total]
+    after: [split]
+    stage: end
+files:
+  part.00: {size: 10M, pattern: pipeline}
+  book.txt: {size: 20971520}
+)";
+
+Workflow Good(std::string_view text) {
+  BuildResult result = ReadWorkflow(text, "unnamed");
+  EXPECT_THAT(result.faults, ElementsAre());
+  return std::move(result.workflow);
+}
+
+std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathIndex>& files) {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+  return paths;
+}
+
+TEST(ReadWorkflow, ReadsTheOwnForm) {
+  const Workflow workflow = Good(kWords);
+  EXPECT_EQ(workflow.name, "words");
+  ASSERT_EQ(workflow.tasks.size(), 3U);
+  const Task& split = workflow.tasks[0];
+  EXPECT_THAT(split.command, ElementsAre("/bin/sh", "-e", "-c", "split -n l/2 -d book.txt part."));
+  EXPECT_THAT(Paths(workflow, split.outputs), ElementsAre("part.00", "part.01"));
+  EXPECT_EQ(split.line, 3);
+  EXPECT_EQ(split.levels_to_end, 2U);
+  const Task& count = workflow.tasks[1];
+  EXPECT_THAT(count.command, ElementsAre("wc", "-w", "part.00"));
+  EXPECT_EQ(count.expected, Milliseconds(2500));
+  EXPECT_EQ(count.stage, "count");
+  const Task& sum = workflow.tasks[2];
+  EXPECT_THAT(sum.predecessors, ElementsAre(TaskIndex{0}, TaskIndex{1}));
+  EXPECT_EQ(sum.stage, "end");
+  EXPECT_EQ(sum.level, 2U);
+  EXPECT_THAT(Paths(workflow, OutsideInputs(workflow)), ElementsAre("book.txt", "/etc/hostname"));
+  const WorkflowFile& part = workflow.at(split.outputs[0]);
+  EXPECT_EQ(part.size_bytes, 10U << 20);
+  EXPECT_THAT(part.hints, ElementsAre(testing::Pair("pattern", "pipeline")));
+}
+
+TEST(ReadWorkflow, ReadsTheOwnFormAsJson) {
+  const Workflow workflow = Good(R"({
+  "tasks": [
+    {"id": "a", "command": "true", "outputs": ["x"]},
+    {"id": "b",
+     "command": ["true"], "inputs": ["x"]}
+  ]})");
+  EXPECT_EQ(workflow.name, "unnamed");
+  EXPECT_EQ(workflow.tasks[1].line, 4);
+  EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+}
+
+// The same two tasks in each version.
+constexpr const char* kOld = R"({
+ "name": "montage", "schemaVersion": "VERSION",
+ "workflow": {"makespan": 5, "tasks": [
+  {"name": "mProject_ID0000001", "id": "ID0000001", "category": "mProject", "RUNTIME": 1.5,
+   "parents": [], "children": ["mAdd_ID0000002"],
+   "command": {"program": "mProject", "arguments": ["-X", "in.fits", "--name a b", "two words"]},
+   "files": [{"link": "input", "name": "in.fits", "path": "raw/", "SIZE": 100},
+             {"link": "output", "name": "p.fits", "SIZE": 200}]},
+  {"name": "mAdd_ID0000002", "id": "ID0000002", "RUNTIME": 2, "parents": ["ID0000001"],
+   "command": {"program": "mAdd"},
+   "files": [{"link": "input", "name": "p.fits", "SIZE": 200},
+             {"link": "output", "name": "sum.fits", "SIZE": 300}]}]}})";
+constexpr const char* kNew = R"({
+ "name": "montage", "schemaVersion": "VERSION",
+ "workflow": {
+  "specification": {"tasks": [
+   {"name": "mProject", "id": "mProject_ID0000001", "parents": [], "children": ["mAdd_ID0000002"],
+    "inputFiles": ["raw/in.fits"], "outputFiles": ["p.fits"]},
+   {"name": "mAdd", "id": "mAdd_ID0000002", "parents": ["mProject_ID0000001"], "children": [],
+    "inputFiles": ["p.fits"], "outputFiles": ["sum.fits"]}],
+   "files": [{"id": "raw/in.fits", "sizeInBytes": 100}, {"id": "p.fits", "sizeInBytes": 200},
+             {"id": "sum.fits", "sizeInBytes": 300}]},
+  "execution": {"makespanInSeconds": 5, "executedAt": "2024-01-01T00:00:00Z", "tasks": [
+   {"id": "mProject_ID0000001", "runtimeInSeconds": 1.5,
+    "command": {"program": "mProject", "arguments": ["-X", "in.fits", "--name a b", "two words"]}},
+   {"id": "mAdd_ID0000002", "runtimeInSeconds": 2, "command": {"program": "mAdd"}}]}}})";
+
+std::string Replace(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+void CheckMontage(const std::string& text) {
+  const Workflow workflow = Good(text);
+  EXPECT_EQ(workflow.name, "montage");
+  ASSERT_EQ(workflow.tasks.size(), 2U);
+  const Task& project = workflow.tasks[0];
+  EXPECT_EQ(project.id, "mProject_ID0000001");
+  EXPECT_EQ(project.stage, "mProject");
+  EXPECT_THAT(project.command,
+              ElementsAre("mProject", "-X", "in.fits", "--name", "a b", "two words"));
+  EXPECT_EQ(project.expected, Milliseconds(1500));
+  EXPECT_THAT(Paths(workflow, project.inputs), ElementsAre("raw/in.fits"));
+  EXPECT_THAT(Paths(workflow, project.outputs), ElementsAre("p.fits"));
+  EXPECT_EQ(workflow.at(project.outputs[0]).size_bytes, 200U);
+  EXPECT_EQ(workflow.tasks[1].stage, "mAdd");
+  EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+}
+
+TEST(ReadWorkflow, ReadsWfFormat) {
+  CheckMontage(
+      Replace(Replace(Replace(kOld, "VERSION", "1.3"), "RUNTIME", "runtime"), "SIZE", "size"));
+  CheckMontage(Replace(Replace(Replace(kOld, "VERSION", "1.4"), "RUNTIME", "runtimeInSeconds"),
+                       "SIZE", "sizeInBytes"));
+  CheckMontage(Replace(kNew, "VERSION", "1.5"));
+  CheckMontage(Replace(kNew, "VERSION", "1.6"));
+}
+
+TEST(ReadWorkflow, TellsTasksOfOneNameApartByTheirIds) {
+  const Workflow workflow = Good(R"({"name": "w", "schemaVersion": "1.3", "workflow": {"tasks": [
+    {"name": "step", "id": "1", "command": {"program": "true"}},
+    {"name": "step", "id": "2", "parents": ["1"], "command": {"program": "true"}}]}})");
+  EXPECT_EQ(workflow.tasks[1].id, "step_2");
+  EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+}
+
+struct Bad {
+  const char* text;
+  const char* sentence;
+};
+const Bad kBad[] = {
+    {"", "there is nothing in the text"},
+    {"[", "line 1: not JSON at '['"},
+    {"{\n\"a\": tru}", "line 2: not JSON at '\"a\": tru}'"},
+    {"tasks: [\n", "line 2: not YAML: "},
+    {"a: &x 1\nb: *x\n", "line 2: an alias: write out what it stands for"},
+    {"a: 1\n---\nb: 2\n", "more than one document"},
+    {"a: 1\na: 2\n", "line 2: 'a' stands there twice"},
+    {"? [a]\n: 1\n", "line 1: a key that is no word"},
+    {"- a\n", "line 1: a workflow is a map with 'tasks'"},
+    {"name: x\n", "the workflow has no tasks"},
+    {"tasks: 5\n", "line 1: 'tasks' of the workflow must be a list"},
+    {"tasks:\n  - 5\n", "line 2: every item of 'tasks' must be a map"},
+    {"tasks:\n  - {id: a, comand: x}\n",
+     "line 2: task 'a' has no 'comand'; known are id, stage, command, inputs, outputs, after, "
+     "runtime"},
+    {"tasks:\n  - {id: a, command: x, inputs: y}\n",
+     "line 2: 'inputs' of task 'a' must be a list of texts"},
+    {"tasks:\n  - {id: a, command: x, inputs: [[y]]}\n",
+     "line 2: 'inputs' of task 'a' must be a list of texts"},
+    {"tasks:\n  - {id: a, command: x, runtime: soon}\n",
+     "line 2: 'runtime' of task 'a' must be seconds from 0 to 1e9, not 'soon'"},
+    {"tasks:\n  - {id: [a], command: x}\n", "line 2: 'id' of the task must be a text"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: much}\n",
+     "line 4: 'size' of file 'f' must be a size as 1048576, 64K or 1M, not 'much'"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: 7\n",
+     "line 4: file 'f' needs a map, as {size: 10M, pattern: pipeline}"},
+    {"tasks:\n  - {id: a, command: x}\nfiles: 7\n", "line 3: 'files' must be a map of paths"},
+    {"tasks:\n  - {id: a, command: x}\nfiles:\n  f: {size: 1}\n",
+     "file 'f' (line 4) is neither read nor written by any task"},
+    {"tasks:\n  - {id: a, command: x, inputs: [f]}\nfiles:\n  f: {pattern: reduce}\n",
+     "file 'f' (line 4) has hints, but no task writes it"},
+    {"tasks:\n  - {command: x}\n", "task '' (line 2) needs an id of one line"},
+    {"tasks:\n  - {id: a, command: x}\n  - {id: a, command: y}\n",
+     "task 'a' (line 3) has the same id as that of line 2"},
+    {"tasks:\n  - {id: a}\n", "task 'a' (line 2) has no command"},
+    {"tasks:\n  - {id: a, command: ' '}\n", "task 'a' (line 2) has no command"},
+    {"tasks:\n  - {id: a, command: ['', x]}\n", "task 'a' (line 2) has no command"},
+    {"tasks:\n  - {id: a, command: x, outputs: [../f]}\n",
+     "task 'a' (line 2) writes '../f', which is outside the mount: paths may not leave the run's "
+     "directory"},
+    {"tasks:\n  - {id: a, command: x, outputs: [/tmp/f]}\n",
+     "task 'a' (line 2) writes '/tmp/f', which is outside the mount: outputs are paths below the "
+     "run's directory"},
+    {"tasks:\n  - {id: a, command: x, inputs: [b/../../f]}\n",
+     "task 'a' (line 2) reads 'b/../../f', which is outside the mount"},
+    {"tasks:\n  - {id: a, command: x, outputs: ['.']}\n",
+     "task 'a' (line 2) writes '.', which names no file"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f]}\n  - {id: b, command: x, outputs: [./f]}\n",
+     "'./f' is written by task 'a' (line 2) and by task 'b' (line 3)"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f, f]}\n",
+     "task 'a' (line 2) names its output 'f' twice"},
+    {"tasks:\n  - {id: a, command: x, inputs: [f], outputs: [f]}\n",
+     "task 'a' (line 2) reads 'f', which it writes itself"},
+    {"tasks:\n  - {id: a, command: x, after: [b]}\n",
+     "task 'a' (line 2) comes after 'b', but there is no such task"},
+    {"tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n"
+     "  - {id: b, command: x, inputs: [f], outputs: [g]}\n"
+     "  - {id: c, command: x, inputs: [g]}\n",
+     "tasks wait for each other in a circle: task 'a' (line 2) waits for task 'b' (line 3) waits "
+     "for task 'a' (line 2)"},
+    {R"({"schemaVersion": "1.2", "name": "w", "workflow": {}})",
+     "WfFormat '1.2' is not read: 1.3, 1.4, 1.5 and 1.6 are"},
+    {R"({"schemaVersion": "1.3", "name": "w"})", "a WfFormat text needs a map 'workflow'"},
+    {R"({"schemaVersion": "1.5", "name": "w", "workflow": {}})",
+     "'workflow' needs a map 'specification'"},
+    {R"({"schemaVersion": "1.3", "workflow": {"tasks": [{"name": "a"}]}})",
+     "task 'a' (line 1) has no command"},
+    {R"({"schemaVersion": "1.3", "workflow": {"tasks": [{"name": "a", "children": ["b"]}]}})",
+     "task 'a' has the child 'b', but there is no such task"},
+    {R"({"schemaVersion": "1.3", "workflow": {"tasks": [
+         {"name": "a", "files": [{"name": "f"}]}]}})",
+     "'link' of a file of task 'a' must be input or output, not ''"},
+    {R"({"schemaVersion": "1.5", "workflow": {"specification": {"tasks": []},
+         "execution": {"tasks": [{"id": "a"}]}}})",
+     "line 2: 'execution' has task 'a', 'specification' has not"},
+};
+
+TEST(ReadWorkflow, SaysWhatIsWrongAndWhere) {
+  for (const Bad& bad : kBad) {
+    EXPECT_THAT(ReadWorkflow(bad.text, "x").faults, Contains(HasSubstr(bad.sentence))) << bad.text;
+  }
+}
+
+TEST(ReadWorkflow, NamesEveryFault) {
+  const auto result = ReadWorkflow(
+      "tasks:\n  - {id: a, outputs: [/f]}\n  - {id: b, command: x, after: [c]}\n", "x");
+  EXPECT_EQ(result.faults.size(), 3U);
+}
+
+TEST(ReadWorkflow, RefusesWhatIsTooDeep) {
+  EXPECT_THAT(ReadWorkflow(std::string(10'000, '['), "x").faults,
+              ElementsAre(HasSubstr("more than 64 levels deep")));
+  EXPECT_FALSE(ReadWorkflow("a: " + std::string(10'000, '['), "x").faults.empty());
+}
+
+TEST(StageOf, DropsWhatTellsTasksApart) {
+  EXPECT_EQ(StageOf("mProject_ID0000012"), "mProject");
+  EXPECT_EQ(StageOf("count-3"), "count");
+  EXPECT_EQ(StageOf("12"), "12");
+  EXPECT_EQ(StageOf("merge"), "merge");
+}
+
+}  // namespace
+}  // namespace mosa::predict

@@ -1,0 +1,282 @@
+#include "predictor/workflow/scheduler.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "predictor/workflow/execution.h"
+#include "predictor/workflow/random_workflow_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kRate = 100'000'000;  // 100 bytes per microsecond.
+constexpr uint64_t kMegabyte = 1'000'000;
+
+std::vector<SchedulerHost> Hosts(size_t count, uint32_t slots = 1) {
+  return std::vector<SchedulerHost>(count, SchedulerHost{slots, kRate});
+}
+
+ReadyTask Ready(uint32_t task, std::vector<HostBytes> held = {}, uint64_t bytes = kMegabyte) {
+  ReadyTask ready;
+  ready.task = TaskIndex{task};
+  ready.input_bytes = bytes;
+  ready.held = std::move(held);
+  return ready;
+}
+
+HostBytes On(uint32_t host, uint64_t bytes = kMegabyte) { return {HostIndex{host}, bytes}; }
+
+// "task>host" of all that may start now.
+std::string Start(Scheduler& scheduler, Time now) {
+  std::string text;
+  while (const auto next = scheduler.Next(now)) {
+    text += fmt::format("{}{}>{}", text.empty() ? "" : " ", next->task.value, next->host.value);
+  }
+  return text;
+}
+
+TEST(Scheduler, GoesWhereTheBytesAre) {
+  Scheduler scheduler(System::kWass, Hosts(4));
+  scheduler.AddReady(Ready(0, {On(2)}), {});
+  scheduler.AddReady(Ready(1, {On(0, 600'000), On(1, 400'000)}), {});
+  const auto first = scheduler.Next({});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->host, HostIndex{2});
+  EXPECT_EQ(first->local_bytes, kMegabyte);
+  EXPECT_EQ(first->remote_bytes, 0U);
+  EXPECT_EQ(first->reason, Reason::kHoldsMost);
+  EXPECT_EQ(Start(scheduler, {}), "1>0");
+}
+
+TEST(Scheduler, WaitsNoLongerThanMovingTakes) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.AddReady(Ready(1, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "");
+  ASSERT_EQ(scheduler.NextChange(), Time{Milliseconds(10).ns});
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(10).ns - 1}), "");
+  const auto next = scheduler.Next(Time{Milliseconds(10).ns});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->host, HostIndex{1});
+  EXPECT_EQ(next->reason, Reason::kWaited);
+  EXPECT_EQ(next->remote_bytes, kMegabyte);
+}
+
+TEST(Scheduler, TakesTheNearHostWhenItIsFreeInTime) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.AddReady(Ready(1, {On(0)}), {});
+  scheduler.Release(HostIndex{0});
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(5).ns}), "1>0");
+  EXPECT_EQ(scheduler.NextChange(), std::nullopt);
+}
+
+TEST(Scheduler, DoesNotWaitForAHostThatStaysBusy) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.ExpectFree(HostIndex{0}, Time{Milliseconds(11).ns});
+  scheduler.AddReady(Ready(1, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "1>1");
+}
+
+TEST(Scheduler, ASecondHolderIsWorthLessWaiting) {
+  Scheduler scheduler(System::kWass, Hosts(3));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.AddReady(Ready(1, {On(0), On(1, 800'000)}), {});
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(2).ns - 1}), "");
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(2).ns}), "1>1");
+}
+
+TEST(Scheduler, LongerPathsGoFirst) {
+  Scheduler scheduler(System::kWass, Hosts(1));
+  ReadyTask late = Ready(1);
+  late.levels_to_end = 5;
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  scheduler.AddReady(late, {});
+  EXPECT_EQ(scheduler.Next({})->task, TaskIndex{1});
+}
+
+TEST(Scheduler, LocalTasksGoBeforeOthersOfTheirLevel) {
+  Scheduler scheduler(System::kWass, Hosts(1));
+  scheduler.AddReady(Ready(0), {});
+  scheduler.AddReady(Ready(1, {On(0)}), {});
+  EXPECT_EQ(scheduler.Next({})->task, TaskIndex{1});
+}
+
+TEST(Scheduler, SpreadsWhatHasNoPlace) {
+  Scheduler scheduler(System::kWass, Hosts(3, 2));
+  for (uint32_t i = 0; i < 6; ++i) scheduler.AddReady(Ready(i, {}, 0), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0 1>1 2>2 3>0 4>1 5>2");
+}
+
+TEST(Scheduler, DssIgnoresWhereBytesAre) {
+  Scheduler scheduler(System::kDss, Hosts(3));
+  for (uint32_t i = 0; i < 4; ++i) scheduler.AddReady(Ready(i, {On(2)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0 1>1 2>2");
+  scheduler.Release(HostIndex{1});
+  EXPECT_EQ(Start(scheduler, {}), "3>1");
+}
+
+TEST(Scheduler, AvoidsWhereItFailedIfThereIsAnother) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  ReadyTask task = Ready(0, {On(0)});
+  task.avoid = HostIndex{0};
+  scheduler.AddReady(task, {});
+  EXPECT_EQ(Start(scheduler, {}), "0>1");
+  scheduler.AddReady(task, {});
+  EXPECT_EQ(Start(scheduler, Time{Seconds(1).ns}), "");
+  scheduler.Withdraw(TaskIndex{0});
+  scheduler.Remove(HostIndex{1});
+  scheduler.AddReady(task, {});
+  EXPECT_EQ(Start(scheduler, Time{Seconds(1).ns}), "0>0");
+}
+
+TEST(Scheduler, LeavesDeadHostsAlone) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  scheduler.Remove(HostIndex{0});
+  scheduler.AddReady(Ready(1, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "1>1");
+  scheduler.Release(HostIndex{1});
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(10).ns}), "0>1");
+  scheduler.Release(HostIndex{0});
+  scheduler.AddReady(Ready(2), {});
+  EXPECT_EQ(Start(scheduler, {}), "");
+}
+
+TEST(Scheduler, ForgetsWhatIsWithdrawn) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  scheduler.Withdraw(TaskIndex{0});
+  scheduler.Withdraw(TaskIndex{7});
+  EXPECT_EQ(Start(scheduler, Time{Seconds(1).ns}), "");
+  EXPECT_EQ(scheduler.NextChange(), std::nullopt);
+}
+
+// ---- whole runs of random graphs on virtual time, against the rules said in words
+
+class Simulation {
+ public:
+  Simulation(uint64_t seed, System system)
+      : rng_(seed),
+        workflow_(RandomWorkflow(rng_, 60)),
+        execution_(workflow_, {}),
+        hosts_(RandomHosts()),
+        system_(system),
+        scheduler_(system, hosts_),
+        used_(hosts_.size(), 0),
+        runs_(workflow_.tasks.size(), 0),
+        places_(workflow_.files.size()) {}
+
+  // The decisions in order, so that two runs can be compared.
+  std::string Run() {
+    while (execution_.count(TaskState::kDone) < workflow_.tasks.size()) {
+      for (const TaskIndex task : execution_.TakeReady()) Add(task);
+      while (const auto next = scheduler_.Next(now_)) Begin(*next);
+      CheckNothingIdles();
+      if (!Advance()) break;
+    }
+    EXPECT_THAT(runs_, testing::Each(1));
+    return decisions_;
+  }
+
+ private:
+  std::vector<SchedulerHost> RandomHosts() {
+    std::vector<SchedulerHost> hosts;
+    for (uint64_t i = 1 + rng_.Below(6); i > 0; --i)
+      hosts.push_back({static_cast<uint32_t>(1 + rng_.Below(3)), kRate * (1 + rng_.Below(4))});
+    return hosts;
+  }
+
+  void Add(TaskIndex task) {
+    ReadyTask ready;
+    ready.task = task;
+    ready.levels_to_end = workflow_.at(task).levels_to_end;
+    std::map<HostIndex, uint64_t> held;
+    for (const PathIndex input : workflow_.at(task).inputs) {
+      const uint64_t size = workflow_.at(input).size_bytes.value_or(0);
+      ready.input_bytes += size;
+      ASSERT_TRUE(places_[input.value]) << "an input before it was written";
+      held[*places_[input.value]] += size;
+    }
+    for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
+    waiting_[task] = {now_, ready.input_bytes};
+    scheduler_.AddReady(ready, now_);
+  }
+
+  void Begin(const Assignment& next) {
+    ASSERT_LT(used_[next.host.value], hosts_[next.host.value].slots) << "a slot twice";
+    ++used_[next.host.value];
+    ++runs_[next.task.value];
+    execution_.Start(next.task);
+    waiting_.erase(next.task);
+    decisions_ += fmt::format("{}:{}>{} ", now_.ns, next.task.value, next.host.value);
+    running_.emplace(now_ + Microseconds(static_cast<int64_t>(1 + rng_.Below(20'000))), next);
+  }
+
+  // With a free slot nothing waits longer than moving its input over the fastest link takes.
+  void CheckNothingIdles() {
+    bool free = false;
+    uint64_t rate = 1;
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      free = free || used_[i] < hosts_[i].slots;
+      rate = std::max(rate, hosts_[i].link_bytes_per_second);
+    }
+    if (!free) return;
+    for (const auto& [task, since] : waiting_) {
+      EXPECT_EQ(system_, System::kWass);
+      const auto move = static_cast<int64_t>(since.second * 1'000'000'000 / rate);
+      EXPECT_LT((now_ - since.first).ns, move) << "task " << task.value;
+    }
+  }
+
+  bool Advance() {
+    std::optional<Time> at = waiting_.empty() ? std::nullopt : scheduler_.NextChange();
+    if (!running_.empty() && (!at || running_.begin()->first <= *at)) {
+      const Assignment ended = running_.begin()->second;
+      now_ = running_.begin()->first;
+      running_.erase(running_.begin());
+      --used_[ended.host.value];
+      scheduler_.Release(ended.host);
+      for (const PathIndex output : workflow_.at(ended.task).outputs)
+        places_[output.value] = ended.host;
+      execution_.Finish(ended.task);
+      return true;
+    }
+    if (at) now_ = std::max(now_, *at);
+    return at.has_value();
+  }
+
+  Rng rng_;
+  const Workflow workflow_;
+  Execution execution_;
+  const std::vector<SchedulerHost> hosts_;
+  const System system_;
+  Scheduler scheduler_;
+  Time now_;
+  std::vector<uint32_t> used_;
+  std::vector<int> runs_;
+  std::vector<std::optional<HostIndex>> places_;
+  std::map<TaskIndex, std::pair<Time, uint64_t>> waiting_;
+  std::multimap<Time, Assignment> running_;
+  std::string decisions_;
+};
+
+TEST(Scheduler, RunsRandomGraphsByTheRules) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    for (const System system : {System::kDss, System::kWass}) {
+      SCOPED_TRACE(fmt::format("seed {} system {}", seed, static_cast<int>(system)));
+      const std::string decisions = Simulation(seed, system).Run();
+      EXPECT_EQ(decisions, Simulation(seed, system).Run());
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mosa::predict

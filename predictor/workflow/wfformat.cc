@@ -1,0 +1,200 @@
+// WfFormat, the JSON schema of WfCommons. Until 1.4 a task carries everything, and others name it
+// by its name; from 1.5 on the graph (`specification`) and what a run of it was (`execution`) are
+// apart, and ids name tasks and files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "predictor/workflow/fields.h"
+#include "predictor/workflow/read.h"
+
+namespace mosa::predict {
+namespace {
+
+class Reader {
+ public:
+  Reader(const Value& root, DraftResult& result)
+      : root_(root), result_(result), fields_(result.faults) {}
+
+  void Read() {
+    result_.draft.name = fields_.Text(root_, "name", "the workflow");
+    const std::string version = fields_.Text(root_, "schemaVersion", "the workflow");
+    const Value* workflow = root_.Find("workflow");
+    if (workflow == nullptr || workflow->kind != Value::Kind::kMap) {
+      fields_.Fault(root_.line, "a WfFormat text needs a map 'workflow'");
+    } else if (version == "1.3" || version == "1.4") {
+      ReadTasksWithFiles(*workflow);
+    } else if (version == "1.5" || version == "1.6") {
+      ReadSpecification(*workflow);
+    } else {
+      fields_.Fault(root_.line, fmt::format("WfFormat '{}' is not read: 1.3, 1.4, 1.5 and 1.6 are",
+                                            version.substr(0, 80)));
+    }
+  }
+
+ private:
+  // ---- 1.3 and 1.4
+
+  void ReadTasksWithFiles(const Value& workflow) {
+    const auto maps = fields_.Maps(workflow, "tasks", "the workflow");
+    std::map<std::string, std::string> ids;  // By whatever others may call the task.
+    for (const Value* map : maps) {
+      TaskDraft task;
+      task.line = map->line;
+      const std::string name = fields_.Text(*map, "name", "the task");
+      const std::string id = fields_.Text(*map, "id", "the task");
+      // As WfCommons migrates them: an id may be only a number, a name may be shared.
+      task.id = id.empty() || name.find(id) != std::string::npos ? name : name + "_" + id;
+      const std::string of = Of(task.id);
+      task.stage = fields_.Text(*map, "category", of);
+      if (task.stage.empty()) task.stage = StageOf(name);
+      ReadExecution(*map, "runtime", task);
+      for (const Value* file : fields_.Maps(*map, "files", of)) ReadFile(*file, task);
+      for (const std::string& called : {task.id, name, id}) {
+        if (!called.empty()) ids.emplace(called, task.id);
+      }
+      result_.draft.tasks.push_back(std::move(task));
+    }
+    ReadOrder(maps, ids);
+  }
+
+  void ReadFile(const Value& map, TaskDraft& task) {
+    const std::string of = "a file of " + Of(task.id);
+    FileDraft file;
+    file.line = map.line;
+    file.path = fields_.Text(map, "path", of) + fields_.Text(map, "name", of);
+    file.size_bytes = fields_.Bytes(map, map.Find("size") ? "size" : "sizeInBytes", of);
+    const std::string link = fields_.Text(map, "link", of);
+    if (link == "input") {
+      task.inputs.push_back(file.path);
+    } else if (link == "output") {
+      task.outputs.push_back(file.path);
+    } else {
+      fields_.Fault(map.line, fmt::format("'link' of {} must be input or output, not '{}'", of,
+                                          link.substr(0, 80)));
+    }
+    result_.draft.files.push_back(std::move(file));
+  }
+
+  // ---- 1.5 and 1.6
+
+  void ReadSpecification(const Value& workflow) {
+    const Value* specification = workflow.Find("specification");
+    if (specification == nullptr || specification->kind != Value::Kind::kMap) {
+      fields_.Fault(workflow.line, "'workflow' needs a map 'specification'");
+      return;
+    }
+    const auto maps = fields_.Maps(*specification, "tasks", "the specification");
+    std::map<std::string, std::string> ids;
+    std::map<std::string, size_t> places;
+    for (const Value* map : maps) {
+      TaskDraft task;
+      task.line = map->line;
+      task.id = fields_.Text(*map, "id", "the task");
+      const std::string of = Of(task.id);
+      task.stage = StageOf(fields_.Text(*map, "name", of));
+      task.inputs = fields_.Texts(*map, "inputFiles", of);
+      task.outputs = fields_.Texts(*map, "outputFiles", of);
+      ids.emplace(task.id, task.id);
+      places.emplace(task.id, result_.draft.tasks.size());
+      result_.draft.tasks.push_back(std::move(task));
+    }
+    ReadOrder(maps, ids);
+    for (const Value* map : fields_.Maps(*specification, "files", "the specification")) {
+      FileDraft file;
+      file.line = map->line;
+      file.path = fields_.Text(*map, "id", "the file");
+      file.size_bytes = fields_.Bytes(*map, "sizeInBytes", "the file");
+      result_.draft.files.push_back(std::move(file));
+    }
+    const Value* execution = workflow.Find("execution");
+    if (execution == nullptr) return;
+    for (const Value* map : fields_.Maps(*execution, "tasks", "the execution")) {
+      const std::string id = fields_.Text(*map, "id", "the task");
+      if (const auto place = places.find(id); place == places.end()) {
+        fields_.Fault(map->line,
+                      fmt::format("'execution' has task '{}', 'specification' has not", id));
+      } else {
+        ReadExecution(*map, "runtimeInSeconds", result_.draft.tasks[place->second]);
+      }
+    }
+  }
+
+  // ---- both
+
+  static std::string Of(const std::string& id) {
+    return id.empty() ? "the task" : fmt::format("task '{}'", id);
+  }
+
+  void ReadExecution(const Value& map, std::string_view runtime, TaskDraft& task) {
+    task.expected =
+        fields_.Seconds(map, map.Find(runtime) ? runtime : "runtimeInSeconds", Of(task.id));
+    const Value* command = map.Find("command");
+    if (command == nullptr) return;
+    const std::string of = fmt::format("the command of task '{}'", task.id);
+    if (command->kind != Value::Kind::kMap) {
+      fields_.Fault(command->line, fmt::format("{} must be a map", of));
+      return;
+    }
+    task.command = {fields_.Text(*command, "program", of)};
+    for (std::string& argument : fields_.Texts(*command, "arguments", of)) {
+      const size_t blank = argument.starts_with('-') ? argument.find(' ') : std::string::npos;
+      if (blank == std::string::npos) {
+        task.command.push_back(std::move(argument));
+      } else {
+        task.command.push_back(argument.substr(0, blank));
+        task.command.push_back(argument.substr(blank + 1));
+      }
+    }
+  }
+
+  // A dependency may stand at either end.
+  void ReadOrder(const std::vector<const Value*>& maps,
+                 const std::map<std::string, std::string>& ids) {
+    std::map<std::string, size_t> places;
+    auto& tasks = result_.draft.tasks;
+    for (size_t i = 0; i < tasks.size(); ++i) places.emplace(tasks[i].id, i);
+    for (size_t i = 0; i < maps.size(); ++i) {
+      const std::string of = Of(tasks[i].id);
+      for (const std::string& parent : fields_.Texts(*maps[i], "parents", of)) {
+        const auto id = ids.find(parent);
+        tasks[i].after.push_back(id == ids.end() ? parent : id->second);
+      }
+      for (const std::string& child : fields_.Texts(*maps[i], "children", of)) {
+        if (const auto id = ids.find(child); id != ids.end()) {
+          tasks[places[id->second]].after.push_back(tasks[i].id);
+        } else {
+          fields_.Fault(maps[i]->line,
+                        fmt::format("{} has the child '{}', but there is no such task", of,
+                                    child.substr(0, 80)));
+        }
+      }
+    }
+  }
+
+  const Value& root_;
+  DraftResult& result_;
+  Fields fields_;
+};
+
+}  // namespace
+
+DraftResult ReadWfFormat(const Value& root) {
+  DraftResult result;
+  Reader(root, result).Read();
+  return result;
+}
+
+BuildResult ReadWorkflow(std::string_view text, std::string_view default_name) {
+  const auto root = ParseDocument(text);
+  if (!root.ok()) return {{}, {MessageOf(root.status())}};
+  if (root->kind != Value::Kind::kMap)
+    return {{}, {fmt::format("line {}: a workflow is a map with 'tasks'", root->line)}};
+  DraftResult read = root->Find("schemaVersion") ? ReadWfFormat(*root) : ReadOwnForm(*root);
+  if (!read.faults.empty()) return {{}, std::move(read.faults)};
+  if (read.draft.name.empty()) read.draft.name = default_name;
+  return BuildWorkflow(read.draft);
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,273 @@
+#include "predictor/workflow/workflow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+namespace mosa::predict {
+namespace {
+
+constexpr size_t kFaultsMax = 100;
+
+std::string Describe(const std::string& id, int line) {
+  return line > 0 ? fmt::format("task '{}' (line {})", id, line) : fmt::format("task '{}'", id);
+}
+
+// "a/./b//c/../d" -> "a/b/d". Nothing if it leaves the directory or names nothing in it.
+std::optional<std::string> Normal(std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t slash = std::min(path.find('/', at), path.size());
+    const std::string_view part = path.substr(at, slash - at);
+    at = slash + 1;
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.push_back(part);
+    } else if (parts.empty()) {
+      return std::nullopt;
+    } else {
+      parts.pop_back();
+    }
+  }
+  if (parts.empty()) return std::nullopt;
+  return fmt::format("{}", fmt::join(parts, "/"));
+}
+
+class Builder {
+ public:
+  explicit Builder(const WorkflowDraft& draft) : draft_(draft) {}
+
+  BuildResult Build() {
+    workflow_.name = draft_.name;
+    if (draft_.tasks.empty()) Fault("the workflow has no tasks");
+    if (draft_.tasks.size() > kTasksMax) {
+      Fault(fmt::format("the workflow has {} tasks: at most {} are taken", draft_.tasks.size(),
+                        kTasksMax));
+      return {{}, std::move(faults_)};
+    }
+    for (uint32_t i = 0; i < draft_.tasks.size(); ++i) AddTask(TaskIndex{i});
+    for (const FileDraft& file : draft_.files) AddFacts(file);
+    for (uint32_t i = 0; i < draft_.tasks.size(); ++i) Connect(TaskIndex{i});
+    Order();
+    return {std::move(workflow_), std::move(faults_)};
+  }
+
+ private:
+  void Fault(std::string sentence) {
+    if (faults_.size() < kFaultsMax) faults_.push_back(std::move(sentence));
+  }
+
+  void AddTask(TaskIndex index) {
+    const TaskDraft& draft = draft_.tasks[index.value];
+    Task task;
+    task.id = draft.id;
+    task.stage = draft.stage.empty() ? StageOf(draft.id) : draft.stage;
+    task.command = draft.command;
+    task.expected = draft.expected;
+    task.line = draft.line;
+    const auto [named, fresh] = tasks_.emplace(draft.id, index);
+    if (draft.id.empty() || draft.id.find_first_of(std::string_view("\0\n", 2)) != draft.id.npos) {
+      Fault(fmt::format("{} needs an id of one line", Describe(draft.id, draft.line)));
+    } else if (!fresh) {
+      Fault(fmt::format("{} has the same id as {}", Describe(draft.id, draft.line),
+                        draft_.tasks[named->second.value].line > 0
+                            ? fmt::format("that of line {}", draft_.tasks[named->second.value].line)
+                            : "one before it"));
+    }
+    const auto blank = [](const std::string& s) { return s.find_first_not_of(" \t\n") == s.npos; };
+    if (draft.command.empty() || blank(draft.command[0]) ||
+        (draft.command.size() > 1 && draft.command[0] == "/bin/sh" && blank(draft.command.back())))
+      Fault(fmt::format("{} has no command", Describe(draft.id, draft.line)));
+    for (const std::string& word : draft.command) {
+      if (word.find('\0') != std::string::npos)
+        Fault(fmt::format("the command of {} holds a NUL byte", Describe(draft.id, draft.line)));
+    }
+    workflow_.tasks.push_back(std::move(task));
+    AddPaths(index, draft);
+  }
+
+  void AddPaths(TaskIndex index, const TaskDraft& draft) {
+    Task& task = workflow_.tasks[index.value];
+    for (const std::string& path : draft.inputs) {
+      const auto file = FileOf(path, "reads", draft, true);
+      if (!file || Contains(task.inputs, *file)) continue;
+      task.inputs.push_back(*file);
+      workflow_.files[file->value].consumers.push_back(index);
+    }
+    for (const std::string& path : draft.outputs) {
+      const auto file = FileOf(path, "writes", draft, false);
+      if (!file) continue;
+      std::optional<TaskIndex>& producer = workflow_.files[file->value].producer;
+      if (producer && *producer == index) {
+        Fault(fmt::format("{} names its output '{}' twice", mosa::predict::Describe(task), path));
+      } else if (producer) {
+        Fault(fmt::format("'{}' is written by {} and by {}", path,
+                          mosa::predict::Describe(workflow_.at(*producer)),
+                          mosa::predict::Describe(task)));
+      } else if (Contains(task.inputs, *file)) {
+        Fault(fmt::format("{} reads '{}', which it writes itself", mosa::predict::Describe(task),
+                          path));
+      } else {
+        producer = index;
+        task.outputs.push_back(*file);
+      }
+    }
+  }
+
+  static bool Contains(const std::vector<PathIndex>& files, PathIndex file) {
+    return std::find(files.begin(), files.end(), file) != files.end();
+  }
+
+  std::optional<PathIndex> FileOf(const std::string& path, std::string_view does,
+                                  const TaskDraft& draft, bool may_be_absolute) {
+    const auto fault = [&](std::string_view why) {
+      Fault(fmt::format("{} {} '{}', {}", Describe(draft.id, draft.line), does,
+                        path.substr(0, path.find('\0')), why));
+      return std::nullopt;
+    };
+    if (path.find('\0') != std::string::npos) return fault("a path with a NUL byte");
+    const bool absolute = path.starts_with('/');
+    if (absolute && !may_be_absolute)
+      return fault("which is outside the mount: outputs are paths below the run's directory");
+    const auto normal = Normal(path);
+    if (!normal && path.find_first_not_of("./") == std::string::npos &&
+        path.find("..") == std::string::npos)
+      return fault("which names no file");
+    if (!normal)
+      return fault("which is outside the mount: paths may not leave the run's directory");
+    return Named(absolute ? "/" + *normal : *normal);
+  }
+
+  PathIndex Named(const std::string& path) {
+    const auto [found, fresh] =
+        files_.emplace(path, PathIndex{static_cast<uint32_t>(workflow_.files.size())});
+    if (fresh) workflow_.files.emplace_back().path = path;
+    return found->second;
+  }
+
+  void AddFacts(const FileDraft& draft) {
+    const auto normal = Normal(draft.path);
+    const std::string path =
+        normal ? (draft.path.starts_with('/') ? "/" : "") + *normal : std::string();
+    const auto found = files_.find(path);
+    const std::string line = draft.line > 0 ? fmt::format(" (line {})", draft.line) : "";
+    if (found == files_.end()) {
+      if (draft.must_be_used)
+        Fault(fmt::format("file '{}'{} is neither read nor written by any task", draft.path, line));
+      return;
+    }
+    WorkflowFile& file = workflow_.files[found->second.value];
+    if (!draft.hints.empty() && !file.producer)
+      Fault(fmt::format("file '{}'{} has hints, but no task writes it", draft.path, line));
+    if (draft.size_bytes) file.size_bytes = draft.size_bytes;
+    for (const auto& [name, value] : draft.hints) file.hints.insert_or_assign(name, value);
+  }
+
+  void Connect(TaskIndex index) {
+    std::set<TaskIndex> before;
+    const Task& task = workflow_.tasks[index.value];
+    for (const PathIndex input : task.inputs) {
+      if (workflow_.at(input).producer) before.insert(*workflow_.at(input).producer);
+    }
+    for (const std::string& id : draft_.tasks[index.value].after) {
+      const auto found = tasks_.find(id);
+      if (found == tasks_.end()) {
+        Fault(fmt::format("{} comes after '{}', but there is no such task",
+                          mosa::predict::Describe(task), id));
+      } else {
+        before.insert(found->second);
+      }
+    }
+    for (const TaskIndex other : before) workflow_.tasks[other.value].successors.push_back(index);
+    workflow_.tasks[index.value].predecessors.assign(before.begin(), before.end());
+  }
+
+  // Lowest index first among those whose predecessors are all placed.
+  void Order() {
+    std::vector<size_t> missing;
+    std::priority_queue<TaskIndex, std::vector<TaskIndex>, std::greater<>> ready;
+    for (uint32_t i = 0; i < workflow_.tasks.size(); ++i) {
+      missing.push_back(workflow_.tasks[i].predecessors.size());
+      if (missing.back() == 0) ready.push(TaskIndex{i});
+    }
+    while (!ready.empty()) {
+      const TaskIndex index = ready.top();
+      ready.pop();
+      workflow_.order.push_back(index);
+      Task& task = workflow_.tasks[index.value];
+      for (const TaskIndex before : task.predecessors)
+        task.level = std::max(task.level, workflow_.at(before).level + 1);
+      for (const TaskIndex next : task.successors) {
+        if (--missing[next.value] == 0) ready.push(next);
+      }
+    }
+    if (workflow_.order.size() < workflow_.tasks.size()) {
+      Fault(DescribeCycle(missing));
+      return;
+    }
+    for (auto index = workflow_.order.rbegin(); index != workflow_.order.rend(); ++index) {
+      Task& task = workflow_.tasks[index->value];
+      for (const TaskIndex next : task.successors)
+        task.levels_to_end = std::max(task.levels_to_end, workflow_.at(next).levels_to_end + 1);
+    }
+  }
+
+  // Every task that is still missing a predecessor has one that is missing one too: going back from
+  // any of them runs into the cycle.
+  std::string DescribeCycle(const std::vector<size_t>& missing) const {
+    TaskIndex at{0};
+    while (missing[at.value] == 0) ++at.value;
+    std::vector<TaskIndex> path;
+    std::set<TaskIndex> seen;
+    while (seen.insert(at).second) {
+      path.push_back(at);
+      const Task& task = workflow_.at(at);
+      at = *std::find_if(task.predecessors.begin(), task.predecessors.end(),
+                         [&](TaskIndex before) { return missing[before.value] > 0; });
+    }
+    path.erase(path.begin(), std::find(path.begin(), path.end(), at));
+    std::string text = "tasks wait for each other in a circle: ";
+    constexpr size_t kShownMax = 10;
+    for (size_t i = 0; i < path.size() && i < kShownMax; ++i)
+      text += fmt::format("{} waits for ", mosa::predict::Describe(workflow_.at(path[i])));
+    if (path.size() > kShownMax) text += fmt::format("{} more, the last for ", path.size() - 10);
+    return text + mosa::predict::Describe(workflow_.at(at));
+  }
+
+  const WorkflowDraft& draft_;
+  Workflow workflow_;
+  std::vector<std::string> faults_;
+  std::map<std::string, TaskIndex, std::less<>> tasks_;
+  std::map<std::string, PathIndex, std::less<>> files_;
+};
+
+}  // namespace
+
+BuildResult BuildWorkflow(const WorkflowDraft& draft) { return Builder(draft).Build(); }
+
+std::vector<PathIndex> OutsideInputs(const Workflow& workflow) {
+  std::vector<PathIndex> files;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
+    if (!workflow.files[i].producer && !workflow.files[i].consumers.empty())
+      files.push_back(PathIndex{i});
+  }
+  return files;
+}
+
+std::string Describe(const Task& task) { return Describe(task.id, task.line); }
+
+std::string StageOf(std::string_view name) {
+  std::string_view stage = name;
+  const auto strip = [&stage](std::string_view characters) {
+    const size_t last = stage.find_last_not_of(characters);
+    stage = last == std::string_view::npos ? std::string_view() : stage.substr(0, last + 1);
+  };
+  strip("0123456789");
+  if (stage.ends_with("_ID")) stage.remove_suffix(3);
+  strip("_-.#:/");
+  return std::string(stage.empty() ? name : stage);
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,107 @@
+// A workflow as a graph: tasks that run commands and hand each other files (SPEC section 4).
+//
+// Readers (read.h) draft tasks and files by name; BuildWorkflow() resolves the names, checks the
+// graph and orders it. Plain values, no I/O: `mosa run` and the predictor use the same.
+#ifndef MOSA_PREDICTOR_WORKFLOW_WORKFLOW_H_
+#define MOSA_PREDICTOR_WORKFLOW_WORKFLOW_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/strong_id.h"
+#include "common/base/time.h"
+
+namespace mosa::predict {
+
+using TaskIndex = StrongId<struct WorkflowTaskTag, uint32_t>;
+using PathIndex = StrongId<struct WorkflowPathTag, uint32_t>;
+
+inline constexpr size_t kTasksMax = 1'000'000;
+
+// Hints by name without prefix, as "placement" -> "local".
+using HintMap = std::map<std::string, std::string>;
+
+struct Task {
+  std::string id;
+  std::string stage;                 // What tasks of one kind share.
+  std::vector<std::string> command;  // A program and its arguments.
+  std::vector<PathIndex> inputs;
+  std::vector<PathIndex> outputs;
+  std::optional<Duration> expected;  // How long it is said to run.
+  int line = 0;                      // In the text it was read from; 0 if unknown.
+
+  // Set by BuildWorkflow():
+  std::vector<TaskIndex> predecessors;  // Sorted, by files and by explicit order.
+  std::vector<TaskIndex> successors;
+  uint32_t level = 0;          // Tasks on the longest path that leads here.
+  uint32_t levels_to_end = 0;  // Tasks on the longest path from here on.
+};
+
+struct WorkflowFile {
+  // Normal form, relative to the run's directory on the mount; absolute if no task writes it and it
+  // lies outside.
+  std::string path;
+  std::optional<uint64_t> size_bytes;
+  HintMap hints;  // The user's own.
+  std::optional<TaskIndex> producer;
+  std::vector<TaskIndex> consumers;  // Sorted.
+};
+
+struct Workflow {
+  std::string name;
+  std::vector<Task> tasks;
+  std::vector<WorkflowFile> files;
+  std::vector<TaskIndex> order;  // Every task after its predecessors.
+
+  const Task& at(TaskIndex task) const { return tasks[task.value]; }
+  const WorkflowFile& at(PathIndex file) const { return files[file.value]; }
+};
+
+struct TaskDraft {
+  std::string id;
+  std::string stage;  // Empty: StageOf(id).
+  std::vector<std::string> command;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> after;  // Ids of tasks that must have finished.
+  std::optional<Duration> expected;
+  int line = 0;
+};
+
+struct FileDraft {
+  std::string path;
+  std::optional<uint64_t> size_bytes;
+  HintMap hints;
+  bool must_be_used = false;  // It is a fault if no task names it.
+  int line = 0;
+};
+
+struct WorkflowDraft {
+  std::string name;
+  std::vector<TaskDraft> tasks;
+  std::vector<FileDraft> files;  // Only what is to be said of them; tasks name them anyway.
+};
+
+// A workflow, or one sentence for each fault: then the workflow must not be used.
+struct BuildResult {
+  Workflow workflow;
+  std::vector<std::string> faults;
+};
+BuildResult BuildWorkflow(const WorkflowDraft& draft);
+
+// Files that some task reads and none writes: they must be there before the run.
+std::vector<PathIndex> OutsideInputs(const Workflow& workflow);
+
+// "task 'count' (line 7)".
+std::string Describe(const Task& task);
+
+// What tasks of one kind have in common: "mProject_ID0000012" and "mProject-3" are of "mProject".
+std::string StageOf(std::string_view name);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_WORKFLOW_WORKFLOW_H_
