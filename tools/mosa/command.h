@@ -32,6 +32,7 @@ void AddNode(CLI::App& app, CommandLine& line);
 void AddStat(CLI::App& app, CommandLine& line);
 void AddWhere(CLI::App& app, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
+void AddRun(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);
 

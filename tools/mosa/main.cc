@@ -30,7 +30,7 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Mosa turns the RAM of the machines that run a workflow into one POSIX mount.\n\n"
       "  mosa cluster up --hosts 4     # a whole cluster on this machine\n"
-      "  mosa where RESULT...          # which nodes hold these files",
+      "  mosa run words.yaml           # a workflow over its hosts",
       "mosa");
   CommandLine line;
   app.add_flag("--json", line.json, "Print JSON with stable names");
@@ -42,6 +42,7 @@ int Main(int argc, char** argv) {
   AddStat(app, line);
   AddWhere(app, line);
   AddLost(app, line);
+  AddRun(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

@@ -1,0 +1,269 @@
+"""`mosa run` on a real cluster: pipeline, reduce and broadcast give the same bytes with and without hints and locations;
+failed tasks are retried; --resume runs only what is missing; Ctrl-C and a lost host lose nothing that was finished.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import cluster
+from cluster import check
+
+PARTS = 4
+
+# Chains of three, all of which read one table, and one task that gathers their ends.
+WORDS = """name: words
+tasks:
+  - {id: table, command: seq 200000 > table, outputs: [table]}
+""" + "".join(
+    f"""
+  - id: raw-{i}
+    command: seq {i + 1} {PARTS} 900000 > raw/{i}
+    outputs: [raw/{i}]
+  - {{id: sort-{i}, command: LC_ALL=C sort -r raw/{i} > sorted/{i}, inputs: [raw/{i}], outputs: [sorted/{i}]}}
+  - id: hash-{i}
+    command: [sh, -ec, 'cat "$1" table | cksum > hash/{i}; wc -c < table >> hash/{i}', sh, sorted/{i}]
+    inputs: [sorted/{i}, table]
+    outputs: [hash/{i}]
+"""
+    for i in range(PARTS)
+) + f"""
+  - id: all
+    command: cat hash/* > all
+    inputs: [{", ".join(f"hash/{i}" for i in range(PARTS))}]
+    outputs: [all]
+"""
+
+
+class Runner:
+    """Runs `mosa run` in a directory of its own."""
+
+    def __init__(self, store, directory):
+        self.store = store
+        self.directory = pathlib.Path(directory)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
+
+    def command(self, name, *flags):
+        store = self.store
+        return [str(store.binaries.resolve() / "mosa"), "run", f"{name}.yaml", "--cluster", store.name,
+                "--dir", str(store.directory), "--workdir", name, *flags]
+
+    def write(self, name, text):
+        (self.directory / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    def run(self, name, *flags, expect=0):
+        """Runs workflow `name` to its end; returns its record and what it said."""
+        done = subprocess.run(self.command(name, *flags), cwd=self.directory, env=self.environment, text=True,
+                              capture_output=True, timeout=200, check=False)
+        check(done.returncode == expect,
+              f"mosa run {name} {flags} ended with {done.returncode}, not {expect}: {done.stderr.strip()}")
+        return self.record(name), done.stderr
+
+    def start(self, name, *flags):
+        return subprocess.Popen(self.command(name, *flags), cwd=self.directory, env=self.environment, text=True,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def record(self, name):
+        path = self.directory / f"{name}.run.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def path(self, name, file, host="h1"):
+        return pathlib.Path(self.store.mount(host)) / name / file
+
+
+def by_id(record):
+    return {task["id"]: task for task in record["tasks"]}
+
+
+def ran(record):
+    """Ids of the tasks that this run ran, not an earlier one."""
+    return sorted(task["id"] for task in record["tasks"] if task["attempts"] and not task["kept"])
+
+
+def outputs(record):
+    return [file["path"] for task in record["tasks"] for file in task["outputs"]]
+
+
+def hint(path, name):
+    try:
+        return os.getxattr(path, f"user.mosa.{name}").decode()
+    except OSError:
+        return None
+
+
+def check_systems_agree(runner):
+    """The same bytes under WASS, under DSS and on a local disk; WASS tags, and goes where the bytes are."""
+    for name, system in (("wass", "wass"), ("dss", "dss")):
+        runner.write(name, WORDS)
+        record, _ = runner.run(name, "--system", system)
+        check(record["outcome"] == "done" and record["system"] == system, f"{system}: {record['outcome']}")
+        check(all(len(task["attempts"]) == 1 for task in record["tasks"]), f"{system}: a task ran twice")
+        hosts = {task["host"] for task in record["tasks"]}
+        check(len(hosts) == 3, f"{system}: only {hosts} were used")
+    local = runner.directory / "local"
+    local.mkdir()
+    done = subprocess.run([*runner.command("wass")[:3], "--mount", str(local), "--record", "local.json"],
+                          cwd=runner.directory, env=runner.environment, capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"the local run: {done.stderr}")
+    record = runner.record("wass")
+    for path in outputs(record):
+        expected = (local / path).read_bytes()
+        check(expected, f"{path} is empty: equality would prove nothing")
+        for name in ("wass", "dss"):
+            for host in runner.store.hosts:
+                check(runner.path(name, path, host).read_bytes() == expected, f"{path} of {name} differs on {host}")
+    tasks = by_id(record)
+    at_home = 0
+    for i in range(PARTS):
+        check(hint(runner.path("wass", f"raw/{i}"), "pattern") == "pipeline", f"raw/{i} has no hint")
+        check(hint(runner.path("wass", f"hash/{i}"), "pattern") == "reduce:all", f"hash/{i} has no hint")
+        check(hint(runner.path("dss", f"raw/{i}"), "pattern") is None, f"raw/{i} has a hint under DSS")
+        # A host that is busy for longer than moving takes is not waited for: that, and only that, takes a task elsewhere.
+        sort, raw = tasks[f"sort-{i}"], tasks[f"raw-{i}"]
+        here = sort["host"] == raw["host"]
+        check((sort["input_bytes_remote"] == 0) == here and sort["inputs"][0]["size_bytes"] > 1_000_000, f"{sort}")
+        check(here or "waited" in sort["attempts"][0]["placed"], f"sort-{i} ran away from its bytes: {sort}")
+        at_home += here
+    check(at_home >= PARTS // 2, f"only {at_home} of {PARTS} tasks ran where their input was")
+    check(hint(runner.path("wass", "table"), "pattern") == "broadcast:3", "table has no hint")
+    check(hint(runner.path("wass", "all"), "pattern") is None, "a result has a hint")
+    moved = {name: sum(task["input_bytes_remote"] for task in runner.record(name)["tasks"]) for name in ("wass", "dss")}
+    print(f"remote input: {moved['wass']:,} bytes under WASS, {moved['dss']:,} under DSS")
+    check(moved["wass"] < moved["dss"], f"WASS moved no less: {moved}")
+
+
+def check_resume(runner):
+    """Nothing runs again but what is lost."""
+    _, said = runner.run("wass", "--resume")
+    check("14 of 14 tasks are kept" in said, said)
+    check(not ran(runner.record("wass")), "something ran again though all is there")
+    runner.path("wass", "sorted/2").unlink()
+    _, said = runner.run("wass", "--resume")
+    check(ran(runner.record("wass")) == ["sort-2"], f"after the loss of sorted/2 ran {ran(runner.record('wass'))}")
+    runner.write("wass", WORDS.replace("seq 200000", "seq 200001"))
+    record, _ = runner.run("wass", "--resume")
+    changed = sorted(["table", "all", *[f"hash-{i}" for i in range(PARTS)]])
+    check(ran(record) == changed, f"after a change ran {ran(record)}")
+    check("1288902" in runner.path("wass", "hash/0").read_text(), "the change had no effect")
+
+
+def check_retry(runner):
+    runner.write("retry", """tasks:
+  - {id: once, command: "echo > tried.$MOSA_HOST; echo no luck >&2; test $(ls tried.* | wc -l) = 2; echo $MOSA_TASK > x",
+     outputs: [x]}
+  - {id: next, command: cat x > y, inputs: [x], outputs: [y]}
+""")
+    record, said = runner.run("retry", "--retries", "1")
+    attempts = by_id(record)["once"]["attempts"]
+    check(len(attempts) == 2 and attempts[0]["exit_code"] == 1 and attempts[1]["exit_code"] == 0, f"{attempts}")
+    check(attempts[0]["host"] != attempts[1]["host"], "the retry was on the same host")
+    check("no luck" in said, said)
+    check(runner.path("retry", "y").read_text() == "once\n", "MOSA_TASK is not the task's id")
+    runner.write("retry0", (runner.directory / "retry.yaml").read_text())
+    _, said = runner.run("retry0", "--retries", "0", expect=3)
+    check("task 'once' (line 2) failed 1 time, at last on h" in said, said)
+
+
+LONG = "tasks:\n" + "".join(
+    f"""  - {{id: a{i}, command: "sleep 0.3; seq {i} 300000 > a{i}", outputs: [a{i}]}}
+  - {{id: b{i}, command: "sleep 0.3; wc a{i} > b{i}", inputs: [a{i}], outputs: [b{i}]}}
+"""
+    for i in range(9)
+) + f"""  - {{id: end, command: "cat {" ".join(f"b{i}" for i in range(9))} > end",
+     inputs: [{", ".join(f"b{i}" for i in range(9))}], outputs: [end]}}
+"""
+
+
+def wait_for_tasks(runner, name, count):
+    def enough():
+        record = runner.record(name)
+        return record and sum(task["state"] == "done" for task in record["tasks"]) >= count
+
+    cluster.wait_until(enough, 60, f"{count} tasks of {name}")
+
+
+def check_interrupt(runner):
+    runner.write("interrupt", LONG)
+    process = runner.start("interrupt", "--slots", "1")
+    wait_for_tasks(runner, "interrupt", 4)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    check(process.returncode == 130, f"Ctrl-C: {process.returncode} {said}")
+    left = [host for host in runner.store.hosts if "sleep 0.3" in runner.store.exec(host, "ps", "-eo", "args").stdout]
+    check(not left, f"tasks go on after Ctrl-C on {left}")
+    record = runner.record("interrupt")
+    finished = {task["id"] for task in record["tasks"] if task["state"] == "done"}
+    check(record["outcome"] == "interrupted" and len(finished) >= 4, f"{record['outcome']}, done: {finished}")
+    record, _ = runner.run("interrupt", "--resume")
+    check(record["outcome"] == "done", record["outcome"])
+    check(not finished & set(ran(record)), f"ran again: {finished & set(ran(record))}")
+
+
+def check_lost_host(runner):
+    """A host dies with its node: its tasks go elsewhere, and what only it held is written again."""
+    expected = runner.path("interrupt", "end").read_bytes()
+    runner.write("lost", LONG.replace("sleep 0.3", "sleep 0.9"))
+    process = runner.start("lost", "--slots", "1")
+    wait_for_tasks(runner, "lost", 4)
+    for kind in ("storage", "mount"):
+        runner.store.kill(kind, "h2")
+    said = process.communicate(timeout=150)[1]
+    check(process.returncode == 0, f"with a lost host: {process.returncode} {said}")
+    record = runner.record("lost")
+    check(record["hosts_lost"] == ["h2"], f"lost: {record['hosts_lost']}; {said}")
+    check(runner.path("lost", "end").read_bytes() == expected, "the result differs")
+    check(all(task["host"] != "h2" for task in record["tasks"] if task["id"] == "end"), "the end ran on the lost host")
+
+
+def check_refusals(runner):
+    rows = [
+        ("tasks:\n  - {id: a, command: x, outputs: [/f]}\n", 2, "task 'a' (line 2) writes '/f', which is outside the mount"),
+        ("tasks: [\n", 2, "line 2: not YAML"),
+        ("tasks:\n  - {id: a, command: x, inputs: [nothing]}\n", 3,
+         "task 'a' (line 2) reads 'nothing', which no task writes and which is not there: put it to "),
+        ("tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {pattern: nonsense}\n", 2,
+         "file 'f': the mount does not take the hint pattern=nonsense"),
+    ]
+    for text, code, sentence in rows:
+        runner.write("bad", text)
+        record, said = runner.run("bad", expect=code)
+        check(sentence in said, f"{said} does not say: {sentence}")
+        check(record is None, "a refused run wrote a record")
+    runner.write("bad", "tasks:\n  - {id: a, command: 'true'}\n")
+    _, said = runner.run("bad", "--resume", expect=3)
+    check("cannot read the record bad.run.json" in said, said)
+    done = subprocess.run([*runner.command("bad")[:3], "--cluster", "nobody", "--dir", str(runner.directory)],
+                          cwd=runner.directory, env=runner.environment, capture_output=True, text=True, check=False)
+    check(done.returncode == 3 and "there is no cluster named 'nobody'" in done.stderr, done.stderr)
+
+
+def check_exec(runner):
+    """Hosts that are reached by a command: here the cluster's own."""
+    store = runner.store
+    mount = str(pathlib.Path(store.mount("h1")).parent.parent / "{host}" / "mount")
+    through = f"{store.binaries.resolve()}/mosa cluster exec --name {store.name} --dir {store.directory} {{host}} -- sh -c"
+    command = [*runner.command("wass")[:3], "--mount", mount, "--hosts", "h1,h2,h3", "--exec", through,
+               "--workdir", "exec", "--record", "exec.run.json"]
+    done = subprocess.run(command, cwd=runner.directory, env=runner.environment, capture_output=True, text=True,
+                          timeout=100, check=False)
+    check(done.returncode == 0, f"with --exec: {done.stderr}")
+    check(len({task["host"] for task in runner.record("exec")["tasks"]}) == 3, "not all hosts were used")
+    check(runner.path("exec", "all").read_bytes() == runner.path("wass", "all").read_bytes(), "--exec gives other bytes")
+
+
+def test(arguments):
+    with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:
+        runner = Runner(store, directory)
+        for part in (check_refusals, check_systems_agree, check_resume, check_exec, check_retry, check_interrupt,
+                     check_lost_host):
+            begin = time.monotonic()
+            part(runner)
+            print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=240, description=__doc__)

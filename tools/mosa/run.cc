@@ -1,0 +1,281 @@
+// `mosa run`: what is asked for, checked whole before the first effect; then the engine.
+#include <fmt/format.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+
+#include "common/base/units.h"
+#include "predictor/workflow/patterns.h"
+#include "predictor/workflow/read.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/cluster.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/run_engine.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using predict::PathIndex;
+using predict::Task;
+using predict::TaskIndex;
+using predict::Workflow;
+
+constexpr size_t kFaultsShownMax = 20;
+
+struct Options {
+  std::string workflow;
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  EngineOptions engine;
+  std::string system = "wass";
+  bool resume = false;
+  bool dry_run = false;
+};
+
+Result<Workflow> ReadWorkflowFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error || size > predict::kDocumentBytesMax)
+    return InvalidArgumentError(
+        fmt::format("{} is no workflow: {}", path, error ? error.message() : "it is too long"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  predict::BuildResult read = predict::ReadWorkflow(text, fs::path(path).stem().string());
+  if (read.faults.empty()) return std::move(read.workflow);
+  const size_t shown = std::min(read.faults.size(), kFaultsShownMax);
+  std::string all = fmt::format("{}: {}", path, read.faults[0]);
+  for (size_t i = 1; i < shown; ++i) all += fmt::format("\nmosa: {}: {}", path, read.faults[i]);
+  if (shown < read.faults.size())
+    all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - shown);
+  return InvalidArgumentError(all);
+}
+
+// Every file that no task writes must be there.
+Status CheckOutsideInputs(const Workflow& workflow, const RunHost& host) {
+  for (const PathIndex input : predict::OutsideInputs(workflow)) {
+    const std::string& path = workflow.at(input).path;
+    const fs::path full = fs::path(host.directory) / path;
+    std::error_code error;
+    if (fs::exists(full, error)) continue;
+    const std::string reader = predict::Describe(workflow.at(workflow.at(input).consumers[0]));
+    return NotFoundError(
+        fmt::format("{} reads '{}', which no task writes and which is not there{}", reader, path,
+                    path.starts_with('/') ? "" : fmt::format(": put it to {}", full.string())));
+  }
+  return OkStatus();
+}
+
+// What each output will carry. The mount is asked whether it takes the hints.
+Status PlanRecordHints(const Workflow& workflow, RunRecord& record) {
+  if (record.system == predict::System::kDss) return OkStatus();
+  char value[8192];
+  const RunHost& host = record.hosts.front();
+  // Other file systems take no hints.
+  if (getxattr(host.mount_point.c_str(), "user.mosa.mount", value, sizeof value) < 0)
+    return OkStatus();
+  std::set<predict::HintMap> tried;
+  const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
+  for (predict::FileHints& plan : predict::PlanHints(workflow, options)) {
+    if (plan.hints.empty()) continue;
+    const predict::WorkflowFile& file = workflow.at(plan.file);
+    for (const auto& [name, text] : file.hints) {
+      const predict::HintMap hint = {std::pair(name, text)};
+      if (!tried.insert(hint).second) continue;
+      const Status taken = TryHints(host.directory, hint);
+      if (!taken.ok())
+        return Status(taken.code(), fmt::format("file '{}': {}", file.path, MessageOf(taken)));
+    }
+    record.hints.emplace(plan.file, std::move(plan.hints));
+  }
+  return OkStatus();
+}
+
+// What of an earlier run need not run again.
+Status Resume(const Workflow& workflow, const std::string& path, RunRecord& record) {
+  MOSA_ASSIGN_OR_RETURN(auto earlier, ReadRecord(path, workflow, record));
+  for (size_t i = 0; i < earlier.size(); ++i) {
+    if (!earlier[i].done || !earlier[i].same) continue;
+    earlier[i].outputs_intact = true;
+    for (const PathIndex output : workflow.tasks[i].outputs) {
+      const auto known = record.tasks[i].outputs.find(output);
+      const std::string full = fs::path(record.hosts.front().directory) / workflow.at(output).path;
+      auto facts = Locate(full);
+      const bool same = known != record.tasks[i].outputs.end() && facts.ok() &&
+                        facts->size_bytes == known->second.size_bytes &&
+                        facts->mtime_ns == known->second.mtime_ns && CheckReadable(full).ok();
+      if (!same) earlier[i].outputs_intact = false;
+      if (same) known->second = *std::move(facts);
+    }
+  }
+  const std::vector<bool> keep = predict::PlanResume(workflow, earlier);
+  size_t kept = 0, lost = 0;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) {
+      lost += earlier[i].done && earlier[i].same && !earlier[i].outputs_intact ? 1 : 0;
+      record.tasks[i] = {};
+      continue;
+    }
+    record.tasks[i].kept = true;
+    ++kept;
+  }
+  fmt::print(stderr, "mosa run: {} of {} tasks are kept{}\n", kept, keep.size(),
+             lost > 0 ? fmt::format(", outputs of {} are lost or changed", lost) : "");
+  return OkStatus();
+}
+
+Status ShowPlan(const Workflow& workflow, const RunRecord& record, const CommandLine& line) {
+  const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
+  Table table({"FILE", "WRITTEN BY", "READERS", "HINTS", "WHY"});
+  nlohmann::json files = nlohmann::json::array();
+  for (const predict::FileHints& plan : predict::PlanHints(workflow, options)) {
+    const predict::WorkflowFile& file = workflow.at(plan.file);
+    std::string hints;
+    for (const auto& [name, value] : plan.hints)
+      hints += fmt::format("{}{}={}", hints.empty() ? "" : " ", name, value);
+    table.Add({file.path, workflow.at(*file.producer).id, fmt::format("{}", file.consumers.size()),
+               hints.empty() ? "-" : hints, plan.reason});
+    files.push_back({{"producer", workflow.at(*file.producer).id},
+                     {"readers", file.consumers.size()},
+                     {"hints", plan.hints},
+                     {"reason", plan.reason}});
+    PutBytes(files.back(), "path", file.path);
+  }
+  if (line.json) {
+    PrintJson({{"workflow", workflow.name}, {"tasks", workflow.tasks.size()}, {"files", files}});
+  } else {
+    table.Print();
+  }
+  fmt::print(stderr, "{} tasks in {} levels on {} hosts. Nothing was run (--dry-run).\n",
+             workflow.tasks.size(),
+             workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1,
+             record.hosts.size());
+  return OkStatus();
+}
+
+// One line per stage, in the order of their first task.
+void ShowStages(const Workflow& workflow, const RunRecord& record) {
+  struct Sum {
+    size_t tasks = 0, attempts = 0;
+    Time begin, end;
+    uint64_t local = 0, remote = 0;
+  };
+  std::map<std::string, Sum> sums;
+  std::vector<std::string> order;
+  for (const TaskIndex index : workflow.order) {
+    const TaskRecord& task = record.tasks[index.value];
+    if (task.attempts.empty()) continue;
+    const std::string& stage = workflow.at(index).stage;
+    if (!sums.contains(stage)) order.push_back(stage);
+    Sum& sum = sums[stage];
+    const Attempt& last = task.attempts.back();
+    if (sum.tasks++ == 0 || last.start < sum.begin) sum.begin = last.start;
+    sum.end = std::max(sum.end, last.end);
+    sum.attempts += task.attempts.size();
+    sum.local += last.local_bytes;
+    sum.remote += last.remote_bytes;
+  }
+  Table table({"STAGE", "TASKS", "ATTEMPTS", "SECONDS", "READ LOCALLY", "READ REMOTELY"});
+  for (const std::string& stage : order) {
+    const Sum& sum = sums.at(stage);
+    table.Add({stage, fmt::format("{}", sum.tasks), fmt::format("{}", sum.attempts),
+               fmt::format("{:.2f}", static_cast<double>((sum.end - sum.begin).ns) / 1e9),
+               HumanBytes(static_cast<int64_t>(sum.local)),
+               HumanBytes(static_cast<int64_t>(sum.remote))});
+  }
+  table.Print();
+}
+
+Status RunWorkflow(Options options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const Workflow workflow, ReadWorkflowFile(options.workflow));
+  RunRecord record;
+  record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
+  record.workflow_path = fs::absolute(options.workflow).lexically_normal();
+  options.hosts.cluster = options.cluster.name;
+  options.hosts.cluster_directory = options.cluster.directory;
+  MOSA_ASSIGN_OR_RETURN(record.hosts, FindHosts(options.hosts));
+  record.tasks.resize(workflow.tasks.size());
+  if (options.dry_run) return ShowPlan(workflow, record, line);
+
+  EngineOptions& engine = options.engine;
+  if (engine.record_path.empty())
+    engine.record_path = fs::path(options.workflow).stem().string() + ".run.json";
+  if (engine.logs.empty()) engine.logs = fs::path(engine.record_path).replace_extension(".logs");
+  MOSA_RETURN_IF_ERROR(MakeDirectories(record.hosts));
+  MOSA_RETURN_IF_ERROR(CheckOutsideInputs(workflow, record.hosts.front()));
+  MOSA_RETURN_IF_ERROR(PlanRecordHints(workflow, record));
+  if (options.resume) MOSA_RETURN_IF_ERROR(Resume(workflow, engine.record_path, record));
+  std::error_code error;
+  fs::create_directories(engine.logs, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", engine.logs, error.message()));
+  const cluster::InterruptGuard guard;
+  MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
+  const Status ended = Engine(workflow, record, engine).Run();
+  if (line.json) {
+    PrintJson(ToJson(record, workflow));
+  } else {
+    ShowStages(workflow, record);
+  }
+  return ended;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "run",
+      "Run a workflow over the hosts of a cluster\n\n"
+      "  mosa run words.yaml\n"
+      "  mosa run montage.json --cluster second --system dss --record dss.json\n"
+      "  mosa run words.yaml --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
+      "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or a small form in YAML or JSON: see "
+      "README.");
+  command->add_option("workflow", options->workflow, "The workflow's description")->required();
+  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER");
+  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER_DIR");
+  command->add_option("--mount", options->hosts.mount,
+                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
+  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
+      ->delimiter(',');
+  command->add_option("--exec", options->hosts.exec,
+                      "With --hosts: how a script runs on {host}, as the last word");
+  command->add_option("--workdir", options->hosts.directory,
+                      "Below the mount, where tasks run; made if absent");
+  command->add_option("--slots", options->hosts.slots,
+                      "Tasks at a time on each host; without it the cores are shared out");
+  command->add_option("--link", options->hosts.link,
+                      "What a host's link carries, for the scheduler: 1gbit");
+  command
+      ->add_option("--system", options->system,
+                   "wass: hints, and tasks go where their bytes are; dss: neither")
+      ->check(CLI::IsMember({"wass", "dss"}))
+      ->capture_default_str();
+  command->add_option("--retries", options->engine.retries, "Of a task that failed")
+      ->capture_default_str();
+  command->add_flag("--keep-going", options->engine.keep_going,
+                    "After a failure, run all that does not depend on it");
+  command->add_flag("--resume", options->resume,
+                    "Keep what the run of --record finished and is still intact");
+  command->add_option("--record", options->engine.record_path,
+                      "JSON of every task; without it WORKFLOW.run.json here");
+  command->add_option("--logs", options->engine.logs,
+                      "Directory of what tasks print; without it beside the record");
+  command->add_flag("--dry-run", options->dry_run, "Only check, and show files and their hints");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunWorkflow(*options, line); }; });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,200 @@
+#include "tools/mosa/run_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "common/base/unique_fd.h"
+#include "tools/mosa/xattr.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// More chunks than this are counted as evenly spread.
+constexpr uint64_t kChunksCountedMax = 4096;
+constexpr uint64_t kPiecesReadMax = 64;
+
+Status ErrorOf(const std::string& path, int error) {
+  const std::string text = fmt::format("{}: {}", path, strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return NotFoundError(text);
+    case EIO:
+      return DataLossError(text);
+    case ENOSPC:
+      return ResourceExhaustedError(text);
+    case ENOTCONN:
+    case ECONNABORTED:
+    case ETIMEDOUT:
+      return UnavailableError(fmt::format("{}: its mount is dead", text));
+    default:
+      return FailedPreconditionError(text);
+  }
+}
+
+// The bytes [begin, end) of a segment of `width` positions, by position.
+std::vector<uint64_t> BytesByPosition(uint64_t begin, uint64_t end, uint64_t chunk, size_t width) {
+  std::vector<uint64_t> bytes(width, 0);
+  if (width == 1 || (end - begin) / chunk > kChunksCountedMax) {
+    for (uint64_t& share : bytes) share = (end - begin) / width;
+    return bytes;
+  }
+  for (uint64_t at = begin; at < end;) {
+    const uint64_t next = std::min((at / chunk + 1) * chunk, end);
+    bytes[(at / chunk - begin / chunk) % width] += next - at;
+    at = next;
+  }
+  return bytes;
+}
+
+bool SaysNothing(const Status& status) { return status.code() == StatusCode::kFailedPrecondition; }
+
+// The empty file that carries hints is of the beginning of time: no program writes that.
+bool IsMarked(const struct stat& status) {
+  return status.st_size == 0 && status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
+}
+
+Status SetHints(const std::string& path, const predict::HintMap& hints) {
+  for (const auto& [name, value] : hints) {
+    if (setxattr(path.c_str(), ("user.mosa." + name).c_str(), value.data(), value.size(), 0) == 0)
+      continue;
+    if (errno == EINVAL)
+      return InvalidArgumentError(
+          fmt::format("the mount does not take the hint {}={} (for {})", name, value, path));
+    return ErrorOf(fmt::format("{} (hint {}={})", path, name, value), errno);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes) {
+  std::map<std::string, uint64_t> held;
+  const uint64_t chunk = layout.value("chunk_size", uint64_t{0});
+  const auto segments = layout.value("segments", nlohmann::json::array());
+  if (chunk == 0) return held;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const uint64_t begin = segments[i].value("begin", uint64_t{0});
+    const auto nodes = segments[i].value("nodes", std::vector<std::string>());
+    const auto width = segments[i].value("width", size_t{0});
+    const uint64_t next =
+        i + 1 < segments.size() ? segments[i + 1].value("begin", uint64_t{0}) : size_bytes;
+    const uint64_t end = std::min(next, size_bytes);
+    if (begin >= end || width == 0 || nodes.size() < width) continue;
+    const auto bytes = BytesByPosition(begin, end, chunk, width);
+    // Every copy of a position is one stripe width further on.
+    for (size_t node = 0; node < nodes.size(); ++node) held[nodes[node]] += bytes[node % width];
+  }
+  return held;
+}
+
+Result<FileFacts> Locate(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return ErrorOf(path, errno);
+  FileFacts facts;
+  facts.size_bytes = static_cast<uint64_t>(status.st_size);
+  facts.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (!S_ISREG(status.st_mode) || facts.size_bytes == 0) return facts;
+  const auto layout = MosaJsonAttribute(path, "layout");
+  if (!layout.ok()) {
+    if (SaysNothing(layout.status())) return facts;
+    return layout.status();
+  }
+  if (!layout->value("inline", false)) {
+    facts.bytes_by_node = BytesByNode(*layout, facts.size_bytes);
+    return facts;
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(path, "location"));
+  for (const std::string& node : SplitNames(location)) facts.bytes_by_node[node] = facts.size_bytes;
+  return facts;
+}
+
+Status CheckReadable(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return ErrorOf(path, errno);
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return ErrorOf(path, errno);
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size == 0) return OkStatus();
+  std::vector<uint64_t> offsets = {0};
+  if (const auto layout = MosaJsonAttribute(path, "layout"); layout.ok()) {
+    const uint64_t chunk = std::max<uint64_t>(1, layout->value("chunk_size", uint64_t{1}));
+    for (const auto& segment : layout->value("segments", nlohmann::json::array())) {
+      const uint64_t begin = segment.value("begin", uint64_t{0});
+      const uint64_t width = std::min(segment.value("width", uint64_t{1}), kPiecesReadMax);
+      for (uint64_t k = 0; k < width; ++k)
+        offsets.push_back(k == 0 ? begin : (begin / chunk + k) * chunk);
+    }
+  }
+  for (const uint64_t offset : offsets) {
+    char byte = 0;
+    if (offset < size && pread(file.get(), &byte, 1, static_cast<off_t>(offset)) < 0)
+      return ErrorOf(path, errno);
+  }
+  return OkStatus();
+}
+
+bool MountAnswers(const std::string& mount_point) {
+  char value[8192];
+  if (getxattr(mount_point.c_str(), "user.mosa.mount", value, sizeof value) >= 0) return true;
+  return errno == ENODATA || errno == EOPNOTSUPP || errno == ERANGE;
+}
+
+Status PrepareOutput(const std::string& directory, const std::string& path,
+                     const predict::HintMap& hints, std::set<std::string>& made) {
+  const fs::path full = fs::path(directory) / path;
+  const std::string parent = full.parent_path();
+  if (!made.contains(parent)) {
+    std::error_code error;
+    fs::create_directories(parent, error);
+    if (error) return ErrorOf(parent, error.value());
+    made.insert(parent);
+  }
+  if (unlink(full.c_str()) != 0 && errno != ENOENT) return ErrorOf(full, errno);
+  if (hints.empty()) return OkStatus();
+  // Closed first: an open file that the kernel writes by itself takes no more hints.
+  UniqueFd file(open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) return ErrorOf(full, errno);
+  file.reset();
+  MOSA_RETURN_IF_ERROR(SetHints(full, hints));
+  const struct timespec beginning[2] = {};
+  if (utimensat(AT_FDCWD, full.c_str(), beginning, 0) != 0) return ErrorOf(full, errno);
+  return OkStatus();
+}
+
+Status CheckWritten(const std::string& directory, const std::string& path) {
+  const std::string full = fs::path(directory) / path;
+  struct stat status {};
+  if (stat(full.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return FailedPreconditionError(fmt::format("did not write '{}'", path));
+    return ErrorOf(full, errno);
+  }
+  if (!S_ISREG(status.st_mode))
+    return FailedPreconditionError(fmt::format("made '{}', which is no regular file", path));
+  if (IsMarked(status)) return FailedPreconditionError(fmt::format("did not write '{}'", path));
+  return OkStatus();
+}
+
+Status TryHints(const std::string& directory, const predict::HintMap& hints) {
+  const std::string path = fmt::format("{}/.mosa-run-{}", directory, getpid());
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return ErrorOf(path, errno);
+  file.reset();
+  const Status set = SetHints(path, hints);
+  unlink(path.c_str());
+  return set;
+}
+
+}  // namespace mosa::cli

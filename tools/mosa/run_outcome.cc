@@ -1,0 +1,176 @@
+// Of the Engine: what became of a task's attempt, and what follows.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "tools/mosa/run_engine.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::HostIndex;
+using predict::PathIndex;
+using predict::Task;
+using predict::TaskIndex;
+using predict::TaskState;
+
+// How often a task may start again for what is no fault of its own; a limit against a store that
+// loses everything again and again.
+constexpr uint32_t kExcusedMax = 20;
+constexpr std::streamoff kTailBytes = 4096;
+
+std::string LastLine(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
+  std::string line, last;
+  while (std::getline(file, line)) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last.substr(0, 300);
+}
+
+void Say(const std::string& sentence) {
+  fmt::print(stderr, "{}mosa run: {}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", sentence);
+}
+
+}  // namespace
+
+void Engine::Handle(const TaskProcesses::Ended& ended) {
+  const auto found = running_.find(ended.pid);
+  if (found == running_.end()) return;
+  const auto [task, host] = found->second;
+  running_.erase(found);
+  scheduler_.Release(host);
+  Attempt& attempt = at(task).attempts.back();
+  attempt.end = clock_.Now();
+  attempt.exit_code = ended.exit_code;
+  attempt.signal = ended.signal;
+  ++changes_;
+  if (ended.exit_code == 0 && !lost_[host.value]) {
+    Succeed(task, host);
+    return;
+  }
+  const std::string last = LastLine(attempt.error_path);
+  FailAttempt(task, host,
+              fmt::format("{}{}{}",
+                          ended.signal != 0 ? fmt::format("ended by signal {}", ended.signal)
+                                            : fmt::format("exit code {}", ended.exit_code),
+                          last.empty() ? "" : ": ", last));
+}
+
+void Engine::Succeed(TaskIndex task, HostIndex host) {
+  const Status located = LocateOutputs(task, host);
+  if (!located.ok()) {
+    FailAttempt(task, host, fmt::format("exit code 0, but it {}", MessageOf(located)));
+    return;
+  }
+  const Attempt& attempt = at(task).attempts.back();
+  StageTime& stage = stages_[workflow_.at(task).stage];
+  stage.total_ns += (attempt.end - attempt.start).ns;
+  ++stage.tasks;
+  execution_.Finish(task);
+  at(task).state = TaskState::kDone;
+}
+
+Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    MOSA_RETURN_IF_ERROR(CheckWritten(at(host).directory, workflow_.at(output).path));
+    auto facts = Locate(PathOn(host, output));
+    if (!facts.ok())
+      return Status(facts.status().code(),
+                    fmt::format("wrote '{}', which cannot be read: {}", workflow_.at(output).path,
+                                MessageOf(facts.status())));
+    at(task).outputs[output] = *facts;
+    files_[output] = *std::move(facts);
+  }
+  return OkStatus();
+}
+
+// Precondition: the task is running, its process is not.
+void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why) {
+  TaskRecord& record = at(task);
+  Attempt& attempt = record.attempts.back();
+  Tries& tries = tries_[task.value];
+  attempt.failure = why;
+  record.state = TaskState::kWaiting;
+  record.outputs.clear();
+  if (!lost_[host.value] && !MountAnswers(at(host).mount_point)) LoseHost(host);
+  const bool host_lost = lost_[host.value];
+  if (host_lost) attempt.failure += fmt::format(" (host {} is lost)", at(host).name);
+  const bool input_lost = UndoLostInputs(task);
+  if (input_lost) attempt.failure += " (an input is lost)";
+  if ((host_lost || input_lost) && ++tries.excused <= kExcusedMax) {
+    execution_.Retry(task);
+    return;
+  }
+  ++tries.failures;
+  tries.avoid = host;
+  if (tries.failures > options_.retries) {
+    GiveUp(task, attempt.failure);
+    return;
+  }
+  Say(fmt::format("{} failed on {} (attempt {} of {}): {}", predict::Describe(workflow_.at(task)),
+                  at(host).name, tries.failures, options_.retries + 1, attempt.failure));
+  execution_.Retry(task);
+}
+
+// Looks whether the inputs of a failed task can still be read; those that cannot are written again.
+bool Engine::UndoLostInputs(TaskIndex task) {
+  bool any = false;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    const auto& producer = workflow_.at(input).producer;
+    if (!producer) continue;
+    if (execution_.state(*producer) == TaskState::kDone) {
+      if (CheckReadable(PathOn(AnyHost(), input)).ok()) continue;
+      Undo(*producer, input);
+    }
+    any = true;
+  }
+  return any;
+}
+
+void Engine::Undo(TaskIndex task, PathIndex lost) {
+  if (execution_.state(task) != TaskState::kDone) return;
+  Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
+                  predict::Describe(workflow_.at(task))));
+  for (const TaskIndex waiting : execution_.Undo(task)) scheduler_.Withdraw(waiting);
+  for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
+  at(task).state = TaskState::kWaiting;
+  at(task).kept = false;
+  at(task).outputs.clear();
+  ++changes_;
+}
+
+void Engine::LoseHost(HostIndex host) {
+  lost_[host.value] = true;
+  scheduler_.Remove(host);
+  record_.hosts_lost.push_back(at(host).name);
+  Say(fmt::format("host {} is lost: its mount {} does not answer; its tasks go elsewhere",
+                  at(host).name, at(host).mount_point));
+  for (const auto& [pid, running] : running_) {
+    if (running.host == host) processes_.Kill(pid);
+  }
+}
+
+void Engine::GiveUp(TaskIndex task, const std::string& why) {
+  execution_.Fail(task);
+  at(task).state = TaskState::kFailed;
+  ++changes_;
+  const TaskRecord& record = at(task);
+  const std::string sentence =
+      record.attempts.empty()
+          ? fmt::format("{}: {}", predict::Describe(workflow_.at(task)), why)
+          : fmt::format("{} failed {} time{}, at last on {}: {} (see {})",
+                        predict::Describe(workflow_.at(task)), tries_[task.value].failures,
+                        tries_[task.value].failures == 1 ? "" : "s", record.attempts.back().host,
+                        why, record.attempts.back().error_path);
+  Say(sentence);
+  if (first_failure_.ok()) first_failure_ = FailedPreconditionError(sentence);
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,227 @@
+#include "tools/mosa/run_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "common/base/clock.h"
+#include "tools/cluster/process.h"
+
+namespace mosa::cli {
+namespace {
+
+constexpr int kCannotRun = 126;
+constexpr int kNotFound = 127;
+
+// What the child needs, made before the fork: afterwards it only makes system calls.
+struct Prepared {
+  std::vector<std::string> words;
+  std::vector<char*> argv;
+  int input = -1;
+  int output = -1;
+  int errors = -1;
+  pid_t parent = 0;
+};
+
+std::string Script(const TaskCommand& command) {
+  const RunHost& host = *command.host;
+  std::string text = fmt::format("cd {} || exit {}\n", Quote(host.directory), kCannotRun);
+  for (const auto* variables : {&host.environment, &command.environment}) {
+    for (const auto& [name, value] : *variables)
+      text += fmt::format("export {}={}\n", name, Quote(value));
+  }
+  std::string words;
+  for (const std::string& word : command.argv) words += " " + Quote(word);
+  // Standard input is the lifeline: when whoever started the task is gone, the task ends.
+  return text + fmt::format(
+                    "exec 3<&0\n"
+                    "setsid{} </dev/null 3<&- &\n"
+                    "task=$!\n"
+                    "{{ cat <&3; kill -TERM -- -$task; sleep 3; kill -KILL -- -$task; }} "
+                    ">/dev/null 2>&1 &\n"
+                    "watcher=$!\n"
+                    "exec 3<&-\n"
+                    "wait $task\n"
+                    "code=$?\n"
+                    "kill $watcher 2>/dev/null\n"
+                    "exit $code\n",
+                    words);
+}
+
+[[noreturn]] void Refuse(int code, const char* what, const std::string& on) {
+  dprintf(2, "mosa run: cannot %s %s: %s\n", what, on.c_str(), strerror(errno));
+  _exit(code);
+}
+
+[[noreturn]] void RunTask(const TaskCommand& command, const Prepared& prepared) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != prepared.parent) _exit(kCannotRun);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
+  dup2(prepared.input, 0);
+  dup2(prepared.output, 1);
+  dup2(prepared.errors, 2);
+  syscall(SYS_close_range, 3U, ~0U, 0U);
+  const RunHost& host = *command.host;
+  if (!host.net_namespace.empty()) {
+    const Status entered = cluster::EnterNetNamespace(host.net_namespace);
+    if (!entered.ok()) {
+      dprintf(2, "mosa run: %s\n", MessageOf(entered).c_str());
+      _exit(kCannotRun);
+    }
+  }
+  if (host.exec.empty()) {
+    if (chdir(host.directory.c_str()) != 0) Refuse(kCannotRun, "enter", host.directory);
+    for (const auto* variables : {&host.environment, &command.environment}) {
+      for (const auto& [name, value] : *variables) setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
+  execvp(prepared.argv[0], prepared.argv.data());
+  Refuse(errno == ENOENT ? kNotFound : kCannotRun, "run", prepared.words[0]);
+}
+
+}  // namespace
+
+std::string Quote(const std::string& word) {
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+TaskProcesses::TaskProcesses() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+TaskProcesses::~TaskProcesses() { EndAll(Milliseconds(0)); }
+
+Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
+  const auto refused = [&](const std::string& what) {
+    return FailedPreconditionError(fmt::format("cannot {}: {}", what, strerror(errno)));
+  };
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  const UniqueFd output(open(command.output_path.c_str(), kFlags, 0666));
+  if (!output) return refused("write " + command.output_path);
+  const UniqueFd errors(open(command.error_path.c_str(), kFlags, 0666));
+  if (!errors) return refused("write " + command.error_path);
+  UniqueFd input;
+  Running running;
+  if (command.host->exec.empty()) {
+    input = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  } else {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return refused("make a pipe");
+    input = UniqueFd(ends[0]);
+    running.lifeline = UniqueFd(ends[1]);
+  }
+  Prepared prepared;
+  prepared.words = command.argv;
+  if (!command.host->exec.empty()) {
+    prepared.words = command.host->exec;
+    prepared.words.push_back(Script(command));
+  }
+  for (std::string& word : prepared.words) prepared.argv.push_back(word.data());
+  prepared.argv.push_back(nullptr);
+  prepared.input = input.get();
+  prepared.output = output.get();
+  prepared.errors = errors.get();
+  prepared.parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return refused("start a process");
+  if (pid == 0) RunTask(command, prepared);
+  running.pidfd = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  running_.emplace(pid, std::move(running));
+  return pid;
+}
+
+std::vector<TaskProcesses::Ended> TaskProcesses::Wait(Duration at_most) {
+  std::vector<pollfd> waits;
+  for (const auto& [pid, running] : running_) waits.push_back({running.pidfd.get(), POLLIN, 0});
+  const int64_t milliseconds = std::max<int64_t>(0, (at_most.ns + 999'999) / 1'000'000);
+  poll(waits.data(), waits.size(), static_cast<int>(std::min<int64_t>(milliseconds, 60'000)));
+  return Reap();
+}
+
+std::vector<TaskProcesses::Ended> TaskProcesses::Reap() {
+  std::vector<Ended> all;
+  siginfo_t info{};
+  while (info.si_pid = 0,
+         waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t pid = info.si_pid;
+    const auto task = running_.find(pid);
+    // While it is not reaped its number names its group and no other.
+    if (task != running_.end()) kill(-pid, SIGKILL);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (task == running_.end()) continue;
+    Ended ended{pid, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    all.push_back(ended);
+    running_.erase(task);
+  }
+  return all;
+}
+
+void TaskProcesses::SignalGroup(pid_t pid, int signal) {
+  // Only while it is not reaped.
+  const auto found = running_.find(pid);
+  if (found == running_.end()) return;
+  found->second.lifeline.reset();
+  // One that has not become a group's leader yet is still alone.
+  if (kill(-pid, signal) != 0) kill(pid, signal);
+}
+
+void TaskProcesses::Kill(pid_t pid) { SignalGroup(pid, SIGKILL); }
+
+std::vector<TaskProcesses::Ended> TaskProcesses::EndAll(Duration grace) {
+  const SystemClock clock;
+  std::vector<Ended> all;
+  const auto wait = [&](Duration time) {
+    const Time limit = clock.Monotonic() + time;
+    while (!running_.empty() && clock.Monotonic() < limit) {
+      const auto ended = Wait(Milliseconds(50));
+      all.insert(all.end(), ended.begin(), ended.end());
+    }
+  };
+  const auto signal_all = [&](int signal) {
+    for (const auto& [pid, running] : running_) {
+      if (kill(-pid, signal) != 0) kill(pid, signal);
+    }
+  };
+  for (auto& [pid, running] : running_) running.lifeline.reset();
+  signal_all(SIGTERM);
+  wait(grace);
+  signal_all(SIGKILL);
+  wait(Seconds(5));
+  EndOrphans();
+  return all;
+}
+
+// Descendants that left their task's group have become children of ours.
+void TaskProcesses::EndOrphans() {
+  const SystemClock clock;
+  const Time limit = clock.Monotonic() + Seconds(5);
+  const std::string path = fmt::format("/proc/self/task/{}/children", getpid());
+  while (clock.Monotonic() < limit) {
+    std::ifstream children(path);
+    pid_t child = 0;
+    bool any = false;
+    while (children >> child) {
+      kill(child, SIGKILL);
+      any = true;
+    }
+    if (!any) return;
+    Reap();
+    cluster::Pause(Milliseconds(5));
+  }
+}
+
+}  // namespace mosa::cli

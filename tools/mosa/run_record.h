@@ -1,0 +1,74 @@
+// The record of a run: what each task was, where and when it ran, what it read and wrote. JSON with
+// stable names; `--resume` reads it back.
+#ifndef MOSA_TOOLS_MOSA_RUN_RECORD_H_
+#define MOSA_TOOLS_MOSA_RUN_RECORD_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "predictor/workflow/execution.h"
+#include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/workflow.h"
+#include "tools/mosa/run_files.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+struct Attempt {
+  std::string host;
+  Time start;
+  Time end;
+  int exit_code = 0;
+  int signal = 0;
+  std::string failure;  // One sentence; empty if it succeeded.
+  std::string placed;   // Why on this host.
+  // Of its inputs, as they lay when it started.
+  uint64_t local_bytes = 0;
+  uint64_t remote_bytes = 0;
+  std::string output_path;
+  std::string error_path;
+};
+
+struct TaskRecord {
+  predict::TaskState state = predict::TaskState::kWaiting;
+  bool kept = false;  // Done by an earlier run.
+  std::vector<Attempt> attempts;
+  std::map<predict::PathIndex, FileFacts> inputs;   // Of the last attempt.
+  std::map<predict::PathIndex, FileFacts> outputs;  // If it is done.
+};
+
+struct RunRecord {
+  std::string workflow_path;
+  predict::System system = predict::System::kWass;
+  std::string outcome = "running";  // Then "done", "failed" or "interrupted".
+  Time start;
+  Time end;
+  std::vector<RunHost> hosts;
+  std::vector<std::string> hosts_lost;
+  std::vector<TaskRecord> tasks;                         // As the workflow's.
+  std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
+};
+
+nlohmann::json ToJson(const RunRecord& record, const predict::Workflow& workflow);
+
+// Writes to another name first, so that whoever reads sees the old record or the new.
+Status WriteRecord(const std::string& path, const nlohmann::json& record);
+
+// Takes what an earlier run of this workflow finished from its record into `record`: the last
+// attempt, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false.
+// NotFound if there is no record, InvalidArgument if the file is none.
+Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
+                                                    const predict::Workflow& workflow,
+                                                    RunRecord& record);
+
+// A hash of all that makes a task the same task: command, inputs, outputs.
+std::string DigestOf(const predict::Workflow& workflow, const predict::Task& task);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_RUN_RECORD_H_
