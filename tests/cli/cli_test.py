@@ -129,7 +129,9 @@ def down(tool, suffix):
 
 def inputs(tool):
     """Each bad input: its exit code, one sentence that names it, and no trace."""
-    with tempfile.NamedTemporaryFile() as plain_file:
+    with tempfile.NamedTemporaryFile() as plain_file, tempfile.TemporaryDirectory() as directory:
+        words = f"{directory}/words.yaml"
+        pathlib.Path(words).write_text("tasks: [{id: a, command: 'true'}]\n", encoding="utf-8")
         rows = [
             (["cluster", "up", "--hosts", "0"], 2, "--hosts 0"),
             (["cluster", "up", "--hosts", "201"], 2, "--hosts 201"),
@@ -153,6 +155,15 @@ def inputs(tool):
             (["where", "/no/such/file"], 3, "/no/such/file"),
             (["where", plain_file.name], 3, "not a regular file on a Mosa mount"),
             (["where"], 2, "paths"),
+            (["run"], 2, "workflow"),
+            (["run", "/no/such/workflow"], 3, "/no/such/workflow"),
+            (["run", plain_file.name], 2, "there is nothing in the text"),
+            (["run", words, "--cluster", "nosuch"], 3, "'nosuch'"),
+            (["run", words, "--system", "fast"], 2, "fast"),
+            (["run", words, "--slots", "many"], 2, "many"),
+            (["run", words, "--hosts", "a,b"], 2, "--hosts and --exec need --mount"),
+            (["run", words, "--mount", "/no/such/mount"], 3, "/no/such/mount"),
+            (["run", words, "--mount", "/tmp", "--workdir", "/tmp"], 2, "--workdir '/tmp' is outside the mount"),
             (["secret", "create", plain_file.name], 3, "exists"),
             (["status", "--manager", "127.0.0.1:1"], 5, "127.0.0.1:1"),
             (["status", "--manager", "127.0.0.1:1", "--secret", "/no/such/secret"], 3, "/no/such/secret"),
@@ -169,7 +180,7 @@ def inputs(tool):
 
 
 def help_and_version(tool):
-    for words in ([], ["cluster"], ["cluster", "up"], ["stat"], ["where"], ["secret", "create"], ["node", "list"]):
+    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["stat"], ["where"], ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")
     version = json.loads(tool.good("version", "--json"))["version"]

@@ -163,6 +163,15 @@ def check_retry(runner):
     check(attempts[0]["host"] != attempts[1]["host"], "the retry was on the same host")
     check("no luck" in said, said)
     check(runner.path("retry", "y").read_text() == "once\n", "MOSA_TASK is not the task's id")
+    # Hints need a file that is there before the task; what refuses to replace one does without them.
+    runner.write("careful", """tasks:
+  - {id: a, command: "set -C; echo a > x", outputs: [x]}
+  - {id: b, command: "set -C; echo b > d/y", inputs: [x], outputs: [d/y]}
+  - {id: c, command: "cat d/y", inputs: [d/y]}
+""")
+    tasks = by_id(runner.run("careful")[0])
+    check([len(tasks[name]["attempts"]) for name in "abc"] == [2, 1, 1], f"{tasks}")
+    check(hint(runner.path("careful", "d/y"), "pattern") == "pipeline", "d/y inherits no hint")
     runner.write("retry0", (runner.directory / "retry.yaml").read_text())
     _, said = runner.run("retry0", "--retries", "0", expect=3)
     check("task 'once' (line 2) failed 1 time, at last on h" in said, said)

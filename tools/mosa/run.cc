@@ -1,6 +1,5 @@
 // `mosa run`: what is asked for, checked whole before the first effect; then the engine.
 #include <fmt/format.h>
-#include <sys/xattr.h>
 
 #include <cerrno>
 #include <cstring>
@@ -76,11 +75,8 @@ Status CheckOutsideInputs(const Workflow& workflow, const RunHost& host) {
 // What each output will carry. The mount is asked whether it takes the hints.
 Status PlanRecordHints(const Workflow& workflow, RunRecord& record) {
   if (record.system == predict::System::kDss) return OkStatus();
-  char value[8192];
   const RunHost& host = record.hosts.front();
-  // Other file systems take no hints.
-  if (getxattr(host.mount_point.c_str(), "user.mosa.mount", value, sizeof value) < 0)
-    return OkStatus();
+  if (!host.mosa) return OkStatus();  // Other file systems take no hints.
   std::set<predict::HintMap> tried;
   const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
   for (predict::FileHints& plan : predict::PlanHints(workflow, options)) {
@@ -94,6 +90,34 @@ Status PlanRecordHints(const Workflow& workflow, RunRecord& record) {
         return Status(taken.code(), fmt::format("file '{}': {}", file.path, MessageOf(taken)));
     }
     record.hints.emplace(plan.file, std::move(plan.hints));
+  }
+  return OkStatus();
+}
+
+// Where all that is written into a directory wants the same hints, the directory carries them: then
+// programs may replace and rename their outputs as they like.
+Status TagDirectories(const Workflow& workflow, RunRecord& record) {
+  struct Wanted {
+    std::vector<PathIndex> files;
+    predict::HintMap hints;
+    bool same = true;
+  };
+  std::map<std::string, Wanted> directories;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
+    const std::string parent = fs::path(workflow.files[i].path).parent_path();
+    if (!workflow.files[i].producer || parent.empty()) continue;
+    const auto found = record.hints.find(PathIndex{i});
+    const predict::HintMap hints = found == record.hints.end() ? predict::HintMap() : found->second;
+    Wanted& wanted = directories[parent];
+    if (wanted.files.empty()) wanted.hints = hints;
+    wanted.same = wanted.same && wanted.hints == hints;
+    wanted.files.push_back(PathIndex{i});
+  }
+  for (const auto& [path, wanted] : directories) {
+    if (!wanted.same || wanted.hints.empty()) continue;
+    const std::string full = fs::path(record.hosts.front().directory) / path;
+    MOSA_ASSIGN_OR_RETURN(const bool carried, HintDirectory(full, wanted.hints));
+    if (carried) record.inheriting.insert(wanted.files.begin(), wanted.files.end());
   }
   return OkStatus();
 }
@@ -200,7 +224,10 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
   options.hosts.cluster = options.cluster.name;
   options.hosts.cluster_directory = options.cluster.directory;
-  MOSA_ASSIGN_OR_RETURN(record.hosts, FindHosts(options.hosts));
+  MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(options.hosts));
+  record.hosts = std::move(found.hosts);
+  for (const std::string& name : found.silent)
+    fmt::print(stderr, "mosa run: host {} is left out: its mount does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
   if (options.dry_run) return ShowPlan(workflow, record, line);
 
@@ -212,6 +239,7 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckOutsideInputs(workflow, record.hosts.front()));
   MOSA_RETURN_IF_ERROR(PlanRecordHints(workflow, record));
   if (options.resume) MOSA_RETURN_IF_ERROR(Resume(workflow, engine.record_path, record));
+  MOSA_RETURN_IF_ERROR(TagDirectories(workflow, record));
   std::error_code error;
   fs::create_directories(engine.logs, error);
   if (error)

@@ -133,17 +133,17 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
 
 bool Engine::LocateInput(TaskIndex task, PathIndex input) {
   if (files_.contains(input)) return true;
-  auto facts = Locate(PathOn(AnyHost(), input));
-  if (facts.ok()) {
-    files_.emplace(input, *std::move(facts));
-    return true;
-  }
-  if (workflow_.at(input).producer) {
+  const Status located = OnLivingHost([&](HostIndex host) {
+    auto facts = Locate(PathOn(host, input));
+    if (facts.ok()) files_[input] = *std::move(facts);
+    return facts.status();
+  });
+  if (located.ok()) return true;
+  if (workflow_.at(input).producer && ++tries_[task.value].excused <= kExcusedMax) {
     Undo(*workflow_.at(input).producer, input);
   } else {
     execution_.Start(task);
-    GiveUp(task, fmt::format("cannot read '{}': {}", workflow_.at(input).path,
-                             MessageOf(facts.status())));
+    GiveUp(task, fmt::format("cannot read '{}': {}", workflow_.at(input).path, MessageOf(located)));
   }
   return false;
 }
@@ -194,10 +194,13 @@ void Engine::Launch(const predict::Assignment& assignment) {
 
 Status Engine::Prepare(TaskIndex task, const RunHost& host) {
   static const predict::HintMap kNone;
+  // Some programs refuse to replace a file that is there: those do without hints the second time.
+  const bool tag = tries_[task.value].failures == 0;
   for (const PathIndex output : workflow_.at(task).outputs) {
     const auto hints = record_.hints.find(output);
+    const bool own = tag && hints != record_.hints.end() && !record_.inheriting.contains(output);
     MOSA_RETURN_IF_ERROR(PrepareOutput(host.directory, workflow_.at(output).path,
-                                       hints == record_.hints.end() ? kNone : hints->second,
+                                       own ? hints->second : kNone,
                                        made_[host_names_.at(host.name).value]));
   }
   return OkStatus();
@@ -238,9 +241,16 @@ void Engine::ExpectEnds(Time now) {
 
 // ---- around it
 
-HostIndex Engine::AnyHost() const {
-  const auto living = std::find(lost_.begin(), lost_.end(), false);
-  return HostIndex{living == lost_.end() ? 0 : static_cast<uint32_t>(living - lost_.begin())};
+Status Engine::OnLivingHost(const std::function<Status(HostIndex)>& ask) {
+  Status answer = UnavailableError("no host is left");
+  for (uint32_t i = 0; i < lost_.size(); ++i) {
+    if (lost_[i]) continue;
+    answer = ask(HostIndex{i});
+    if (answer.ok()) return answer;
+    LoseHostIfSilent(HostIndex{i});
+    if (!lost_[i]) return answer;
+  }
+  return answer;
 }
 
 std::string Engine::PathOn(HostIndex host, PathIndex file) const {

@@ -3,6 +3,7 @@
 #ifndef MOSA_TOOLS_MOSA_RUN_ENGINE_H_
 #define MOSA_TOOLS_MOSA_RUN_ENGINE_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,6 +46,9 @@ class Engine {
     uint32_t excused = 0;  // Ended by what was no fault of the task.
     std::optional<predict::HostIndex> avoid;
   };
+  // How often a task may start again for what is no fault of its own; a limit against a store that
+  // loses everything again and again.
+  static constexpr uint32_t kExcusedMax = 20;
   struct StageTime {
     int64_t total_ns = 0;
     int64_t tasks = 0;
@@ -67,7 +71,7 @@ class Engine {
   void FailAttempt(predict::TaskIndex task, predict::HostIndex host, const std::string& why);
   bool UndoLostInputs(predict::TaskIndex task);
   void Undo(predict::TaskIndex task, predict::PathIndex lost);
-  void LoseHost(predict::HostIndex host);
+  void LoseHostIfSilent(predict::HostIndex host);
   void GiveUp(predict::TaskIndex task, const std::string& why);
 
   // ---- around it
@@ -81,8 +85,8 @@ class Engine {
   Time Now() const { return clock_.Monotonic(); }
   const RunHost& at(predict::HostIndex host) const { return record_.hosts[host.value]; }
   TaskRecord& at(predict::TaskIndex task) { return record_.tasks[task.value]; }
-  // A host whose mount may be asked for `task`'s files; the first one that lives otherwise.
-  predict::HostIndex AnyHost() const;
+  // What `ask` says of a host that lives, whichever it is.
+  Status OnLivingHost(const std::function<Status(predict::HostIndex)>& ask);
   std::string PathOn(predict::HostIndex host, predict::PathIndex file) const;
 
   const predict::Workflow& workflow_;

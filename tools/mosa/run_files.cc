@@ -145,10 +145,18 @@ Status CheckReadable(const std::string& path) {
   return OkStatus();
 }
 
-bool MountAnswers(const std::string& mount_point) {
-  char value[8192];
-  if (getxattr(mount_point.c_str(), "user.mosa.mount", value, sizeof value) >= 0) return true;
-  return errno == ENODATA || errno == EOPNOTSUPP || errno == ERANGE;
+Result<bool> HintDirectory(const std::string& path, const predict::HintMap& hints) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return ErrorOf(path, error.value());
+  const bool carried = std::all_of(hints.begin(), hints.end(), [&path](const auto& hint) {
+    const auto value = MosaAttribute(path, hint.first);
+    return value.ok() && *value == hint.second;
+  });
+  if (carried) return true;
+  if (!fs::is_empty(path, error) || error) return false;
+  MOSA_RETURN_IF_ERROR(SetHints(path, hints));
+  return true;
 }
 
 Status PrepareOutput(const std::string& directory, const std::string& path,

@@ -31,11 +31,12 @@ Result<FileFacts> Locate(const std::string& path);
 // DataLoss if they cannot, NotFound if there is no such file.
 Status CheckReadable(const std::string& path);
 
-// Whether the mount at `mount_point` answers.
-bool MountAnswers(const std::string& mount_point);
+// Makes a directory, and has it carry hints for what is made in it: true if it is empty or carries
+// these already, else it is left as it is.
+Result<bool> HintDirectory(const std::string& path, const predict::HintMap& hints);
 
-// Readies the place of an output: its directories exist, nothing of an earlier attempt is left, and
-// with hints an empty file carries them, marked so that WasWritten() can tell. `made` remembers
+// Readies the place of an output: its directory exists, nothing of an earlier attempt is left, and
+// with hints an empty file carries them, marked so that CheckWritten() can tell. `made` remembers
 // directories.
 Status PrepareOutput(const std::string& directory, const std::string& path,
                      const predict::HintMap& hints, std::set<std::string>& made);

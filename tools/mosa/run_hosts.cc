@@ -1,8 +1,10 @@
 #include "tools/mosa/run_hosts.h"
 
 #include <fmt/format.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -18,6 +20,11 @@ namespace fs = std::filesystem;
 
 // Hosts on one machine without a limit: what loopback and memory carry.
 constexpr uint64_t kUnlimitedBytesPerSecond = 2'000'000'000;
+
+bool IsMosaMount(const std::string& path) {
+  char value[8192];
+  return getxattr(path.c_str(), "user.mosa.mount", value, sizeof value) >= 0 || errno == ERANGE;
+}
 
 std::string ForHost(std::string text, const std::string& host) {
   constexpr std::string_view kMark = "{host}";
@@ -46,6 +53,7 @@ Result<std::vector<RunHost>> ClusterHosts(const HostsRequest& request) {
     host.mount_point = plan.mount_point;
     host.net_namespace = plan.net_namespace;
     host.link_bytes_per_second = rate;
+    host.mosa = true;
     host.environment = {{"MOSA_CLUSTER", request.cluster},
                         {"MOSA_CLUSTER_DIR", directory},
                         {"MOSA_MANAGER", state.manager_address},
@@ -85,9 +93,9 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
         "--workdir '{}' is outside the mount: give a path below it", request.directory));
   for (RunHost& host : hosts) {
     std::error_code error;
-    if (!fs::is_directory(host.mount_point, error))
-      return NotFoundError(fmt::format("{}: there is no such directory{}", host.mount_point,
-                                       error ? " (" + error.message() + ")" : ""));
+    if (!fs::exists(host.mount_point, error) && !error)
+      return NotFoundError(fmt::format("{}: there is no such directory", host.mount_point));
+    host.mosa = host.mosa || IsMosaMount(host.mount_point);
     host.directory = (fs::path(host.mount_point) / below).lexically_normal();
     if (host.directory.size() > 1 && host.directory.ends_with('/')) host.directory.pop_back();
   }
@@ -112,7 +120,12 @@ Result<uint64_t> ParseRate(const std::string& text) {
   return InvalidArgumentError(fmt::format("'{}' is no rate: write it like 200mbit or 1gbit", text));
 }
 
-Result<std::vector<RunHost>> FindHosts(const HostsRequest& request) {
+bool Answers(const RunHost& host) {
+  std::error_code error;
+  return host.mosa ? IsMosaMount(host.mount_point) : fs::is_directory(host.mount_point, error);
+}
+
+Result<FoundHosts> FindHosts(const HostsRequest& request) {
   if (request.mount.empty() && !(request.names.empty() && request.exec.empty()))
     return InvalidArgumentError("--hosts and --exec need --mount: say where their mount is");
   std::vector<RunHost> hosts;
@@ -133,7 +146,18 @@ Result<std::vector<RunHost>> FindHosts(const HostsRequest& request) {
     host.environment["MOSA_MOUNT"] = host.mount_point;
   }
   MOSA_RETURN_IF_ERROR(SetDirectories(request, hosts));
-  return hosts;
+  FoundHosts found;
+  for (RunHost& host : hosts) {
+    if (Answers(host)) {
+      found.hosts.push_back(std::move(host));
+    } else {
+      found.silent.push_back(host.name);
+    }
+  }
+  if (found.hosts.empty())
+    return UnavailableError(
+        fmt::format("no host's mount answers: {} do not", fmt::join(found.silent, ", ")));
+  return found;
 }
 
 Status MakeDirectories(const std::vector<RunHost>& hosts) {

@@ -33,11 +33,20 @@ struct RunHost {
   std::map<std::string, std::string> environment;
   uint32_t slots = 1;
   uint64_t link_bytes_per_second = 0;
+  bool mosa = false;  // It is a Mosa mount: it takes hints and says where bytes are.
+};
+
+// Whether the host's mount is there and answers.
+bool Answers(const RunHost& host);
+
+struct FoundHosts {
+  std::vector<RunHost> hosts;
+  std::vector<std::string> silent;  // Names of those whose mounts do not answer: left out.
 };
 
 // InvalidArgument for what does not fit together, NotFound for a cluster or mount that is not
-// there.
-Result<std::vector<RunHost>> FindHosts(const HostsRequest& request);
+// there, Unavailable if no mount answers.
+Result<FoundHosts> FindHosts(const HostsRequest& request);
 
 // Makes the directories that tasks run in.
 Status MakeDirectories(const std::vector<RunHost>& hosts);

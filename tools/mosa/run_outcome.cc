@@ -18,9 +18,6 @@ using predict::Task;
 using predict::TaskIndex;
 using predict::TaskState;
 
-// How often a task may start again for what is no fault of its own; a limit against a store that
-// loses everything again and again.
-constexpr uint32_t kExcusedMax = 20;
 constexpr std::streamoff kTailBytes = 4096;
 
 std::string LastLine(const std::string& path) {
@@ -99,7 +96,7 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
   attempt.failure = why;
   record.state = TaskState::kWaiting;
   record.outputs.clear();
-  if (!lost_[host.value] && !MountAnswers(at(host).mount_point)) LoseHost(host);
+  LoseHostIfSilent(host);
   const bool host_lost = lost_[host.value];
   if (host_lost) attempt.failure += fmt::format(" (host {} is lost)", at(host).name);
   const bool input_lost = UndoLostInputs(task);
@@ -126,7 +123,8 @@ bool Engine::UndoLostInputs(TaskIndex task) {
     const auto& producer = workflow_.at(input).producer;
     if (!producer) continue;
     if (execution_.state(*producer) == TaskState::kDone) {
-      if (CheckReadable(PathOn(AnyHost(), input)).ok()) continue;
+      if (OnLivingHost([&](HostIndex host) { return CheckReadable(PathOn(host, input)); }).ok())
+        continue;
       Undo(*producer, input);
     }
     any = true;
@@ -146,7 +144,8 @@ void Engine::Undo(TaskIndex task, PathIndex lost) {
   ++changes_;
 }
 
-void Engine::LoseHost(HostIndex host) {
+void Engine::LoseHostIfSilent(HostIndex host) {
+  if (lost_[host.value] || Answers(at(host))) return;
   lost_[host.value] = true;
   scheduler_.Remove(host);
   record_.hosts_lost.push_back(at(host).name);

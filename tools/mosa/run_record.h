@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct RunRecord {
   std::vector<std::string> hosts_lost;
   std::vector<TaskRecord> tasks;                         // As the workflow's.
   std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
+  std::set<predict::PathIndex> inheriting;  // Outputs whose directory carries their hints.
 };
 
 nlohmann::json ToJson(const RunRecord& record, const predict::Workflow& workflow);

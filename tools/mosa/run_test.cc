@@ -82,6 +82,8 @@ TEST(FindHosts, SaysWhatDoesNotFit) {
       {{.mount = "/tmp", .exec = "ssh {host}"}, "--exec and {host} need --hosts"},
       {{.mount = "/tmp", .names = {"a", "a"}}, "--hosts names a host twice"},
       {{.mount = "/tmp", .names = {"a", ""}}, "--hosts has an empty name"},
+      {{.cluster = "nobody", .cluster_directory = "/no/such"},
+       "there is no cluster named 'nobody'"},
       {{.mount = "/no/such"}, "/no/such: there is no such directory"},
       {{.mount = "/tmp", .directory = "../x"}, "--workdir '../x' is outside the mount"},
       {{.mount = "/tmp", .link = "fast"}, "'fast' is no rate: write it like 200mbit or 1gbit"},
