@@ -226,6 +226,12 @@ def check_lost_host(runner):
     check(record["hosts_lost"] == ["h2"], f"lost: {record['hosts_lost']}; {said}")
     check(runner.path("lost", "end").read_bytes() == expected, "the result differs")
     check(all(task["host"] != "h2" for task in record["tasks"] if task["id"] == "end"), "the end ran on the lost host")
+    # A run that had finished before: only what the lost host alone held is written again.
+    held = {task["id"] for task in runner.record("interrupt")["tasks"] if "h2" in task["outputs"][0]["nodes"]}
+    record, said = runner.run("interrupt", "--resume")
+    check("host h2 is left out" in said and record["outcome"] == "done", said)
+    check(ran(record) and set(ran(record)) <= held, f"ran {ran(record)}, of what lay on h2: {held}")
+    check(runner.path("interrupt", "end").read_bytes() == expected, "the result differs after --resume")
 
 
 def check_refusals(runner):
