@@ -348,11 +348,14 @@ struct SetXattrRequest {
   std::string value;
   bool must_create = false;
   bool must_replace = false;
+  // The client's kernel has the file's object open (passthrough): it cannot be laid out anew.
+  bool pinned = false;
   bool operator==(const SetXattrRequest&) const = default;
 };
 struct RemoveXattrRequest {
   FileId file;
   std::string name;
+  bool pinned = false;  // As of SetXattrRequest.
   bool operator==(const RemoveXattrRequest&) const = default;
 };
 

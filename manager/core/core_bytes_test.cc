@@ -573,10 +573,18 @@ TEST_F(CoreBytes, HintsOfADirectoryAreInheritedAndActAtMake) {
   EXPECT_EQ(made.access->inline_bytes_max, 0U);
   const FileId f = made.entry.file;
   EXPECT_EQ(Xattr(f, "user.mosa.hints"),
-            "chunk_size=65536 (inherited), placement=local (inherited)");
+            R"({"ack":{"value":"optimistic","source":"default"},)"
+            R"("chunk_size":{"value":"65536","source":"directory","origin":"/d"},)"
+            R"("lifetime":{"value":"keep","source":"default"},)"
+            R"("pattern":{"value":"default","source":"default"},)"
+            R"("placement":{"value":"local","source":"directory","origin":"/d"},)"
+            R"("replicas":{"value":"1","source":"default"},)"
+            R"("replicate":{"value":"lazy","source":"default"},)"
+            R"("strict":{"value":"0","source":"default"},)"
+            R"("stripe_width":{"value":"all","source":"default"}})");
   EXPECT_EQ(Xattr(f, "user.mosa.placement"), "local");
   EXPECT_EQ(Xattr(f, "user.location"), "");
-  EXPECT_EQ(Refused(kAnna, SetXattrRequest{f, "user.mosa.placement", "stripe", false, false}),
+  EXPECT_EQ(Refused(kAnna, SetXattrRequest{f, "user.mosa.placement", "stripe", false, false, true}),
             ErrorReason::kBusy);
 }
 

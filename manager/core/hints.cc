@@ -31,6 +31,12 @@ constexpr std::array<Alias, 4> kAliases = {{{"user.DP", "placement"},
                                             {"user.RepSmntc", "ack"},
                                             {"user.BlockSize", "chunk_size"}}};
 
+// The group of a file whose directory is its group. People's groups have no space.
+constexpr std::string_view kGroupHint = "group";
+constexpr std::string_view kDirectoryGroup = "directory ";
+constexpr uint64_t kRunChunksMax = uint64_t{1} << 20;
+constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
+
 template <size_t kSize>
 bool Contains(const std::array<std::string_view, kSize>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -94,7 +100,7 @@ std::optional<std::string> Placement(std::string_view value) {
   if (plain) return argument ? std::nullopt : std::optional(std::string(value));
   if (!argument) return std::nullopt;
   const bool good = ((word == "collocate" || word == "node") && IsGroup(*argument)) ||
-                    (word == "scatter" && Count(*argument, uint64_t{1} << 32));
+                    (word == "scatter" && Count(*argument, kRunChunksMax));
   return good ? std::optional(std::string(value)) : std::nullopt;
 }
 
@@ -192,76 +198,264 @@ std::string AliasValue(std::string_view hint, std::string_view canonical) {
   return std::string(canonical);
 }
 
+// ---- encoding: name NUL source [origin NUL] value NUL. Sources: s own, d directory, r rule, i
+// directory (its id was not written down), p what SettleGroup has added.
+
 std::string EncodeHints(const Hints& hints) {
   std::string encoded;
   for (const auto& [name, hint] : hints) {
     encoded += name;
     encoded += '\0';
-    encoded += hint.inherited ? 'i' : 's';
+    switch (hint.source) {
+      case HintSource::kDirectory:
+        encoded += hint.origin.empty() ? "i" : "d" + hint.origin + '\0';
+        break;
+      case HintSource::kRule:
+        encoded += "r" + hint.origin + '\0';
+        break;
+      case HintSource::kPattern:
+        encoded += 'p';
+        break;
+      default:
+        encoded += 's';
+    }
     encoded += hint.value;
     encoded += '\0';
   }
   return encoded;
 }
 
+namespace {
+
+std::optional<std::string_view> TakeText(std::string_view& rest) {
+  const size_t end = rest.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view text = rest.substr(0, end);
+  rest.remove_prefix(end + 1);
+  return text;
+}
+
+std::optional<Hint> TakeHint(std::string_view& rest) {
+  if (rest.empty()) return std::nullopt;
+  const char code = rest[0];
+  rest.remove_prefix(1);
+  Hint hint;
+  switch (code) {
+    case 's':
+      break;
+    case 'd':
+    case 'i':
+      hint.source = HintSource::kDirectory;
+      break;
+    case 'r':
+      hint.source = HintSource::kRule;
+      break;
+    case 'p':
+      hint.source = HintSource::kPattern;
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (code == 'd' || code == 'r') {
+    const auto origin = TakeText(rest);
+    if (!origin || origin->empty() || (code == 'd' && !Count(*origin, UINT64_MAX)))
+      return std::nullopt;
+    hint.origin = *origin;
+  }
+  const auto value = TakeText(rest);
+  if (!value) return std::nullopt;
+  hint.value = *value;
+  return hint;
+}
+
+bool IsDirectoryGroup(std::string_view value) {
+  return value.starts_with(kDirectoryGroup) &&
+         Count(value.substr(kDirectoryGroup.size()), UINT64_MAX);
+}
+
+}  // namespace
+
 Result<Hints> DecodeHints(std::string_view encoded) {
   Hints hints;
   std::string_view rest = encoded;
   while (!rest.empty()) {
-    const size_t name_end = rest.find('\0');
-    const size_t value_end =
-        name_end == std::string_view::npos ? name_end : rest.find('\0', name_end + 1);
-    if (value_end == std::string_view::npos || value_end == name_end + 1)
-      return DataLossError("a hint is cut short");
-    const std::string_view name = rest.substr(0, name_end);
-    const char source = rest[name_end + 1];
-    const std::string_view value = rest.substr(name_end + 2, value_end - name_end - 2);
-    const auto parsed = ParseHint(name, false, value);
-    if ((source != 'i' && source != 's') || !parsed.ok() || *parsed != value)
-      return DataLossError("a hint has a value that nobody can have set");
-    if (!hints.emplace(name, Hint{std::string(value), source == 'i'}).second)
+    const auto name = TakeText(rest);
+    auto hint = name ? TakeHint(rest) : std::nullopt;
+    if (!hint) return DataLossError("a hint is cut short");
+    if (*name == kGroupHint) {
+      if (hint->source != HintSource::kPattern || !IsDirectoryGroup(hint->value))
+        return DataLossError("a file has a group that nobody can have given it");
+    } else {
+      const auto parsed = ParseHint(*name, false, hint->value);
+      if (hint->source == HintSource::kPattern || !parsed.ok() || *parsed != hint->value)
+        return DataLossError("a hint has a value that nobody can have set");
+    }
+    if (!hints.emplace(*name, *std::move(hint)).second)
       return DataLossError("a hint stands there twice");
-    rest.remove_prefix(value_end + 1);
   }
   return hints;
 }
 
-Hints InheritedHints(const Hints& hints) {
+// ---- patterns
+
+namespace {
+
+// What a pattern says, which may be nothing; "default" only takes away.
+struct PatternMeaning {
+  std::string_view word;
+  std::vector<HintValue> hints;
+};
+
+PatternMeaning MeaningOf(std::string_view pattern, std::string_view group) {
+  const auto [word, argument] = Split(pattern);
+  if (word == "pipeline") return {word, {{"placement", "local"}, {"replicas", "1"}}};
+  if (word == "reduce") {
+    const std::string_view of = argument.value_or(group);
+    if (of.empty()) return {word, {}};
+    return {word, {{"placement", fmt::format("collocate:{}", of)}}};
+  }
+  if (word == "broadcast")
+    return {word,
+            {{"ack", "pessimistic"},
+             {"replicas", std::string(argument.value_or("auto"))},
+             {"replicate", "eager"}}};
+  if (word == "scatter" || word == "gather")
+    return {word,
+            {{"chunk_size", argument ? std::string(*argument) : std::to_string(kPatternChunkBytes)},
+             {"placement", "scatter:1"}}};
+  return {word, {}};
+}
+
+PatternMeaning MeaningOf(const Hints& hints) {
+  const auto pattern = hints.find("pattern");
+  if (pattern == hints.end()) return {};
+  const auto group = hints.find(kGroupHint);
+  return MeaningOf(pattern->second.value, group == hints.end() ? "" : group->second.value);
+}
+
+// Takes out what a pattern that a stronger source has set speaks of.
+void MakeWayFor(std::string_view pattern, Hints& hints, bool keep_own) {
+  const auto remove = [&](std::string_view name) {
+    const auto found = hints.find(name);
+    if (found != hints.end() && !(keep_own && found->second.source == HintSource::kOwn))
+      hints.erase(found);
+  };
+  remove(kGroupHint);
+  const PatternMeaning meaning = MeaningOf(pattern, "any");
+  for (const HintValue& hint : meaning.hints) remove(hint.name);
+  if (meaning.word != "default") return;
+  for (const std::string_view name :
+       {"ack", "chunk_size", "placement", "replicas", "replicate", "stripe_width"})
+    remove(name);
+}
+
+}  // namespace
+
+Hints InheritedHints(const Hints& hints, std::string_view directory) {
   Hints inherited = hints;
-  for (auto& [name, hint] : inherited) hint.inherited = true;
+  inherited.erase(std::string(kGroupHint));
+  for (auto& [name, hint] : inherited) {
+    if (hint.source != HintSource::kDirectory)
+      hint = {std::move(hint.value), HintSource::kDirectory, std::string(directory)};
+  }
   return inherited;
+}
+
+void Overlay(Hints& hints, const Hints& stronger) {
+  if (const auto pattern = stronger.find("pattern"); pattern != stronger.end())
+    MakeWayFor(pattern->second.value, hints, false);
+  for (const auto& [name, hint] : stronger) hints.insert_or_assign(name, hint);
+}
+
+void SetOwn(Hints& hints, std::string_view name, std::string value) {
+  if (name == "pattern") MakeWayFor(value, hints, true);
+  hints.insert_or_assign(std::string(name), Hint{std::move(value), HintSource::kOwn, {}});
+}
+
+void EraseHint(Hints& hints, std::string_view name) {
+  if (name == "pattern") hints.erase(std::string(kGroupHint));
+  hints.erase(std::string(name));
+}
+
+bool NeedsGroup(const Hints& hints) {
+  const auto pattern = hints.find("pattern");
+  return pattern != hints.end() && pattern->second.value == "reduce" &&
+         !hints.contains(kGroupHint) && !hints.contains("placement");
+}
+
+void SettleGroup(Hints& hints, FileId directory) {
+  if (!NeedsGroup(hints)) return;
+  hints.emplace(
+      kGroupHint,
+      Hint{fmt::format("{}{}", kDirectoryGroup, directory.value), HintSource::kPattern, {}});
 }
 
 bool IsLayoutHint(std::string_view hint) {
   return hint == "pattern" || hint == "placement" || hint == "chunk_size" || hint == "stripe_width";
 }
 
+bool MaySettle(std::string_view hint) {
+  return hint == "pattern" || hint == "placement" || hint == "replicas" || hint == "strict";
+}
+
+// ---- what it comes to
+
 EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
   EffectiveHints result{.placement = defaults.placement,
                         .chunk_bytes = defaults.chunk_bytes,
                         .stripe_width = defaults.stripe_width};
-  const auto value_of = [&hints](std::string_view name) -> const std::string* {
+  if (hints.empty()) return result;
+  const PatternMeaning meaning = MeaningOf(hints);
+  const auto value_of = [&](std::string_view name) -> const std::string* {
     const auto found = hints.find(name);
-    return found == hints.end() ? nullptr : &found->second.value;
+    if (found != hints.end()) return &found->second.value;
+    for (const HintValue& hint : meaning.hints)
+      if (hint.name == name) return &hint.value;
+    return nullptr;
   };
-  if (const std::string* pattern = value_of("pattern"); pattern && *pattern == "pipeline") {
-    result.placement = "local";
-    result.settles_placement = true;
-  }
   if (const std::string* placement = value_of("placement")) {
     result.placement = *placement;
     result.settles_placement = true;
   }
   // Values were checked when they were set.
+  if (const auto [word, chunks] = Split(result.placement); word == "scatter" && chunks)
+    result.run_chunks = Count(*chunks, kRunChunksMax).value_or(1);
   if (const std::string* size = value_of("chunk_size"))
     result.chunk_bytes = Count(*size, kChunkBytesMax).value_or(defaults.chunk_bytes);
   if (const std::string* width = value_of("stripe_width"))
     result.stripe_width =
         static_cast<uint32_t>(Count(*width, 1024).value_or(defaults.stripe_width));
   const std::string* strict = value_of("strict");
-  result.may_be_inline =
-      !result.settles_placement && !value_of("replicas") && !(strict && *strict == "1");
+  result.strict = strict && *strict == "1";
+  result.may_be_inline = !result.settles_placement && !value_of("replicas") && !result.strict;
   return result;
+}
+
+std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defaults) {
+  const PatternMeaning meaning = MeaningOf(hints);
+  const auto default_of = [&](std::string_view name) -> std::string {
+    if (name == "ack") return "optimistic";
+    if (name == "chunk_size") return std::to_string(defaults.chunk_bytes);
+    if (name == "lifetime") return "keep";
+    if (name == "pattern") return "default";
+    if (name == "placement") return defaults.placement;
+    if (name == "replicas") return "1";
+    if (name == "replicate") return "lazy";
+    if (name == "strict") return "0";
+    return defaults.stripe_width == 0 ? "all" : std::to_string(defaults.stripe_width);
+  };
+  std::vector<ExplainedHint> explained;
+  for (const std::string_view name : kHintNames) {
+    ExplainedHint hint{std::string(name), default_of(name), HintSource::kDefault, ""};
+    for (const HintValue& meant : meaning.hints) {
+      if (meant.name == name)
+        hint = {hint.name, meant.value, HintSource::kPattern, hints.at("pattern").value};
+    }
+    if (const auto found = hints.find(name); found != hints.end())
+      hint = {hint.name, found->second.value, found->second.source, found->second.origin};
+    explained.push_back(std::move(hint));
+  }
+  return explained;
 }
 
 }  // namespace mosa::manager

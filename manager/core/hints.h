@@ -8,8 +8,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
+#include "common/model/hints.h"
+#include "common/model/ids.h"
 
 namespace mosa::manager {
 
@@ -36,28 +39,53 @@ std::string AliasValue(std::string_view hint, std::string_view canonical);
 
 struct Hint {
   std::string value;
-  bool inherited = false;  // From the directory that the file was made in.
+  HintSource source = HintSource::kOwn;
+  // Of kDirectory: the directory's id in decimal digits, or nothing if it was not written down. Of
+  // kRule: the rule's glob.
+  std::string origin{};
   bool operator==(const Hint&) const = default;
 };
 // By name, without prefix. What a file has is kept in one string, since most files of a directory
-// share it.
+// share it. Besides the hints that people set there is "group", which SettleGroup adds.
 using Hints = std::map<std::string, Hint, std::less<>>;
 std::string EncodeHints(const Hints& hints);
 // Anything that EncodeHints cannot have made is DataLoss.
 Result<Hints> DecodeHints(std::string_view encoded);
-// What a file made below a directory with `hints` begins with.
-Hints InheritedHints(const Hints& hints);
+
+// What a file made in a directory with `hints` begins with; `directory` is the origin of what was
+// set there.
+Hints InheritedHints(const Hints& hints, std::string_view directory);
+// Lays what a stronger source says over `hints`. A pattern there also takes the place of what it
+// stands for.
+void Overlay(Hints& hints, const Hints& stronger);
+// Sets an own hint, as Overlay would.
+void SetOwn(Hints& hints, std::string_view name, std::string value);
+void EraseHint(Hints& hints, std::string_view name);
+// Gives a file whose pattern is `reduce` without a group that of its directory.
+void SettleGroup(Hints& hints, FileId directory);
+// True if SettleGroup has something to do.
+bool NeedsGroup(const Hints& hints);
 
 // True of hints that say where bytes go, and so cannot change once there are bytes.
 bool IsLayoutHint(std::string_view hint);
 
-// What hints come to.
+// True of hints that may settle where a file goes before it is written, or keep it from being
+// inline.
+bool MaySettle(std::string_view hint);
+
+// What hints come to. A hint that is set wins over what a pattern stands for, and that over the
+// default.
 struct EffectiveHints {
   std::string placement;
   uint64_t chunk_bytes = 0;
+  uint64_t run_chunks = 1;  // Chunks in a row on one node.
   uint32_t stripe_width = 0;
+  bool strict = false;
   bool may_be_inline = true;
   bool settles_placement = false;  // Hints alone say where the file goes.
+
+  // What a layout has for its chunk.
+  uint64_t run_bytes() const { return chunk_bytes * run_chunks; }
 };
 struct HintDefaults {
   std::string placement;
@@ -65,6 +93,8 @@ struct HintDefaults {
   uint32_t stripe_width = 0;
 };
 EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults);
+// Every hint that there is, by name, with the origin as it stands in `hints`.
+std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defaults);
 
 }  // namespace mosa::manager
 

@@ -32,6 +32,14 @@ Result<FileStatus> ManagerCore::GetFileStatus(std::string_view path) const {
 std::vector<FileStatus> ManagerCore::ListLostFiles(size_t files_max) const {
   return state_->ListLostFiles(files_max);
 }
+Result<HintExplanation> ManagerCore::ExplainHints(std::string_view path) const {
+  return state_->ExplainHints(path);
+}
+std::vector<HintRule> ManagerCore::ListHintRules() const { return state_->ListHintRules(); }
+std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::string>& paths,
+                                                     bool with_chunks) const {
+  return state_->ListLocations(paths, with_chunks);
+}
 
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
   cluster_.cluster_name = options_.cluster_name;

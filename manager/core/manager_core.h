@@ -21,6 +21,7 @@
 #include "common/base/kv_batch.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
+#include "common/model/hints.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 #include "common/model/session.h"
@@ -67,14 +68,26 @@ struct NodeReport {
 struct NodeStreamLost {
   NodeId node;
 };
+// ---- what people and schedulers change; answered by Effects::admin_reply
+struct AddHintRule {  // In the place of one with the same glob.
+  std::string glob;
+  std::vector<HintValue> hints;
+};
+struct RemoveHintRule {
+  uint64_t id = 0;
+};
+struct SetFileHint {
+  std::string path, name, value;
+};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
 // The manager itself did not run (it was stopped, or its host was): what others may have said
 // meanwhile has not been heard, and none of it counts as their silence.
 struct Stalled {
   Duration time;
 };
-using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, Tick, Stalled>;
+using Command =
+    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
+                 NodeStreamLost, AddHintRule, RemoveHintRule, SetFileHint, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -92,11 +105,19 @@ struct NodeRefused {  // Answers RegisterNode when there is no NodeId to speak o
   std::string name;
   Failure failure;
 };
+struct AdminReply {
+  // Aborted: somebody else has to let go first; ask again in a moment.
+  Status status;
+  uint64_t rule = 0;  // AddHintRule: its id.
+  // AddHintRule: false while some mount may still make files without knowing of the rule.
+  bool settled = true;
+};
 struct Effects {
   KvBatch writes;  // Must be durable before anything below leaves the process.
   std::vector<ToClient> to_clients;
   std::vector<ToNode> to_nodes;
   std::vector<NodeRefused> refused_nodes;
+  std::optional<AdminReply> admin_reply;
   std::vector<std::string> log;  // One sentence each, for the shell's log.
   std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
 };
@@ -128,6 +149,12 @@ class ManagerCore {
   Result<FileStatus> GetFileStatus(std::string_view path) const;
   // Files whose every copy of some chunk was on lost nodes, at most `files_max`, ascending by id.
   std::vector<FileStatus> ListLostFiles(size_t files_max) const;
+  // What holds for the file at this path, or for one that would be made there now.
+  Result<HintExplanation> ExplainHints(std::string_view path) const;
+  std::vector<HintRule> ListHintRules() const;
+  // One answer for each path, in their order; with `with_chunks` per range of chunks too.
+  std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
+                                          bool with_chunks) const;
 
  private:
   struct State;

@@ -12,7 +12,8 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint8_t kRecordVersion = 1;
+// 2 knows where inherited hints come from; what 1 wrote is read as it is.
+constexpr uint8_t kRecordVersion = 2;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -343,6 +344,18 @@ template <typename A>
 void Visit(A& archive, EntryRecord& record) {
   All(archive, record.file);
 }
+template <typename A>
+void Visit(A& archive, GroupRecord& record) {
+  All(archive, record.anchor);
+}
+template <typename A>
+void Visit(A& archive, HintValue& hint) {
+  All(archive, hint.name, hint.value);
+}
+template <typename A>
+void Visit(A& archive, RuleRecord& record) {
+  All(archive, record.glob, record.hints);
+}
 
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
@@ -377,6 +390,8 @@ std::string Encode(const NodeRecord& record) { return EncodeRecord(record); }
 std::string Encode(const SessionRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RepliesRecord& record) { return EncodeRecord(record); }
 std::string Encode(const EntryRecord& record) { return EncodeRecord(record); }
+std::string Encode(const GroupRecord& record) { return EncodeRecord(record); }
+std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -403,6 +418,8 @@ template Result<NodeRecord> Decode<NodeRecord>(std::string_view, std::string_vie
 template Result<SessionRecord> Decode<SessionRecord>(std::string_view, std::string_view);
 template Result<RepliesRecord> Decode<RepliesRecord>(std::string_view, std::string_view);
 template Result<EntryRecord> Decode<EntryRecord>(std::string_view, std::string_view);
+template Result<GroupRecord> Decode<GroupRecord>(std::string_view, std::string_view);
+template Result<RuleRecord> Decode<RuleRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -417,6 +434,8 @@ std::string ClusterKey() { return "C"; }
 std::string EntryKey(FileId parent, std::string_view name) {
   return KeyOf('D', parent.value).append(name);
 }
+std::string GroupKey(std::string_view group) { return std::string("G").append(group); }
+std::string RuleKey(uint64_t rule) { return KeyOf('H', rule); }
 std::string InodeKey(FileId file) { return KeyOf('I', file.value); }
 std::string NodeKey(NodeId node) { return KeyOf('N', node.value); }
 std::string RepliesKey(ClientId client, RequestId request) {

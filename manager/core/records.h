@@ -7,6 +7,8 @@
 //   "B" file           the bytes of an inline file (raw; written by the core, read by the shell)
 //   "C"                ClusterRecord
 //   "D" parent name    the file id of an entry
+//   "G" group          GroupRecord
+//   "H" rule           RuleRecord
 //   "I" file           InodeRecord
 //   "N" node           NodeRecord
 //   "R" client request the recorded replies of an envelope
@@ -22,6 +24,7 @@
 
 #include "common/base/status.h"
 #include "common/model/attributes.h"
+#include "common/model/hints.h"
 #include "common/model/ids.h"
 #include "common/model/layout.h"
 #include "common/model/messages.h"
@@ -84,12 +87,27 @@ struct EntryRecord {
   bool operator==(const EntryRecord&) const = default;
 };
 
+// A group of files that are to lie on one node.
+struct GroupRecord {
+  NodeId anchor;  // kNoNode: the next file chooses one.
+  bool operator==(const GroupRecord&) const = default;
+};
+
+// A HintRule; its id is in the key.
+struct RuleRecord {
+  std::string glob;
+  std::vector<HintValue> hints;
+  bool operator==(const RuleRecord&) const = default;
+};
+
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
 std::string Encode(const SessionRecord& record);
 std::string Encode(const RepliesRecord& record);
 std::string Encode(const EntryRecord& record);
+std::string Encode(const GroupRecord& record);
+std::string Encode(const RuleRecord& record);
 
 // The error names `key`. T is one of the records above.
 template <typename T>
@@ -100,6 +118,8 @@ std::string PrintableKey(std::string_view key);
 
 std::string ClusterKey();
 std::string EntryKey(FileId parent, std::string_view name);
+std::string GroupKey(std::string_view group);
+std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
 std::string RepliesKey(ClientId client, RequestId request);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/base/check.h"
+#include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
@@ -28,6 +29,8 @@ void ReadAnything(std::string_view bytes) {
   ReadBack<SessionRecord>(bytes);
   ReadBack<RepliesRecord>(bytes);
   ReadBack<EntryRecord>(bytes);
+  ReadBack<GroupRecord>(bytes);
+  ReadBack<RuleRecord>(bytes);
 
   const size_t split = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % bytes.size();
   ManagerCore core{ManagerOptions{}};
@@ -40,7 +43,18 @@ void ReadAnything(std::string_view bytes) {
     const auto canonical = ParseHint(hint, false, bytes);
     if (canonical.ok()) MOSA_CHECK(*ParseHint(hint, false, *canonical) == *canonical);
   }
-  if (const auto hints = DecodeHints(bytes); hints.ok()) Evaluate(*hints, {"stripe", 1 << 20, 0});
+  if (const auto hints = DecodeHints(bytes); hints.ok()) {
+    MOSA_CHECK(*DecodeHints(EncodeHints(*hints)) == *hints);
+    Evaluate(*hints, {"stripe", 1 << 20, 0});
+    Explain(*hints, {"stripe", 1 << 20, 0});
+  }
+
+  const auto rule = HintRules::Check(bytes.substr(split), {{"strict", "1"}});
+  if (!rule.ok()) return;
+  HintRules rules;
+  rules.Add(*rule);
+  const std::string path = "/" + std::string(bytes.substr(0, split));
+  if (!rules.For(path).empty()) MOSA_CHECK(rules.MaySettleIn(path.substr(0, path.rfind('/'))));
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
   const ClusterRecord cluster{"c", 1, 77, 3};
   EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);
+  const GroupRecord group{NodeId(3)};
+  EXPECT_EQ(*Decode<GroupRecord>("k", Encode(group)), group);
+  const RuleRecord rule{"/a/*", {{"placement", "local"}, {"strict", "1"}}};
+  EXPECT_EQ(*Decode<RuleRecord>("k", Encode(rule)), rule);
   const SessionRecord session{"n", "h", "/m"};
   EXPECT_EQ(*Decode<SessionRecord>("k", Encode(session)), session);
 }
@@ -55,7 +59,7 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
             std::string::npos);
   EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
-  encoded[0] = 2;
+  encoded[0] = 3;
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
 }
 
@@ -79,11 +83,14 @@ TEST(Records, OfAnyBytesAreReadOrRefused) {
   const uint64_t seed = 4711;
   RecordProperty("seed", std::to_string(seed));
   Rng rng(seed);
-  const std::string sources[] = {Encode(SomeInode()), Encode(SomeReplies()),
+  const std::string sources[] = {Encode(SomeInode()),
+                                 Encode(SomeReplies()),
                                  Encode(ClusterRecord{"c", 1, 77, 3}),
-                                 Encode(SessionRecord{"n", "h", "/"})};
+                                 Encode(SessionRecord{"n", "h", "/"}),
+                                 Encode(GroupRecord{NodeId(3)}),
+                                 Encode(RuleRecord{"/a/*", {{"placement", "local"}}})};
   for (int i = 0; i < 20000; ++i) {
-    std::string bytes = sources[rng.Below(4)];
+    std::string bytes = sources[rng.Below(6)];
     if (rng.Chance(300)) {
       bytes.assign(rng.Below(64), '\0');
       for (char& c : bytes) c = static_cast<char>(rng.Next());
@@ -129,6 +136,17 @@ TEST(Records, ThatDoNotHoldTogetherAreRefused) {
                      inode(3, directory)})
                 .code(),
             StatusCode::kDataLoss);
+  const auto rule = [](uint64_t id, const RuleRecord& record) {
+    return std::pair{RuleKey(id), Encode(record)};
+  };
+  const RuleRecord good{"/a/*", {{"placement", "local"}}};
+  EXPECT_TRUE(LoadAll({cluster, rule(1, good), root}).ok());
+  for (const RuleRecord& bad :
+       {RuleRecord{"a", good.hints}, RuleRecord{"/a", {}},
+        RuleRecord{"/a", {{"placement", "near"}}}, RuleRecord{"/a", {{"chunk_size", "1M"}}}})
+    EXPECT_EQ(LoadAll({cluster, rule(1, bad), root}).code(), StatusCode::kDataLoss) << bad.glob;
+  EXPECT_EQ(LoadAll({cluster, rule(0, good), root}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(LoadAll({cluster, rule(1, good), rule(2, good), root}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(LoadAll({{"Q", ""}}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(LoadAll({{ClusterKey(), Encode(ClusterRecord{"other", 1, 100, 1})}}).code(),
             StatusCode::kFailedPrecondition);

@@ -1,6 +1,7 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_xattrs, state_nodes, state_load, state_status). Only manager_core.cc and these include it.
+// state_xattrs, state_hints, state_nodes, state_load, state_status). Only manager_core.cc and these
+// include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
@@ -64,6 +66,7 @@ struct Inode {
 
 struct Directory {
   FileId parent;
+  std::string name;  // In `parent`; of the root, and of a removed directory, of no meaning.
   uint32_t subdirectories = 0;
   absl::btree_map<std::string, FileId, std::less<>> entries;
 };
@@ -140,6 +143,12 @@ struct Freeze {
   bool pinned = false;  // Another client's kernel has the object open.
 };
 
+// Files that are to lie on one node.
+struct Group {
+  NodeId anchor;       // kNoNode: the next file chooses one.
+  uint64_t files = 0;  // That are bound; with the last the group is forgotten.
+};
+
 struct Uncommitted {
   ClientId maker;
   FileId parent;
@@ -157,6 +166,10 @@ struct ManagerCore::State {
   ClusterStatus GetClusterStatus(Time now) const;
   Result<FileStatus> GetFileStatus(std::string_view path) const;
   std::vector<FileStatus> ListLostFiles(size_t files_max) const;
+  Result<HintExplanation> ExplainHints(std::string_view path) const;
+  std::vector<HintRule> ListHintRules() const { return rules_.List(); }
+  std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
+                                          bool with_chunks) const;
 
  private:
   // ---- commands
@@ -167,6 +180,9 @@ struct ManagerCore::State {
   void Handle(const RegisterNode& command);
   void Handle(const NodeReport& command);
   void Handle(const NodeStreamLost& command);
+  void Handle(const AddHintRule& command);
+  void Handle(const RemoveHintRule& command);
+  void Handle(const SetFileHint& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
   void FinishStep();
@@ -276,6 +292,7 @@ struct ManagerCore::State {
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
+  HintDefaults Defaults() const;
   EffectiveHints HintsOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;
   void SetReason(FileBytes& bytes, std::string_view reason);
@@ -299,17 +316,41 @@ struct ManagerCore::State {
   Reply Apply(const ListXattrsRequest& request);
   Reply Apply(const SetXattrRequest& request);
   Reply Apply(const RemoveXattrRequest& request);
-  Reply SetHint(FileId file, Inode& inode, const AttributeName& name, std::string_view value);
-  Reply RemoveHint(FileId file, Inode& inode, const AttributeName& name);
-  std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint);
+  // `pinned`: the asker's kernel has the file's object open.
+  Reply SetHint(FileId file, Inode& inode, const AttributeName& name, std::string_view value,
+                bool pinned);
+  Reply RemoveHint(FileId file, Inode& inode, const AttributeName& name, bool pinned);
+  std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint,
+                                           bool pinned);
+  bool IsOpenForWritingElsewhere(FileId file) const;
   bool IsEffective(const Inode& inode, std::string_view hint, const std::string& value) const;
   void StoreHints(FileId file, Inode& inode, const Hints& hints);
   Reply ReadOnlyAttribute(const Inode& inode, std::string_view name) const;
-  std::string LocationOf(const Inode& inode) const;
+  std::string HintsJsonOf(const Inode& inode) const;
+  std::vector<std::string> NodeNamesOf(const Inode& inode) const;
   Result<std::string> ChunkLocationsOf(const Inode& inode) const;
   std::string LayoutJsonOf(const Inode& inode) const;
   Hints DecodedHints(const Inode& inode) const;
   const std::string& NameOf(NodeId node) const;
+  std::string NamesOf(const std::vector<NodeId>& nodes) const;
+
+  // ---- hints before there are files, and groups (state_hints.cc)
+  Hints HintsAtMake(FileId parent, std::string_view name, FileType type) const;
+  std::optional<FileId> DirectoryOf(FileId file) const;
+  std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
+  void NameOrigins(std::vector<ExplainedHint>& hints) const;
+  std::string PathOf(FileId directory) const;
+  // Where a rule may settle what is made, makes are not deferred: recalls the delegations of such
+  // directories that lie in `within`. True if none is outstanding.
+  bool RecallRuledDelegations(FileId within);
+  void AnswerAdmin(Status status, uint64_t rule = 0, bool settled = true);
+  Status StillRestarting() const;
+  NodeId AnchorFor(const EffectiveHints& hints) const;
+  void JoinGroup(const EffectiveHints& hints);
+  void LeaveGroup(const Inode& inode);
+  void RememberAnchor(const EffectiveHints& hints, const PlacementPlan& plan);
+  void MoveAnchor(Group& group, NodeId anchor);
+  void CountGroups();
 
   // ---- locks and the rest (state_envelopes.cc)
   Reply Apply(const GetLockRequest& request);
@@ -333,6 +374,8 @@ struct ManagerCore::State {
 
   // ---- the durable image (state_load.cc)
   Status LoadInode(FileId file, const InodeRecord& record);
+  Status LoadRule(uint64_t number, std::string_view key, std::string_view value);
+  Status LoadNode(uint64_t number, std::string_view key, std::string_view value);
   Status CheckTree();
   Status LinkEntries();
   InodeRecord RecordOf(FileId file, const Inode& inode) const;
@@ -340,6 +383,9 @@ struct ManagerCore::State {
   void WriteNode(const Node& node);
 
   FileStatus StatusOf(FileId file, const Inode& inode, std::string path) const;
+  // By absolute path. NotFound names the first component that is missing.
+  // `deepest`, if given, becomes the last directory that was found on the way.
+  Result<FileId> FileAt(std::string_view path, FileId* deepest = nullptr) const;
 
   Inode* Find(FileId file);
   const Inode* Find(FileId file) const;
@@ -364,9 +410,12 @@ struct ManagerCore::State {
   std::map<ClientId, Session> sessions_;
   std::map<ClientId, ReplyLog> reply_logs_;
   std::map<FileId, Uncommitted> uncommitted_;
+  HintRules rules_;
+  std::map<std::string, Group, std::less<>> groups_;
   uint64_t inline_bytes_ = 0;  // Sum of inline_valid_bytes.
 
   // ---- not durable
+  std::map<NodeId, uint32_t> anchors_;  // How many groups have theirs there.
   TextPool texts_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;

@@ -31,9 +31,12 @@ std::optional<Failure> ManagerCore::State::CheckRegular(FileId file) const {
 
 // ---- what is known of a file's bytes
 
+HintDefaults ManagerCore::State::Defaults() const {
+  return {options_.default_placement, options_.chunk_bytes, options_.stripe_width};
+}
+
 EffectiveHints ManagerCore::State::HintsOf(const Inode& inode) const {
-  return Evaluate(DecodedHints(inode),
-                  {options_.default_placement, options_.chunk_bytes, options_.stripe_width});
+  return Evaluate(DecodedHints(inode), Defaults());
 }
 
 FileBytes& ManagerCore::State::BytesOf(Inode& inode) const {
@@ -54,7 +57,7 @@ Layout ManagerCore::State::LayoutOf(const Inode& inode) const {
     layout.segments = inode.bytes->segments;
     layout.reason = texts_.TextOf(inode.bytes->reason);
   } else {
-    layout.chunk_bytes = HintsOf(inode).chunk_bytes;
+    layout.chunk_bytes = HintsOf(inode).run_bytes();
   }
   return layout;
 }
@@ -156,6 +159,9 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
   request.needed_bytes =
       std::clamp(request.needed_bytes, kRoomBytesMin, std::max(hints.chunk_bytes, kRoomBytesMin));
   request.stripe_width = hints.stripe_width;
+  request.strict = hints.strict;
+  request.fallback = options_.default_placement;
+  request.anchor = AnchorFor(hints);
   if (actor_) request.writer_node = NodeOfSession(*actor_);
   auto plan = Place(hints.placement, ViewFor(actor_, false), request);
   if (plan.ok()) return plan;
@@ -168,7 +174,9 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   MOSA_ASSIGN_OR_RETURN(PlacementPlan plan,
                         PlaceSegment(inode, hints, {.begin = 0, .needed_bytes = first_bytes}));
   FileBytes& bytes = BytesOf(inode);
-  bytes.chunk_bytes = hints.chunk_bytes;
+  JoinGroup(hints);
+  RememberAnchor(hints, plan);
+  bytes.chunk_bytes = hints.run_bytes();
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
   TouchAccess(file);
@@ -180,6 +188,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 // binding, when there are bytes in them.
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
+  LeaveGroup(inode);
   for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
   bytes.segments.clear();
   bytes.chunk_bytes = 0;
@@ -264,6 +273,14 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   return Relocate(request, inode);
 }
 
+// " n1 n2", as far as there is room for it in a reason.
+std::string ManagerCore::State::NamesOf(const std::vector<NodeId>& nodes) const {
+  std::string names;
+  for (const NodeId node : nodes)
+    if (names.size() < kReasonBytesMax && FindNode(node)) names += " " + NameOf(node);
+  return names;
+}
+
 Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode) {
   const bool pages = request.begin % kSegmentUnit == 0 && request.begin < kFileBytesMax &&
                      (request.end == UINT64_MAX || request.end % kSegmentUnit == 0);
@@ -279,6 +296,11 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
                               "room",
                               request.file.value, bytes.segments.size()));
   EffectiveHints hints = HintsOf(inode);
+  if (hints.strict)
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                  fmt::format("file {} is strict and may not go on elsewhere: no room on{}; make "
+                              "room there, or set strict to 0",
+                              request.file.value, NamesOf(request.full)));
   hints.chunk_bytes = bytes.chunk_bytes;
   PlacementRequest wanted{
       .begin = request.begin, .needed_bytes = hints.chunk_bytes, .excluded = request.full};
@@ -290,13 +312,11 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   Layout layout = LayoutOf(inode);
   // A node that has none of the file any more still has its object.
   for (const NodeId node : layout.Nodes()) ObjectOn(bytes, node);
+  RememberAnchor(hints, *plan);
   layout.Relocate(request.begin, request.end, std::move(plan->segment));
   bytes.segments = std::move(layout.segments);
-  std::string full;
-  for (const NodeId node : request.full)
-    if (full.size() < kReasonBytesMax && FindNode(node)) full += " " + NameOf(node);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
-                               request.begin, full));
+                               request.begin, NamesOf(request.full)));
   TouchAccess(request.file);
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};

@@ -1,4 +1,5 @@
-// The durable image: one record per inode, entry, attribute, node, session and recorded reply.
+// The durable image: one record per inode, entry, attribute, node, session, rule, group and
+// recorded reply.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,6 +37,11 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
     return OkStatus();
   }
   const char kind = key[0];
+  if (kind == 'G') {
+    MOSA_ASSIGN_OR_RETURN(const GroupRecord record, Decode<GroupRecord>(key, value));
+    MoveAnchor(groups_[std::string(key.substr(1))], record.anchor);
+    return OkStatus();
+  }
   const bool named = kind == 'D' || kind == 'X';
   const size_t fixed_bytes = kind == 'R' ? 17 : 9;
   if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return damaged_key();
@@ -54,6 +60,7 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
     MOSA_ASSIGN_OR_RETURN(const InodeRecord record, Decode<InodeRecord>(key, value));
     return LoadInode(FileId(number), record);
   }
+  if (kind == 'H') return LoadRule(number, key, value);
   if (kind == 'X') {
     xattrs_[FileId(number)].insert_or_assign(std::string(name), std::string(value));
     return OkStatus();
@@ -75,17 +82,32 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
     session.awaited = true;
     return OkStatus();
   }
-  if (kind == 'N') {
-    MOSA_ASSIGN_OR_RETURN(const NodeRecord record, Decode<NodeRecord>(key, value));
-    if (record.address.node.value != number) return damaged_key();
-    Node& node = nodes_[record.address.node];
-    node.address = record.address;
-    node.limit_bytes = record.limit_bytes;
-    if (!node_names_.try_emplace(record.address.name, record.address.node).second)
-      return Damaged(fmt::format("two nodes are named '{}'", record.address.name));
-    return OkStatus();
-  }
+  if (kind == 'N') return LoadNode(number, key, value);
   return damaged_key();
+}
+
+Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::string_view value) {
+  MOSA_ASSIGN_OR_RETURN(const RuleRecord record, Decode<RuleRecord>(key, value));
+  auto rule = HintRules::Check(record.glob, record.hints);
+  if (!rule.ok() || rule->hints != record.hints || number == 0 || rules_.FindByGlob(record.glob) ||
+      rules_.Find(number))
+    return Damaged(fmt::format("rule {} is none that can have been added", number));
+  rule->id = number;
+  rules_.Add(*std::move(rule));
+  return OkStatus();
+}
+
+Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::string_view value) {
+  MOSA_ASSIGN_OR_RETURN(const NodeRecord record, Decode<NodeRecord>(key, value));
+  if (record.address.node.value != number)
+    return Damaged(
+        fmt::format("record {} is of node {}", PrintableKey(key), record.address.node.value));
+  Node& node = nodes_[record.address.node];
+  node.address = record.address;
+  node.limit_bytes = record.limit_bytes;
+  if (!node_names_.try_emplace(record.address.name, record.address.node).second)
+    return Damaged(fmt::format("two nodes are named '{}'", record.address.name));
+  return OkStatus();
 }
 
 Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
@@ -163,6 +185,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
       if (node && !object.lost) node->used_bytes += object.allocated_bytes;
     }
   }
+  CountGroups();
   for (auto& [client, session] : sessions_) {
     session.slot = TakeSlot(client);
     session.heard = now_;
@@ -231,6 +254,7 @@ Status ManagerCore::State::LinkEntries() {
       ++named->interest;
       if (named->type == FileType::kDirectory) {
         FindDirectory(child)->parent = file;
+        FindDirectory(child)->name = name;
         ++directory->subdirectories;
       }
       if (uncommitted_.empty()) continue;

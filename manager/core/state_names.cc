@@ -108,6 +108,7 @@ void ManagerCore::State::AddEntry(FileId parent, const std::string& name, FileId
   directory.entries.emplace(name, child);
   if (Directory* made = FindDirectory(child)) {
     made->parent = parent;
+    made->name = name;
     ++directory.subdirectories;
   }
   effects_.writes.Put(EntryKey(parent, name), Encode(EntryRecord{child}));
@@ -220,7 +221,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   inode.device = device ? request.device : 0;
   inode.task = texts_.Hold(std::string_view(request.task).substr(0, kTaskBytesMax));
   if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
-    inode.hints = texts_.Hold(EncodeHints(InheritedHints(DecodedHints(parent))));
+    inode.hints = texts_.Hold(EncodeHints(HintsAtMake(request.parent, request.name, request.type)));
   if (request.type == FileType::kRegular)
     inode.placement_seed =
         FileSeed(cluster_.cluster_seed, request.parent, request.name, request.file.value);
@@ -356,6 +357,7 @@ void ManagerCore::State::Linger(FileId orphan) {
 void ManagerCore::State::DropInode(FileId file) {
   Inode& inode = *Find(file);
   if (inode.bytes) {
+    LeaveGroup(inode);
     OrderDrop(*inode.bytes, file);
     DropInline(file, inode);
     SetReason(*inode.bytes, "");

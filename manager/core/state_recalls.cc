@@ -211,6 +211,7 @@ bool ManagerCore::State::MayDelegate(const Session& session, FileId directory) c
   if (contended != contended_.end() && contended->second > now_) return false;
   const auto outstanding = recalls_by_file_.find(directory);
   if (outstanding != recalls_by_file_.end()) return false;
+  if (!rules_.empty() && rules_.MaySettleIn(PathOf(directory))) return false;
   return InterestedIn(directory, *Find(directory), session.start.client).empty();
 }
 

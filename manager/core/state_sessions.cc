@@ -153,7 +153,8 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) 
       SendRecall(session, directory, RecallKind::kEntries);
     } else {
       Delegate(session, directory);
-      if (wanted) RecallDelegation(directory);
+      const bool ruled = !rules_.empty() && rules_.MaySettleIn(PathOf(directory));
+      if (wanted || ruled) RecallDelegation(directory);
     }
   }
 }
@@ -315,6 +316,8 @@ void ManagerCore::State::EndGraceIfAllAreBack() {
 
 void ManagerCore::State::EndGrace() {
   grace_end_.reset();
+  // The last rule may have been added when mounts had not yet let go of what they declare again.
+  RecallRuledDelegations(kRootFile);
   std::vector<ClientId> missing;
   for (const auto& [client, session] : sessions_) {
     if (session.awaited) missing.push_back(client);

@@ -23,15 +23,21 @@ uint64_t ManagerCore::State::FreeBytes(const Node& node) const {
 ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grants_of_others) const {
   ClusterView view;
   for (const auto& [id, node] : nodes_) {
-    uint64_t free_bytes = FreeBytes(node);
-    if (count_grants_of_others) {
-      free_bytes += node.granted_bytes;
-    } else if (session) {
+    uint64_t own_bytes = 0;
+    if (session) {
       const auto own = session->grants.find(id);
-      if (own != session->grants.end()) free_bytes += own->second;
+      if (own != session->grants.end()) own_bytes = own->second;
     }
-    view.nodes.push_back({id, node.address.name, std::min(free_bytes, node.limit_bytes),
-                          node.address.state == NodeState::kLive});
+    const uint64_t others_bytes = node.granted_bytes - own_bytes;
+    const uint64_t free_bytes =
+        FreeBytes(node) + own_bytes + (count_grants_of_others ? others_bytes : 0);
+    const auto groups = anchors_.find(id);
+    view.nodes.push_back({.node = id,
+                          .name = node.address.name,
+                          .free_bytes = std::min(free_bytes, node.limit_bytes),
+                          .accepts = node.address.state == NodeState::kLive,
+                          .reclaimable_bytes = count_grants_of_others ? 0 : others_bytes,
+                          .groups = groups == anchors_.end() ? 0 : groups->second});
   }
   return view;
 }

@@ -47,7 +47,7 @@ FileStatus ManagerCore::State::StatusOf(FileId file, const Inode& inode, std::st
   return status;
 }
 
-Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) const {
+Result<FileId> ManagerCore::State::FileAt(std::string_view path, FileId* deepest) const {
   if (path.empty() || path[0] != '/')
     return InvalidArgumentError(fmt::format("'{}' is no absolute path in the store", path));
   FileId file = kRootFile;
@@ -56,6 +56,7 @@ Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) cons
     const size_t limit = std::min(path.find('/', begin), path.size());
     const std::string_view name = path.substr(begin, limit - begin);
     const Directory* directory = FindDirectory(file);
+    if (directory && deepest) *deepest = file;
     if (name == "..") {
       if (directory) file = directory->parent;
     } else if (!name.empty() && name != ".") {
@@ -68,6 +69,11 @@ Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) cons
     }
     begin = limit + 1;
   }
+  return file;
+}
+
+Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) const {
+  MOSA_ASSIGN_OR_RETURN(const FileId file, FileAt(path));
   return StatusOf(file, *Find(file), std::string(path));
 }
 

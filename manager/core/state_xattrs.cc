@@ -18,19 +18,56 @@ Failure NoAttribute(FileId file, std::string_view name) {
                 fmt::format("file {} has no attribute '{}'", file.value, name));
 }
 
+// Bytes at the beginning of `text` that are one character of UTF-8; 0 if they are none.
+size_t CharacterBytes(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  for (size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  const unsigned second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool no_character = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+  return overlong || no_character ? 0 : size;
+}
+
+// A byte that is not UTF-8 becomes the character of that number.
 std::string JsonText(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    const size_t size = CharacterBytes(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (first == '"' || first == '\\') {
       quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<int>(c));
+      quoted += text[0];
+    } else if (size == 0 || first < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(first));
     } else {
-      quoted += c;
+      quoted += text.substr(0, size);
     }
+    text.remove_prefix(std::max<size_t>(size, 1));
   }
   return quoted + '"';
+}
+
+std::string_view SourceText(HintSource source) {
+  switch (source) {
+    case HintSource::kDefault:
+      return "default";
+    case HintSource::kPattern:
+      return "pattern";
+    case HintSource::kDirectory:
+      return "directory";
+    case HintSource::kRule:
+      return "rule";
+    case HintSource::kOwn:
+      return "own";
+  }
+  return "unknown";
 }
 
 // What is wrong with an attribute's name before anything is looked at.
@@ -83,11 +120,11 @@ Reply ManagerCore::State::Apply(const GetXattrRequest& request) {
   const AttributeName name = ClassifyAttribute(request.name);
   if (name.kind == AttributeKind::kReadOnly) return ReadOnlyAttribute(*inode, name.hint);
   if (name.kind == AttributeKind::kHint) {
-    const Hints hints = DecodedHints(*inode);
-    const auto found = hints.find(name.hint);
-    if (found == hints.end()) return NoAttribute(request.file, request.name);
-    return GetXattrReply{name.alias ? AliasValue(name.hint, found->second.value)
-                                    : found->second.value};
+    for (const ExplainedHint& hint : ExplainedHintsOf(*inode)) {
+      if (hint.name != name.hint || hint.source == HintSource::kDefault) continue;
+      return GetXattrReply{name.alias ? AliasValue(name.hint, hint.value) : hint.value};
+    }
+    return NoAttribute(request.file, request.name);
   }
   if (const auto file = xattrs_.find(request.file); file != xattrs_.end()) {
     if (const auto found = file->second.find(request.name); found != file->second.end())
@@ -108,18 +145,13 @@ Reply ManagerCore::State::Apply(const ListXattrsRequest& request) {
 }
 
 Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view name) const {
-  if (name == "hints") {
-    std::string text;
-    for (const auto& [hint, value] : DecodedHints(inode))
-      text += fmt::format("{}{}={} ({})", text.empty() ? "" : ", ", hint, value.value,
-                          value.inherited ? "inherited" : "set");
-    return GetXattrReply{std::move(text)};
-  }
+  if (name == "hints") return GetXattrReply{HintsJsonOf(inode)};
   if (inode.type != FileType::kRegular)
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
                   fmt::format("only regular files have a '{}'", name));
   if (name == "location" || name == "layout") {
-    std::string text = name == "location" ? LocationOf(inode) : LayoutJsonOf(inode);
+    std::string text = name == "location" ? fmt::format("{}", fmt::join(NodeNamesOf(inode), ","))
+                                          : LayoutJsonOf(inode);
     if (text.size() > kAttributeValueBytesMax)
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
                     fmt::format("the '{}' of this file has {} bytes, an attribute at most {}", name,
@@ -133,33 +165,47 @@ Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view
   return GetXattrReply{*std::move(chunks)};
 }
 
-std::string ManagerCore::State::LocationOf(const Inode& inode) const {
-  if (!inode.bytes) return "";
+std::string ManagerCore::State::HintsJsonOf(const Inode& inode) const {
+  std::string text;
+  for (const ExplainedHint& hint : ExplainedHintsOf(inode)) {
+    text += fmt::format("{}{}:{{\"value\":{},\"source\":\"{}\"", text.empty() ? "{" : ",",
+                        JsonText(hint.name), JsonText(hint.value), SourceText(hint.source));
+    if (!hint.origin.empty()) text += fmt::format(",\"origin\":{}", JsonText(hint.origin));
+    text += "}";
+  }
+  return text + "}";
+}
+
+std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) const {
+  if (!inode.bytes) return {};
   if (inode.bytes->is_inline)
-    return inode.bytes->inline_node == kNoNode ? "" : NameOf(inode.bytes->inline_node);
+    return inode.bytes->inline_node == kNoNode
+               ? std::vector<std::string>()
+               : std::vector<std::string>{NameOf(inode.bytes->inline_node)};
   std::vector<NodeObject> objects = inode.bytes->objects;
   std::erase_if(objects, [](const NodeObject& o) { return o.lost || o.allocated_bytes == 0; });
   std::stable_sort(objects.begin(), objects.end(), [](const NodeObject& a, const NodeObject& b) {
     return a.allocated_bytes > b.allocated_bytes;
   });
-  std::string text;
-  for (const NodeObject& object : objects) text += (text.empty() ? "" : ",") + NameOf(object.node);
-  return text;
+  std::vector<std::string> names;
+  for (const NodeObject& object : objects) names.push_back(NameOf(object.node));
+  return names;
 }
 
 Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) const {
   const Layout layout = LayoutOf(inode);
   if (!layout.bound() || inode.size_bytes == 0) return std::string();
-  const uint64_t chunks = (inode.size_bytes - 1) / layout.chunk_bytes + 1;
+  const uint64_t chunk_bytes = layout.chunk_bytes / HintsOf(inode).run_chunks;
+  const uint64_t chunks = (inode.size_bytes - 1) / chunk_bytes + 1;
   std::string text;
   for (uint64_t at = 0; at < inode.size_bytes;) {
     const NodeId node = layout.NodeAt(at);
-    // A segment of one node is one range; others change their node with each chunk.
+    // A segment of one node is one range; others change their node with each run of chunks.
     uint64_t end = std::min(layout.SegmentEnd(at), inode.size_bytes);
     if (layout.SegmentAt(at).width > 1)
       end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
-    text += fmt::format("{}{}-{}:{}", text.empty() ? "" : ",", at / layout.chunk_bytes,
-                        (end - 1) / layout.chunk_bytes, NameOf(node));
+    text += fmt::format("{}{}-{}:{}", text.empty() ? "" : ",", at / chunk_bytes,
+                        (end - 1) / chunk_bytes, NameOf(node));
     if (text.size() > kAttributeValueBytesMax)
       return ResourceExhaustedError(
           fmt::format("the list of {} chunks is longer than {} bytes: read user.mosa.layout",
@@ -182,13 +228,14 @@ std::string ManagerCore::State::LayoutJsonOf(const Inode& inode) const {
                             segments.empty() ? "" : ",", segment.begin, segment.width, names);
   }
   const bool bound = layout.bound();
+  const EffectiveHints hints = HintsOf(inode);
   return fmt::format(
-      "{{\"chunk_size\":{},\"width\":{},\"replicas\":{},\"inline\":{},\"nodes\":[{}],\"segments\":["
+      "{{\"chunk_size\":{},\"run_chunks\":{},\"width\":{},\"replicas\":{},\"inline\":{},\"nodes\":["
       "{}],"
-      "\"reason\":{}}}",
-      layout.chunk_bytes, bound ? layout.segments[0].width : 0,
+      "\"segments\":[{}],\"policy\":{},\"reason\":{}}}",
+      layout.chunk_bytes / hints.run_chunks, hints.run_chunks, bound ? layout.segments[0].width : 0,
       bound ? layout.segments[0].copies() : 0, inode.bytes && inode.bytes->is_inline, nodes,
-      segments, JsonText(layout.reason));
+      segments, JsonText(hints.placement), JsonText(layout.reason));
 }
 
 // ---- writing
@@ -207,7 +254,8 @@ Reply ManagerCore::State::Apply(const SetXattrRequest& request) {
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
                   fmt::format("a value of {} bytes: at most {} are allowed", request.value.size(),
                               kAttributeValueBytesMax));
-  if (name.kind == AttributeKind::kHint) return SetHint(request.file, *inode, name, request.value);
+  if (name.kind == AttributeKind::kHint)
+    return SetHint(request.file, *inode, name, request.value, request.pinned);
   const auto known = xattrs_.find(request.file);
   const bool exists = known != xattrs_.end() && known->second.contains(request.name);
   if (request.must_create && exists)
@@ -233,7 +281,8 @@ Reply ManagerCore::State::Apply(const RemoveXattrRequest& request) {
   if (name.kind == AttributeKind::kReadOnly)
     return Refuse(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
                   fmt::format("attribute '{}' cannot be removed", request.name));
-  if (name.kind == AttributeKind::kHint) return RemoveHint(request.file, *inode, name);
+  if (name.kind == AttributeKind::kHint)
+    return RemoveHint(request.file, *inode, name, request.pinned);
   const auto known = xattrs_.find(request.file);
   if (known == xattrs_.end() || known->second.erase(request.name) == 0)
     return NoAttribute(request.file, request.name);
@@ -246,19 +295,21 @@ Reply ManagerCore::State::Apply(const RemoveXattrRequest& request) {
 
 bool ManagerCore::State::IsEffective(const Inode& inode, std::string_view hint,
                                      const std::string& value) const {
-  const Hints hints = DecodedHints(inode);
-  if (const auto found = hints.find(hint); found != hints.end())
-    return found->second.value == value;
-  const EffectiveHints effective = HintsOf(inode);
-  if (hint == "placement") return effective.placement == value;
-  if (hint == "chunk_size") return std::to_string(LayoutOf(inode).chunk_bytes) == value;
-  if (hint == "stripe_width") return std::to_string(effective.stripe_width) == value;
-  return false;
+  const std::vector<ExplainedHint> hints = ExplainedHintsOf(inode);
+  return std::any_of(hints.begin(), hints.end(), [&](const ExplainedHint& known) {
+    return known.name == hint && known.value == value;
+  });
+}
+
+bool ManagerCore::State::IsOpenForWritingElsewhere(FileId file) const {
+  const auto opens = write_opens_.find(file);
+  if (opens == write_opens_.end()) return false;
+  return !actor_ || opens->second.size() > 1 || !opens->second.contains(actor_->start.client);
 }
 
 // Bytes do not move for a hint: only a file without any can still be laid out anew.
 std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode& inode,
-                                                             std::string_view hint) {
+                                                             std::string_view hint, bool pinned) {
   if (inode.type != FileType::kRegular || !IsLayoutHint(hint)) return std::nullopt;
   if (inode.size_bytes > 0)
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
@@ -266,17 +317,19 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
                               "the empty file or its directory",
                               hint, file.value, inode.size_bytes));
   if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
-  if (write_opens_.contains(file))
+  // What others have stored there and not committed would be lost.
+  if (pinned || IsOpenForWritingElsewhere(file))
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
-                  fmt::format("hint '{}' comes too late: file {} has its place already and is open "
-                              "for writing",
-                              hint, file.value));
+                  fmt::format("hint '{}' comes too late: file {} has its place already and {}",
+                              hint, file.value,
+                              pinned ? "the kernel has its object open (passthrough)"
+                                     : "another mount has it open for writing"));
   Unbind(file, inode);
   return std::nullopt;
 }
 
 Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName& name,
-                                  std::string_view value) {
+                                  std::string_view value, bool pinned) {
   auto canonical = ParseHint(name.hint, name.alias, value);
   if (!canonical.ok())
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
@@ -286,19 +339,23 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
   if (bytes_stay && IsLayoutHint(name.hint) && IsEffective(inode, name.hint, *canonical))
     return EmptyReply{};
   const auto known = hints.find(name.hint);
-  if (known != hints.end() && known->second == Hint{*canonical, false}) return EmptyReply{};
-  if (auto failure = PrepareLayoutHint(file, inode, name.hint)) return *std::move(failure);
-  hints.insert_or_assign(std::string(name.hint), Hint{*std::move(canonical), false});
+  if (known != hints.end() && known->second == Hint{*canonical, HintSource::kOwn, {}})
+    return EmptyReply{};
+  if (auto failure = PrepareLayoutHint(file, inode, name.hint, pinned)) return *std::move(failure);
+  SetOwn(hints, name.hint, *std::move(canonical));
+  if (inode.type == FileType::kRegular && NeedsGroup(hints))
+    SettleGroup(hints, DirectoryOf(file).value_or(kRootFile));
   StoreHints(file, inode, hints);
   return EmptyReply{};
 }
 
-Reply ManagerCore::State::RemoveHint(FileId file, Inode& inode, const AttributeName& name) {
+Reply ManagerCore::State::RemoveHint(FileId file, Inode& inode, const AttributeName& name,
+                                     bool pinned) {
   Hints hints = DecodedHints(inode);
   const auto known = hints.find(name.hint);
   if (known == hints.end()) return NoAttribute(file, name.hint);
-  if (auto failure = PrepareLayoutHint(file, inode, name.hint)) return *std::move(failure);
-  hints.erase(known);
+  if (auto failure = PrepareLayoutHint(file, inode, name.hint, pinned)) return *std::move(failure);
+  EraseHint(hints, name.hint);
   StoreHints(file, inode, hints);
   return EmptyReply{};
 }

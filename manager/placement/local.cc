@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "manager/placement/policies.h"
 
 namespace mosa::manager {
@@ -11,20 +13,17 @@ class Local final : public PlacementPolicy {
 
   Result<PlacementPlan> Place(const ClusterView& view,
                               const PlacementRequest& request) const override {
-    const FilteredNodes filtered = FilterNodes(view, request);
-    for (const NodeView* node : filtered.usable) {
-      if (node->node != request.writer_node) continue;
-      PlacementPlan plan;
-      plan.segment = {request.begin, 1, {node->node}};
-      plan.reason = fmt::format("local: {} is the writer's node", node->name);
-      return plan;
-    }
-    MOSA_ASSIGN_OR_RETURN(PlacementPlan plan, StripePolicy().Place(view, request));
-    plan.reason =
-        fmt::format("local: {}; {}",
-                    request.writer_node == kNoNode ? "the writer's host has no storage node"
-                                                   : "the writer's node cannot take it",
-                    plan.reason);
+    const auto node = std::find_if(view.nodes.begin(), view.nodes.end(), [&](const NodeView& n) {
+      return n.node == request.writer_node;
+    });
+    if (request.writer_node == kNoNode || node == view.nodes.end())
+      return FallBack(*this, "the writer's host has no storage node", view, request);
+    if (const auto why = WhyRejected(*node, request))
+      return FallBack(*this, fmt::format("the writer's node {} {}", node->name, *why), view,
+                      request);
+    PlacementPlan plan;
+    plan.segment = {request.begin, 1, {node->node}};
+    plan.reason = fmt::format("local: {} is the writer's node", node->name);
     return plan;
   }
 };

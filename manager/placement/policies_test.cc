@@ -107,9 +107,8 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
        {9, 4},
        Request(0, 5, 0, 2),
        {1},
-       "local: the writer's node cannot take it; stripe: 1 of 1 nodes, from a by the file's seed; "
-       "b "
-       "has 4 B free of 5 B needed"},
+       "local: the writer's node b has 4 B free of 5 B needed; stripe: 1 of 1 nodes, from a by the "
+       "file's seed; b has 4 B free of 5 B needed"},
       {"local",
        {9, 9},
        Request(1, 5),
@@ -127,12 +126,185 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
   for (const Row& row : rows) Check(row);
 }
 
+PlacementRequest Strict(PlacementRequest request) {
+  request.strict = true;
+  return request;
+}
+PlacementRequest Anchored(PlacementRequest request, uint32_t anchor) {
+  request.anchor = NodeId(anchor);
+  return request;
+}
+
+TEST(Strict, RefusesInOneSentenceWhatWouldGoElsewhere) {
+  const Row rows[] = {
+      {"local",
+       {9, 4},
+       Strict(Request(0, 5, 0, 2)),
+       {},
+       "strict=1, and placement local cannot be had: the writer's node b has 4 B free of 5 B "
+       "needed; make room there, or set strict to 0"},
+      {"local",
+       {9},
+       Strict(Request(0, 5)),
+       {},
+       "strict=1, and placement local cannot be had: the writer's host has no storage node; make "
+       "room there, or set strict to 0"},
+      {"local", {9}, Strict(Request(0, 5, 0, 1)), {1}, "local: a is the writer's node"},
+      {"node:b",
+       {9, -1},
+       Strict(Request(0, 5)),
+       {},
+       "strict=1, and placement node:b cannot be had: b takes nothing new; make room there, or set "
+       "strict to 0"},
+      {"collocate:g",
+       {9, 4},
+       Strict(Anchored(Request(0, 5), 2)),
+       {},
+       "strict=1, and placement collocate:g cannot be had: b, the anchor of group 'g', has 4 B "
+       "free "
+       "of 5 B needed; make room there, or set strict to 0"},
+      {"stripe",
+       {9, 4, 9},
+       Strict(Request(0, 5, 3)),
+       {},
+       "strict=1, and of the 3 nodes of the stripe only 2 can be had: b has 4 B free of 5 B "
+       "needed; "
+       "free room, add nodes, or set strict to 0"},
+      {"scatter:2",
+       {9, 9},
+       Strict(Request(0, 5, 2)),
+       {1, 2},
+       "scatter: runs of 2 chunks in turn over 2 of 2 nodes, from a by the file's seed"},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(Node, TakesTheOneThatIsNamedAndTheDefaultWhenItCannot) {
+  const Row rows[] = {
+      {"node:b", {9, 9, 9}, Request(0, 5, 0, 1), {2}, "node: b is the node that was named"},
+      {"node:b",
+       {9, 4, 9},
+       Request(0, 5),
+       {1, 3},
+       "node: b has 4 B free of 5 B needed; stripe: 2 of 2 nodes, from a by the file's seed; b has "
+       "4 "
+       "B free of 5 B needed"},
+      {"node:x",
+       {9},
+       Request(0, 5),
+       {1},
+       "node: there is no node x; stripe: 1 of 1 nodes, from a by the file's seed"},
+      {"node:a",
+       {9, 9},
+       Request(0, 5, 0, 0, {NodeId(1)}),
+       {2},
+       "node: a was found full; stripe: 1 of 1 nodes, from b by the file's seed; a was found full"},
+      {"node:a",
+       {0},
+       Request(0, 5),
+       {},
+       "no storage node has room for what comes at byte 7340032: a has 0 B free of 5 B needed; "
+       "remove files or add nodes"},
+  };
+  for (const Row& row : rows) Check(row);
+  PlacementRequest request = Request(0, 5, 0, 2);
+  request.fallback = "local";
+  Check(
+      {"node:x", {9, 9}, request, {2}, "node: there is no node x; local: b is the writer's node"});
+}
+
+TEST(Scatter, GoesRoundAsStripeDoes) {
+  Check(
+      {"scatter:4",
+       {9, 9, 4},
+       Request(1, 5),
+       {2, 1},
+       "scatter: runs of 4 chunks in turn over 2 of 2 nodes, from b by the file's seed; c has 4 B "
+       "free of 5 B needed"});
+}
+
+TEST(Collocate, StaysWithTheAnchorAndMovesOnWhenItCannot) {
+  const Row rows[] = {
+      {"collocate:g",
+       {9, 9},
+       Anchored(Request(7, 5), 2),
+       {2},
+       "collocate: b is the anchor of group 'g'"},
+      // Room decides before anything else.
+      {"collocate:g",
+       {90, 400, 90},
+       Request(0, 5),
+       {2},
+       "collocate: b becomes the anchor of group 'g' (room 4 of 4, 0 other groups)"},
+      {"collocate:g",
+       {-1, 9, 0},
+       Anchored(Request(0, 5), 1),
+       {2},
+       "collocate: b becomes the anchor of group 'g' (room 4 of 4, 0 other groups); a, the anchor "
+       "of group 'g', takes nothing new; a takes nothing new, c has 0 B free of 5 B needed"},
+      {"collocate:g",
+       {4, 9},
+       Anchored(Request(0, 5), 1),
+       {2},
+       "collocate: b becomes the anchor of group 'g' (room 4 of 4, 0 other groups); a, the anchor "
+       "of group 'g', has 4 B free of 5 B needed; a has 4 B free of 5 B needed"},
+      // What has begun spills by the default.
+      {"collocate:g",
+       {9, 9, 9},
+       Anchored(Request(1, 5, 0, 0, {NodeId(1)}), 1),
+       {3, 2},
+       "collocate: a node of group 'g' is full; stripe: 2 of 2 nodes, from c by the file's seed; a "
+       "was found full"},
+      {"collocate:g",
+       {4, 4},
+       Request(0, 5),
+       {},
+       "no storage node has room for what comes at byte 7340032: a has 4 B free of 5 B needed, b "
+       "has "
+       "4 B free of 5 B needed; remove files or add nodes"},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(Collocate, TellsWhichAnchorToRemember) {
+  const auto anchor = [](const std::vector<int64_t>& free_bytes, const PlacementRequest& request) {
+    return Place("collocate:g", View(free_bytes), request)->anchor;
+  };
+  EXPECT_EQ(anchor({9, 99}, Request(0, 5)), NodeId(2));
+  EXPECT_EQ(anchor({9, 99}, Anchored(Request(0, 5), 1)), std::nullopt);
+  EXPECT_EQ(anchor({4, 99}, Anchored(Request(0, 5), 1)), NodeId(2));
+  EXPECT_EQ(anchor({9, 99}, Anchored(Request(0, 5, 0, 0, {NodeId(1)}), 1)), kNoNode);
+  EXPECT_EQ(anchor({9, 99}, Anchored(Request(0, 5, 0, 0, {NodeId(1)}), 2)), std::nullopt);
+}
+
+TEST(Collocate, KeepsAnAnchorWhoseRoomOthersHoldWithoutUsingIt) {
+  ClusterView view = View({0, 99});
+  view.nodes[0].reclaimable_bytes = 5;
+  EXPECT_EQ(Place("collocate:g", view, Anchored(Request(0, 5), 1))->segment.nodes[0], NodeId(1));
+  view.nodes[0].reclaimable_bytes = 4;
+  EXPECT_EQ(Place("collocate:g", view, Anchored(Request(0, 5), 1))->segment.nodes[0], NodeId(2));
+}
+
+TEST(Collocate, SpreadsGroupsOverNodesOfLikeRoom) {
+  ClusterView view = View({100, 100, 100, 100});
+  for (int i = 0; i < 40; ++i) {
+    const auto plan = Place("collocate:g" + std::to_string(i), view, Request(0, 5));
+    ++view.nodes[plan->anchor->value - 1].groups;
+  }
+  for (const NodeView& node : view.nodes) EXPECT_EQ(node.groups, 10U);
+}
+
 TEST(Registry, TreatsWhatItDoesNotKnowAsStripeAndSaysSo) {
-  Check({"collocate:g",
+  Check({"near:g",
          {9},
          Request(0, 5),
          {1},
-         "there is no policy 'collocate:g': stripe: 1 of 1 nodes, from a by the file's seed"});
+         "there is no policy 'near:g': stripe: 1 of 1 nodes, from a by the file's seed"});
+  Check({"",
+         {9},
+         Request(0, 5),
+         {1},
+         "there is no policy '': stripe: 1 of 1 nodes, from a by the file's seed"});
 }
 
 TEST(FileSeed, StartsDifferentFilesAtDifferentNodesAndTheSameFileAtTheSame) {

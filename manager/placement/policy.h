@@ -8,6 +8,7 @@
 #define MOSA_MANAGER_PLACEMENT_POLICY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,10 @@ namespace mosa::manager {
 struct NodeView {
   NodeId node;
   std::string name;
-  uint64_t free_bytes = 0;  // For the writer: its own grants count as free.
-  bool accepts = true;      // Live and not draining.
+  uint64_t free_bytes = 0;         // For the writer: its own grants count as free.
+  bool accepts = true;             // Live and not draining.
+  uint64_t reclaimable_bytes = 0;  // Besides: granted to others, who have not used it.
+  uint32_t groups = 0;             // How many groups have their anchor here.
 };
 
 // What a policy knows of the cluster, as old as the last heartbeats.
@@ -36,12 +39,18 @@ struct PlacementRequest {
   uint64_t needed_bytes = 0;  // A node with less room is passed over.
   uint32_t stripe_width = 0;  // 0: all nodes.
   NodeId writer_node{};       // kNoNode if the writer's host has none.
-  std::vector<NodeId> excluded{};
+  std::vector<NodeId> excluded{};   // Found full. Not empty: the rest of a file goes on elsewhere.
+  std::string argument{};           // Of the policy: "g" of "collocate:g".
+  bool strict = false;              // Refuse rather than place otherwise than the policy says.
+  std::string fallback = "stripe";  // The policy for what cannot be had.
+  NodeId anchor{};                  // Of the group; kNoNode if it has none yet.
 };
 
 struct PlacementPlan {
   Segment segment;
-  std::string reason;  // For people: policy, choice, and who was passed over and why.
+  std::string reason;  // For people: policy, score, choice, and who was passed over and why.
+  // The group's anchor from now on; kNoNode: the next file chooses one. Absent: as before.
+  std::optional<NodeId> anchor{};
 };
 
 // Stateless and safe from any thread; lives as long as the process.
@@ -54,8 +63,9 @@ class PlacementPolicy {
                                       const PlacementRequest& request) const = 0;
 };
 
-// The policy of that name. A name that no policy has yet gets `stripe`, and the plans of such a
-// policy say so in their reason, as they do when `local` cannot be had.
+// The policy that `policy` names, as "local" or "collocate:g". When it cannot have what it wants,
+// `request.fallback` places, and the plan's reason says so; a name that no policy has gets
+// `stripe`.
 Result<PlacementPlan> Place(std::string_view policy, const ClusterView& view,
                             const PlacementRequest& request);
 // Every policy, in the order of names.
@@ -72,6 +82,16 @@ struct FilteredNodes {
   std::string rejected;                 // "b has 0 B free of 1 MiB needed, c takes nothing new".
 };
 FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& request);
+// Why the node cannot be used, or nothing: "takes nothing new".
+std::optional<std::string> WhyRejected(const NodeView& node, const PlacementRequest& request);
+// Chunk by chunk over min(stripe_width, usable) nodes, beginning at the one that the seed names;
+// the reason begins with `what`. A strict request needs all of its stripe_width.
+Result<PlacementPlan> RoundRobin(std::string_view what, const ClusterView& view,
+                                 const PlacementRequest& request);
+// What `policy` answers when it cannot be had, because of `why`: the plan of the fallback, or
+// ResourceExhausted if the request is strict.
+Result<PlacementPlan> FallBack(const PlacementPolicy& policy, std::string_view why,
+                               const ClusterView& view, const PlacementRequest& request);
 Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered);
 
 }  // namespace mosa::manager

@@ -18,16 +18,19 @@ constexpr size_t kRejectedBytesMax = 2000;
 
 const std::vector<const PlacementPolicy*>& AllPolicies() {
   static const std::vector<const PlacementPolicy*> policies = {
-      &LocalPolicy(),
-      &StripePolicy(),
+      &CollocatePolicy(), &LocalPolicy(), &NodePolicy(), &ScatterPolicy(), &StripePolicy(),
   };
   return policies;
 }
 
 Result<PlacementPlan> Place(std::string_view policy, const ClusterView& view,
                             const PlacementRequest& request) {
+  const size_t colon = std::min(policy.find(':'), policy.size());
   for (const PlacementPolicy* candidate : AllPolicies()) {
-    if (candidate->name() == policy) return candidate->Place(view, request);
+    if (candidate->name() != policy.substr(0, colon)) continue;
+    PlacementRequest with_argument = request;
+    with_argument.argument = policy.substr(std::min(colon + 1, policy.size()));
+    return candidate->Place(view, with_argument);
   }
   MOSA_ASSIGN_OR_RETURN(PlacementPlan plan, StripePolicy().Place(view, request));
   plan.reason = fmt::format("there is no policy '{}': {}", policy, plan.reason);
@@ -37,6 +40,18 @@ Result<PlacementPlan> Place(std::string_view policy, const ClusterView& view,
 uint64_t FileSeed(uint64_t cluster_seed, FileId parent, std::string_view name,
                   uint64_t generation) {
   return HashCombine(HashCombine(cluster_seed, parent.value), Hash64(name, generation));
+}
+
+std::optional<std::string> WhyRejected(const NodeView& node, const PlacementRequest& request) {
+  if (!node.accepts) return "takes nothing new";
+  if (std::find(request.excluded.begin(), request.excluded.end(), node.node) !=
+      request.excluded.end())
+    return "was found full";
+  if (node.free_bytes < request.needed_bytes)
+    return fmt::format("has {} free of {} needed",
+                       HumanBytes(static_cast<int64_t>(node.free_bytes)),
+                       HumanBytes(static_cast<int64_t>(request.needed_bytes)));
+  return std::nullopt;
 }
 
 FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& request) {
@@ -51,15 +66,8 @@ FilteredNodes FilterNodes(const ClusterView& view, const PlacementRequest& reque
     filtered.rejected += why;
   };
   for (const NodeView& node : view.nodes) {
-    if (!node.accepts) {
-      reject(fmt::format("{} takes nothing new", node.name));
-    } else if (std::find(request.excluded.begin(), request.excluded.end(), node.node) !=
-               request.excluded.end()) {
-      reject(fmt::format("{} was found full", node.name));
-    } else if (node.free_bytes < request.needed_bytes) {
-      reject(fmt::format("{} has {} free of {} needed", node.name,
-                         HumanBytes(static_cast<int64_t>(node.free_bytes)),
-                         HumanBytes(static_cast<int64_t>(request.needed_bytes))));
+    if (const auto why = WhyRejected(node, request)) {
+      reject(fmt::format("{} {}", node.name, *why));
     } else {
       filtered.usable.push_back(&node);
     }
@@ -74,6 +82,50 @@ Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered) {
   return ResourceExhaustedError(fmt::format(
       "no storage node has room for what comes at byte {}: {}; remove files or add nodes",
       request.begin, filtered.rejected));
+}
+
+Result<PlacementPlan> RoundRobin(std::string_view what, const ClusterView& view,
+                                 const PlacementRequest& request) {
+  const FilteredNodes filtered = FilterNodes(view, request);
+  if (filtered.usable.empty()) return NoRoom(request, filtered);
+  const auto usable = static_cast<uint32_t>(filtered.usable.size());
+  if (request.strict && usable < request.stripe_width)
+    return ResourceExhaustedError(fmt::format(
+        "strict=1, and of the {} nodes of the stripe only {} can be had: {}; free room, "
+        "add nodes, or set strict to 0",
+        request.stripe_width, usable, filtered.rejected));
+  const uint32_t width =
+      request.stripe_width == 0 ? usable : std::min(request.stripe_width, usable);
+  const uint64_t start = request.seed % usable;
+  PlacementPlan plan;
+  plan.segment.begin = request.begin;
+  plan.segment.width = width;
+  for (uint32_t i = 0; i < width; ++i)
+    plan.segment.nodes.push_back(filtered.usable[(start + i) % usable]->node);
+  plan.reason = fmt::format("{} {} of {} nodes, from {} by the file's seed", what, width, usable,
+                            filtered.usable[start]->name);
+  if (!filtered.rejected.empty()) plan.reason += "; " + filtered.rejected;
+  return plan;
+}
+
+Result<PlacementPlan> FallBack(const PlacementPolicy& policy, std::string_view why,
+                               const ClusterView& view, const PlacementRequest& request) {
+  const std::string wanted = request.argument.empty()
+                                 ? std::string(policy.name())
+                                 : fmt::format("{}:{}", policy.name(), request.argument);
+  if (request.strict)
+    return ResourceExhaustedError(
+        fmt::format("strict=1, and placement {} cannot be had: {}; make room there, or set strict "
+                    "to 0",
+                    wanted, why));
+  // A default that cannot be had either ends with the policy that needs no particular node.
+  const std::string_view name =
+      request.fallback == wanted ? StripePolicy().name() : std::string_view(request.fallback);
+  PlacementRequest otherwise = request;
+  otherwise.fallback = StripePolicy().name();
+  MOSA_ASSIGN_OR_RETURN(PlacementPlan plan, Place(name, view, otherwise));
+  plan.reason = fmt::format("{}: {}; {}", policy.name(), why, plan.reason);
+  return plan;
 }
 
 }  // namespace mosa::manager

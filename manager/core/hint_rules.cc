@@ -1,0 +1,130 @@
+#include "manager/core/hint_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace mosa::manager {
+namespace {
+
+// "/a" of "/a/b", "" of "/a".
+std::string_view DirectoryOf(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+}  // namespace
+
+Result<HintRule> HintRules::Check(std::string_view glob, const std::vector<HintValue>& hints) {
+  MOSA_RETURN_IF_ERROR(Glob::Parse(glob).status());
+  if (hints.empty())
+    return InvalidArgumentError(fmt::format("rule {} says nothing: give it NAME=VALUE", glob));
+  HintRule rule{0, std::string(glob), {}};
+  for (const HintValue& hint : hints) {
+    auto canonical = ParseHint(hint.name, false, hint.value);
+    if (!canonical.ok()) return canonical.status();
+    rule.hints.push_back({hint.name, *std::move(canonical)});
+  }
+  std::sort(rule.hints.begin(), rule.hints.end(),
+            [](const HintValue& a, const HintValue& b) { return a.name < b.name; });
+  for (size_t i = 1; i < rule.hints.size(); ++i) {
+    if (rule.hints[i].name == rule.hints[i - 1].name)
+      return InvalidArgumentError(
+          fmt::format("rule {} gives hint '{}' twice", glob, rule.hints[i].name));
+  }
+  return rule;
+}
+
+void HintRules::Add(HintRule rule) {
+  auto glob = Glob::Parse(rule.glob);
+  MOSA_CHECK(glob.ok());
+  const uint64_t id = rule.id;
+  Compiled compiled{std::move(rule), *std::move(glob), {}, false};
+  for (const HintValue& hint : compiled.rule.hints) {
+    compiled.hints.insert_or_assign(hint.name,
+                                    Hint{hint.value, HintSource::kRule, compiled.rule.glob});
+    compiled.settles = compiled.settles || MaySettle(hint.name);
+  }
+  by_glob_.insert_or_assign(compiled.rule.glob, id);
+  if (compiled.glob.is_exact()) {
+    const std::string& path = compiled.glob.exact_path();
+    exact_[path].insert(id);
+    if (compiled.settles) ++exact_settling_[std::string(DirectoryOf(path))];
+  } else {
+    wild_[compiled.glob.literal_directory()].insert(id);
+  }
+  MOSA_CHECK(rules_.emplace(id, std::move(compiled)).second);
+}
+
+bool HintRules::Remove(uint64_t id) {
+  const auto found = rules_.find(id);
+  if (found == rules_.end()) return false;
+  const Compiled& compiled = found->second;
+  by_glob_.erase(compiled.rule.glob);
+  auto& index = compiled.glob.is_exact() ? exact_ : wild_;
+  const auto place = index.find(compiled.glob.literal_directory());
+  place->second.erase(id);
+  if (place->second.empty()) index.erase(place);
+  if (compiled.glob.is_exact() && compiled.settles) {
+    const auto settling = exact_settling_.find(DirectoryOf(compiled.glob.exact_path()));
+    if (--settling->second == 0) exact_settling_.erase(settling);
+  }
+  rules_.erase(found);
+  return true;
+}
+
+const HintRule* HintRules::Find(uint64_t id) const {
+  const auto found = rules_.find(id);
+  return found == rules_.end() ? nullptr : &found->second.rule;
+}
+
+const HintRule* HintRules::FindByGlob(std::string_view glob) const {
+  const auto found = by_glob_.find(glob);
+  return found == by_glob_.end() ? nullptr : Find(found->second);
+}
+
+std::vector<HintRule> HintRules::List() const {
+  std::vector<HintRule> list;
+  list.reserve(rules_.size());
+  for (const auto& [id, compiled] : rules_) list.push_back(compiled.rule);
+  return list;
+}
+
+template <typename Visit>
+void HintRules::VisitAbove(std::string_view directory, const Visit& visit) const {
+  if (wild_.empty()) return;
+  for (std::string_view at = directory;; at = DirectoryOf(at)) {
+    if (const auto found = wild_.find(at); found != wild_.end()) {
+      for (const uint64_t id : found->second) visit(rules_.at(id));
+    }
+    if (at.empty()) return;
+  }
+}
+
+Hints HintRules::For(std::string_view path) const {
+  std::vector<const Compiled*> matching;
+  if (const auto exact = exact_.find(path); exact != exact_.end()) {
+    for (const uint64_t id : exact->second) matching.push_back(&rules_.at(id));
+  }
+  VisitAbove(DirectoryOf(path), [&](const Compiled& compiled) {
+    if (compiled.glob.Matches(path)) matching.push_back(&compiled);
+  });
+  std::sort(matching.begin(), matching.end(), [](const Compiled* a, const Compiled* b) {
+    if (b->glob.MoreSpecificThan(a->glob)) return true;
+    if (a->glob.MoreSpecificThan(b->glob)) return false;
+    return a->rule.id < b->rule.id;
+  });
+  Hints hints;
+  for (const Compiled* compiled : matching) Overlay(hints, compiled->hints);
+  return hints;
+}
+
+bool HintRules::MaySettleIn(std::string_view directory) const {
+  if (exact_settling_.contains(directory)) return true;
+  bool may = false;
+  VisitAbove(directory, [&](const Compiled& compiled) {
+    may = may || (compiled.settles && compiled.glob.MayMatchIn(directory));
+  });
+  return may;
+}
+
+}  // namespace mosa::manager

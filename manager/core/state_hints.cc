@@ -1,0 +1,283 @@
+// Hints before there are files (rules, what is inherited), who said what, and groups of files.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+// What the chunk ranges of one answer may take together.
+constexpr size_t kChunkTextBytesMax = size_t{32} << 20;
+constexpr std::string_view kCollocate = "collocate:";
+
+std::string_view GroupIn(std::string_view placement) {
+  return placement.starts_with(kCollocate) ? placement.substr(kCollocate.size())
+                                           : std::string_view();
+}
+
+}  // namespace
+
+// ---- paths
+
+// Without the "/" at the end, so that a name can be put behind one: the root is "".
+std::string ManagerCore::State::PathOf(FileId directory) const {
+  std::string path;
+  for (FileId at = directory; at != kRootFile;) {
+    const Directory* here = FindDirectory(at);
+    if (!here) break;
+    path.insert(0, "/" + here->name);
+    at = here->parent;
+  }
+  return path;
+}
+
+// The directory of one of the file's names. Only makes know it without looking everywhere.
+std::optional<FileId> ManagerCore::State::DirectoryOf(FileId file) const {
+  if (const auto made = uncommitted_.find(file); made != uncommitted_.end())
+    return made->second.parent;
+  for (const auto& [id, directory] : directories_) {
+    for (const auto& [name, child] : directory->entries)
+      if (child == file) return id;
+  }
+  return std::nullopt;
+}
+
+// ---- what a file begins with
+
+Hints ManagerCore::State::HintsAtMake(FileId parent, std::string_view name, FileType type) const {
+  if (type != FileType::kRegular && type != FileType::kDirectory) return {};
+  Hints hints = InheritedHints(DecodedHints(*Find(parent)), std::to_string(parent.value));
+  if (!rules_.empty()) Overlay(hints, rules_.For(fmt::format("{}/{}", PathOf(parent), name)));
+  if (type == FileType::kRegular) SettleGroup(hints, parent);
+  return hints;
+}
+
+std::vector<ExplainedHint> ManagerCore::State::ExplainedHintsOf(const Inode& inode) const {
+  std::vector<ExplainedHint> hints = Explain(DecodedHints(inode), Defaults());
+  if (inode.bytes && !inode.bytes->segments.empty()) {
+    // What the default is by now does not count for what is laid out already.
+    const uint64_t chunk_bytes = inode.bytes->chunk_bytes / HintsOf(inode).run_chunks;
+    for (ExplainedHint& hint : hints)
+      if (hint.name == "chunk_size") hint.value = std::to_string(chunk_bytes);
+  }
+  NameOrigins(hints);
+  return hints;
+}
+
+// Directories are written down by their ids, since they may be renamed.
+void ManagerCore::State::NameOrigins(std::vector<ExplainedHint>& hints) const {
+  for (ExplainedHint& hint : hints) {
+    if (hint.source != HintSource::kDirectory || hint.origin.starts_with('/')) continue;
+    const FileId directory(hint.origin.empty() ? 0 : std::stoull(hint.origin));
+    if (directory == kRootFile) {
+      hint.origin = "/";
+    } else {
+      hint.origin = FindDirectory(directory) ? PathOf(directory) : "a directory that is gone";
+    }
+  }
+}
+
+Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) const {
+  if (const auto file = FileAt(path); file.ok())
+    return HintExplanation{true, ExplainedHintsOf(*Find(*file))};
+  if (path.empty() || path[0] != '/') return FileAt(path).status();
+  Hints hints = DecodedHints(*Find(kRootFile));
+  FileId at = kRootFile;
+  bool missing = false;
+  std::string here;
+  for (size_t begin = 1; begin < path.size();) {
+    const size_t limit = std::min(path.find('/', begin), path.size());
+    const std::string_view name = path.substr(begin, limit - begin);
+    begin = limit + 1;
+    if (name.empty() || name == ".") continue;
+    if (const auto failure = CheckName(name)) return InvalidArgumentError(failure->message);
+    if (!missing && !FindDirectory(at)) return FileAt(path).status();
+    const auto child = missing || name == ".." ? std::nullopt : ChildOf(at, name);
+    if (name == "..") return FileAt(path).status();
+    const std::string origin = missing ? here : std::to_string(at.value);
+    here += fmt::format("/{}", name);
+    if (child) {
+      at = *child;
+      hints = DecodedHints(*Find(at));
+      continue;
+    }
+    hints = InheritedHints(hints, origin);
+    Overlay(hints, rules_.For(here));
+    // A directory that is still to be made has no id: its group is shown as that of 0.
+    if (begin >= path.size()) SettleGroup(hints, missing ? FileId(0) : at);
+    missing = true;
+  }
+  HintExplanation explanation{false, Explain(hints, Defaults())};
+  NameOrigins(explanation.hints);
+  return explanation;
+}
+
+// ---- rules
+
+void ManagerCore::State::AnswerAdmin(Status status, uint64_t rule, bool settled) {
+  effects_.admin_reply = AdminReply{std::move(status), rule, settled};
+}
+
+void ManagerCore::State::Handle(const AddHintRule& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  auto rule = HintRules::Check(command.glob, command.hints);
+  if (!rule.ok()) return AnswerAdmin(rule.status());
+  const HintRule* known = rules_.FindByGlob(rule->glob);
+  if (!known && rules_.size() >= kHintRulesMax)
+    return AnswerAdmin(ResourceExhaustedError(
+        fmt::format("there are {} rules, and no more are kept: remove some", rules_.size())));
+  if (!known || known->hints != rule->hints) {
+    rule->id = rules_.last_id() + 1;
+    effects_.writes.Put(RuleKey(rule->id), Encode(RuleRecord{rule->glob, rule->hints}));
+    if (known) {
+      effects_.writes.Delete(RuleKey(known->id));
+      rules_.Remove(known->id);
+    }
+    rules_.Add(*rule);
+  } else {
+    rule->id = known->id;
+  }
+  AnswerAdmin(OkStatus(), rule->id, RecallRuledDelegations(kRootFile));
+}
+
+void ManagerCore::State::Handle(const RemoveHintRule& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (!rules_.Remove(command.id))
+    return AnswerAdmin(NotFoundError(fmt::format("there is no rule {}", command.id)));
+  effects_.writes.Delete(RuleKey(command.id));
+  AnswerAdmin(OkStatus(), command.id);
+}
+
+Status ManagerCore::State::StillRestarting() const {
+  return AbortedError("the manager was restarted and waits for its mounts: try again in a moment");
+}
+
+bool ManagerCore::State::RecallRuledDelegations(FileId within) {
+  if (rules_.empty()) return true;
+  std::vector<FileId> ruled;
+  for (const auto& [directory, delegation] : delegations_) {
+    if (IsWithin(directory, within) && rules_.MaySettleIn(PathOf(directory)))
+      ruled.push_back(directory);
+  }
+  for (const FileId directory : ruled) RecallDelegation(directory);
+  return ruled.empty();
+}
+
+void ManagerCore::State::Handle(const SetFileHint& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  FileId deepest = kRootFile;
+  const auto file = FileAt(command.path, &deepest);
+  // A mount may have made files there that nobody has heard of, and may make more.
+  const FileId directory = file.ok() ? *file : deepest;
+  if (delegations_.contains(directory)) {
+    RecallDelegation(directory);
+    return AnswerAdmin(AbortedError(fmt::format(
+        "a mount is still making files in {}/: try again in a moment", PathOf(directory))));
+  }
+  if (!file.ok()) return AnswerAdmin(file.status());
+  Inode& inode = *Find(*file);
+  if (inode.type != FileType::kRegular && inode.type != FileType::kDirectory)
+    return AnswerAdmin(
+        InvalidArgumentError(fmt::format("'{}' is neither file nor directory", command.path)));
+  const Reply reply = SetHint(*file, inode, {AttributeKind::kHint, command.name, false},
+                              command.value, /*pinned=*/false);
+  const auto* failure = std::get_if<Failure>(&reply);
+  AnswerAdmin(failure ? Status(failure->code, failure->message) : OkStatus());
+}
+
+// ---- where files are
+
+std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<std::string>& paths,
+                                                            bool with_chunks) const {
+  std::vector<FileLocation> locations;
+  locations.reserve(paths.size());
+  size_t chunk_text_bytes = 0;
+  for (const std::string& path : paths) {
+    FileLocation& location = locations.emplace_back();
+    const auto file = FileAt(path);
+    if (!file.ok()) {
+      location.failure =
+          Refuse(file.status().code(), ErrorReason::kNoEntry, MessageOf(file.status()));
+      continue;
+    }
+    const Inode& inode = *Find(*file);
+    if (inode.type != FileType::kRegular) {
+      location.failure = Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                                fmt::format("'{}' is no regular file", path));
+      continue;
+    }
+    location.size_bytes = inode.size_bytes;
+    location.nodes = NodeNamesOf(inode);
+    if (!with_chunks) continue;
+    auto chunks = chunk_text_bytes < kChunkTextBytesMax
+                      ? ChunkLocationsOf(inode)
+                      : Result<std::string>(ResourceExhaustedError(
+                            "the answer is too long already: ask for fewer files at once"));
+    if (chunks.ok()) {
+      chunk_text_bytes += chunks->size();
+      location.chunks = *std::move(chunks);
+    } else {
+      location.failure = Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                                MessageOf(chunks.status()));
+    }
+  }
+  return locations;
+}
+
+// ---- groups
+
+void ManagerCore::State::MoveAnchor(Group& group, NodeId anchor) {
+  if (group.anchor != kNoNode && --anchors_[group.anchor] == 0) anchors_.erase(group.anchor);
+  group.anchor = anchor;
+  if (anchor != kNoNode) ++anchors_[anchor];
+}
+
+NodeId ManagerCore::State::AnchorFor(const EffectiveHints& hints) const {
+  const auto group = groups_.find(GroupIn(hints.placement));
+  return group == groups_.end() ? kNoNode : group->second.anchor;
+}
+
+// Called when a file is bound.
+void ManagerCore::State::JoinGroup(const EffectiveHints& hints) {
+  if (const std::string_view name = GroupIn(hints.placement); !name.empty())
+    ++groups_[std::string(name)].files;
+}
+
+void ManagerCore::State::LeaveGroup(const Inode& inode) {
+  if (groups_.empty() || !inode.bytes || inode.bytes->segments.empty()) return;
+  const auto group = groups_.find(GroupIn(HintsOf(inode).placement));
+  if (group == groups_.end() || --group->second.files > 0) return;
+  MoveAnchor(group->second, kNoNode);
+  effects_.writes.Delete(GroupKey(group->first));
+  groups_.erase(group);
+}
+
+void ManagerCore::State::RememberAnchor(const EffectiveHints& hints, const PlacementPlan& plan) {
+  const auto group = groups_.find(GroupIn(hints.placement));
+  if (group == groups_.end() || !plan.anchor || *plan.anchor == group->second.anchor) return;
+  MoveAnchor(group->second, *plan.anchor);
+  effects_.writes.Put(GroupKey(group->first), Encode(GroupRecord{*plan.anchor}));
+}
+
+// Of a freshly loaded image: how many files are in each group. One without files is none.
+void ManagerCore::State::CountGroups() {
+  std::map<uint32_t, std::string> group_of_hints;
+  for (const auto& [file, inode] : inodes_) {
+    if (inode->hints == 0 || !inode->bytes || inode->bytes->segments.empty()) continue;
+    const auto [known, is_new] = group_of_hints.try_emplace(inode->hints);
+    if (is_new) known->second = GroupIn(HintsOf(*inode).placement);
+    if (!known->second.empty()) ++groups_[known->second].files;
+  }
+  for (auto group = groups_.begin(); group != groups_.end();) {
+    if (group->second.files > 0) {
+      ++group;
+      continue;
+    }
+    MoveAnchor(group->second, kNoNode);
+    group = groups_.erase(group);
+  }
+}
+
+}  // namespace mosa::manager
