@@ -2,12 +2,17 @@
 
 #include <grpcpp/client_context.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <thread>
 #include <utility>
 
 #include "common/model/session.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "proto/convert/admin.h"
+#include "proto/convert/hints.h"
 #include "proto/convert/status.h"
 
 namespace mosa::sai {
@@ -20,6 +25,21 @@ namespace {
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns));
+}
+
+// Of the paths of one call; a message of 16 MiB is the most that a manager takes.
+constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
+constexpr std::chrono::milliseconds kAskAgainDelay{5};
+
+// Calls `ask` until it answers anything but Aborted.
+Status AskUntilSettled(const std::function<Status()>& ask) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kWaitMax.ns);
+  for (;;) {
+    Status status = ask();
+    if (status.code() != StatusCode::kAborted || std::chrono::steady_clock::now() >= deadline)
+      return status;
+    std::this_thread::sleep_for(kAskAgainDelay);
+  }
 }
 
 }  // namespace
@@ -63,6 +83,107 @@ Result<std::vector<FileStatus>> AdminClient::ListLostFiles(uint32_t files_max) {
     files.push_back(std::move(file));
   }
   return files;
+}
+
+Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<std::string>& paths,
+                                                             bool with_chunks) {
+  std::vector<FileLocation> locations;
+  locations.reserve(paths.size());
+  while (locations.size() < paths.size()) {
+    LocationQuery query{.paths = {}, .chunks = with_chunks};
+    size_t path_bytes = 0;
+    for (size_t i = locations.size(); i < paths.size() && query.paths.size() < kLocationPathsMax;
+         ++i) {
+      path_bytes += paths[i].size();
+      if (path_bytes > kPathBytesPerCallMax && !query.paths.empty()) break;
+      query.paths.push_back(paths[i]);
+    }
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::ListLocationsRequest request;
+    ToProto(query, &request);
+    v1::ListLocationsResponse response;
+    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListLocations(&context, request, &response)));
+    MOSA_ASSIGN_OR_RETURN(std::vector<FileLocation> answers, FromProto(response));
+    if (answers.size() != query.paths.size())
+      return InternalError("the manager did not answer for every path");
+    std::move(answers.begin(), answers.end(), std::back_inserter(locations));
+  }
+  return locations;
+}
+
+Result<HintExplanation> AdminClient::ExplainHints(const std::string& path) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::ExplainHintsRequest request;
+  request.set_path(path);
+  v1::ExplainHintsResponse response;
+  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ExplainHints(&context, request, &response)));
+  return FromProto(response);
+}
+
+Status AdminClient::SetHint(const std::string& path, const HintValue& hint) {
+  v1::SetHintRequest request;
+  request.set_path(path);
+  request.mutable_hint()->set_name(hint.name);
+  request.mutable_hint()->set_value(hint.value);
+  return AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::SetHintResponse response;
+    return FromGrpc(stub_->manager->SetHint(&context, request, &response));
+  });
+}
+
+Result<uint64_t> AdminClient::AddHintRule(const std::string& glob,
+                                          const std::vector<HintValue>& hints) {
+  v1::HintRule rule;
+  ToProto(HintRule{0, glob, hints}, &rule);
+  v1::AddHintRuleRequest request;
+  request.set_glob(glob);
+  *request.mutable_hints() = rule.hints();
+  v1::AddHintRuleResponse response;
+  const Status added = AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    response.Clear();
+    const Status answered = FromGrpc(stub_->manager->AddHintRule(&context, request, &response));
+    if (!answered.ok() || response.settled()) return answered;
+    return Status(AbortedError(
+        "the rule is kept, but a mount has not taken note of it yet: what it makes at this moment "
+        "may be made without"));
+  });
+  if (!added.ok()) return added;
+  return response.rule_id();
+}
+
+Result<std::vector<HintRule>> AdminClient::ListHintRules() {
+  std::vector<HintRule> rules;
+  for (bool more = true; more;) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::ListHintRulesRequest request;
+    request.set_after_id(rules.empty() ? 0 : rules.back().id);
+    v1::ListHintRulesResponse response;
+    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListHintRules(&context, request, &response)));
+    for (const v1::HintRule& item : response.rules()) {
+      MOSA_ASSIGN_OR_RETURN(HintRule rule, FromProto(item));
+      rules.push_back(std::move(rule));
+    }
+    more = response.more() && response.rules_size() > 0;
+  }
+  return rules;
+}
+
+Status AdminClient::RemoveHintRule(uint64_t rule) {
+  v1::RemoveHintRuleRequest request;
+  request.set_rule_id(rule);
+  return AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::RemoveHintRuleResponse response;
+    return FromGrpc(stub_->manager->RemoveHintRule(&context, request, &response));
+  });
 }
 
 }  // namespace mosa::sai

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/model/hints.h"
 #include "common/model/status.h"
 #include "proto/convert/credentials.h"
 
@@ -26,6 +27,19 @@ class AdminClient {
   Result<FileStatus> GetFileStatus(const std::string& path);
   // At most `files_max` (1 to 10,000), ascending by id.
   Result<std::vector<FileStatus>> ListLostFiles(uint32_t files_max);
+
+  // Where the bytes of these files are, in the order of `paths`; 10,000 of them in one call. With
+  // `with_chunks` per range of chunks too.
+  Result<std::vector<FileLocation>> ListLocations(const std::vector<std::string>& paths,
+                                                  bool with_chunks);
+  // What holds for the file at this path, or for one that would be made there now.
+  Result<HintExplanation> ExplainHints(const std::string& path);
+  // These wait until every mount that made files without asking has let go. Aborted if one has not
+  // after kWaitMax.
+  Status SetHint(const std::string& path, const HintValue& hint);
+  Result<uint64_t> AddHintRule(const std::string& glob, const std::vector<HintValue>& hints);
+  Result<std::vector<HintRule>> ListHintRules();
+  Status RemoveHintRule(uint64_t rule);
 
  private:
   struct Stub;

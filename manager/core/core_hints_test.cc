@@ -302,6 +302,7 @@ TEST_F(CoreHints, AnEmptyFileThatIsBoundAlreadyIsLaidOutAnew) {
       ErrorReason::kBusy);
   EXPECT_EQ(Refused(kBen, SetXattrRequest{f, "user.mosa.placement", "node:n2"}),
             ErrorReason::kBusy);
+  Ok<EmptyReply>(kBen, SetXattrRequest{f, "user.mosa.placement", "local"});  // As it is.
   SetHint(f, "lifetime", "temporary");  // Has nothing to do with where it is.
   EXPECT_EQ(LayoutOf(f).Nodes(), std::vector<NodeId>{n1});
   SetHint(f, "placement", "node:n2");

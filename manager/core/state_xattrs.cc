@@ -335,8 +335,9 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                   MessageOf(canonical.status()));
   Hints hints = DecodedHints(inode);
-  const bool bytes_stay = inode.type == FileType::kRegular && inode.size_bytes > 0;
-  if (bytes_stay && IsLayoutHint(name.hint) && IsEffective(inode, name.hint, *canonical))
+  const bool is_laid_out = inode.size_bytes > 0 || (inode.bytes && !inode.bytes->segments.empty());
+  if (inode.type == FileType::kRegular && is_laid_out && IsLayoutHint(name.hint) &&
+      IsEffective(inode, name.hint, *canonical))
     return EmptyReply{};
   const auto known = hints.find(name.hint);
   if (known != hints.end() && known->second == Hint{*canonical, HintSource::kOwn, {}})

@@ -152,6 +152,7 @@ void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& r
     if (registering == nullptr) continue;
     outputs_.emplace_back(NodeOutput{registering, std::move(refused.failure), OkStatus()});
   }
+  if (effects.admin_reply) admin_reply_ = std::move(effects.admin_reply);
   for (const std::string& line : effects.log) WriteLog(LogLevel::kInfo, line);
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
 }
@@ -206,6 +207,14 @@ void CoreDriver::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& reg
   const auto found = nodes_.find(effect.node);
   if (found == nodes_.end()) return;
   outputs_.emplace_back(NodeOutput{found->second, std::move(message), std::nullopt});
+}
+
+AdminReply CoreDriver::Change(const Command& command) {
+  admin_reply_.reset();
+  if (!ended_) Step(command);
+  Flush();
+  if (!admin_reply_) return {.status = UnavailableError("the manager is stopping")};
+  return *std::exchange(admin_reply_, std::nullopt);
 }
 
 void CoreDriver::Flush() {

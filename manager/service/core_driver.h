@@ -60,6 +60,10 @@ class CoreDriver {
   void NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat);
   void NodeGone(const std::shared_ptr<NodeSink>& sink);
 
+  // What people and schedulers change (AddHintRule, RemoveHintRule, SetFileHint): the answer, once
+  // it is durable.
+  AdminReply Change(const Command& command);
+
   // Commits what the steps since the last Flush wrote, and lets their effects leave.
   void Flush();
   // Steps a tick if the core asked for one by now.
@@ -118,6 +122,7 @@ class CoreDriver {
   std::map<NodeId, std::shared_ptr<NodeSink>> nodes_;
   KvBatch batch_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
+  std::optional<AdminReply> admin_reply_;  // Of the last step that had one.
   std::optional<Time> wake_at_;
   Time last_ran_;  // When this object last did anything.
   bool ended_ = false;

@@ -399,6 +399,62 @@ TEST_F(ManagerServiceTest, GarbageOnThePortHarmsNobody) {
   EXPECT_TRUE(std::holds_alternative<AttributesReply>(anna->Ask(GetAttributesRequest{kRootFile})));
 }
 
+// ---- hints and locations
+
+TEST_F(ManagerServiceTest, RulesAreAddedAskedForRemovedAndKeptOverARestart) {
+  StartServer();
+  sai::AdminClient admin(server_->address(), std::nullopt);
+  const auto first = admin.AddHintRule("/a/*.dat", {{"pattern", "reduce:g"}, {"chunk_size", "4M"}});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = admin.AddHintRule("/a/**", {{"strict", "1"}});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(admin.AddHintRule("a", {{"strict", "1"}}).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(admin.AddHintRule("/a", {{"replicas", "0"}}).status()),
+              HasSubstr("'0' is no value of hint 'replicas': allowed are 1 to 64, or auto"));
+  server_->Stop();
+  server_.reset();
+  StartServer();
+  sai::AdminClient again(server_->address(), std::nullopt);
+  const std::vector<HintRule> expected = {
+      {*first, "/a/*.dat", {{"chunk_size", "4194304"}, {"pattern", "reduce:g"}}},
+      {*second, "/a/**", {{"strict", "1"}}}};
+  EXPECT_EQ(*again.ListHintRules(), expected);
+  const auto explained = again.ExplainHints("/a/x.dat");
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_FALSE(explained->exists);
+  EXPECT_THAT(explained->hints, ::testing::Contains(ExplainedHint{
+                                    "placement", "collocate:g", HintSource::kPattern, "reduce:g"}));
+  EXPECT_TRUE(again.RemoveHintRule(*first).ok());
+  EXPECT_EQ(again.RemoveHintRule(*first).code(), StatusCode::kNotFound);
+  EXPECT_EQ(again.ListHintRules()->size(), 1u);
+  EXPECT_TRUE(again.SetHint("/", {"lifetime", "temporary"}).ok());
+  EXPECT_EQ(again.SetHint("/none", {"lifetime", "keep"}).code(), StatusCode::kNotFound);
+  EXPECT_EQ(again.SetHint("/", {"lifetime", "long"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      again.ExplainHints("/b")->hints,
+      ::testing::Contains(ExplainedHint{"lifetime", "temporary", HintSource::kDirectory, "/"}));
+}
+
+TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
+  StartServer();
+  TestNode node(server_->address());
+  node.Register(RegistrationOf("n1"));
+  ASSERT_TRUE(node.Read().has_value());
+  const auto anna = Client(1);
+  const MakeRequest make = anna->MakeOf(kRootFile, "a");
+  ASSERT_EQ(anna->api().Call({make, CommitOf(make.file, "tiny bytes")}).size(), 2u);
+  std::vector<std::string> paths;
+  for (int i = 0; i < 10'000; ++i) paths.push_back(i % 2 == 0 ? "/a" : "/b");
+  sai::AdminClient admin(server_->address(), std::nullopt);
+  const auto locations = admin.ListLocations(paths, false);
+  ASSERT_TRUE(locations.ok()) << locations.status();
+  ASSERT_EQ(locations->size(), paths.size());
+  EXPECT_FALSE(locations->at(9998).failure.has_value());
+  EXPECT_EQ(locations->at(9998).size_bytes, 10u);
+  EXPECT_EQ(locations->at(9999).failure->code, StatusCode::kNotFound);
+}
+
 // ---- who may come in
 
 TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {

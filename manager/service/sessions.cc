@@ -143,6 +143,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   AcceptClient(queue);
   AcceptNode(queue);
   ServeStatus(queue);
+  ServeHints(queue);
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {

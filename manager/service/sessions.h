@@ -33,6 +33,7 @@ class Services {
   void AcceptClient(grpc::ServerCompletionQueue& queue);
   void AcceptNode(grpc::ServerCompletionQueue& queue);
   void ServeStatus(grpc::ServerCompletionQueue& queue);
+  void ServeHints(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
   int live_ = 0;

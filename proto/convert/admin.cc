@@ -8,9 +8,6 @@ namespace mosa {
 
 namespace {
 
-// Paths may be deeper than what one system call takes.
-constexpr size_t kStatusPathBytesMax = size_t{1} << 20;
-
 void Write(const NodeStatus& value, wire::NodeStatus* out) {
   Write(value.address, out->mutable_address());
   out->set_limit_bytes(value.limit_bytes);
@@ -92,7 +89,7 @@ Result<FileStatus> FromProto(const v1::FileStatus& message) {
   FieldChecker check;
   check.Present("file.entry", message.has_entry());
   check.Present("file.layout", message.has_layout());
-  FileStatus status{.path = check.Bytes("file.path", message.path(), kStatusPathBytesMax),
+  FileStatus status{.path = check.Bytes("file.path", message.path(), kLongPathBytesMax),
                     .entry = Read(message.entry(), check),
                     .layout = Read(message.layout(), check),
                     .is_inline = message.is_inline(),

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "proto/convert/admin.h"
+#include "proto/convert/hints.h"
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/session.h"
@@ -49,7 +50,7 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mosa;
   if (size == 0) return 0;
-  const uint8_t which = data[0] % 6;
+  const uint8_t which = data[0] % 10;
   ++data;
   --size;
   switch (which) {
@@ -69,6 +70,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 4:
       Check<v1::GetClusterStatusResponse>(data, size,
                                           One<v1::GetClusterStatusResponse, ClusterStatus>);
+      break;
+    case 6:
+      Check<v1::ListLocationsRequest>(data, size, One<v1::ListLocationsRequest, LocationQuery>);
+      break;
+    case 7:
+      Check<v1::ListLocationsResponse>(data, size,
+                                       One<v1::ListLocationsResponse, std::vector<FileLocation>>);
+      break;
+    case 8:
+      Check<v1::ExplainHintsResponse>(data, size, One<v1::ExplainHintsResponse, HintExplanation>);
+      break;
+    case 9:
+      Check<v1::HintRule>(data, size, One<v1::HintRule, HintRule>);
       break;
     default:
       Check<v1::FileStatus>(data, size, One<v1::FileStatus, FileStatus>);

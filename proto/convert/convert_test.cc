@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/convert/admin.h"
+#include "proto/convert/hints.h"
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/session.h"
@@ -98,6 +99,39 @@ TEST(Convert, StatusComesBackUnchanged) {
     ToProto(value, &out);
     return out;
   });
+}
+
+TEST(Convert, HintsAndLocationsComeBackUnchanged) {
+  const auto one = [](const auto& value, auto out) {
+    ToProto(value, &out);
+    return out;
+  };
+  RoundTrip<v1::ListLocationsRequest>(
+      [&](const LocationQuery& value) { return one(value, v1::ListLocationsRequest()); });
+  RoundTrip<v1::ListLocationsResponse>([&](const std::vector<FileLocation>& value) {
+    return one(value, v1::ListLocationsResponse());
+  });
+  RoundTrip<v1::ExplainHintsResponse>(
+      [&](const HintExplanation& value) { return one(value, v1::ExplainHintsResponse()); });
+  RoundTrip<v1::HintRule>([&](const HintRule& value) { return one(value, v1::HintRule()); });
+}
+
+TEST(Convert, RefusesHintsAndLocationsThatAreOutOfBounds) {
+  v1::ListLocationsRequest locations;
+  for (size_t i = 0; i <= kLocationPathsMax; ++i) locations.add_paths("/f");
+  EXPECT_THAT(MessageOf(FromProto(locations).status()),
+              HasSubstr("paths has 10001 entries, at most 10000 are allowed"));
+  locations.mutable_paths()->RemoveLast();
+  EXPECT_TRUE(FromProto(locations).ok());
+  v1::ExplainHintsResponse explanation;
+  explanation.add_hints()->set_name("ack");
+  EXPECT_THAT(MessageOf(FromProto(explanation).status()), HasSubstr("hints.source is 0"));
+  v1::HintRule rule;
+  rule.add_hints()->set_name(std::string(256, 'n'));
+  EXPECT_THAT(MessageOf(FromProto(rule).status()), HasSubstr("hint.name has 256 bytes"));
+  rule.clear_hints();
+  for (int i = 0; i < 65; ++i) rule.add_hints();
+  EXPECT_THAT(MessageOf(FromProto(rule).status()), HasSubstr("rule.hints has 65 entries"));
 }
 
 // A registration as a node's stream carries it: one head, then pages.

@@ -26,6 +26,8 @@ namespace mosa {
 namespace wire = ::mosa::v1;
 
 inline constexpr size_t kPathBytesMax = 4096;
+inline constexpr size_t kLongPathBytesMax = size_t{1}
+                                            << 20;  // Deeper than what a system call takes.
 inline constexpr size_t kTextBytesMax = 64 * 1024;
 inline constexpr size_t kXattrValueBytesMax = 64 * 1024;
 inline constexpr size_t kOpaqueBytesMax = 1024;  // Capabilities and keys.

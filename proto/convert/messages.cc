@@ -303,6 +303,7 @@ void Put(const SetXattrRequest& value, wire::Request* out) {
   item->set_value(value.value);
   item->set_must_create(value.must_create);
   item->set_must_replace(value.must_replace);
+  item->set_pinned(value.pinned);
 }
 SetXattrRequest Read(const wire::SetXattrRequest& in, FieldChecker& check) {
   return {.file = FileId{in.file_id()},
@@ -310,16 +311,20 @@ SetXattrRequest Read(const wire::SetXattrRequest& in, FieldChecker& check) {
           .value = check.Bytes("set_xattr.value", in.value(), kXattrValueBytesMax,
                                ErrorReason::kArgumentTooBig),
           .must_create = in.must_create(),
-          .must_replace = in.must_replace()};
+          .must_replace = in.must_replace(),
+          .pinned = in.pinned()};
 }
 
 void Put(const RemoveXattrRequest& value, wire::Request* out) {
   wire::RemoveXattrRequest* const item = out->mutable_remove_xattr();
   item->set_file_id(value.file.value);
   item->set_name(value.name);
+  item->set_pinned(value.pinned);
 }
 RemoveXattrRequest Read(const wire::RemoveXattrRequest& in, FieldChecker& check) {
-  return {.file = FileId{in.file_id()}, .name = check.Name("remove_xattr.name", in.name())};
+  return {.file = FileId{in.file_id()},
+          .name = check.Name("remove_xattr.name", in.name()),
+          .pinned = in.pinned()};
 }
 
 void Put(const GetLockRequest& value, wire::Request* out) {

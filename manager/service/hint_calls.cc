@@ -1,0 +1,102 @@
+// The calls about hints and locations.
+#include <algorithm>
+#include <utility>
+
+#include "manager/service/sessions.h"
+#include "manager/service/stream.h"
+#include "proto/convert/hints.h"
+
+namespace mosa::manager {
+
+namespace {
+
+Status AnswerLocations(const ManagerCore& core, const v1::ListLocationsRequest& request,
+                       v1::ListLocationsResponse* response) {
+  MOSA_ASSIGN_OR_RETURN(const LocationQuery query, FromProto(request));
+  ToProto(core.ListLocations(query.paths, query.chunks), response);
+  return OkStatus();
+}
+
+Status AnswerRule(CoreDriver& driver, const v1::AddHintRuleRequest& request,
+                  v1::AddHintRuleResponse* response) {
+  v1::HintRule message;
+  message.set_glob(request.glob());
+  *message.mutable_hints() = request.hints();
+  MOSA_ASSIGN_OR_RETURN(HintRule rule, FromProto(message));
+  const AdminReply reply = driver.Change(AddHintRule{std::move(rule.glob), std::move(rule.hints)});
+  response->set_rule_id(reply.rule);
+  response->set_settled(reply.settled);
+  return reply.status;
+}
+
+void AnswerRules(const ManagerCore& core, uint64_t after_id, v1::ListHintRulesResponse* response) {
+  for (const HintRule& rule : core.ListHintRules()) {
+    if (rule.id <= after_id) continue;
+    if (static_cast<size_t>(response->rules_size()) == kRulesPerPage) {
+      response->set_more(true);
+      return;
+    }
+    ToProto(rule, response->add_rules());
+  }
+}
+
+}  // namespace
+
+void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
+  UnaryCall<v1::ListLocationsRequest, v1::ListLocationsResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestListLocations(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::ListLocationsRequest& request, v1::ListLocationsResponse* response) {
+        return AnswerLocations(driver_.FlushedCore(), request, response);
+      });
+  UnaryCall<v1::ExplainHintsRequest, v1::ExplainHintsResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestExplainHints(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::ExplainHintsRequest& request, v1::ExplainHintsResponse* response) -> Status {
+        MOSA_ASSIGN_OR_RETURN(const HintExplanation explanation,
+                              driver_.FlushedCore().ExplainHints(request.path()));
+        ToProto(explanation, response);
+        return OkStatus();
+      });
+  UnaryCall<v1::SetHintRequest, v1::SetHintResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestSetHint(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::SetHintRequest& request, v1::SetHintResponse*) {
+        return driver_
+            .Change(SetFileHint{request.path(), request.hint().name(), request.hint().value()})
+            .status;
+      });
+  UnaryCall<v1::AddHintRuleRequest, v1::AddHintRuleResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestAddHintRule(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::AddHintRuleRequest& request, v1::AddHintRuleResponse* response) {
+        return AnswerRule(driver_, request, response);
+      });
+  UnaryCall<v1::ListHintRulesRequest, v1::ListHintRulesResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestListHintRules(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::ListHintRulesRequest& request, v1::ListHintRulesResponse* response) {
+        AnswerRules(driver_.FlushedCore(), request.after_id(), response);
+        return OkStatus();
+      });
+  UnaryCall<v1::RemoveHintRuleRequest, v1::RemoveHintRuleResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestRemoveHintRule(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::RemoveHintRuleRequest& request, v1::RemoveHintRuleResponse*) {
+        return driver_.Change(RemoveHintRule{request.rule_id()}).status;
+      });
+}
+
+}  // namespace mosa::manager
