@@ -329,6 +329,9 @@ class Filesystem::Impl final : public SessionListener {
   // ---- attributes by name, locks (xattrs.cc, locks.cc)
   Outcome<std::string> GetXattr(FileId file, std::string_view name);
   Outcome<std::vector<std::string>> ListXattrs(FileId file);
+  // Before a hint is set: has what was written here committed, since a file with bytes stays where
+  // it is. True if the kernel has an object open. Caller holds the inode's io.
+  Outcome<bool> SettleForHint(Inode& inode);
   Outcome<Done> SetXattr(FileId file, std::string_view name, std::string_view value,
                          XattrMode mode);
   Outcome<Done> RemoveXattr(FileId file, std::string_view name);

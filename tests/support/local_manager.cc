@@ -23,7 +23,12 @@ LocalManager::~LocalManager() {
   ticker_.join();
 }
 
-void LocalManager::Step(const manager::Command& command) {
+manager::AdminReply LocalManager::Change(const manager::Command& command) {
+  return Step(command).value();
+}
+
+std::optional<manager::AdminReply> LocalManager::Step(const manager::Command& command) {
+  std::optional<manager::AdminReply> admin_reply;
   std::vector<std::pair<NodeId, NodeOrder>> orders;
   {
     const std::lock_guard lock(mutex_);
@@ -37,7 +42,9 @@ void LocalManager::Step(const manager::Command& command) {
       if (!files.empty())
         files_of_requests_[{request->client, request->envelope.id}] = std::move(files);
     }
-    Deliver(core_.Step(command, clock_.Now()), &orders);
+    manager::Effects effects = core_.Step(command, clock_.Now());
+    admin_reply = effects.admin_reply;
+    Deliver(std::move(effects), &orders);
   }
   for (const auto& [node, order] : orders) {
     std::function<void(const NodeOrder&)> execute;
@@ -52,6 +59,7 @@ void LocalManager::Step(const manager::Command& command) {
     execute(order);
     Step(manager::NodeReport{node, report()});
   }
+  return admin_reply;
 }
 
 void LocalManager::Deliver(manager::Effects effects,

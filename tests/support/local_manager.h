@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +36,8 @@ class LocalManager {
   // From now on the node is not heard any more.
   void SilenceNode(NodeId node);
 
+  // What people and schedulers change: a rule, a hint by path.
+  manager::AdminReply Change(const manager::Command& command);
   manager::ClusterStatus Status();
   Result<manager::FileStatus> StatusOf(std::string_view path);
   // How many envelopes with requests all clients together have sent.
@@ -48,7 +51,7 @@ class LocalManager {
     bool silent = false;
   };
 
-  void Step(const manager::Command& command);
+  std::optional<manager::AdminReply> Step(const manager::Command& command);
   void Deliver(manager::Effects effects,
                std::vector<std::pair<NodeId, NodeOrder>>* orders);  // Caller holds mutex_.
   void FillInline(ClientId client, ReplyEnvelope& envelope);        // Caller holds mutex_.

@@ -1,0 +1,120 @@
+// What hints and rules do to what a mount writes.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kGiB = 1 << 30;
+
+std::vector<NodeId> NodesOf(Cluster& cluster, const std::string& path) {
+  return cluster.manager().StatusOf(path)->layout.Nodes();
+}
+
+TEST(Strict, AFileFailsWhereOthersSpillAndOthersKeepWhatTheyHave) {
+  Cluster cluster(4 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.strict", "1")));
+  const std::string kept = Pattern(kMiB, 3);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/kept", kept)));
+  EXPECT_EQ(ReasonOf(cluster.a().WriteFile("/d/f", Pattern(10 * kMiB, 4))), ErrorReason::kNoSpace);
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/kept") == kept);
+  EXPECT_EQ(NodesOf(cluster, "/d/f").size(), 1u);
+}
+
+TEST(Hints, ComeToAnOpenFileUntilItHasBytes) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_a});
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, Pattern(kMiB, 3))));
+  // Its bytes are not committed yet, and count nevertheless.
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "local")),
+            ErrorReason::kNotEmpty);
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.DP", "local")), ErrorReason::kNotEmpty);
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.lifetime", "temporary")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(kMiB, 3));
+  EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_b});
+}
+
+TEST(Hints, DoNotComeToAFileThatTheKernelWritesByItself) {
+  Cluster cluster(8 * kGiB, 256 * kMiB, true);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_EQ(handle->mode.kind, OpenMode::Kind::kPassthrough);
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")),
+            ErrorReason::kBusy);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")));
+}
+
+TEST(Rules, PlaceAFileInTheCallThatMakesIt) {
+  Cluster cluster;
+  ASSERT_TRUE(cluster.manager()
+                  .Change(manager::AddHintRule{"/*.dat", {{"placement", "node:b"}}})
+                  .status.ok());
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/first.dat", "x")));
+  const uint64_t before = cluster.manager().envelopes();
+  auto handle = cluster.a().Open("/f.dat", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  EXPECT_EQ(cluster.manager().envelopes() - before, 1u);
+  EXPECT_EQ(NodesOf(cluster, "/f.dat"), std::vector<NodeId>{cluster.node_b});
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_FALSE(cluster.manager().StatusOf("/f.dat")->is_inline);
+  EXPECT_EQ(*cluster.b().ReadFile("/f.dat"), "small");
+}
+
+TEST(Rules, ReachAMountThatMadeFilesWithoutAsking) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto early = cluster.a().Open("/d/early", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(early));
+  ASSERT_TRUE(Ok(cluster.a().Write(early->handle, 0, "deferred")));
+  const manager::AddHintRule rule{"/d/*", {{"placement", "node:b"}}};
+  EXPECT_TRUE(Eventually([&] { return cluster.manager().Change(rule).settled; }));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/late", "told")));
+  EXPECT_EQ(NodesOf(cluster, "/d/late"), std::vector<NodeId>{cluster.node_b});
+  ASSERT_TRUE(Ok(cluster.a().Close(early->handle)));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/early"), "deferred");
+}
+
+TEST(Scatter, TasksOnSeveralMountsFillTheirOwnRegions) {
+  Cluster cluster;
+  auto made = cluster.a().Open("/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(made));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/f", "user.mosa.pattern", "scatter:64K")));
+  ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
+  constexpr uint64_t kRegion = 64 << 10;
+  constexpr uint64_t kRegions = 32;
+  const auto work = [&](LocalMount& mount, uint64_t first) {
+    auto handle = mount.Open("/f", O_RDWR);
+    bool good = handle.ok();
+    for (uint64_t i = first; good && i < kRegions; i += 2)
+      good = mount.Write(handle->handle, i * kRegion, Pattern(kRegion, i)).ok();
+    return good && mount.Close(handle->handle).ok();
+  };
+  auto other = std::async(std::launch::async, [&] { return work(cluster.b(), 1); });
+  EXPECT_TRUE(work(cluster.a(), 0));
+  EXPECT_TRUE(other.get());
+  std::string expected;
+  for (uint64_t i = 0; i < kRegions; ++i) expected += Pattern(kRegion, i);
+  EXPECT_TRUE(*cluster.a().ReadFile("/f") == expected);
+  EXPECT_TRUE(*cluster.b().ReadFile("/f") == expected);
+  const Layout layout = cluster.manager().StatusOf("/f")->layout;
+  EXPECT_EQ(layout.segments.at(0).width, 2u);
+  EXPECT_NE(layout.NodeAt(0), layout.NodeAt(kRegion));
+}
+
+}  // namespace
+}  // namespace mosa::sai
