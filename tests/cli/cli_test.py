@@ -7,6 +7,7 @@ Exit code 77: skipped, with the reason.
 """
 
 import argparse
+import errno
 import json
 import os
 import pathlib
@@ -180,7 +181,8 @@ def inputs(tool):
 
 
 def help_and_version(tool):
-    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["stat"], ["where"], ["secret", "create"], ["node", "list"]):
+    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["stat"], ["where"], ["hint", "set"], ["hint", "rule", "add"],
+                  ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")
     version = json.loads(tool.good("version", "--json"))["version"]
@@ -263,6 +265,80 @@ def views(tool):
     for words in (["status"], ["node", "list"], ["lost"], ["cluster", "status"]):
         check(tool.good(*words, *manager).strip(), f"{words} printed nothing")
     down(tool, "v")
+    check_clean(tool, "down")
+
+
+def errno_of_set(path, attribute, value):
+    try:
+        os.setxattr(path, attribute, value)
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def hints(tool):
+    """Rules place files that two hosts make; explain says who said it; bad hints are one sentence and change nothing."""
+    facts = up(tool, "t", hosts=3)
+    first, second = (pathlib.Path(host["mount"]) for host in facts["hosts"][:2])
+    manager = ["--name", name("t")]
+    rule = json.loads(tool.good("hint", "rule", "add", "--json", f"{first}/parts/*.out", "pattern=reduce:merge"))
+    check(rule == {"id": 1, "glob": "/parts/*.out"}, f"rule add: {rule}")
+    tool.good("hint", "rule", "add", "/parts/local.out", "placement=local", "strict=1", *manager)
+    (first / "parts").mkdir()
+    paths = []
+    for i, mount in enumerate((first, second) * 20):
+        path = mount / "parts" / f"{i}.out"
+        path.write_bytes(b"x" * 200_000)
+        paths.append(str(path))
+    where = json.loads(tool.good("where", "--json", "--from", "-", input="\n".join(paths) + "\n"))
+    check([answer["path"] for answer in where] == paths, "where changed the order of the paths")
+    anchors = {tuple(answer["nodes"]) for answer in where}
+    check(len(anchors) == 1 and len(anchors.pop()) == 1, f"a group is on several nodes: {where}")
+    in_store = json.loads(tool.good("where", "--json", "--in-store", "/parts/0.out", *manager))
+    check(in_store[0]["nodes"] == where[0]["nodes"], f"in store: {in_store}")
+    (second / "parts" / "local.out").write_bytes(b"x" * 200_000)
+    check(tool.good("where", str(first / "parts" / "local.out")).split()[-2] == "h2", "strict local is not local")
+
+    explained = json.loads(tool.good("hint", "explain", "--json", paths[0]))["hints"]
+    new = json.loads(tool.good("hint", "explain", "--json", str(second / "parts" / "new.out")))
+    check(not new["exists"] and new["hints"] == explained, f"explain: {new} is not {explained}")
+    check(explained["pattern"] == {"value": "reduce:merge", "source": "rule", "origin": "/parts/*.out"}, explained)
+    check(explained["placement"]["value"] == "collocate:merge", explained)
+    check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
+    tool.good("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
+    check("lifetime=temporary" in tool.good("hint", "get", str(first)), "set or get of a directory")
+    tool.good("hint", "set", "--in-store", "/", "lifetime=keep", *manager)
+    check(tool.good("hint", "get", str(second), "lifetime") == "keep\n", "set in the store")
+
+    rows = [
+        (["hint", "set", paths[0], "placement=local"], 3, "has bytes already"),
+        (["hint", "set", paths[0], "colour=blue"], 2, "colour=blue"),
+        (["hint", "set", paths[0], "colour"], 2, "NAME=VALUE"),
+        (["hint", "set", "--in-store", "/parts", "chunk_size=1000", *manager], 2, "a multiple of 4K"),
+        (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "begins with '/'"),
+        (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
+        (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
+        (["hint", "rule", "remove", "99", *manager], 3, "there is no rule 99"),
+        (["hint", "get", str(first / "none")], 3, "no such file"),
+    ]
+    for words, code, text in rows:
+        done = tool.run(*words)
+        check(done.returncode == code and text in done.stderr, f"mosa {words}: {done.returncode} {done.stderr}")
+        check(done.stderr.count("\n") == 1, f"mosa {words} says more than one sentence: {done.stderr}")
+    file = paths[0]
+    check(errno_of_set(file, "user.mosa.location", b"h1") == errno.EPERM, "a read-only attribute was set")
+    check(errno_of_set(file, "user.mosa.placement", b"collocate:a b") == errno.EINVAL, "a group with a space was taken")
+    check(errno_of_set(file, "user.DP", b"local") == errno.ENOTEMPTY, "an alias came too late, and was taken")
+    check(errno_of_set(file, "user.DP", b"collocation merge") == 0, "the effective value was refused")
+    check(os.getxattr(file, "user.DP") == b"collocation merge", "alias")
+    check(not [x for x in os.listxattr(file) if "mosa" in x], "hints are listed")
+
+    rules = json.loads(tool.good("hint", "rule", "list", "--json", *manager))
+    check([r["glob"] for r in rules] == ["/parts/*.out", "/parts/local.out"], f"rules: {rules}")
+    tool.good("hint", "rule", "remove", "/parts/*.out", *manager)
+    tool.good("hint", "rule", "remove", "2", *manager)
+    check(json.loads(tool.good("hint", "rule", "list", "--json", *manager)) == [], "rules are left")
+    down(tool, "t")
     check_clean(tool, "down")
 
 
@@ -447,7 +523,7 @@ def hosts(tool):
     check_clean(tool, "down")
 
 
-CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, interrupted, down_while_starting,
+CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, hints, interrupted, down_while_starting,
          killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 

@@ -31,6 +31,8 @@ void AddStatus(CLI::App& app, CommandLine& line);
 void AddNode(CLI::App& app, CommandLine& line);
 void AddStat(CLI::App& app, CommandLine& line);
 void AddWhere(CLI::App& app, CommandLine& line);
+void AddHint(CLI::App& app, CommandLine& line);
+void AddHintRules(CLI::App& noun, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);

@@ -41,6 +41,7 @@ int Main(int argc, char** argv) {
   AddNode(app, line);
   AddStat(app, line);
   AddWhere(app, line);
+  AddHint(app, line);
   AddLost(app, line);
   AddRun(app, line);
   AddSecret(app, line);

@@ -96,6 +96,27 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& ch
   return std::make_unique<sai::AdminClient>(address, secret);
 }
 
+Result<std::unique_ptr<sai::AdminClient>> ConnectManagerOf(ManagerChoice choice,
+                                                           const std::string& mount_point) {
+  const std::string clusters =
+      std::filesystem::absolute(choice.cluster.directory).lexically_normal() / "";
+  if (choice.address.empty() && mount_point.starts_with(clusters)) {
+    const std::string below = mount_point.substr(clusters.size());
+    choice.cluster.name = below.substr(0, below.find('/'));
+  }
+  MOSA_ASSIGN_OR_RETURN(auto manager, ConnectManager(choice));
+  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager->GetClusterStatus());
+  const bool known = std::any_of(
+      status.sessions.begin(), status.sessions.end(),
+      [&](const SessionStatus& session) { return session.start.mount_point == mount_point; });
+  if (!known)
+    return FailedPreconditionError(
+        fmt::format("the manager of cluster '{}' has no mount at {}: name another one with "
+                    "--manager or --name",
+                    status.cluster_name, mount_point));
+  return manager;
+}
+
 std::string ToText(NodeState state) {
   switch (state) {
     case NodeState::kLive:

@@ -26,6 +26,12 @@ void AddManagerChoice(CLI::App& command, ManagerChoice& choice);
 // A connection to it. Errors as Load() of a cluster and LoadSecret().
 Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice);
 
+// The same for the manager of the mount at `mount_point`: without another choice, that of the
+// cluster on this machine that the mount belongs to. FailedPrecondition if the manager has no such
+// mount.
+Result<std::unique_ptr<sai::AdminClient>> ConnectManagerOf(ManagerChoice choice,
+                                                           const std::string& mount_point);
+
 // The cluster as its manager sees it, nodes and mounts by name.
 Result<ClusterStatus> AskClusterStatus(const ManagerChoice& choice);
 

@@ -1,8 +1,14 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "tools/mosa/command.h"
+#include "tools/mosa/manager.h"
 #include "tools/mosa/xattr.h"
 
 namespace mosa::cli {
@@ -10,33 +16,135 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
+  std::string from;
   bool chunks = false;
+  bool in_store = false;
+  ManagerChoice manager;
 };
+
+// One file: where it is, or why that cannot be said.
+struct Answer {
+  Status status;
+  std::string location;
+};
+
+std::string Join(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+// A line each; of "-", of standard input.
+Status ReadPaths(const std::string& from, std::vector<std::string>& paths) {
+  std::ifstream file;
+  if (from != "-") {
+    file.open(from);
+    if (!file) return NotFoundError(fmt::format("{}: cannot be read", from));
+  }
+  std::istream& in = from == "-" ? std::cin : file;
+  for (std::string path; std::getline(in, path);)
+    if (!path.empty()) paths.push_back(path);
+  return OkStatus();
+}
+
+// Asks one manager about many files, by their paths in the store. What it has not heard of stays
+// open: a mount may know more.
+Status AskManager(sai::AdminClient& manager, const Options& options,
+                  const std::vector<std::pair<size_t, std::string>>& wanted, bool is_last_word,
+                  std::vector<std::optional<Answer>>& answers) {
+  std::vector<std::string> paths;
+  paths.reserve(wanted.size());
+  for (const auto& [index, path] : wanted) paths.push_back(path);
+  MOSA_ASSIGN_OR_RETURN(const std::vector<FileLocation> files,
+                        manager.ListLocations(paths, options.chunks));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const FileLocation& file = files[i];
+    if (!file.failure) {
+      answers[wanted[i].first] =
+          Answer{OkStatus(), options.chunks ? file.chunks : Join(file.nodes)};
+    } else if (is_last_word) {
+      answers[wanted[i].first] = Answer{Status(file.failure->code, file.failure->message), ""};
+    }
+  }
+  return OkStatus();
+}
+
+// By mount, which files of `paths` are to be asked for, by their paths in the store. One look at
+// each directory.
+std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
+    const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::optional<MountedPath>> directories;
+  std::map<std::string, std::vector<std::pair<size_t, std::string>>> by_mount;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code error;
+    const fs::path path = fs::absolute(paths[i], error).lexically_normal();
+    if (error || !path.has_filename()) continue;
+    const auto [known, is_new] = directories.try_emplace(path.parent_path());
+    if (is_new) {
+      // As the kernel goes there, through symbolic links.
+      const fs::path real = fs::canonical(path.parent_path(), error);
+      auto place = error ? Result<MountedPath>(NotFoundError("")) : FindMount(real);
+      if (place.ok()) known->second = *std::move(place);
+    }
+    if (!known->second) continue;
+    by_mount[known->second->mount_point].emplace_back(
+        i, (fs::path(known->second->path) / path.filename()).string());
+  }
+  return by_mount;
+}
+
+Result<std::vector<std::optional<Answer>>> Ask(const Options& options,
+                                               const std::vector<std::string>& paths) {
+  std::vector<std::optional<Answer>> answers(paths.size());
+  if (options.in_store) {
+    MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
+    std::vector<std::pair<size_t, std::string>> wanted;
+    for (size_t i = 0; i < paths.size(); ++i) wanted.emplace_back(i, paths[i]);
+    MOSA_RETURN_IF_ERROR(AskManager(*manager, options, wanted, true, answers));
+    return answers;
+  }
+  for (const auto& [mount_point, wanted] : ByMount(paths)) {
+    // Without a manager to be reached the mounts are asked, file by file.
+    const auto manager = ConnectManagerOf(options.manager, mount_point);
+    if (manager.ok()) MOSA_RETURN_IF_ERROR(AskManager(**manager, options, wanted, false, answers));
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (answers[i]) continue;
+    auto location = MosaAttribute(paths[i], options.chunks ? "location.chunks" : "location");
+    answers[i] =
+        location.ok() ? Answer{OkStatus(), *std::move(location)} : Answer{location.status(), ""};
+  }
+  return answers;
+}
 
 // Answers for every path that has an answer; the failure is the first one's.
 Status Run(const Options& options, const CommandLine& line) {
-  nlohmann::json answers = nlohmann::json::array();
+  std::vector<std::string> paths = options.paths;
+  if (!options.from.empty()) MOSA_RETURN_IF_ERROR(ReadPaths(options.from, paths));
+  if (paths.empty() && options.from.empty())
+    return InvalidArgumentError("name some paths, or a file of paths with --from");
+  MOSA_ASSIGN_OR_RETURN(const auto answers, Ask(options, paths));
+  nlohmann::json json = nlohmann::json::array();
   Table table({"NODES", "PATH"});
   Status result;
-  for (const std::string& path : options.paths) {
-    const auto location = MosaAttribute(path, options.chunks ? "location.chunks" : "location");
-    nlohmann::json answer;
-    PutBytes(answer, "path", path);
-    if (!location.ok()) {
-      answer["error"] = MessageOf(location.status());
-      if (result.ok()) result = location.status();
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const Answer& answer = *answers[i];
+    nlohmann::json item;
+    PutBytes(item, "path", paths[i]);
+    if (!answer.status.ok()) {
+      item["error"] = MessageOf(answer.status);
+      if (result.ok()) result = answer.status;
     } else {
-      table.Add({location->empty() ? "-" : *location, path});
+      table.Add({answer.location.empty() ? "-" : answer.location, paths[i]});
       if (options.chunks) {
-        answer["chunks"] = *location;
+        item["chunks"] = answer.location;
       } else {
-        answer["nodes"] = SplitNames(*location);
+        item["nodes"] = SplitNames(answer.location);
       }
     }
-    answers.push_back(std::move(answer));
+    json.push_back(std::move(item));
   }
   if (line.json) {
-    PrintJson(answers);
+    PrintJson(json);
   } else {
     table.Print();
   }
@@ -51,9 +159,14 @@ void AddWhere(CLI::App& app, CommandLine& line) {
       app.add_subcommand("where",
                          "Which nodes hold these files, most bytes first\n\n"
                          "  mosa where $MOSA_MOUNT/blast/db.psq\n"
-                         "  mosa where --json $MOSA_MOUNT/parts/* | jq -r '.[].nodes[0]'");
-  command->add_option("paths", options->paths, "Files on a Mosa mount")->required();
+                         "  find $MOSA_MOUNT/parts -type f | mosa where --from - --json | jq -r "
+                         "'.[].nodes[0]'");
+  command->add_option("paths", options->paths, "Files on a Mosa mount");
+  command->add_option("--from", options->from, "A file of paths, one a line; - for standard input");
   command->add_flag("--chunks", options->chunks, "Per range of chunks");
+  command->add_flag("--in-store", options->in_store,
+                    "Paths are absolute in the store: no mount is needed");
+  AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
 }

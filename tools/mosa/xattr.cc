@@ -10,6 +10,33 @@
 
 namespace mosa::cli {
 
+namespace {
+
+Status StatusOfErrno(int error, const std::string& path, const std::string& attribute) {
+  const std::string text = fmt::format("{}: {}", path, strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return NotFoundError(text);
+    case ENODATA:
+    case EOPNOTSUPP:
+      return FailedPreconditionError(
+          fmt::format("{} has no {}: it is not a regular file on a Mosa mount", path, attribute));
+    case EACCES:
+    case EPERM:
+      return PermissionDeniedError(text);
+    case EIO:
+      return DataLossError(text);
+    case ENOTCONN:
+    case ETIMEDOUT:
+      return UnavailableError(fmt::format("{}: its mount is dead", text));
+    default:
+      return FailedPreconditionError(text);
+  }
+}
+
+}  // namespace
+
 Result<std::string> MosaAttribute(const std::string& path, const std::string& name) {
   const std::string full = "user.mosa." + name;
   std::string value;
@@ -25,27 +52,7 @@ Result<std::string> MosaAttribute(const std::string& path, const std::string& na
     value.resize(static_cast<size_t>(length));
     return value;
   }
-  const int error = errno;
-  const std::string text = fmt::format("{}: {}", path, strerror(error));
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return NotFoundError(text);
-    case ENODATA:
-    case EOPNOTSUPP:
-      return FailedPreconditionError(
-          fmt::format("{} has no {}: it is not a regular file on a Mosa mount", path, full));
-    case EACCES:
-    case EPERM:
-      return PermissionDeniedError(text);
-    case EIO:
-      return DataLossError(text);
-    case ENOTCONN:
-    case ETIMEDOUT:
-      return UnavailableError(fmt::format("{}: its mount is dead", text));
-    default:
-      return FailedPreconditionError(text);
-  }
+  return StatusOfErrno(errno, path, full);
 }
 
 Result<nlohmann::json> MosaJsonAttribute(const std::string& path, const std::string& name) {
@@ -78,6 +85,46 @@ Result<MountedPath> FindMount(const std::string& path) {
   }
   const fs::path inside = at.lexically_relative(root);
   return MountedPath{root.string(), inside == "." ? "/" : "/" + inside.string()};
+}
+
+Result<MountedPath> FindMountOfNew(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path at = fs::absolute(path, error).lexically_normal();
+  if (!at.has_filename()) at = at.parent_path();
+  fs::path missing;
+  while (at.has_relative_path() && !fs::exists(fs::symlink_status(at, error))) {
+    missing = missing.empty() ? at.filename() : at.filename() / missing;
+    at = at.parent_path();
+  }
+  // What is missing is to be looked for behind symbolic links.
+  if (!missing.empty()) at = fs::canonical(at, error);
+  MOSA_ASSIGN_OR_RETURN(MountedPath mounted, FindMount(at));
+  if (!missing.empty()) mounted.path = (fs::path(mounted.path) / missing).string();
+  return mounted;
+}
+
+Status SetMosaAttribute(const std::string& path, const std::string& name,
+                        const std::string& value) {
+  const std::string full = "user.mosa." + name;
+  if (lsetxattr(path.c_str(), full.c_str(), value.data(), value.size(), 0) == 0) return OkStatus();
+  const int error = errno;
+  const std::string what = fmt::format("{}: cannot set {}={}", path, name, value);
+  switch (error) {
+    case EINVAL:
+      return InvalidArgumentError(
+          what +
+          ": there is no such hint, or no such value of it; 'mosa hint set --help' lists them");
+    case ENOTEMPTY:
+      return FailedPreconditionError(
+          what + ": the file has bytes already; set it on the empty file or its directory");
+    case EBUSY:
+      return FailedPreconditionError(what + ": the file is open for writing");
+    case EPERM:
+      return PermissionDeniedError(what + ": it can only be read");
+    default:
+      return StatusOfErrno(error, path, full);
+  }
 }
 
 std::vector<std::string> SplitNames(const std::string& location) {

@@ -23,6 +23,12 @@ struct MountedPath {
   std::string path;
 };
 Result<MountedPath> FindMount(const std::string& path);
+// The same of a path that need not exist: by the last directory on the way that does.
+Result<MountedPath> FindMountOfNew(const std::string& path);
+
+// Sets `user.mosa.NAME`. Errors as of MosaAttribute, InvalidArgument if the mount refuses the
+// value.
+Status SetMosaAttribute(const std::string& path, const std::string& name, const std::string& value);
 
 // "h1,h2" as names.
 std::vector<std::string> SplitNames(const std::string& location);

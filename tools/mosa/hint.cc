@@ -1,0 +1,196 @@
+#include "tools/mosa/hint.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tools/mosa/command.h"
+#include "tools/mosa/manager.h"
+#include "tools/mosa/xattr.h"
+
+namespace mosa::cli {
+namespace {
+
+struct Options {
+  std::string path, name;
+  std::vector<std::string> assignments;
+  bool in_store = false;
+  ManagerChoice manager;
+};
+
+bool Exists(const std::string& path) {
+  struct stat file {};
+  return lstat(path.c_str(), &file) == 0;
+}
+
+std::string ToText(HintSource source) {
+  switch (source) {
+    case HintSource::kDefault:
+      return "default";
+    case HintSource::kPattern:
+      return "pattern";
+    case HintSource::kDirectory:
+      return "directory";
+    case HintSource::kRule:
+      return "rule";
+    case HintSource::kOwn:
+      return "own";
+  }
+  return "unknown";
+}
+
+// As user.mosa.hints says it.
+nlohmann::json ToJson(const HintExplanation& explanation) {
+  nlohmann::json hints = nlohmann::json::object();
+  for (const ExplainedHint& hint : explanation.hints) {
+    nlohmann::json item = {{"source", ToText(hint.source)}};
+    PutBytes(item, "value", hint.value);
+    if (!hint.origin.empty()) PutBytes(item, "origin", hint.origin);
+    hints[hint.name] = std::move(item);
+  }
+  return hints;
+}
+
+// {"path", "exists", "hints": {NAME: {"value", "source", "origin"}}}. A file on a mount is asked
+// for itself: its manager may not have heard of it yet.
+Result<nlohmann::json> Ask(const Options& options) {
+  nlohmann::json answer;
+  PutBytes(answer, "path", options.path);
+  if (!options.in_store && Exists(options.path)) {
+    answer["exists"] = true;
+    MOSA_ASSIGN_OR_RETURN(answer["hints"], MosaJsonAttribute(options.path, "hints"));
+    return answer;
+  }
+  std::unique_ptr<sai::AdminClient> manager;
+  std::string path = options.path;
+  if (options.in_store) {
+    MOSA_ASSIGN_OR_RETURN(manager, ConnectManager(options.manager));
+  } else {
+    MOSA_ASSIGN_OR_RETURN(const MountedPath place, FindMountOfNew(options.path));
+    MOSA_ASSIGN_OR_RETURN(manager, ConnectManagerOf(options.manager, place.mount_point));
+    path = place.path;
+  }
+  MOSA_ASSIGN_OR_RETURN(const HintExplanation explanation, manager->ExplainHints(path));
+  answer["exists"] = explanation.exists;
+  answer["hints"] = ToJson(explanation);
+  return answer;
+}
+
+Status Get(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const nlohmann::json answer, Ask(options));
+  if (!answer.at("exists").get<bool>())
+    return NotFoundError(fmt::format(
+        "{}: no such file; 'mosa hint explain' says what it would be given", options.path));
+  const nlohmann::json& hints = answer.at("hints");
+  if (!options.name.empty() && !hints.contains(options.name))
+    return InvalidArgumentError(fmt::format("there is no hint '{}'", options.name));
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [name, hint] : hints.items()) {
+    if (options.name.empty() || name == options.name) values[name] = hint.at("value");
+  }
+  if (line.json) {
+    PrintJson(values);
+  } else if (!options.name.empty()) {
+    fmt::print("{}\n", values.at(options.name).get<std::string>());
+  } else {
+    for (const auto& [name, value] : values.items())
+      fmt::print("{}={}\n", name, value.get<std::string>());
+  }
+  return OkStatus();
+}
+
+Status ExplainPath(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const nlohmann::json answer, Ask(options));
+  if (line.json) {
+    PrintJson(answer);
+    return OkStatus();
+  }
+  Table table({"HINT", "VALUE", "FROM"});
+  for (const auto& [name, hint] : answer.at("hints").items()) {
+    std::string from = hint.at("source").get<std::string>();
+    if (from == "own") from = "set on it";
+    if (hint.contains("origin")) from += " " + hint.at("origin").get<std::string>();
+    table.Add({name, hint.at("value").get<std::string>(), from});
+  }
+  table.Print();
+  if (!answer.at("exists").get<bool>())
+    fmt::print(stderr, "{} does not exist: so it would be if it were made now.\n", options.path);
+  return OkStatus();
+}
+
+Status Set(const Options& options) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<HintValue> hints, ParseAssignments(options.assignments));
+  if (!options.in_store) {
+    for (const HintValue& hint : hints)
+      MOSA_RETURN_IF_ERROR(SetMosaAttribute(options.path, hint.name, hint.value));
+    return OkStatus();
+  }
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
+  for (const HintValue& hint : hints) MOSA_RETURN_IF_ERROR(manager->SetHint(options.path, hint));
+  return OkStatus();
+}
+
+void AddPath(CLI::App& command, Options& options) {
+  command.add_option("path", options.path, "A path on a Mosa mount")->required();
+  command.add_flag("--in-store", options.in_store,
+                   "PATH is absolute in the store: no mount is needed");
+  AddManagerChoice(command, options.manager);
+}
+
+}  // namespace
+
+Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& words) {
+  std::vector<HintValue> hints;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return InvalidArgumentError(
+          fmt::format("'{}' is no hint: write NAME=VALUE, as placement=local", word));
+    hints.push_back({word.substr(0, equals), word.substr(equals + 1)});
+  }
+  return hints;
+}
+
+void AddHint(CLI::App& app, CommandLine& line) {
+  CLI::App* noun = app.add_subcommand("hint", "How files will be used, and what follows from it");
+  noun->require_subcommand(1);
+  noun->fallthrough();
+
+  auto got = std::make_shared<Options>();
+  CLI::App* get = noun->add_subcommand("get",
+                                       "The hints in force for a file or directory\n\n"
+                                       "  mosa hint get $MOSA_MOUNT/result.tsv\n"
+                                       "  mosa hint get $MOSA_MOUNT/parts placement");
+  AddPath(*get, *got);
+  get->add_option("name", got->name, "Only this one");
+  get->callback([got, &line] { line.action = [got, &line] { return Get(*got, line); }; });
+
+  auto set = std::make_shared<Options>();
+  CLI::App* setter = noun->add_subcommand(
+      "set", std::string("Say how a file, or what is made in a directory, will be "
+                         "used\n\n"
+                         "  mosa hint set $MOSA_MOUNT/parts pattern=reduce:merge\n"
+                         "  mosa hint set $MOSA_MOUNT/scratch placement=local "
+                         "lifetime=temporary\n\n") +
+                 kHintHelp);
+  AddPath(*setter, *set);
+  setter->add_option("hints", set->assignments, "NAME=VALUE...")->required();
+  setter->callback([set, &line] { line.action = [set] { return Set(*set); }; });
+
+  auto explained = std::make_shared<Options>();
+  CLI::App* explain = noun->add_subcommand(
+      "explain",
+      "Which rule, directory or attribute gave each hint; also of paths that do not exist yet\n\n"
+      "  mosa hint explain $MOSA_MOUNT/parts/17.out\n"
+      "  mosa hint explain --in-store /parts/17.out --json");
+  AddPath(*explain, *explained);
+  explain->callback([explained, &line] {
+    line.action = [explained, &line] { return ExplainPath(*explained, line); };
+  });
+
+  AddHintRules(*noun, line);
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,30 @@
+// What the verbs of `mosa hint` share.
+#ifndef MOSA_TOOLS_MOSA_HINT_H_
+#define MOSA_TOOLS_MOSA_HINT_H_
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/model/hints.h"
+
+namespace mosa::cli {
+
+// "placement=local" and its like. InvalidArgument repeats what is none.
+Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& words);
+
+// For help texts: every hint with its values.
+inline constexpr const char* kHintHelp =
+    "pattern      pipeline, reduce[:GROUP], broadcast[:N], scatter[:SIZE], gather[:SIZE], default\n"
+    "placement    stripe, local, collocate:GROUP, scatter:CHUNKS, node:NAME\n"
+    "replicas     1 to 64, or auto\n"
+    "replicate    eager, lazy\n"
+    "ack          optimistic, pessimistic, or 1 to 64\n"
+    "chunk_size   4K to 1G, whole pages of 4K\n"
+    "stripe_width 1 to 1024\n"
+    "lifetime     keep, temporary, readers:N\n"
+    "strict       0, 1";
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_HINT_H_
