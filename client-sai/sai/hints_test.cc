@@ -1,7 +1,10 @@
 // What hints and rules do to what a mount writes.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <future>
+#include <string>
+#include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
 
