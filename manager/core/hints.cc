@@ -87,7 +87,7 @@ std::optional<std::string> Pattern(std::string_view value) {
     return known ? std::optional(std::string(value)) : std::nullopt;
   }
   if (word == "reduce" && IsGroup(*argument)) return std::string(value);
-  if (word == "broadcast" && Count(*argument, 1024)) return std::string(value);
+  if (word == "broadcast" && Count(*argument, 64)) return std::string(value);
   if (word == "scatter" || word == "gather") {
     if (const auto size = ChunkSize(*argument)) return fmt::format("{}:{}", word, *size);
   }
@@ -422,9 +422,11 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
     result.run_chunks = Count(*chunks, kRunChunksMax).value_or(1);
   if (const std::string* size = value_of("chunk_size"))
     result.chunk_bytes = Count(*size, kChunkBytesMax).value_or(defaults.chunk_bytes);
-  if (const std::string* width = value_of("stripe_width"))
+  if (const std::string* width = value_of("stripe_width")) {
+    result.width_asked = true;
     result.stripe_width =
         static_cast<uint32_t>(Count(*width, 1024).value_or(defaults.stripe_width));
+  }
   const std::string* strict = value_of("strict");
   result.strict = strict && *strict == "1";
   result.may_be_inline = !result.settles_placement && !value_of("replicas") && !result.strict;

@@ -80,6 +80,7 @@ struct EffectiveHints {
   uint64_t chunk_bytes = 0;
   uint64_t run_chunks = 1;  // Chunks in a row on one node.
   uint32_t stripe_width = 0;
+  bool width_asked = false;  // By a hint: not the default.
   bool strict = false;
   bool may_be_inline = true;
   bool settles_placement = false;  // Hints alone say where the file goes.

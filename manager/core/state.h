@@ -55,6 +55,7 @@ struct Inode {
   uint64_t data_version = 0;
   uint64_t interest = 0;  // Session slots 0 to 63; higher ones are in `far_interest_`.
   uint64_t placement_seed = 0;
+  FileId named_in;  // The directory of its last name.
   uint32_t uid = 0, gid = 0;
   uint32_t link_count = 0;
   uint32_t device = 0;
@@ -336,7 +337,7 @@ struct ManagerCore::State {
 
   // ---- hints before there are files, and groups (state_hints.cc)
   Hints HintsAtMake(FileId parent, std::string_view name, FileType type) const;
-  std::optional<FileId> DirectoryOf(FileId file) const;
+  FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
   std::string PathOf(FileId directory) const;

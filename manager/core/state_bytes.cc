@@ -160,6 +160,7 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
       std::clamp(request.needed_bytes, kRoomBytesMin, std::max(hints.chunk_bytes, kRoomBytesMin));
   request.stripe_width = hints.stripe_width;
   request.strict = hints.strict;
+  request.exact_width = hints.strict && hints.width_asked;
   request.fallback = options_.default_placement;
   request.anchor = AnchorFor(hints);
   if (actor_) request.writer_node = NodeOfSession(*actor_);

@@ -9,6 +9,8 @@ namespace mosa::manager {
 namespace {
 
 // What the chunk ranges of one answer may take together.
+// As the kernel counts; explaining costs a look-up for each directory of a path.
+constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kChunkTextBytesMax = size_t{32} << 20;
 constexpr std::string_view kCollocate = "collocate:";
 
@@ -33,15 +35,9 @@ std::string ManagerCore::State::PathOf(FileId directory) const {
   return path;
 }
 
-// The directory of one of the file's names. Only makes know it without looking everywhere.
-std::optional<FileId> ManagerCore::State::DirectoryOf(FileId file) const {
-  if (const auto made = uncommitted_.find(file); made != uncommitted_.end())
-    return made->second.parent;
-  for (const auto& [id, directory] : directories_) {
-    for (const auto& [name, child] : directory->entries)
-      if (child == file) return id;
-  }
-  return std::nullopt;
+// Where the file was given its last name; of a directory that is gone, the root.
+FileId ManagerCore::State::DirectoryOf(const Inode& inode) const {
+  return FindDirectory(inode.named_in) ? inode.named_in : kRootFile;
 }
 
 // ---- what a file begins with
@@ -80,6 +76,9 @@ void ManagerCore::State::NameOrigins(std::vector<ExplainedHint>& hints) const {
 }
 
 Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) const {
+  if (path.size() > kPathBytesMax)
+    return InvalidArgumentError(
+        fmt::format("a path of {} bytes: at most {} are taken", path.size(), kPathBytesMax));
   if (const auto file = FileAt(path); file.ok())
     return HintExplanation{true, ExplainedHintsOf(*Find(*file))};
   if (path.empty() || path[0] != '/') return FileAt(path).status();
@@ -167,6 +166,9 @@ bool ManagerCore::State::RecallRuledDelegations(FileId within) {
 
 void ManagerCore::State::Handle(const SetFileHint& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (command.path.size() > kPathBytesMax)
+    return AnswerAdmin(InvalidArgumentError(fmt::format("a path of {} bytes: at most {} are taken",
+                                                        command.path.size(), kPathBytesMax)));
   FileId deepest = kRootFile;
   const auto file = FileAt(command.path, &deepest);
   // A mount may have made files there that nobody has heard of, and may make more.
@@ -215,8 +217,9 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
                       ? ChunkLocationsOf(inode)
                       : Result<std::string>(ResourceExhaustedError(
                             "the answer is too long already: ask for fewer files at once"));
+    // One that is too long was as much work as a long one.
+    chunk_text_bytes += chunks.ok() ? chunks->size() : kAttributeValueBytesMax;
     if (chunks.ok()) {
-      chunk_text_bytes += chunks->size();
       location.chunks = *std::move(chunks);
     } else {
       location.failure = Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,

@@ -252,6 +252,7 @@ Status ManagerCore::State::LinkEntries() {
         return Damaged(fmt::format("an entry of directory {} names file {}, which cannot be",
                                    file.value, child.value));
       ++named->interest;
+      named->named_in = file;
       if (named->type == FileType::kDirectory) {
         FindDirectory(child)->parent = file;
         FindDirectory(child)->name = name;

@@ -106,6 +106,7 @@ void ManagerCore::State::TouchDirectory(FileId directory, Time at) {
 void ManagerCore::State::AddEntry(FileId parent, const std::string& name, FileId child) {
   Directory& directory = *FindDirectory(parent);
   directory.entries.emplace(name, child);
+  Find(child)->named_in = parent;
   if (Directory* made = FindDirectory(child)) {
     made->parent = parent;
     made->name = name;

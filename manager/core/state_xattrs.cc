@@ -145,19 +145,18 @@ Reply ManagerCore::State::Apply(const ListXattrsRequest& request) {
 }
 
 Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view name) const {
-  if (name == "hints") return GetXattrReply{HintsJsonOf(inode)};
+  const auto bounded = [&](std::string text) -> Reply {
+    if (text.size() <= kAttributeValueBytesMax) return GetXattrReply{std::move(text)};
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                  fmt::format("the '{}' of this file has {} bytes, an attribute at most {}", name,
+                              text.size(), kAttributeValueBytesMax));
+  };
+  if (name == "hints") return bounded(HintsJsonOf(inode));
   if (inode.type != FileType::kRegular)
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
                   fmt::format("only regular files have a '{}'", name));
-  if (name == "location" || name == "layout") {
-    std::string text = name == "location" ? fmt::format("{}", fmt::join(NodeNamesOf(inode), ","))
-                                          : LayoutJsonOf(inode);
-    if (text.size() > kAttributeValueBytesMax)
-      return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
-                    fmt::format("the '{}' of this file has {} bytes, an attribute at most {}", name,
-                                text.size(), kAttributeValueBytesMax));
-    return GetXattrReply{std::move(text)};
-  }
+  if (name == "location") return bounded(fmt::format("{}", fmt::join(NodeNamesOf(inode), ",")));
+  if (name == "layout") return bounded(LayoutJsonOf(inode));
   auto chunks = ChunkLocationsOf(inode);
   if (!chunks.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
@@ -195,7 +194,8 @@ std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) con
 Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) const {
   const Layout layout = LayoutOf(inode);
   if (!layout.bound() || inode.size_bytes == 0) return std::string();
-  const uint64_t chunk_bytes = layout.chunk_bytes / HintsOf(inode).run_chunks;
+  const uint64_t chunk_bytes =
+      std::max<uint64_t>(layout.chunk_bytes / HintsOf(inode).run_chunks, 1);
   const uint64_t chunks = (inode.size_bytes - 1) / chunk_bytes + 1;
   std::string text;
   for (uint64_t at = 0; at < inode.size_bytes;) {
@@ -344,8 +344,7 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
     return EmptyReply{};
   if (auto failure = PrepareLayoutHint(file, inode, name.hint, pinned)) return *std::move(failure);
   SetOwn(hints, name.hint, *std::move(canonical));
-  if (inode.type == FileType::kRegular && NeedsGroup(hints))
-    SettleGroup(hints, DirectoryOf(file).value_or(kRootFile));
+  if (inode.type == FileType::kRegular && NeedsGroup(hints)) SettleGroup(hints, DirectoryOf(inode));
   StoreHints(file, inode, hints);
   return EmptyReply{};
 }
@@ -357,6 +356,7 @@ Reply ManagerCore::State::RemoveHint(FileId file, Inode& inode, const AttributeN
   if (known == hints.end()) return NoAttribute(file, name.hint);
   if (auto failure = PrepareLayoutHint(file, inode, name.hint, pinned)) return *std::move(failure);
   EraseHint(hints, name.hint);
+  if (inode.type == FileType::kRegular) SettleGroup(hints, DirectoryOf(inode));
   StoreHints(file, inode, hints);
   return EmptyReply{};
 }

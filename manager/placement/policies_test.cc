@@ -127,7 +127,7 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
 }
 
 PlacementRequest Strict(PlacementRequest request) {
-  request.strict = true;
+  request.strict = request.exact_width = true;
   return request;
 }
 PlacementRequest Anchored(PlacementRequest request, uint32_t anchor) {

@@ -89,7 +89,7 @@ Result<PlacementPlan> RoundRobin(std::string_view what, const ClusterView& view,
   const FilteredNodes filtered = FilterNodes(view, request);
   if (filtered.usable.empty()) return NoRoom(request, filtered);
   const auto usable = static_cast<uint32_t>(filtered.usable.size());
-  if (request.strict && usable < request.stripe_width)
+  if (request.exact_width && usable < request.stripe_width)
     return ResourceExhaustedError(fmt::format(
         "strict=1, and of the {} nodes of the stripe only {} can be had: {}; free room, "
         "add nodes, or set strict to 0",
