@@ -43,6 +43,11 @@ Status ErrorOf(const std::string& path, int error) {
   }
 }
 
+// How many bytes go to one node before the next one's turn.
+uint64_t StripeUnit(const nlohmann::json& layout) {
+  return layout.value("chunk_size", uint64_t{0}) * layout.value("run_chunks", uint64_t{1});
+}
+
 // The bytes [begin, end) of a segment of `width` positions, by position.
 std::vector<uint64_t> BytesByPosition(uint64_t begin, uint64_t end, uint64_t chunk, size_t width) {
   std::vector<uint64_t> bytes(width, 0);
@@ -81,7 +86,7 @@ Status SetHints(const std::string& path, const predict::HintMap& hints) {
 
 std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes) {
   std::map<std::string, uint64_t> held;
-  const uint64_t chunk = layout.value("chunk_size", uint64_t{0});
+  const uint64_t chunk = StripeUnit(layout);
   const auto segments = layout.value("segments", nlohmann::json::array());
   if (chunk == 0) return held;
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -129,7 +134,7 @@ Status CheckReadable(const std::string& path) {
   if (!S_ISREG(status.st_mode) || size == 0) return OkStatus();
   std::vector<uint64_t> offsets = {0};
   if (const auto layout = MosaJsonAttribute(path, "layout"); layout.ok()) {
-    const uint64_t chunk = std::max<uint64_t>(1, layout->value("chunk_size", uint64_t{1}));
+    const uint64_t chunk = std::max<uint64_t>(1, StripeUnit(*layout));
     for (const auto& segment : layout->value("segments", nlohmann::json::array())) {
       const uint64_t begin = segment.value("begin", uint64_t{0});
       const uint64_t width = std::min(segment.value("width", uint64_t{1}), kPiecesReadMax);

@@ -63,6 +63,10 @@ TEST(BytesByNode, CountsStripesSpillsAndCopies) {
   EXPECT_THAT(
       Held(R"({"chunk_size":100,"segments":[{"begin":0,"width":1,"nodes":["a","b"]}]})", 50),
       ElementsAre(Pair("a", 50), Pair("b", 50)));
+  EXPECT_THAT(Held(R"({"chunk_size":50,"run_chunks":2,
+                       "segments":[{"begin":0,"width":2,"nodes":["a","b"]}]})",
+                   250),
+              ElementsAre(Pair("a", 150), Pair("b", 100)));
   EXPECT_THAT(Held(R"({"chunk_size":0,"segments":[]})", 50), IsEmpty());
 }
 
