@@ -62,6 +62,7 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
 std::optional<v1::ManagerMessage> ManagerStream::Next() {
   std::unique_lock lock(mutex_);
   delivering_ = false;
+  if (inbox_.empty()) HandOver();
   while (true) {
     if (!inbox_.empty()) {
       v1::ManagerMessage message = std::move(inbox_.front());
@@ -176,7 +177,9 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
   const auto place = waiting_.insert(waiting_.end(), &ticket);
   bool in_time = true;
   while (!ticket.resolved && in_time) {
-    if (polling_ || broken_) {
+    // What the reader has still to deal with may be this answer: nobody would say so to a thread
+    // that polls.
+    if (polling_ || broken_ || delivering_ || !inbox_.empty()) {
       in_time = ticket.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
       continue;
     }

@@ -238,8 +238,8 @@ struct OpenReply {
 
 // Chooses where the bytes of an unbound file go. `first_bytes` is how much is known to come. An
 // inline file becomes an object: its layout is frozen for the client, which writes the inline bytes
-// first and commits `inline_moved`; the manager then forgets its copy and ends the freeze. kAborted: another
-// client is doing so; try again in a moment.
+// first and commits `inline_moved`; the manager then forgets its copy and ends the freeze.
+// kAborted: another client is doing so; try again in a moment.
 struct BindRequest {
   FileId file;
   uint64_t first_bytes = 0;
@@ -256,8 +256,9 @@ inline constexpr Duration kFreezeMax = Seconds(30);
 
 // Puts bytes [begin, end) of a file that this session has frozen on nodes other than `full`, and
 // ends the freeze, whatever the answer (but not that of a file whose content is inline still). The
-// asker has seen that nothing is stored there: no byte moves. An empty range only ends the freeze. kAborted: the file is frozen no longer.
-// kResourceExhausted: no node has room, or another mount's kernel has the file's object open.
+// asker has seen that nothing is stored there: no byte moves. An empty range only ends the freeze.
+// kAborted: the file is frozen no longer. kResourceExhausted: no node has room, or another mount's
+// kernel has the file's object open.
 struct RelocateRequest {
   FileId file;
   uint64_t begin = 0;
@@ -420,8 +421,8 @@ struct ForgetRequest {
 };
 
 // Answers RecallPush: the client has dropped what it cached, has sent what it deferred (kAccess:
-// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its kernel reads
-// or writes the file's object by itself.
+// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its kernel
+// reads or writes the file's object by itself.
 struct RecallDoneRequest {
   RecallId recall;
   bool holds_open = false;

@@ -109,8 +109,8 @@ enum class RecallKind : uint8_t {
   kEntries = 1,  // Of directories: entries and attributes. A delegation of it is given up: deferred
                  // makes are sent first.
   kFile,         // Of all else: attributes, layout and bytes.
-  kAccess,       // The layout alone, and the right to store by it: done when no store by it is under
-                 // way. Whoever has the file open hears it.
+  kAccess,       // The layout alone, and the right to store by it: done when no store by it is
+                 // under way. Whoever has the file open hears it.
 };
 struct RecallPush {
   RecallId recall;
