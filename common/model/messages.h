@@ -421,8 +421,8 @@ struct ForgetRequest {
 };
 
 // Answers RecallPush: the client has dropped what it cached, has sent what it deferred (kAccess:
-// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its kernel
-// reads or writes the file's object by itself.
+// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its
+// kernel reads or writes the file's object by itself.
 struct RecallDoneRequest {
   RecallId recall;
   bool holds_open = false;
