@@ -36,6 +36,8 @@ namespace mosa::manager {
 
 // Who has not answered a recall by then is condemned: its lease is not renewed any more.
 constexpr Duration kRecallPatience = Seconds(10);
+// Of a value that is answered: longer ones could not be read by a client.
+constexpr size_t kAttributeValueBytesMax = 65536;
 
 // Where a file's bytes are; only files that have, or had, some.
 struct FileBytes {

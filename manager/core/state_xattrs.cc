@@ -10,7 +10,6 @@ namespace mosa::manager {
 namespace {
 
 constexpr size_t kAttributeNameBytesMax = 255;
-constexpr size_t kAttributeValueBytesMax = 65536;
 constexpr size_t kAttributesPerFileMax = 1024;
 
 Failure NoAttribute(FileId file, std::string_view name) {
