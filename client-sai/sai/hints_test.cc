@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <string>
 #include <vector>
@@ -67,10 +68,18 @@ TEST(Rules, PlaceAFileInTheCallThatMakesIt) {
                   .Change(manager::AddHintRule{"/*.dat", {{"placement", "node:b"}}})
                   .status.ok());
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/first.dat", "x")));
-  const uint64_t before = cluster.manager().envelopes();
+  // The mount's own messages, such as that a file is closed, may fall between.
+  uint64_t calls = UINT64_MAX;
+  for (int i = 0; i < 10 && calls > 1; ++i) {
+    const uint64_t before = cluster.manager().envelopes();
+    auto made = cluster.a().Open("/made" + std::to_string(i) + ".dat", O_CREAT | O_RDWR);
+    ASSERT_TRUE(Ok(made));
+    calls = std::min(calls, cluster.manager().envelopes() - before);
+    ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
+  }
+  EXPECT_EQ(calls, 1u);
   auto handle = cluster.a().Open("/f.dat", O_CREAT | O_RDWR);
   ASSERT_TRUE(Ok(handle));
-  EXPECT_EQ(cluster.manager().envelopes() - before, 1u);
   EXPECT_EQ(NodesOf(cluster, "/f.dat"), std::vector<NodeId>{cluster.node_b});
   ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
   ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
