@@ -71,8 +71,10 @@ TEST(Rules, PlaceAFileInTheCallThatMakesIt) {
   // The mount's own messages, such as that a file is closed, may fall between.
   uint64_t calls = UINT64_MAX;
   for (int i = 0; i < 10 && calls > 1; ++i) {
+    const std::string path = "/made" + std::to_string(i) + ".dat";
+    ASSERT_FALSE(cluster.a().Stat(path).ok());
     const uint64_t before = cluster.manager().envelopes();
-    auto made = cluster.a().Open("/made" + std::to_string(i) + ".dat", O_CREAT | O_RDWR);
+    auto made = cluster.a().Open(path, O_CREAT | O_RDWR);
     ASSERT_TRUE(Ok(made));
     calls = std::min(calls, cluster.manager().envelopes() - before);
     ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
