@@ -199,7 +199,10 @@ void Filesystem::Impl::Drain(Inode& inode) {
     const Outcome<Done> spilled = SpillPatiently(inode, first, refused, &progress);
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
-    const std::lock_guard lock(inode.mutex);
+    // Others may have been sent once more meanwhile.
+    std::unique_lock lock(inode.mutex);
+    inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
+    inode.full_nodes.clear();
     NoteUnbuffered(inode, inode.buffer.Cut(0));
     return;
   }
