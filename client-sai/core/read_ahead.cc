@@ -8,6 +8,9 @@ namespace {
 // Several of the kernel's largest reads, which its threads may bring in any order.
 constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
+// The window is kept full but for this: what waits for the slowest of several nodes is then as much
+// as it can be.
+constexpr uint64_t kStepBytes = 1 << 20;
 
 }  // namespace
 
@@ -28,7 +31,8 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
   const bool opens = window_ == 0;
   if (opens) fetched_end_ = range.begin;
   const uint64_t ahead = fetched_end_ > range.end ? fetched_end_ - range.end : 0;
-  if ((!opens && ahead * 2 > window_) || fetched_end_ >= file_bytes) return {};
+  if ((!opens && ahead + std::min(kStepBytes, window_ / 2) > window_) || fetched_end_ >= file_bytes)
+    return {};
   window_ = std::min(opens ? kFirstWindowBytes : window_ * 2, window_bytes_max);
   const ByteRange fetch{std::max(fetched_end_, range.begin),
                         std::min(file_bytes, range.end + window_)};

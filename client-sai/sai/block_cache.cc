@@ -6,10 +6,9 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr size_t kConsumedBlocksPerFile = 2;
-constexpr uint64_t kLargeBytes = kBlockBytesMax / 2;
-static_assert(kBlockBytesMax <= LargeBuffer::kBytes);
+constexpr uint64_t kLargeBytes = BlockCache::kBlockBytesMax / 2;
+static_assert(BlockCache::kBlockBytesMax <= LargeBuffer::kBytes);
 
 }  // namespace
 

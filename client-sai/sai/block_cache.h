@@ -47,6 +47,8 @@ class Block {
 
 class BlockCache {
  public:
+  static constexpr uint64_t kBlockBytesMax = 1 << 20;
+
   explicit BlockCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
   // The block that holds byte `offset`, or null. One that is read to its end stays for two more of
   // its file's, since the kernel's requests come in any order: the kernel has those bytes now, and
@@ -54,8 +56,8 @@ class BlockCache {
   std::shared_ptr<Block> Find(FileId file, uint64_t offset, uint64_t read_end = 0);
   // How much one file may have on its way, so that all that are read find room.
   uint64_t ShareBytes() const;
-  // Makes blocks of at most 1 MiB for the parts of `range` that have none, and returns them for
-  // fetching. The oldest blocks make room.
+  // Makes blocks of at most kBlockBytesMax, cut at its multiples, for the parts of `range` that
+  // have none, and returns them for fetching. The oldest blocks make room.
   std::vector<std::shared_ptr<Block>> Add(FileId file, ByteRange range);
   void DropFile(FileId file);
   void DropRange(FileId file, ByteRange range);

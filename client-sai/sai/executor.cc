@@ -43,4 +43,39 @@ void Executor::Work() {
   }
 }
 
+void Lanes::Run(Key lane, uint32_t at_once, Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    Lane& its = lanes_[lane];
+    if (its.running > 0 && its.running >= at_once) {
+      its.waiting.push_back(std::move(task));
+      return;
+    }
+    ++its.running;
+  }
+  Start(lane, std::move(task));
+}
+
+void Lanes::Start(Key key, Task task) {
+  executor_.Run([this, key, task = std::move(task)] {
+    task();
+    Ended(key);
+  });
+}
+
+void Lanes::Ended(Key key) {
+  Task next;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto lane = lanes_.find(key);
+    if (lane->second.waiting.empty()) {
+      if (--lane->second.running == 0) lanes_.erase(lane);
+      return;
+    }
+    next = std::move(lane->second.waiting.front());
+    lane->second.waiting.pop_front();
+  }
+  Start(key, std::move(next));
+}
+
 }  // namespace mosa::sai

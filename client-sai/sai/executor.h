@@ -5,9 +5,13 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "common/model/ids.h"
 
 namespace mosa::sai {
 
@@ -28,6 +32,31 @@ class Executor {
   std::deque<std::function<void()>> queue_;  // Guarded by mutex_.
   bool stopping_ = false;                    // Guarded by mutex_.
   std::vector<std::thread> threads_;
+};
+
+// Tasks in lanes: of each lane only some run at once, in the order in which they came; the others
+// hold no thread meanwhile. Thread-safe; the executor must be stopped before this ends.
+class Lanes {
+ public:
+  using Task = std::function<void()>;
+  // A file, and one of the lanes that it has.
+  using Key = std::pair<FileId, uint64_t>;
+
+  explicit Lanes(Executor& executor) : executor_(executor) {}
+  // Runs `task` when less than `at_once` of the lane run.
+  void Run(Key lane, uint32_t at_once, Task task);
+
+ private:
+  struct Lane {
+    uint32_t running = 0;
+    std::deque<Task> waiting;
+  };
+  void Start(Key key, Task task);
+  void Ended(Key key);
+
+  Executor& executor_;
+  std::mutex mutex_;
+  std::map<Key, Lane> lanes_;  // Guarded by mutex_; those in which something runs.
 };
 
 // Counts tasks down; the last one wakes who waits. Thread-safe.

@@ -50,7 +50,8 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
       io_(options_.io_threads),
-      reads_(options_.io_threads),
+      reads_(options_.fetch_threads),
+      fetches_(reads_),
       service_(options_.recall_threads) {}
 
 Filesystem::Impl::~Impl() {

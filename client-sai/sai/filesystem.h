@@ -58,9 +58,10 @@ class KernelNotifier {
 struct FilesystemOptions {
   uint64_t write_behind_bytes_max = uint64_t{64} << 20;       // Of the mount.
   uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Of one file.
-  uint64_t read_cache_bytes_max = uint64_t{32} << 20;         // Blocks fetched from other nodes.
-  uint64_t read_ahead_bytes_max = uint64_t{8} << 20;          // Of one open file.
+  uint64_t read_cache_bytes_max = uint64_t{48} << 20;         // Blocks fetched from other nodes.
+  uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Of one open file.
   uint32_t io_threads = 8;
+  uint32_t fetch_threads = 16;
   uint32_t recall_threads = 3;
   size_t idle_inodes_max = 65'536;  // Cached though the kernel has forgotten them.
   size_t names_max = 1'000'000;     // Cached names over all directories.

@@ -367,6 +367,7 @@ class Filesystem::Impl final : public SessionListener {
   Stats stats_;
   Executor io_;       // Writes behind, truncation.
   Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
+  Lanes fetches_;     // What reads_ runs, by file and node.
   Executor service_;  // Recalls, granted locks.
 
   std::mutex table_mutex_;

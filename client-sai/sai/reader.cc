@@ -25,6 +25,23 @@ struct Buffer {
 // Mapping costs more than it saves when less is read.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
+// A stream waits for the slowest of the nodes that it comes from: enough is on its way from each of
+// the others meanwhile.
+constexpr uint64_t kWindowBytesPerNode = 8 << 20;
+// Of one file at once, if it lies on one node. Of more nodes less each: several connections between
+// the same hosts take bandwidth from each other, not from others, and wait for each other's losses.
+constexpr uint64_t kFetchesAtOnce = 4;
+
+// From how many nodes a file comes, beside each other.
+uint64_t FetchLanes(const DataAccess& access) { return access.layout.segments.front().width; }
+
+uint64_t LaneOf(const DataAccess& access, uint64_t offset) {
+  // Blocks that are larger than chunks come from several nodes each.
+  if (access.layout.chunk_bytes >= BlockCache::kBlockBytesMax)
+    return access.layout.PositionAt(offset);
+  return offset / BlockCache::kBlockBytesMax % FetchLanes(access);
+}
+
 // The kernel keeps what it reads in pages; a page that did not come is asked for once more.
 bool IsCached(OpenFile& handle) {
   const std::lock_guard lock(handle.inode->mutex);
@@ -112,7 +129,8 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
     return *std::move(local);
   }
   ByteRange ahead;
-  const uint64_t window_max = std::min(options_.read_ahead_bytes_max, blocks_.ShareBytes());
+  const uint64_t window_max = std::min({FetchLanes(*access) * kWindowBytesPerNode,
+                                        options_.read_ahead_bytes_max, blocks_.ShareBytes()});
   {
     const std::lock_guard lock(inode.mutex);
     // Fetches ahead of a writer would go stale at once.
@@ -204,13 +222,16 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
     if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
     blocks = blocks_.Add(inode->file, range);
   }
+  const auto at_once =
+      static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / FetchLanes(*access)));
   for (const std::shared_ptr<Block>& block : blocks) {
-    reads_.Run([this, inode, access, block] {
-      const Outcome<Done> fetched =
-          FetchRange(*inode, *access, block->range(), block->bytes(), false);
-      if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
-      block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
-    });
+    fetches_.Run({inode->file, LaneOf(*access, block->range().begin)}, at_once,
+                 [this, inode, access, block] {
+                   const Outcome<Done> fetched =
+                       FetchRange(*inode, *access, block->range(), block->bytes(), false);
+                   if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
+                   block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
+                 });
   }
 }
 
