@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <new>
 
 #include "common/base/units.h"
 #include "tools/cluster/lifecycle.h"
@@ -86,7 +88,8 @@ Status Run(const Options& options, const CommandLine& line) {
   // is only known for certain under the lock.
   MOSA_RETURN_IF_ERROR(cluster::PlanCluster(request, cluster::InspectMachine()).status());
   // To the process' end: a command that dies of a late signal would say that nothing is up.
-  [[maybe_unused]] static const auto& guard = *new cluster::InterruptGuard();
+  alignas(cluster::InterruptGuard) static std::byte place[sizeof(cluster::InterruptGuard)];
+  new (place) cluster::InterruptGuard;
   MOSA_ASSIGN_OR_RETURN(auto lock, cluster::DirectoryLock::Take(request.directory));
   MOSA_ASSIGN_OR_RETURN(const auto plan, cluster::PlanCluster(request, cluster::InspectMachine()));
   const std::string binaries = std::filesystem::read_symlink("/proc/self/exe").parent_path();
