@@ -23,8 +23,8 @@ inline std::string RandomBytes(Rng& rng, uint64_t bytes_max) {
 }
 
 // A number of one of several magnitudes.
-inline uint64_t RandomNumber(Rng& rng, int bits) {
-  return rng.Next() >> (64 - bits + rng.Below(static_cast<uint64_t>(bits)));
+inline uint64_t RandomNumber(Rng& rng, uint32_t bits) {
+  return rng.Next() >> (64 - bits + rng.Below(bits));
 }
 
 class MessageFiller {
