@@ -168,7 +168,7 @@ TEST_F(CoreLeases, AFileMakerGetsTheParentOnlyIfNobodyElseIsInterested) {
   Send(kAnna, {ForgetRequest{{d}}});
   EXPECT_TRUE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "a")).delegated);
   Send(kAnna, {ForgetRequest{{d}}});
-  Ok<ListDirectoryReply>(kBen, ListDirectoryRequest{d});
+  Ok<ListDirectoryReply>(kBen, ListDirectoryRequest{d, ""});
   const RequestId id = Send(kAnna, {MakeOf(kAnna, d, "b")});
   Confirm(kBen);
   EXPECT_FALSE(std::get<MakeReply>(Only(kAnna, id)).delegated);

@@ -197,7 +197,7 @@ class CoreModel : public CoreFixture {
       EXPECT_EQ(a.link_count, CountNames(root_, model));
       return;
     }
-    const auto list = Ok<ListDirectoryReply>(kAnna, ListDirectoryRequest{id});
+    const auto list = Ok<ListDirectoryReply>(kAnna, ListDirectoryRequest{id, ""});
     ASSERT_EQ(list.items.size(), model->entries.size());
     uint32_t subdirectories = 0;
     for (const auto& item : list.items) {
