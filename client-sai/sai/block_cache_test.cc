@@ -31,7 +31,7 @@ TEST(BlockCache, WhatWasReadStaysForTwoMore) {
   EXPECT_NE(cache.Find(FileId{2}, 0, kMiB), nullptr);
   EXPECT_EQ(cache.Find(FileId{1}, 0), nullptr) << "two for each of two files";
   EXPECT_EQ(in_use->range(), (ByteRange{0, kMiB}));
-  for (const uint64_t at : {1, 2, 3}) EXPECT_NE(cache.Find(FileId{1}, at * kMiB), nullptr) << at;
+  for (const uint64_t at : {1U, 2U, 3U}) EXPECT_NE(cache.Find(FileId{1}, at * kMiB), nullptr) << at;
   cache.DropFile(FileId{1});
   EXPECT_EQ(cache.ShareBytes(), 16 * kMiB);
   EXPECT_NE(cache.Find(FileId{2}, 0), nullptr);

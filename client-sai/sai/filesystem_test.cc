@@ -470,7 +470,7 @@ TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
   ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
   opened = cluster.a().Open("/d/f", O_RDONLY);
   ASSERT_TRUE(Ok(opened));
-  for (const uint64_t at : {0, 33, 12, 1, 33})
+  for (const uint64_t at : {0U, 33U, 12U, 1U, 33U})
     EXPECT_EQ(read(opened->handle, at * kMiB, kMiB), "mapped") << at;
   EXPECT_EQ(read(opened->handle, 4096, 4096), "descriptor") << "not worth it";
   EXPECT_EQ(read(opened->handle, 32 * kMiB - 65536, 2 * 65536), "descriptor") << "two windows";
@@ -485,7 +485,7 @@ TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
   const uint64_t allocated = cluster.a().Stat("/d/f")->allocated_bytes;
   EXPECT_LT(allocated, 35 * kMiB);
   opened = cluster.a().Open("/d/f", O_RDONLY);
-  for (const uint64_t at : {0, 34, 35})
+  for (const uint64_t at : {0U, 34U, 35U})
     EXPECT_EQ(read(opened->handle, at * kMiB, kMiB), "descriptor") << at;
   ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
   EXPECT_EQ(cluster.a().Stat("/d/f")->allocated_bytes, allocated);
@@ -636,7 +636,7 @@ TEST(Faults, NoNodeOperationFailsSilently) {
       operations = CheckNothingFailsSilently(
           [&](LocalNodes& nodes) { nodes.FailOperation(number, 0, code); },
           name + " of operation " + std::to_string(number));
-    for (const uint64_t period : {2, 3, 5, 7})
+    for (const uint64_t period : {2U, 3U, 5U, 7U})
       CheckNothingFailsSilently([&](LocalNodes& nodes) { nodes.FailEvery(period, code); },
                                 name + " of every operation of " + std::to_string(period));
   }

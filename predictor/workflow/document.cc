@@ -73,7 +73,7 @@ class Builder {
     } else if (open_.back().value.kind == Value::Kind::kList) {
       open_.back().value.items.push_back(std::move(value));
     } else {
-      open_.back().value.fields.emplace_back(std::move(open_.back().key), std::move(value));
+      open_.back().value.fields.push_back({std::move(open_.back().key), std::move(value)});
       open_.back().has_key = false;
     }
   }
@@ -213,8 +213,8 @@ void ParseYaml(std::string_view text, Builder& builder) {
 
 const Value* Value::Find(std::string_view key) const {
   const auto found =
-      std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == key; });
-  return found == fields.end() ? nullptr : &found->second;
+      std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+  return found == fields.end() ? nullptr : &found->value;
 }
 
 Result<Value> ParseDocument(std::string_view text) {

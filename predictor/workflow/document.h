@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 
 namespace mosa::predict {
+
+struct Field;
 
 struct Value {
   enum class Kind : uint8_t { kNull, kScalar, kList, kMap };
@@ -19,11 +20,16 @@ struct Value {
   int line = 0;      // Of its first character, from 1.
   std::string text;  // Of a scalar; numbers and truth values as they are written.
   std::vector<Value> items;
-  std::vector<std::pair<std::string, Value>> fields;  // In the text's order; no key twice.
+  std::vector<Field> fields;  // In the text's order; no key twice.
 
   bool is_scalar() const { return kind == Kind::kScalar; }
   // The field's value, or null if there is none or this is no map.
   const Value* Find(std::string_view key) const;
+};
+
+struct Field {
+  std::string key;
+  Value value;
 };
 
 inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
