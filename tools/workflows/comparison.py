@@ -1,0 +1,337 @@
+"""Runs one application three times, by `mosa run`: on a local disk, and over a cluster under DSS and under WASS.
+
+Every output is compared, byte for byte, with the local disk's. Then it is shown what each stage took, which bytes went
+over the network, and where every output lies. The applications beside this file say what to run; see Application.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BLOCK_BYTES = 1 << 20
+
+
+class Failed(Exception):
+    """Something did not work or was not equal; the text says what."""
+
+
+class Missing(Exception):
+    """Something must be installed first; the text says what."""
+
+
+class Application:
+    """One workflow for `mosa run`. Paths are relative to the directory in which its tasks run."""
+
+    name = ""
+    ram = "1G"  # What each node needs to hold for the application's usual size.
+
+    def add_arguments(self, parser):
+        """Adds what the user may choose."""
+
+    def check(self, arguments):
+        """Raises Missing or Failed if it cannot run here like that."""
+
+    def prepare(self, arguments, inputs):
+        """Writes what no task makes below the directory `inputs`; returns the workflow in mosa run's own form."""
+        raise NotImplementedError
+
+    def may_be_empty(self, path):
+        """Whether that output is right without a byte in it."""
+        return False
+
+    def is_dated(self, path):
+        """Whether the bytes of that output tell when it was made. Then compare_data() has to compare what they mean."""
+        return False
+
+    def compare_data(self, mounted, local):
+        """Compares what is_dated() names, in two directories; raises Failed if it differs."""
+
+
+def run(command, **options):
+    """Runs a program to its end and returns its standard output."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip()[-2000:] or "it said nothing"
+        raise Failed(f"'{' '.join(command)}' ended with exit code {done.returncode}: {last}")
+    return done.stdout
+
+
+def need_programs(package, *programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Missing(f"{program} is not installed: install the package {package}")
+
+
+def human(count):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return ""
+
+
+def print_table(title, rows):
+    """First column to the left, the others to the right; the first row is the heading."""
+    print(f"\n{title}")
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        print("  " + "  ".join(cells).rstrip())
+    sys.stdout.flush()
+
+
+# ---- running
+
+
+class Cluster:
+    """A cluster of this machine, from `with` to its end."""
+
+    def __init__(self, arguments, name):
+        self.mosa = arguments.mosa
+        self.name = name
+        self.flags = ["--hosts", arguments.hosts, "--ram", arguments.ram]
+        if arguments.rate:
+            self.flags += ["--rate", arguments.rate]
+
+    def __enter__(self):
+        try:
+            facts = json.loads(run([self.mosa, "cluster", "up", "--json", "--name", self.name, *self.flags]))
+        except BaseException:
+            self.__exit__()
+            raise
+        self.namespaces = facts["namespaces"]
+        self.mounts = {host["name"]: pathlib.Path(host["mount"]) for host in facts["hosts"]}
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([str(self.mosa), "cluster", "down", "--name", self.name], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+
+    def sent_bytes(self):
+        """What all hosts and the manager's have sent so far: everything, headers and lost packets included."""
+        total = 0
+        for host in ["h0", *self.mounts]:
+            text = run([self.mosa, "cluster", "exec", "--name", self.name, host, "--", "cat", "/proc/net/dev"]).decode()
+            for line in text.splitlines()[2:]:
+                name, _, numbers = line.partition(":")
+                total += 0 if name.strip() == "lo" else int(numbers.split()[8])
+        return total
+
+    def counters(self):
+        """What the mounts counted together, and with namespaces what went over the network."""
+        total = collections.Counter()
+        for mount in self.mounts.values():
+            facts = json.loads(os.getxattr(mount, "user.mosa.mount"))
+            total.update({name: value for name, value in facts.items() if name.startswith("bytes_")})
+        if self.namespaces:
+            total["sent"] = self.sent_bytes()
+        return total
+
+
+class Job:
+    """An application made ready in a directory: its workflow, its inputs."""
+
+    def __init__(self, application, arguments, directory):
+        self.mosa = arguments.mosa
+        self.name = application.name
+        self.directory = pathlib.Path(directory)
+        self.inputs = self.directory / "inputs"
+        self.inputs.mkdir(parents=True)
+        workflow = application.prepare(arguments, self.inputs)
+        self.workflow = self.directory / f"{self.name}.json"
+        self.workflow.write_text(json.dumps({"name": self.name, **workflow}, indent=1) + "\n", encoding="utf-8")
+
+    def run(self, name, *flags):
+        """Runs the tasks where the inputs were copied to; returns the record of the run."""
+        record = self.directory / f"{name}.run.json"
+        run([self.mosa, "run", self.workflow, "--record", record, "--retries", "0", *flags], cwd=self.directory)
+        return json.loads(record.read_text(encoding="utf-8"))
+
+
+def outputs_of(record):
+    return [file for task in record["tasks"] for file in task["outputs"]]
+
+
+
+# ---- comparing
+
+
+def first_difference(ours, theirs):
+    """Where two files differ first, or None."""
+    with open(ours, "rb") as one, open(theirs, "rb") as other:
+        at = 0
+        while True:
+            a, b = one.read(BLOCK_BYTES), other.read(BLOCK_BYTES)
+            if a != b:
+                return at + next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+            if not a:
+                return None
+            at += len(a)
+
+
+def compare_outputs(application, record, cluster, workdir, local):
+    """Every output, each read through the mount of the host that holds most of it. Returns how many bytes were equal."""
+    hosts = sorted(cluster.mounts)
+
+    def compare(number, file):
+        path = file["path"]
+        size = (local / path).stat().st_size
+        if size == 0 and not application.may_be_empty(path):
+            raise Failed(f"{path} is empty on the local disk, so equality would prove nothing")
+        if application.is_dated(path):
+            return 0
+        held = [name for name, count in file["nodes"].items() if count and name in cluster.mounts]
+        host = held[0] if len(held) == 1 else hosts[number % len(hosts)]
+        at = first_difference(cluster.mounts[host] / workdir / path, local / path)
+        if at is not None:
+            raise Failed(f"{path}, read on {host}, differs from the local disk's at byte {at}")
+        return size
+
+    with concurrent.futures.ThreadPoolExecutor(len(hosts)) as pool:
+        total = sum(pool.map(compare, *zip(*enumerate(outputs_of(record)))))
+    application.compare_data(cluster.mounts[hosts[-1]] / workdir, local)
+    return total
+
+
+# ---- showing
+
+
+def stages_of(record):
+    """{stage: (tasks, seconds from the first start to the last end, bytes of inputs that lay elsewhere)}, in order."""
+    stages = collections.defaultdict(list)
+    for task in record["tasks"]:
+        stages[task["stage"]].append(task)
+    return {name: (len(tasks), max(t["end"] for t in tasks) - min(t["start"] for t in tasks),
+                   sum(t["input_bytes_remote"] for t in tasks)) for name, tasks in stages.items()}
+
+
+def show_stages(local, records):
+    columns = {"local disk": stages_of(local), **{name: stages_of(record) for name, record in records.items()}}
+    rows = [["stage", "tasks", *columns, *[f"elsewhere, {name}" for name in records]]]
+    for stage, (tasks, _, _) in columns["local disk"].items():
+        rows.append([stage, str(tasks), *[f"{stages[stage][1]:.2f}" for stages in columns.values()],
+                     *[human(columns[name][stage][2]) for name in records]])
+    everything = {"local disk": local, **records}
+    rows.append(["all", str(len(local["tasks"])), *[f"{r['turnaround_seconds']:.2f}" for r in everything.values()],
+                 *[human(sum(s[2] for s in columns[name].values())) for name in records]])
+    print_table("Seconds from a stage's first start to its last end (stages overlap), and bytes of its tasks' inputs that lay"
+                " on other hosts", rows)
+
+
+CARRIED = {
+    "read: own node": "bytes_read_local",
+    "other nodes": "bytes_read_remote",
+    "inline": "bytes_read_inline",
+    "written: passthrough": "bytes_written_passthrough",
+    "own node ": "bytes_written_local",
+    "other nodes ": "bytes_written_remote",
+    "inline ": "bytes_written_inline",
+}
+
+
+def show_carried(carried, namespaces):
+    heading = ["system", *(["over the network"] if namespaces else []), *CARRIED]
+    rows = [heading]
+    for system, counters in carried.items():
+        rows.append([system, *([human(counters["sent"])] if namespaces else []),
+                     *[human(counters[name]) for name in CARRIED.values()]])
+    print_table("What the run moved, as hosts' links and mounts counted (what the kernel reads by itself on the own node is"
+                " not counted)", rows)
+
+
+def kind_of(path):
+    path = pathlib.PurePath(path)
+    return str(path) if path.parent == pathlib.PurePath(".") else f"{path.parent}/*{path.suffix}"
+
+
+def show_places(system, record, hosts):
+    kinds = collections.defaultdict(list)
+    for file in outputs_of(record):
+        kinds[kind_of(file["path"])].append(file)
+
+    def row(title, files):
+        held = sum((collections.Counter(file["nodes"]) for file in files), collections.Counter())
+        on_one = sum(sum(count > 0 for count in file["nodes"].values()) == 1 for file in files)
+        return [title, str(len(files)), *[human(held[host]) if held[host] else "-" for host in hosts], str(on_one),
+                human(sum(file["size_bytes"] for file in files))]
+
+    rows = [["outputs", "files", *hosts, "on one node", "together"]]
+    rows += [row(kind, files) for kind, files in kinds.items()]
+    print_table(f"Where the outputs lie, {system}", rows + [row("all", outputs_of(record))])
+
+
+# ---- the command
+
+
+def run_on_cluster(application, arguments, job, local, cluster):
+    where = "network namespaces" if cluster.namespaces else "plain processes (not root)"
+    print(f"{application.name}: {len(local['tasks'])} tasks on {len(cluster.mounts)} hosts, {where}"
+          + (f", {arguments.rate} each way" if arguments.rate else ""), flush=True)
+    records, carried = {}, {}
+    first = next(iter(cluster.mounts.values()))
+    for system in arguments.systems:
+        begin = time.monotonic()
+        shutil.copytree(job.inputs, first / system)
+        staged = time.monotonic() - begin
+        before = cluster.counters()
+        name = system.upper()
+        records[name] = job.run(system, "--cluster", cluster.name, "--workdir", system, "--system", system)
+        after = cluster.counters()
+        carried[name] = collections.Counter({key: after[key] - before[key] for key in after})
+        size = compare_outputs(application, records[name], cluster, system, job.directory / "local")
+        print(f"  {name}: inputs copied in {staged:.2f} s, ran in {records[name]['turnaround_seconds']:.2f} s;"
+              f" {len(outputs_of(records[name]))} outputs, {human(size)}, equal the local disk's", flush=True)
+        shutil.rmtree(first / system)
+    show_stages(local, records)
+    show_carried(carried, cluster.namespaces)
+    for name, record in records.items():
+        show_places(name, record, list(cluster.mounts))
+
+
+def compare(application, arguments):
+    application.check(arguments)
+    if arguments.write:
+        job = Job(application, arguments, arguments.write)
+        print(f"Copy {job.inputs}/. to a directory of the mount, and there:  mosa run {job.workflow} --workdir THAT_DIRECTORY")
+        return
+    with tempfile.TemporaryDirectory(prefix=f"mosa-{application.name}-") as directory:
+        job = Job(application, arguments, directory)
+        shutil.copytree(job.inputs, job.directory / "local")
+        local = job.run("local", "--mount", job.directory / "local")
+        with Cluster(arguments, f"{application.name}-{os.getpid()}") as cluster:
+            run_on_cluster(application, arguments, job, local, cluster)
+    print("\nEverything is equal.")
+
+
+def main(application, description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mosa", required=True, type=pathlib.Path, help="the program mosa, with the daemons beside it")
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--rate", default="", help="of every host's link, each way (needs root)")
+    parser.add_argument("--ram", default=application.ram, help="what each node may hold")
+    parser.add_argument("--systems", nargs="+", choices=("dss", "wass"), default=["dss", "wass"])
+    parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="only write the workflow and its inputs there")
+    application.add_arguments(parser)
+    arguments = parser.parse_args()
+    arguments.mosa = arguments.mosa.resolve()
+    # An end by a time limit ends the cluster too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        compare(application, arguments)
+    except Failed as failure:
+        print(f"{application.name}: {failure}", file=sys.stderr)
+        return 1
+    except Missing as missing:
+        print(f"{application.name}: {missing}", file=sys.stderr)
+        return 3
+    return 0
