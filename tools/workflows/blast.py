@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""BLAST over a Mosa cluster on this machine, checked byte for byte against the same run on a local disk.
-
-Unmodified programs of the package ncbi-blast+ work on real proteins (package mmseqs2-examples): makeblastdb on one host,
-blastp for parts of the queries on all hosts, each through its own mount, and one merged table.
+"""BLAST over a Mosa cluster on this machine, checked byte for byte against the same run on a local
+disk.
+ Unmodified programs of the package ncbi-blast+ work on real proteins (package mmseqs2-examples):
+makeblastdb on one host, blastp for parts of the queries on all hosts, each through its own mount,
+and one merged table.
 
     tools/workflows/blast.py --mosa build/release/bin/mosa
     tools/workflows/blast.py --mosa build/release/bin/mosa --hosts 8 --rate 200mbit --queries 400
@@ -19,7 +20,10 @@ import comparison
 
 SEQUENCES = os.environ.get("MOSA_SEQUENCES", "/usr/share/doc/mmseqs2/example-data")
 # What makeblastdb writes of so few proteins that they are one volume.
-DATABASE = [f"database/proteins.{suffix}" for suffix in ("pdb", "phr", "pin", "pog", "pos", "pot", "psq", "ptf", "pto")]
+DATABASE = [
+    f"database/proteins.{suffix}"
+    for suffix in ("pdb", "phr", "pin", "pog", "pos", "pot", "psq", "ptf", "pto")
+]
 
 
 def read_sequences(directory, name, count):
@@ -42,34 +46,64 @@ class Blast(comparison.Application):
     def add_arguments(self, parser):
         parser.add_argument("--queries", type=int, default=96)
         parser.add_argument("--parts", type=int, default=16)
-        parser.add_argument("--proteins", type=int, default=0, help="in the database; 0: all 20,000")
-        parser.add_argument("--sequences", default=SEQUENCES, help="where DB.fasta.gz and QUERY.fasta.gz are")
+        parser.add_argument(
+            "--proteins", type=int, default=0, help="in the database; 0: all 20,000"
+        )
+        parser.add_argument(
+            "--sequences", default=SEQUENCES, help="where DB.fasta.gz and QUERY.fasta.gz are"
+        )
 
     def check(self, arguments):
         comparison.need_programs("ncbi-blast+", "makeblastdb", "blastp", "blastdbcmd")
         if not (pathlib.Path(arguments.sequences) / "DB.fasta.gz").exists():
-            raise comparison.Missing(f"{arguments.sequences}/DB.fasta.gz is missing: install the package mmseqs2-examples")
+            raise comparison.Missing(
+                f"{arguments.sequences}/DB.fasta.gz is missing: install the package mmseqs2-examples"
+            )
         if not 1 <= arguments.parts <= arguments.queries:
-            raise comparison.Failed(f"--parts {arguments.parts} is not between 1 and --queries {arguments.queries}")
+            raise comparison.Failed(
+                f"--parts {arguments.parts} is not between 1 and --queries {arguments.queries}"
+            )
 
     def prepare(self, arguments, inputs):
         queries = read_sequences(arguments.sequences, "QUERY.fasta.gz", arguments.queries)
         proteins = read_sequences(arguments.sequences, "DB.fasta.gz", arguments.proteins)
         (inputs / "proteins.fasta").write_text("".join(proteins), encoding="ascii")
         (inputs / "queries").mkdir()
-        tasks = [{"id": "makeblastdb", "stage": "makeblastdb", "inputs": ["proteins.fasta"], "outputs": DATABASE,
-                  "command": "makeblastdb -in proteins.fasta -dbtype prot -parse_seqids -title proteins -out database/proteins"}]
+        tasks = [
+            {
+                "id": "makeblastdb",
+                "stage": "makeblastdb",
+                "inputs": ["proteins.fasta"],
+                "outputs": DATABASE,
+                "command": "makeblastdb -in proteins.fasta -dbtype prot -parse_seqids -title proteins -out database/proteins",
+            }
+        ]
         names = [f"{number:03}" for number in range(arguments.parts)]
         for number, name in enumerate(names):
             # Every `parts`-th query, so that all parts take about as long.
-            (inputs / f"queries/{name}.fasta").write_text("".join(queries[number::arguments.parts]), encoding="ascii")
-            tasks.append({"id": f"blastp-{name}", "stage": "blastp", "inputs": [f"queries/{name}.fasta", *DATABASE],
-                          "outputs": [f"results/{name}.tsv"],
-                          "command": f"blastp -query queries/{name}.fasta -db database/proteins -out results/{name}.tsv"
-                                     " -outfmt 6 -evalue 1e-3 -num_threads 1"})
+            (inputs / f"queries/{name}.fasta").write_text(
+                "".join(queries[number :: arguments.parts]), encoding="ascii"
+            )
+            tasks.append(
+                {
+                    "id": f"blastp-{name}",
+                    "stage": "blastp",
+                    "inputs": [f"queries/{name}.fasta", *DATABASE],
+                    "outputs": [f"results/{name}.tsv"],
+                    "command": f"blastp -query queries/{name}.fasta -db database/proteins -out results/{name}.tsv"
+                    " -outfmt 6 -evalue 1e-3 -num_threads 1",
+                }
+            )
         results = [f"results/{name}.tsv" for name in names]
-        tasks.append({"id": "merge", "stage": "merge", "inputs": results, "outputs": ["merged.tsv"],
-                      "command": f"cat {' '.join(results)} > merged.tsv"})
+        tasks.append(
+            {
+                "id": "merge",
+                "stage": "merge",
+                "inputs": results,
+                "outputs": ["merged.tsv"],
+                "command": f"cat {' '.join(results)} > merged.tsv",
+            }
+        )
         return {"tasks": tasks}
 
     def may_be_empty(self, path):
@@ -79,10 +113,24 @@ class Blast(comparison.Application):
         return path.endswith(".pin")
 
     def compare_data(self, mounted, local):
-        dumps = [comparison.run(["blastdbcmd", "-db", directory / "database/proteins", "-entry", "all", "-outfmt", "%f"])
-                 for directory in (mounted, local)]
+        dumps = [
+            comparison.run(
+                [
+                    "blastdbcmd",
+                    "-db",
+                    directory / "database/proteins",
+                    "-entry",
+                    "all",
+                    "-outfmt",
+                    "%f",
+                ]
+            )
+            for directory in (mounted, local)
+        ]
         if not dumps[0] or dumps[0] != dumps[1]:
-            raise comparison.Failed("the database (blastdbcmd -entry all) differs from the local disk's")
+            raise comparison.Failed(
+                "the database (blastdbcmd -entry all) differs from the local disk's"
+            )
 
 
 if __name__ == "__main__":

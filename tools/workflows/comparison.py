@@ -1,7 +1,8 @@
-"""Runs one application three times, by `mosa run`: on a local disk, and over a cluster under DSS and under WASS.
-
-Every output is compared, byte for byte, with the local disk's. Then it is shown what each stage took, which bytes went
-over the network, and where every output lies. The applications beside this file say what to run; see Application.
+"""Runs one application three times, by `mosa run`: on a local disk, and over a cluster under DSS
+and under WASS.
+ Every output is compared, byte for byte, with the local disk's. Then it is shown what each stage
+took, which bytes went over the network, and where every output lies. The applications beside this
+file say what to run; see Application.
 """
 
 import argparse
@@ -41,7 +42,8 @@ class Application:
         """Raises Missing or Failed if it cannot run here like that."""
 
     def prepare(self, arguments, inputs):
-        """Writes what no task makes below the directory `inputs`; returns the workflow in mosa run's own form."""
+        """Writes what no task makes below the directory `inputs`; returns the workflow in mosa
+        run's own form."""
         raise NotImplementedError
 
     def may_be_empty(self, path):
@@ -49,7 +51,8 @@ class Application:
         return False
 
     def is_dated(self, path):
-        """Whether the bytes of that output tell when it was made. Then compare_data() has to compare what they mean."""
+        """Whether the bytes of that output tell when it was made. Then compare_data() has to
+        compare what they mean."""
         return False
 
     def compare_data(self, mounted, local):
@@ -59,7 +62,9 @@ class Application:
 def run(command, **options):
     """Runs a program to its end and returns its standard output."""
     command = [str(word) for word in command]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options
+    )
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip()[-2000:] or "it said nothing"
         raise Failed(f"'{' '.join(command)}' ended with exit code {done.returncode}: {last}")
@@ -85,7 +90,9 @@ def print_table(title, rows):
     print(f"\n{title}")
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        cells = [row[0].ljust(widths[0])] + [
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:])
+        ]
         print("  " + "  ".join(cells).rstrip())
     sys.stdout.flush()
 
@@ -105,7 +112,9 @@ class Cluster:
 
     def __enter__(self):
         try:
-            facts = json.loads(run([self.mosa, "cluster", "up", "--json", "--name", self.name, *self.flags]))
+            facts = json.loads(
+                run([self.mosa, "cluster", "up", "--json", "--name", self.name, *self.flags])
+            )
         except BaseException:
             self.__exit__()
             raise
@@ -114,14 +123,31 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        subprocess.run([str(self.mosa), "cluster", "down", "--name", self.name], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(
+            [str(self.mosa), "cluster", "down", "--name", self.name],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
 
     def sent_bytes(self):
-        """What all hosts and the manager's have sent so far: everything, headers and lost packets included."""
+        """What all hosts and the manager's have sent so far: everything, headers and lost packets
+        included."""
         total = 0
         for host in ["h0", *self.mounts]:
-            text = run([self.mosa, "cluster", "exec", "--name", self.name, host, "--", "cat", "/proc/net/dev"]).decode()
+            text = run(
+                [
+                    self.mosa,
+                    "cluster",
+                    "exec",
+                    "--name",
+                    self.name,
+                    host,
+                    "--",
+                    "cat",
+                    "/proc/net/dev",
+                ]
+            ).decode()
             for line in text.splitlines()[2:]:
                 name, _, numbers = line.partition(":")
                 total += 0 if name.strip() == "lo" else int(numbers.split()[8])
@@ -132,7 +158,9 @@ class Cluster:
         total = collections.Counter()
         for mount in self.mounts.values():
             facts = json.loads(os.getxattr(mount, "user.mosa.mount"))
-            total.update({name: value for name, value in facts.items() if name.startswith("bytes_")})
+            total.update(
+                {name: value for name, value in facts.items() if name.startswith("bytes_")}
+            )
         if self.namespaces:
             total["sent"] = self.sent_bytes()
         return total
@@ -149,18 +177,22 @@ class Job:
         self.inputs.mkdir(parents=True)
         workflow = application.prepare(arguments, self.inputs)
         self.workflow = self.directory / f"{self.name}.json"
-        self.workflow.write_text(json.dumps({"name": self.name, **workflow}, indent=1) + "\n", encoding="utf-8")
+        self.workflow.write_text(
+            json.dumps({"name": self.name, **workflow}, indent=1) + "\n", encoding="utf-8"
+        )
 
     def run(self, name, *flags):
         """Runs the tasks where the inputs were copied to; returns the record of the run."""
         record = self.directory / f"{name}.run.json"
-        run([self.mosa, "run", self.workflow, "--record", record, "--retries", "0", *flags], cwd=self.directory)
+        run(
+            [self.mosa, "run", self.workflow, "--record", record, "--retries", "0", *flags],
+            cwd=self.directory,
+        )
         return json.loads(record.read_text(encoding="utf-8"))
 
 
 def outputs_of(record):
     return [file for task in record["tasks"] for file in task["outputs"]]
-
 
 
 # ---- comparing
@@ -173,14 +205,17 @@ def first_difference(ours, theirs):
         while True:
             a, b = one.read(BLOCK_BYTES), other.read(BLOCK_BYTES)
             if a != b:
-                return at + next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+                return at + next(
+                    (i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b))
+                )
             if not a:
                 return None
             at += len(a)
 
 
 def compare_outputs(application, record, cluster, workdir, local):
-    """Every output, each read through the mount of the host that holds most of it. Returns how many bytes were equal."""
+    """Every output, each read through the mount of the host that holds most of it. Returns how many
+    bytes were equal."""
     hosts = sorted(cluster.mounts)
 
     def compare(number, file):
@@ -207,25 +242,50 @@ def compare_outputs(application, record, cluster, workdir, local):
 
 
 def stages_of(record):
-    """{stage: (tasks, seconds from the first start to the last end, bytes of inputs that lay elsewhere)}, in order."""
+    """{stage: (tasks, seconds from the first start to the last end, bytes of inputs that lay
+    elsewhere)}, in order."""
     stages = collections.defaultdict(list)
     for task in record["tasks"]:
         stages[task["stage"]].append(task)
-    return {name: (len(tasks), max(t["end"] for t in tasks) - min(t["start"] for t in tasks),
-                   sum(t["input_bytes_remote"] for t in tasks)) for name, tasks in stages.items()}
+    return {
+        name: (
+            len(tasks),
+            max(t["end"] for t in tasks) - min(t["start"] for t in tasks),
+            sum(t["input_bytes_remote"] for t in tasks),
+        )
+        for name, tasks in stages.items()
+    }
 
 
 def show_stages(local, records):
-    columns = {"local disk": stages_of(local), **{name: stages_of(record) for name, record in records.items()}}
+    columns = {
+        "local disk": stages_of(local),
+        **{name: stages_of(record) for name, record in records.items()},
+    }
     rows = [["stage", "tasks", *columns, *[f"elsewhere, {name}" for name in records]]]
     for stage, (tasks, _, _) in columns["local disk"].items():
-        rows.append([stage, str(tasks), *[f"{stages[stage][1]:.2f}" for stages in columns.values()],
-                     *[human(columns[name][stage][2]) for name in records]])
+        rows.append(
+            [
+                stage,
+                str(tasks),
+                *[f"{stages[stage][1]:.2f}" for stages in columns.values()],
+                *[human(columns[name][stage][2]) for name in records],
+            ]
+        )
     everything = {"local disk": local, **records}
-    rows.append(["all", str(len(local["tasks"])), *[f"{r['turnaround_seconds']:.2f}" for r in everything.values()],
-                 *[human(sum(s[2] for s in columns[name].values())) for name in records]])
-    print_table("Seconds from a stage's first start to its last end (stages overlap), and bytes of its tasks' inputs that lay"
-                " on other hosts", rows)
+    rows.append(
+        [
+            "all",
+            str(len(local["tasks"])),
+            *[f"{r['turnaround_seconds']:.2f}" for r in everything.values()],
+            *[human(sum(s[2] for s in columns[name].values())) for name in records],
+        ]
+    )
+    print_table(
+        "Seconds from a stage's first start to its last end (stages overlap), and bytes of its tasks' inputs that lay"
+        " on other hosts",
+        rows,
+    )
 
 
 CARRIED = {
@@ -243,10 +303,18 @@ def show_carried(carried, namespaces):
     heading = ["system", *(["over the network"] if namespaces else []), *CARRIED]
     rows = [heading]
     for system, counters in carried.items():
-        rows.append([system, *([human(counters["sent"])] if namespaces else []),
-                     *[human(counters[name]) for name in CARRIED.values()]])
-    print_table("What the run moved, as hosts' links and mounts counted (what the kernel reads by itself on the own node is"
-                " not counted)", rows)
+        rows.append(
+            [
+                system,
+                *([human(counters["sent"])] if namespaces else []),
+                *[human(counters[name]) for name in CARRIED.values()],
+            ]
+        )
+    print_table(
+        "What the run moved, as hosts' links and mounts counted (what the kernel reads by itself on the own node is"
+        " not counted)",
+        rows,
+    )
 
 
 def kind_of(path):
@@ -262,8 +330,13 @@ def show_places(system, record, hosts):
     def row(title, files):
         held = sum((collections.Counter(file["nodes"]) for file in files), collections.Counter())
         on_one = sum(sum(count > 0 for count in file["nodes"].values()) == 1 for file in files)
-        return [title, str(len(files)), *[human(held[host]) if held[host] else "-" for host in hosts], str(on_one),
-                human(sum(file["size_bytes"] for file in files))]
+        return [
+            title,
+            str(len(files)),
+            *[human(held[host]) if held[host] else "-" for host in hosts],
+            str(on_one),
+            human(sum(file["size_bytes"] for file in files)),
+        ]
 
     rows = [["outputs", "files", *hosts, "on one node", "together"]]
     rows += [row(kind, files) for kind, files in kinds.items()]
@@ -275,8 +348,11 @@ def show_places(system, record, hosts):
 
 def run_on_cluster(application, arguments, job, local, cluster):
     where = "network namespaces" if cluster.namespaces else "plain processes (not root)"
-    print(f"{application.name}: {len(local['tasks'])} tasks on {len(cluster.mounts)} hosts, {where}"
-          + (f", {arguments.rate} each way" if arguments.rate else ""), flush=True)
+    print(
+        f"{application.name}: {len(local['tasks'])} tasks on {len(cluster.mounts)} hosts, {where}"
+        + (f", {arguments.rate} each way" if arguments.rate else ""),
+        flush=True,
+    )
     records, carried = {}, {}
     first = next(iter(cluster.mounts.values()))
     for system in arguments.systems:
@@ -285,12 +361,20 @@ def run_on_cluster(application, arguments, job, local, cluster):
         staged = time.monotonic() - begin
         before = cluster.counters()
         name = system.upper()
-        records[name] = job.run(system, "--cluster", cluster.name, "--workdir", system, "--system", system)
+        records[name] = job.run(
+            system, "--cluster", cluster.name, "--workdir", system, "--system", system
+        )
         after = cluster.counters()
         carried[name] = collections.Counter({key: after[key] - before[key] for key in after})
         size = compare_outputs(application, records[name], cluster, system, job.directory / "local")
-        print(f"  {name}: inputs copied in {staged:.2f} s, ran in {records[name]['turnaround_seconds']:.2f} s;"
-              f" {len(outputs_of(records[name]))} outputs, {human(size)}, equal the local disk's", flush=True)
+        seconds = records[name]["turnaround_seconds"]
+        ran_on = collections.Counter(task["host"] for task in records[name]["tasks"])
+        print(
+            f"  {name}: inputs copied in {staged:.2f} s, ran in {seconds:.2f} s; "
+            f"{len(outputs_of(records[name]))} outputs, {human(size)}, equal the local disk's; "
+            f"tasks on {', '.join(f'{host} {ran_on[host]}' for host in cluster.mounts)}",
+            flush=True,
+        )
         shutil.rmtree(first / system)
     show_stages(local, records)
     show_carried(carried, cluster.namespaces)
@@ -302,7 +386,9 @@ def compare(application, arguments):
     application.check(arguments)
     if arguments.write:
         job = Job(application, arguments, arguments.write)
-        print(f"Copy {job.inputs}/. to a directory of the mount, and there:  mosa run {job.workflow} --workdir THAT_DIRECTORY")
+        print(
+            f"Copy {job.inputs}/. to a directory of the mount, and there:  mosa run {job.workflow} --workdir THAT_DIRECTORY"
+        )
         return
     with tempfile.TemporaryDirectory(prefix=f"mosa-{application.name}-") as directory:
         job = Job(application, arguments, directory)
@@ -314,13 +400,25 @@ def compare(application, arguments):
 
 
 def main(application, description):
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mosa", required=True, type=pathlib.Path, help="the program mosa, with the daemons beside it")
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--mosa",
+        required=True,
+        type=pathlib.Path,
+        help="the program mosa, with the daemons beside it",
+    )
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rate", default="", help="of every host's link, each way (needs root)")
     parser.add_argument("--ram", default=application.ram, help="what each node may hold")
     parser.add_argument("--systems", nargs="+", choices=("dss", "wass"), default=["dss", "wass"])
-    parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="only write the workflow and its inputs there")
+    parser.add_argument(
+        "--write",
+        type=pathlib.Path,
+        metavar="DIR",
+        help="only write the workflow and its inputs there",
+    )
     application.add_arguments(parser)
     arguments = parser.parse_args()
     arguments.mosa = arguments.mosa.resolve()

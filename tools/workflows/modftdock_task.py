@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """One task of the modFTDock-shaped workflow: checks every byte of what it reads, computes, writes.
 
-    modftdock_task.py --read protein.db:75000000 ligands/3:100000 --write docked/3:4000000 --seconds 0.2
-
-What belongs at each place of a file follows from the file's name alone, so that a byte which is lost, stale, or at another
-place or in another file is noticed by the task that reads it.
+    modftdock_task.py --read protein.db:75000000 ligands/3:100000 --write docked/3:4000000 --seconds
+    0.2
+ What belongs at each place of a file follows from the file's name alone, so that a byte which is
+lost, stale, or at another place or in another file is noticed by the task that reads it.
 """
 
 import argparse
@@ -32,7 +32,9 @@ def check(path, size):
         for at, block in blocks(path, size):
             found = file.read(len(block))
             if found != block:
-                wrong = next((i for i, (a, b) in enumerate(zip(found, block)) if a != b), len(found))
+                wrong = next(
+                    (i for i, (a, b) in enumerate(zip(found, block)) if a != b), len(found)
+                )
                 sys.exit(f"modftdock: {path} is wrong at byte {at + wrong} of {size}")
         if file.read(1):
             sys.exit(f"modftdock: {path} is longer than {size} bytes")
@@ -46,10 +48,14 @@ def compute(seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--read", nargs="*", default=[], metavar="FILE:BYTES")
     parser.add_argument("--write", nargs="*", default=[], metavar="FILE:BYTES")
-    parser.add_argument("--seconds", type=float, default=0.0, help="of computing, between reading and writing")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="of computing, between reading and writing"
+    )
     arguments = parser.parse_args()
     for word in arguments.read:
         path, _, size = word.rpartition(":")
