@@ -9,7 +9,8 @@ namespace mosa::predict {
 Execution::Execution(const Workflow& workflow, const std::vector<bool>& done)
     : workflow_(workflow),
       states_(workflow.tasks.size(), TaskState::kWaiting),
-      missing_(workflow.tasks.size(), 0) {
+      missing_(workflow.tasks.size(), 0),
+      stale_(workflow.tasks.size(), false) {
   MOSA_CHECK(done.empty() || done.size() == workflow.tasks.size());
   counts_[static_cast<size_t>(TaskState::kWaiting)] = static_cast<uint32_t>(states_.size());
   const auto is_done = [&done](TaskIndex task) { return !done.empty() && done[task.value]; };
@@ -37,8 +38,8 @@ void Execution::Start(TaskIndex task) {
 }
 
 void Execution::Finish(TaskIndex task) {
-  MOSA_CHECK(state(task) == TaskState::kRunning);
-  Set(task, TaskState::kDone);
+  MOSA_CHECK(state(task) == TaskState::kRunning && !is_stale(task));
+  Leave(task, TaskState::kDone);
   for (const TaskIndex next : workflow_.at(task).successors) {
     --missing_[next.value];
     MakeReadyIfNothingIsMissing(next);
@@ -46,14 +47,20 @@ void Execution::Finish(TaskIndex task) {
 }
 
 void Execution::Retry(TaskIndex task) {
-  MOSA_CHECK(state(task) == TaskState::kRunning);
-  Set(task, TaskState::kWaiting);
+  Leave(task, TaskState::kWaiting);
   MakeReadyIfNothingIsMissing(task);
 }
 
-void Execution::Fail(TaskIndex task) {
-  MOSA_CHECK(state(task) == TaskState::kRunning);
-  Set(task, TaskState::kFailed);
+void Execution::Fail(TaskIndex task) { Leave(task, TaskState::kFailed); }
+
+// It runs no longer; what waited only for that is ready.
+void Execution::Leave(TaskIndex task, TaskState state) {
+  MOSA_CHECK(states_[task.value] == TaskState::kRunning);
+  Set(task, state);
+  if (!is_stale(task)) return;
+  stale_[task.value] = false;
+  for (const TaskIndex before : workflow_.at(task).predecessors)
+    MakeReadyIfNothingIsMissing(before);
 }
 
 std::vector<TaskIndex> Execution::Undo(TaskIndex task) {
@@ -62,6 +69,7 @@ std::vector<TaskIndex> Execution::Undo(TaskIndex task) {
   Set(task, TaskState::kWaiting);
   for (const TaskIndex next : workflow_.at(task).successors) {
     ++missing_[next.value];
+    if (state(next) == TaskState::kRunning) stale_[next.value] = true;
     if (state(next) != TaskState::kReady) continue;
     Set(next, TaskState::kWaiting);
     if (fresh_.erase(next) == 0) withdrawn.push_back(next);
@@ -78,6 +86,11 @@ void Execution::Set(TaskIndex task, TaskState state) {
 
 void Execution::MakeReadyIfNothingIsMissing(TaskIndex task) {
   if (state(task) != TaskState::kWaiting || missing_[task.value] > 0) return;
+  // Only those of a task that was undone can be running before it is done.
+  const auto& after = workflow_.at(task).successors;
+  if (std::any_of(after.begin(), after.end(),
+                  [this](TaskIndex next) { return states_[next.value] == TaskState::kRunning; }))
+    return;
   Set(task, TaskState::kReady);
   fresh_.insert(task);
 }

@@ -1,5 +1,9 @@
 // What of a workflow is done, under way, ready or waiting: the state that whoever runs a workflow
 // (the real runner, the predictor) steps through. Pure; one owner, one thread.
+//
+// A task whose outputs are lost is undone and runs again. What reads them at that time is stale:
+// it may have read half of the old bytes and half of the new ones, so that whatever it says of its
+// end, it has to run again as well; and the undone task is not ready before they all have ended.
 #ifndef MOSA_PREDICTOR_WORKFLOW_EXECUTION_H_
 #define MOSA_PREDICTOR_WORKFLOW_EXECUTION_H_
 
@@ -21,7 +25,7 @@ class Execution {
   // Tasks that became ready since the last call, lowest first. Each is given once until Retry().
   std::vector<TaskIndex> TakeReady();
 
-  // Preconditions: the task is ready; running; running; running.
+  // Preconditions: the task is ready; running and not stale; running; running.
   void Start(TaskIndex task);
   void Finish(TaskIndex task);
   void Retry(TaskIndex task);  // It is ready again, or waits if a predecessor was undone meanwhile.
@@ -31,17 +35,21 @@ class Execution {
   // ready and must wait again. Nothing happens to a task that is not done.
   std::vector<TaskIndex> Undo(TaskIndex task);
 
+  // It is running, and a predecessor was undone since it was started.
+  bool is_stale(TaskIndex task) const { return stale_[task.value]; }
   TaskState state(TaskIndex task) const { return states_[task.value]; }
   uint32_t count(TaskState state) const { return counts_[static_cast<size_t>(state)]; }
 
  private:
   void Set(TaskIndex task, TaskState state);
   void MakeReadyIfNothingIsMissing(TaskIndex task);
+  void Leave(TaskIndex task, TaskState state);
 
   const Workflow& workflow_;
   std::vector<TaskState> states_;
   std::vector<uint32_t> missing_;  // Predecessors that are not done.
-  std::set<TaskIndex> fresh_;      // Ready, and not given yet.
+  std::vector<bool> stale_;
+  std::set<TaskIndex> fresh_;  // Ready, and not given yet.
   uint32_t counts_[5] = {};
 };
 

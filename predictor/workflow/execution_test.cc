@@ -87,6 +87,27 @@ TEST(Execution, RunsAgainWhatIsLost) {
   EXPECT_THAT(execution.TakeReady(), ElementsAre(kD));
 }
 
+// b and c read what a wrote: both have to run again, and a not before they have ended.
+TEST(Execution, WaitsForTheReadersOfWhatIsWrittenAgain) {
+  const Workflow workflow = Diamond();
+  Execution execution(workflow, {true, false, false, false});
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB, kC));
+  execution.Start(kB);
+  execution.Start(kC);
+  EXPECT_FALSE(execution.is_stale(kB));
+  EXPECT_THAT(execution.Undo(kA), IsEmpty());
+  EXPECT_TRUE(execution.is_stale(kB));
+  EXPECT_TRUE(execution.is_stale(kC));
+  EXPECT_THAT(execution.TakeReady(), IsEmpty());
+  execution.Retry(kB);
+  EXPECT_FALSE(execution.is_stale(kB));
+  EXPECT_THAT(execution.TakeReady(), IsEmpty());
+  execution.Fail(kC);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kA));
+  Complete(execution, kA);
+  EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
+}
+
 // Tasks finish, fail, and lose their outputs at random; a task may run only while everything before
 // it is done, and in the end everything is.
 TEST(Execution, NeverRunsATaskBeforeItsInputs) {
@@ -105,13 +126,16 @@ TEST(Execution, NeverRunsATaskBeforeItsInputs) {
             *std::next(given.begin(), static_cast<long>(rng.Below(given.size())));
         for (const TaskIndex before : workflow.at(task).predecessors)
           ASSERT_EQ(execution.state(before), TaskState::kDone);
+        for (const TaskIndex after : workflow.at(task).successors)
+          ASSERT_NE(execution.state(after), TaskState::kRunning);
         execution.Start(task);
         given.erase(task);
         running.insert(task);
       } else if (!running.empty()) {
         const TaskIndex task = *running.begin();
         running.erase(task);
-        rng.Chance(800) ? execution.Finish(task) : execution.Retry(task);
+        const bool finish = rng.Chance(800) && !execution.is_stale(task);
+        finish ? execution.Finish(task) : execution.Retry(task);
       }
       if (losses > 0 && rng.Chance(100)) {
         --losses;

@@ -14,6 +14,28 @@ namespace {
 constexpr size_t kFaultsMax = 100;
 constexpr double kSecondsMax = 1e9;
 
+// What {b64: TEXT} stands for. Nothing if it is none.
+std::optional<std::string> BytesOf(const Value& map) {
+  const Value* text = map.fields.size() == 1 ? map.Find("b64") : nullptr;
+  if (text == nullptr || !text->is_scalar() || text->text.size() % 4 != 0) return std::nullopt;
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const size_t digits = std::min(text->text.find('='), text->text.size());
+  if (text->text.size() - digits > 2) return std::nullopt;
+  std::string bytes;
+  uint32_t group = 0;
+  for (size_t i = 0; i < digits; ++i) {
+    const size_t digit = kDigits.find(text->text[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    group = (group << 6 | static_cast<uint32_t>(digit)) & 0xffffff;
+    // Of every four digits all but the first complete a byte.
+    if (i % 4 != 0) bytes += static_cast<char>(group >> (6 - 2 * (i % 4)) & 0xff);
+  }
+  return bytes;
+}
+
+constexpr double kExactMax = 9007199254740992;  // Up to 2^53 a double is every whole number.
+
 }  // namespace
 
 void Fields::Fault(int line, const std::string& what) {
@@ -42,6 +64,8 @@ std::vector<std::string> Fields::Texts(const Value& map, std::string_view key,
   for (const Value& item : value->items) {
     if (item.is_scalar()) {
       texts.push_back(item.text);
+    } else if (auto bytes = BytesOf(item)) {
+      texts.push_back(*std::move(bytes));
     } else {
       Fault(item.line, fmt::format("'{}' of {} must be a list of texts", key, of));
     }
@@ -54,6 +78,13 @@ std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, st
   if (value == nullptr || value->kind == Value::Kind::kNull) return std::nullopt;
   const auto bytes = ParseBytes(value->text);
   if (value->is_scalar() && bytes.ok()) return static_cast<uint64_t>(*bytes);
+  // Programs that write JSON may know but one kind of number: 1234.0, 1e6.
+  double number = -1;
+  const char* end = value->text.data() + value->text.size();
+  const auto [read, error] = std::from_chars(value->text.data(), end, number);
+  if (value->is_scalar() && error == std::errc() && read == end && number >= 0 &&
+      number <= kExactMax && number == std::floor(number))
+    return static_cast<uint64_t>(number);
   Fault(value->line, fmt::format("'{}' of {} must be a size as 1048576, 64K or 1M, not '{}'", key,
                                  of, value->text.substr(0, 80)));
   return std::nullopt;

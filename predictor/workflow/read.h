@@ -6,9 +6,9 @@
 //   name: words
 //   tasks:
 //     - id: split
-//       command: split -n l/2 -d book.txt part.   # by /bin/sh -e; or a list of words, without
-//       shell inputs: [book.txt]                        # paths below the run's directory outputs:
-//       [part.00, part.01]
+//       command: split -n l/2 -d book.txt part.   # by /bin/sh -e; a list of words needs no shell
+//       inputs: [book.txt]                        # paths below the run's directory
+//       outputs: [part.00, part.01]
 //     - id: count-0
 //       command: wc -w < part.00 > words.0
 //       inputs: [part.00]
@@ -19,6 +19,8 @@
 //   files:                                        # optional: what is known or wanted of files
 //     part.00: {size: 10M, pattern: pipeline}     # hints as in `user.mosa.*`; they win over
 //                                                 # what the graph suggests
+//
+// A word or path that is no UTF-8 is written as its Base64: {b64: cGFydC7/}.
 //
 // WfFormat: files are named by their path (1.3, 1.4: `path` + `name`) or id (1.5, 1.6); order comes
 // from files, `parents` and `children`. `command.arguments` are words; one that begins with '-' and
@@ -33,8 +35,10 @@
 
 namespace mosa::predict {
 
-// Reads any of the forms. The name is the text's, else `default_name`.
-BuildResult ReadWorkflow(std::string_view text, std::string_view default_name);
+// Reads any of the forms. The name is the text's, else `default_name`. `directories` are absolute
+// names of the run's directory, as in WorkflowDraft.
+BuildResult ReadWorkflow(std::string_view text, std::string_view default_name,
+                         std::vector<std::string> directories = {});
 
 // One form each, of a parsed text: a draft, and faults in the form alone.
 struct DraftResult {

@@ -148,6 +148,47 @@ TEST(ReadWorkflow, TellsTasksOfOneNameApartByTheirIds) {
   EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
 }
 
+TEST(ReadWorkflow, JoinsPathAndName) {
+  const Workflow workflow = Good(R"({"name": "w", "schemaVersion": "1.4", "workflow": {"tasks": [
+    {"name": "a", "command": {"program": "true"}, "files": [
+      {"link": "output", "name": "f", "path": "data", "sizeInBytes": 1e6},
+      {"link": "output", "name": "g", "path": "data/", "sizeInBytes": 1234.0}]}]}})");
+  EXPECT_THAT(Paths(workflow, workflow.tasks[0].outputs), ElementsAre("data/f", "data/g"));
+  EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).size_bytes, 1'000'000U);
+  EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[1]).size_bytes, 1234U);
+}
+
+// Names of the same files, once as from the run's directory and once as a host sees them.
+TEST(ReadWorkflow, KnowsFilesOfTheRunByTheirAbsolutePaths) {
+  const BuildResult read = ReadWorkflow(R"(tasks:
+  - {id: a, command: x, inputs: [/m/h1/run/in, /m/h1/other], outputs: [/m/h2/run/./x]}
+  - {id: b, command: x, inputs: [/m/h1/run/d/../x], outputs: [y]}
+files:
+  /m/h1/run/x: {pattern: pipeline}
+)",
+                                        "w", {"/m/h1/run", "/m/h2/run"});
+  ASSERT_THAT(read.faults, ElementsAre());
+  const Workflow& workflow = read.workflow;
+  EXPECT_THAT(Paths(workflow, workflow.tasks[0].inputs), ElementsAre("in", "/m/h1/other"));
+  EXPECT_THAT(Paths(workflow, workflow.tasks[0].outputs), ElementsAre("x"));
+  EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+  EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).hints.size(), 1U);
+}
+
+TEST(ReadWorkflow, TakesBytesThatAreNoText) {
+  const Workflow workflow = Good(R"(tasks:
+  - {id: a, command: [cat, {b64: cGFydC7/}], inputs: [{b64: cGFydC7/}, {b64: YQ==},
+     {b64: YWI=}]})");
+  EXPECT_EQ(workflow.tasks[0].command[1], "part.\xff");
+  EXPECT_THAT(Paths(workflow, workflow.tasks[0].inputs), ElementsAre("part.\xff", "a", "ab"));
+}
+
+TEST(ReadWorkflow, TakesManyInputs) {
+  std::string text = "tasks:\n  - {id: a, command: x, inputs: [f0";
+  for (int i = 1; i < 200'000; ++i) text += fmt::format(",f{}", i);
+  EXPECT_EQ(Good(text + "]}\n").tasks[0].inputs.size(), 200'000U);
+}
+
 struct Bad {
   const char* text;
   const char* sentence;
@@ -169,6 +210,8 @@ const Bad kBad[] = {
      "line 2: task 'a' has no 'comand'; known are id, stage, command, inputs, outputs, after, "
      "runtime"},
     {"tasks:\n  - {id: a, command: x, inputs: y}\n",
+     "line 2: 'inputs' of task 'a' must be a list of texts"},
+    {"tasks:\n  - {id: a, command: x, inputs: [{b64: 'a?=='}]}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, inputs: [[y]]}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
@@ -206,6 +249,8 @@ const Bad kBad[] = {
      "task 'a' (line 2) names its output 'f' twice"},
     {"tasks:\n  - {id: a, command: x, inputs: [f], outputs: [f]}\n",
      "task 'a' (line 2) reads 'f', which it writes itself"},
+    {"tasks:\n  - {id: a, command: x, outputs: [d]}\n  - {id: b, command: x, outputs: [d/e/f]}\n",
+     "task 'b' (line 3) writes 'd/e/f', but 'd', which task 'a' (line 2) writes, is no directory"},
     {"tasks:\n  - {id: a, command: x, after: [b]}\n",
      "task 'a' (line 2) comes after 'b', but there is no such task"},
     {"tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n"
@@ -222,6 +267,9 @@ const Bad kBad[] = {
      "task 'a' (line 1) has no command"},
     {R"({"schemaVersion": "1.3", "workflow": {"tasks": [{"name": "a", "children": ["b"]}]}})",
      "task 'a' has the child 'b', but there is no such task"},
+    {R"({"schemaVersion": "1.3", "workflow": {"tasks": [
+         {"name": "a", "id": "1"}, {"name": "a", "id": "2"}, {"name": "b", "parents": ["a"]}]}})",
+     "task 'b' has the parent 'a', but several tasks are called so: give their ids"},
     {R"({"schemaVersion": "1.3", "workflow": {"tasks": [
          {"name": "a", "files": [{"name": "f"}]}]}})",
      "'link' of a file of task 'a' must be input or output, not ''"},

@@ -69,7 +69,13 @@ int64_t Scheduler::MoveNs(const ReadyTask& task, HostIndex host) const {
 }
 
 bool Scheduler::MayUse(const ReadyTask& task, HostIndex host) const {
-  return hosts_[host.value].slots > 0 && (task.avoid != host || living_ == 1);
+  if (hosts_[host.value].slots == 0) return false;
+  if (!task.avoid.contains(host)) return true;
+  // To avoid all that are left would be to run nowhere.
+  const auto avoided = std::count_if(task.avoid.begin(), task.avoid.end(), [this](HostIndex other) {
+    return hosts_[other.value].slots > 0;
+  });
+  return static_cast<uint32_t>(avoided) == living_;
 }
 
 // Hosts worth holding out for, nearest first.
@@ -209,8 +215,8 @@ std::optional<Scheduler::Choice> Scheduler::BestAnywhere() const {
       const int64_t move = system_ == System::kWass ? MoveNs(task, *best) : 0;
       return Choice{{key.levels_to_end, move, key.task}, *best};
     }
-    // Only a task that avoids the one free host gets here while there is a free slot.
-    if (!task.avoid) return std::nullopt;
+    // Only a task that avoids the free hosts gets here while there is a free slot.
+    if (task.avoid.empty()) return std::nullopt;
   }
   return std::nullopt;
 }
@@ -257,10 +263,18 @@ void Scheduler::Release(HostIndex host) {
   ++own.free;
 }
 
-void Scheduler::Remove(HostIndex host) {
+void Scheduler::Remove(HostIndex host, Time now) {
   Host& own = hosts_[host.value];
   if (own.slots > 0) --living_;
   own.slots = own.free = 0;
+  std::vector<ReadyTask> held;
+  for (const auto& [task, waiting] : waiting_) {
+    if (HeldBy(waiting.ready, host) > 0) held.push_back(waiting.ready);
+  }
+  for (ReadyTask& task : held) {
+    Withdraw(task.task);
+    AddReady(std::move(task), now);
+  }
 }
 
 void Scheduler::ExpectFree(HostIndex host, std::optional<Time> at) {

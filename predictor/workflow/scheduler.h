@@ -47,8 +47,8 @@ struct ReadyTask {
   uint64_t input_bytes = 0;
   // Input bytes that each host could read from itself; sorted by host, no host twice.
   std::vector<HostBytes> held;
-  // Where it has just failed: goes elsewhere if there is any other host.
-  std::optional<HostIndex> avoid;
+  // Where it has failed: goes elsewhere if there is any other host.
+  std::set<HostIndex> avoid;
 };
 
 enum class Reason : uint8_t {
@@ -83,8 +83,9 @@ class Scheduler {
 
   // A slot of `host` is free again.
   void Release(HostIndex host);
-  // The host is gone: it gets no more tasks, and its slots do not come back.
-  void Remove(HostIndex host);
+  // The host is gone: it gets no more tasks, and its slots do not come back. Tasks that hold bytes
+  // on it are looked at anew: none waits for it any longer.
+  void Remove(HostIndex host, Time now);
   // When a slot of `host` is expected to become free; nothing if nobody knows.
   void ExpectFree(HostIndex host, std::optional<Time> at);
 

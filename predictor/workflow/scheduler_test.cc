@@ -125,13 +125,13 @@ TEST(Scheduler, DssIgnoresWhereBytesAre) {
 TEST(Scheduler, AvoidsWhereItFailedIfThereIsAnother) {
   Scheduler scheduler(System::kWass, Hosts(2));
   ReadyTask task = Ready(0, {On(0)});
-  task.avoid = HostIndex{0};
+  task.avoid = {HostIndex{0}};
   scheduler.AddReady(task, {});
   EXPECT_EQ(Start(scheduler, {}), "0>1");
   scheduler.AddReady(task, {});
   EXPECT_EQ(Start(scheduler, Time{Seconds(1).ns}), "");
   scheduler.Withdraw(TaskIndex{0});
-  scheduler.Remove(HostIndex{1});
+  scheduler.Remove(HostIndex{1}, {});
   scheduler.AddReady(task, {});
   EXPECT_EQ(Start(scheduler, Time{Seconds(1).ns}), "0>0");
 }
@@ -139,14 +139,40 @@ TEST(Scheduler, AvoidsWhereItFailedIfThereIsAnother) {
 TEST(Scheduler, LeavesDeadHostsAlone) {
   Scheduler scheduler(System::kWass, Hosts(2));
   scheduler.AddReady(Ready(0, {On(0)}), {});
-  scheduler.Remove(HostIndex{0});
+  scheduler.Remove(HostIndex{0}, {});
   scheduler.AddReady(Ready(1, {On(0)}), {});
-  EXPECT_EQ(Start(scheduler, {}), "1>1");
+  EXPECT_EQ(Start(scheduler, {}), "0>1");
   scheduler.Release(HostIndex{1});
-  EXPECT_EQ(Start(scheduler, Time{Milliseconds(10).ns}), "0>1");
+  EXPECT_EQ(Start(scheduler, {}), "1>1");
   scheduler.Release(HostIndex{0});
   scheduler.AddReady(Ready(2), {});
   EXPECT_EQ(Start(scheduler, {}), "");
+}
+
+TEST(Scheduler, AvoidsAllWhereItFailed) {
+  Scheduler scheduler(System::kWass, Hosts(4));
+  ReadyTask task = Ready(0);
+  task.avoid = {HostIndex{0}, HostIndex{1}, HostIndex{3}};
+  scheduler.AddReady(task, {});
+  EXPECT_EQ(Start(scheduler, {}), "0>2");
+  task.task = TaskIndex{1};
+  scheduler.AddReady(task, {});
+  EXPECT_EQ(Start(scheduler, {}), "");
+  scheduler.Remove(HostIndex{2}, {});
+  EXPECT_EQ(Start(scheduler, {}), "1>3");
+}
+
+// No time passes: a task that held out for a host that is gone starts elsewhere at once.
+TEST(Scheduler, WaitsForNoHostThatIsGone) {
+  Scheduler scheduler(System::kWass, Hosts(3));
+  scheduler.AddReady(Ready(0, {On(0)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.AddReady(Ready(1, {On(0)}, kMegabyte), {});
+  scheduler.AddReady(Ready(2, {On(0), On(1, 800'000)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "");
+  scheduler.Remove(HostIndex{0}, {});
+  EXPECT_EQ(Start(scheduler, {}), "2>1 1>2");
+  EXPECT_EQ(scheduler.NextChange(), std::nullopt);
 }
 
 TEST(Scheduler, ForgetsWhatIsWithdrawn) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "predictor/workflow/fields.h"
 #include "predictor/workflow/read.h"
@@ -34,11 +36,14 @@ class Reader {
   }
 
  private:
+  // Ids of the tasks that a word may mean.
+  using Names = std::map<std::string, std::set<std::string>>;
+
   // ---- 1.3 and 1.4
 
   void ReadTasksWithFiles(const Value& workflow) {
     const auto maps = fields_.Maps(workflow, "tasks", "the workflow");
-    std::map<std::string, std::string> ids;  // By whatever others may call the task.
+    Names ids;  // By whatever others may call the task.
     for (const Value* map : maps) {
       TaskDraft task;
       task.line = map->line;
@@ -52,7 +57,7 @@ class Reader {
       ReadExecution(*map, "runtime", task);
       for (const Value* file : fields_.Maps(*map, "files", of)) ReadFile(*file, task);
       for (const std::string& called : {task.id, name, id}) {
-        if (!called.empty()) ids.emplace(called, task.id);
+        if (!called.empty()) ids[called].insert(task.id);
       }
       result_.draft.tasks.push_back(std::move(task));
     }
@@ -63,7 +68,9 @@ class Reader {
     const std::string of = "a file of " + Of(task.id);
     FileDraft file;
     file.line = map.line;
-    file.path = fields_.Text(map, "path", of) + fields_.Text(map, "name", of);
+    file.path = fields_.Text(map, "path", of);
+    if (!file.path.empty() && !file.path.ends_with('/')) file.path += '/';
+    file.path += fields_.Text(map, "name", of);
     file.size_bytes = fields_.Bytes(map, map.Find("size") ? "size" : "sizeInBytes", of);
     const std::string link = fields_.Text(map, "link", of);
     if (link == "input") {
@@ -86,7 +93,7 @@ class Reader {
       return;
     }
     const auto maps = fields_.Maps(*specification, "tasks", "the specification");
-    std::map<std::string, std::string> ids;
+    Names ids;
     std::map<std::string, size_t> places;
     for (const Value* map : maps) {
       TaskDraft task;
@@ -96,7 +103,7 @@ class Reader {
       task.stage = StageOf(fields_.Text(*map, "name", of));
       task.inputs = fields_.Texts(*map, "inputFiles", of);
       task.outputs = fields_.Texts(*map, "outputFiles", of);
-      ids.emplace(task.id, task.id);
+      ids[task.id].insert(task.id);
       places.emplace(task.id, result_.draft.tasks.size());
       result_.draft.tasks.push_back(std::move(task));
     }
@@ -150,27 +157,32 @@ class Reader {
   }
 
   // A dependency may stand at either end.
-  void ReadOrder(const std::vector<const Value*>& maps,
-                 const std::map<std::string, std::string>& ids) {
+  void ReadOrder(const std::vector<const Value*>& maps, const Names& ids) {
     std::map<std::string, size_t> places;
     auto& tasks = result_.draft.tasks;
     for (size_t i = 0; i < tasks.size(); ++i) places.emplace(tasks[i].id, i);
     for (size_t i = 0; i < maps.size(); ++i) {
       const std::string of = Of(tasks[i].id);
       for (const std::string& parent : fields_.Texts(*maps[i], "parents", of)) {
-        const auto id = ids.find(parent);
-        tasks[i].after.push_back(id == ids.end() ? parent : id->second);
+        if (const auto id = Meant(ids, parent, "parent", *maps[i], of))
+          tasks[i].after.push_back(*id);
       }
       for (const std::string& child : fields_.Texts(*maps[i], "children", of)) {
-        if (const auto id = ids.find(child); id != ids.end()) {
-          tasks[places[id->second]].after.push_back(tasks[i].id);
-        } else {
-          fields_.Fault(maps[i]->line,
-                        fmt::format("{} has the child '{}', but there is no such task", of,
-                                    child.substr(0, 80)));
-        }
+        if (const auto id = Meant(ids, child, "child", *maps[i], of))
+          tasks[places[*id]].after.push_back(tasks[i].id);
       }
     }
+  }
+
+  std::optional<std::string> Meant(const Names& ids, const std::string& called,
+                                   std::string_view kind, const Value& map, const std::string& of) {
+    const auto found = ids.find(called);
+    if (found != ids.end() && found->second.size() == 1) return *found->second.begin();
+    fields_.Fault(map.line,
+                  fmt::format("{} has the {} '{}', but {}", of, kind, called.substr(0, 80),
+                              found == ids.end() ? "there is no such task"
+                                                 : "several tasks are called so: give their ids"));
+    return std::nullopt;
   }
 
   const Value& root_;
@@ -186,7 +198,8 @@ DraftResult ReadWfFormat(const Value& root) {
   return result;
 }
 
-BuildResult ReadWorkflow(std::string_view text, std::string_view default_name) {
+BuildResult ReadWorkflow(std::string_view text, std::string_view default_name,
+                         std::vector<std::string> directories) {
   const auto root = ParseDocument(text);
   if (!root.ok()) return {{}, {MessageOf(root.status())}};
   if (root->kind != Value::Kind::kMap)
@@ -194,6 +207,7 @@ BuildResult ReadWorkflow(std::string_view text, std::string_view default_name) {
   DraftResult read = root->Find("schemaVersion") ? ReadWfFormat(*root) : ReadOwnForm(*root);
   if (!read.faults.empty()) return {{}, std::move(read.faults)};
   if (read.draft.name.empty()) read.draft.name = default_name;
+  read.draft.directories = std::move(directories);
   return BuildWorkflow(read.draft);
 }
 

@@ -48,6 +48,7 @@ class Builder {
       return {{}, std::move(faults_)};
     }
     for (uint32_t i = 0; i < draft_.tasks.size(); ++i) AddTask(TaskIndex{i});
+    CheckNesting();
     for (const FileDraft& file : draft_.files) AddFacts(file);
     for (uint32_t i = 0; i < draft_.tasks.size(); ++i) Connect(TaskIndex{i});
     Order();
@@ -90,9 +91,10 @@ class Builder {
 
   void AddPaths(TaskIndex index, const TaskDraft& draft) {
     Task& task = workflow_.tasks[index.value];
+    std::set<PathIndex> inputs;
     for (const std::string& path : draft.inputs) {
       const auto file = FileOf(path, "reads", draft, true);
-      if (!file || Contains(task.inputs, *file)) continue;
+      if (!file || !inputs.insert(*file).second) continue;
       task.inputs.push_back(*file);
       workflow_.files[file->value].consumers.push_back(index);
     }
@@ -106,7 +108,7 @@ class Builder {
         Fault(fmt::format("'{}' is written by {} and by {}", path,
                           mosa::predict::Describe(workflow_.at(*producer)),
                           mosa::predict::Describe(task)));
-      } else if (Contains(task.inputs, *file)) {
+      } else if (inputs.contains(*file)) {
         Fault(fmt::format("{} reads '{}', which it writes itself", mosa::predict::Describe(task),
                           path));
       } else {
@@ -116,12 +118,36 @@ class Builder {
     }
   }
 
-  static bool Contains(const std::vector<PathIndex>& files, PathIndex file) {
-    return std::find(files.begin(), files.end(), file) != files.end();
+  // What is written cannot be a directory of what else is written.
+  void CheckNesting() {
+    for (const WorkflowFile& file : workflow_.files) {
+      if (!file.producer) continue;
+      for (size_t slash = file.path.find('/'); slash != std::string::npos;
+           slash = file.path.find('/', slash + 1)) {
+        const auto above = files_.find(file.path.substr(0, slash));
+        if (above == files_.end() || !workflow_.at(above->second).producer) continue;
+        const std::string other =
+            mosa::predict::Describe(workflow_.at(*workflow_.at(above->second).producer));
+        Fault(fmt::format("{} writes '{}', but '{}', which {} writes, is no directory",
+                          mosa::predict::Describe(workflow_.at(*file.producer)), file.path,
+                          above->first, other));
+      }
+    }
   }
 
-  std::optional<PathIndex> FileOf(const std::string& path, std::string_view does,
+  // The path as from the run's directory, if it lies there under one of its absolute names.
+  std::string Inside(const std::string& path) const {
+    const auto normal = path.starts_with('/') ? Normal(path) : std::nullopt;
+    if (!normal) return path;
+    for (const std::string& directory : draft_.directories) {
+      if (("/" + *normal).starts_with(directory + "/")) return normal->substr(directory.size());
+    }
+    return path;
+  }
+
+  std::optional<PathIndex> FileOf(const std::string& named, std::string_view does,
                                   const TaskDraft& draft, bool may_be_absolute) {
+    const std::string path = Inside(named);
     const auto fault = [&](std::string_view why) {
       Fault(fmt::format("{} {} '{}', {}", Describe(draft.id, draft.line), does,
                         path.substr(0, path.find('\0')), why));
@@ -148,9 +174,10 @@ class Builder {
   }
 
   void AddFacts(const FileDraft& draft) {
-    const auto normal = Normal(draft.path);
+    const std::string inside = Inside(draft.path);
+    const auto normal = Normal(inside);
     const std::string path =
-        normal ? (draft.path.starts_with('/') ? "/" : "") + *normal : std::string();
+        normal ? (inside.starts_with('/') ? "/" : "") + *normal : std::string();
     const auto found = files_.find(path);
     const std::string line = draft.line > 0 ? fmt::format(" (line {})", draft.line) : "";
     if (found == files_.end()) {

@@ -82,6 +82,8 @@ struct FileDraft {
 
 struct WorkflowDraft {
   std::string name;
+  // Absolute paths by which the run's directory is known: what is below one is named as from there.
+  std::vector<std::string> directories;
   std::vector<TaskDraft> tasks;
   std::vector<FileDraft> files;  // Only what is to be said of them; tasks name them anyway.
 };

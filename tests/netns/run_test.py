@@ -1,5 +1,6 @@
 """`mosa run` on a real cluster: pipeline, reduce and broadcast give the same bytes with and without hints and locations;
-failed tasks are retried; --resume runs only what is missing; Ctrl-C and a lost host lose nothing that was finished.
+failed tasks are retried; --resume runs only what is missing; Ctrl-C, kill -9, a host that dies or hangs and a node that is
+gone lose nothing that was finished.
 """
 
 import json
@@ -136,6 +137,21 @@ def check_systems_agree(runner):
     check(moved["wass"] < moved["dss"], f"WASS moved no less: {moved}")
 
 
+def check_one_directory(runner):
+    """DSS after WASS in one directory finds no hints of it there; absolute names of files of the run are known."""
+    runner.write("both", f"""tasks:
+  - {{id: a, command: echo a > d/x, outputs: [d/x]}}
+  - {{id: b, command: cat d/x > d/e/y, inputs: [{runner.path("both", "d/x", "h3")}], outputs: [d/e/y]}}
+  - {{id: c, command: cat d/e/y > d/z, inputs: [d/e/y], outputs: [d/z]}}
+  - {{id: d, command: cat d/z, inputs: [d/z]}}
+""")
+    for system, pattern in (("wass", "pipeline"), ("dss", None), ("wass", "pipeline")):
+        runner.run("both", "--system", system)
+        for path in ("d/x", "d/e/y", "d/z"):
+            found = hint(runner.path("both", path), "pattern")
+            check(found == pattern, f"{path} has pattern {found} after {system}")
+
+
 def check_resume(runner):
     """Nothing runs again but what is lost."""
     _, said = runner.run("wass", "--resume")
@@ -177,6 +193,22 @@ def check_retry(runner):
     check("task 'once' (line 2) failed 1 time, at last on h" in said, said)
 
 
+def check_failures(runner):
+    """A task that fails is named with its line, and what went wrong; the others are kept."""
+    elsewhere = runner.directory / "elsewhere"
+    runner.write("failures", f"""tasks:
+  - {{id: outside, command: echo > {elsewhere}, outputs: [x]}}
+  - {{id: nowhere, command: [no-such-program, 1], outputs: [y]}}
+  - {{id: fine, command: echo > z, outputs: [z]}}
+""")
+    record, said = runner.run("failures", "--retries", "0", "--keep-going", expect=3)
+    for sentence in ("task 'outside' (line 2) failed 1 time, at last on h", "exit code 0, but it did not write 'x'",
+                     "task 'nowhere' (line 3) failed 1 time, at last on h",
+                     "exit code 127: mosa run: cannot run no-such-program: No such file or directory"):
+        check(sentence in said, f"{said} does not say: {sentence}")
+    check([task["state"] for task in record["tasks"]] == ["failed", "failed", "done"], f"{record['tasks']}")
+
+
 LONG = "tasks:\n" + "".join(
     f"""  - {{id: a{i}, command: "sleep 0.3; seq {i} 300000 > a{i}", outputs: [a{i}]}}
   - {{id: b{i}, command: "sleep 0.3; wc a{i} > b{i}", inputs: [a{i}], outputs: [b{i}]}}
@@ -212,6 +244,108 @@ def check_interrupt(runner):
     check(not finished & set(ran(record)), f"ran again: {finished & set(ran(record))}")
 
 
+def processes_with(text):
+    return [line for line in subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True,
+                                            check=True).stdout.splitlines() if text in line]
+
+
+def check_killed_runner(runner):
+    """kill -9 of the runner ends all that its tasks have started; until then nobody else has the record."""
+    runner.write("killed", """tasks:
+  - {id: a, command: "sleep 333.25 && echo > x", outputs: [x]}
+  - {id: b, command: echo b > y, outputs: [y]}
+""")
+    process = runner.start("killed")
+    wait_for_tasks(runner, "killed", 1)
+    cluster.wait_until(lambda: processes_with("sleep 333.25"), 20, "the task's process")
+    _, said = runner.run("killed", "--resume", expect=3)
+    check(f"'mosa run' process {process.pid} has the record" in said, said)
+    process.kill()
+    process.communicate(timeout=10)
+    runner.write("killed", (runner.directory / "killed.yaml").read_text().replace("333.25", "0.01"))
+    record, said = runner.run("killed", "--resume")
+    check(not processes_with("sleep 333.25"), "a task of the killed run goes on")
+    check(record["outcome"] == "done" and ran(record) == ["a"], f"ran {ran(record)}: {said}")
+
+
+def check_hung_host(runner):
+    """A mount that hangs loses its host, not the run; it is left out of the next one."""
+    runner.write("hung", LONG.replace("sleep 0.3", "sleep 0.9"))
+    mount = runner.store.pid("mount", "h2")
+    process = runner.start("hung", "--slots", "1")
+    wait_for_tasks(runner, "hung", 4)
+    os.kill(mount, signal.SIGSTOP)
+    try:
+        said = process.communicate(timeout=150)[1]
+        check(process.returncode == 0, f"with a mount that hangs: {process.returncode} {said}")
+        check("host h2 is lost" in said and runner.record("hung")["hosts_lost"] == ["h2"], said)
+        runner.write("without", "tasks:\n  - {id: a, command: echo > x, outputs: [x]}\n")
+        _, said = runner.run("without")
+        check("host h2 is left out" in said, said)
+    finally:
+        os.kill(mount, signal.SIGCONT)
+    end = runner.path("hung", "end").read_text().splitlines()
+    check([line.split() for line in end] == expected_end(), f"the result differs: {end}")
+    cluster.wait_until(lambda: not processes_with("sleep 0.9"), 20, "the end of what ran on h2")
+    cluster.wait_until(lambda: hint(runner.store.mount("h2"), "mount"), 20, "h2's mount")
+
+
+def expected_end():
+    rows = []
+    for i in range(9):
+        lines = [f"{n}\n" for n in range(i, 300001)]
+        rows.append([str(len(lines)), str(len(lines)), str(sum(map(len, lines))), f"a{i}"])
+    return rows
+
+
+def lost_files(runner, name):
+    """Path below the run's directory -> task, of what `mosa lost` lists."""
+    store = runner.store
+    done = subprocess.run([str(store.binaries / "mosa"), "lost", "--json", "--name", store.name, "--dir",
+                           str(store.directory)], capture_output=True, text=True, timeout=30, check=True)
+    files = {file["path"]: file["task"] for file in json.loads(done.stdout)}
+    return {path.removeprefix(f"/{name}/"): task for path, task in files.items() if path.startswith(f"/{name}/")}
+
+
+def check_lost_node(runner):
+    """A storage node is gone for good under a run: it names what is lost, and runs again what wrote that, nothing else."""
+    gate = runner.directory / "gate"
+    runner.write("node", """files: {r: {placement: "node:h2"}}
+tasks:
+  - {id: r, command: "seq 1 300000 > r", outputs: [r]}
+""" + "".join(f"""
+  - {{id: a{i}, command: "seq {i} 300000 > a{i}", outputs: [a{i}]}}
+  - {{id: b{i}, command: "until test -e {gate}; do sleep 0.1; done; cat a{i} > b{i}", inputs: [a{i}], outputs: [b{i}]}}
+""" for i in range(3)))
+    process = runner.start("node", "--slots", "1", "--retries", "0")
+    wait_for_tasks(runner, "node", 4)
+    place = {name: os.getxattr(runner.path("node", name), "user.mosa.location").decode() for name in ("r", "a0", "a1", "a2")}
+    check(list(place.values()).count("h2") > 1, f"too little lies on h2: {place}")
+    gone = {name for name, node in place.items() if node == "h2"}
+    runner.store.kill("storage", "h2")
+    cluster.wait_until(lambda: set(lost_files(runner, "node")) == gone, 30, f"{gone} in mosa lost")
+    gate.touch()
+    said = process.communicate(timeout=150)[1]
+    check(process.returncode == 0, f"with a lost node: {process.returncode} {said}")
+    tasks = by_id(runner.record("node"))
+    for name in place:
+        line = tasks[name]
+        check((f"'{name}' is lost: task '{name}' (line " in said) == (name in gone), f"{name}, of {gone} lost: {said}")
+        check(len(line["attempts"]) == (2 if name in gone else 1), f"{name} ran {len(line['attempts'])} times")
+    for i in range(3):
+        check(runner.path("node", f"b{i}").read_text() == "".join(f"{n}\n" for n in range(i, 300001)), f"b{i} differs")
+    # And of a run that has ended.
+    before = lost_files(runner, "node")
+    check(not before, f"lost although the run is done: {before}")
+    runner.store.kill("storage", "h3")
+    lost = cluster.wait_until(lambda: lost_files(runner, "node"), 30, "a file in mosa lost")
+    record, said = runner.run("node", "--resume")
+    check(ran(record) == sorted(set(lost.values())), f"ran {ran(record)}, lost are {lost}: {said}")
+    for path, task in lost.items():
+        check(f"'{path}' is lost: task '{task}' (line " in said, f"{said} does not name {path} and {task}")
+    check(not lost_files(runner, "node"), "something is still lost")
+
+
 def check_lost_host(runner):
     """A host dies with its node: its tasks go elsewhere, and what only it held is written again."""
     expected = runner.path("interrupt", "end").read_bytes()
@@ -242,6 +376,10 @@ def check_refusals(runner):
          "task 'a' (line 2) reads 'nothing', which no task writes and which is not there: put it to "),
         ("tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {pattern: nonsense}\n", 2,
          "file 'f': the mount does not take the hint pattern=nonsense"),
+        ("tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n  - {id: b, command: x, inputs: [f], outputs: [g]}\n", 2,
+         "tasks wait for each other in a circle: task 'a' (line 2) waits for task 'b' (line 3) waits for task 'a' (line 2)"),
+        ("tasks:\n  - {id: a, command: x, outputs: [f]}\n  - {id: b, command: x, outputs: [f]}\n", 2,
+         "'f' is written by task 'a' (line 2) and by task 'b' (line 3)"),
     ]
     for text, code, sentence in rows:
         runner.write("bad", text)
@@ -271,14 +409,23 @@ def check_exec(runner):
 
 
 def test(arguments):
-    with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:
-        runner = Runner(store, directory)
-        for part in (check_refusals, check_systems_agree, check_resume, check_exec, check_retry, check_interrupt,
-                     check_lost_host):
-            begin = time.monotonic()
-            part(runner)
-            print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+    groups = ((check_refusals, check_systems_agree, check_one_directory, check_resume, check_exec, check_retry,
+               check_failures, check_interrupt, check_killed_runner, check_lost_host),
+              (check_hung_host, check_lost_node))
+    for parts in groups:
+        with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:
+            runner = Runner(store, directory)
+            for part in parts:
+                if arguments.only and part.__name__ not in arguments.only:
+                    continue
+                begin = time.monotonic()
+                part(runner)
+                print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+def add_arguments(parser):
+    parser.add_argument("--only", action="append", help="names of checks; some need those before them")
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=240, description=__doc__)
+    cluster.main(test, limit_s=400, add_arguments=add_arguments, description=__doc__)

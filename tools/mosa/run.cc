@@ -7,7 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "common/base/units.h"
 #include "predictor/workflow/patterns.h"
@@ -15,6 +16,7 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
 
 namespace mosa::cli {
@@ -38,7 +40,7 @@ struct Options {
   bool dry_run = false;
 };
 
-Result<Workflow> ReadWorkflowFile(const std::string& path) {
+Result<Workflow> ReadWorkflowFile(const std::string& path, const std::vector<RunHost>& hosts) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
   std::error_code error;
@@ -47,7 +49,10 @@ Result<Workflow> ReadWorkflowFile(const std::string& path) {
     return InvalidArgumentError(
         fmt::format("{} is no workflow: {}", path, error ? error.message() : "it is too long"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  predict::BuildResult read = predict::ReadWorkflow(text, fs::path(path).stem().string());
+  std::vector<std::string> directories;
+  for (const RunHost& host : hosts) directories.push_back(host.directory);
+  predict::BuildResult read =
+      predict::ReadWorkflow(text, fs::path(path).stem().string(), std::move(directories));
   if (read.faults.empty()) return std::move(read.workflow);
   const size_t shown = std::min(read.faults.size(), kFaultsShownMax);
   std::string all = fmt::format("{}: {}", path, read.faults[0]);
@@ -55,104 +60,6 @@ Result<Workflow> ReadWorkflowFile(const std::string& path) {
   if (shown < read.faults.size())
     all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - shown);
   return InvalidArgumentError(all);
-}
-
-// Every file that no task writes must be there.
-Status CheckOutsideInputs(const Workflow& workflow, const RunHost& host) {
-  for (const PathIndex input : predict::OutsideInputs(workflow)) {
-    const std::string& path = workflow.at(input).path;
-    const fs::path full = fs::path(host.directory) / path;
-    std::error_code error;
-    if (fs::exists(full, error)) continue;
-    const std::string reader = predict::Describe(workflow.at(workflow.at(input).consumers[0]));
-    return NotFoundError(
-        fmt::format("{} reads '{}', which no task writes and which is not there{}", reader, path,
-                    path.starts_with('/') ? "" : fmt::format(": put it to {}", full.string())));
-  }
-  return OkStatus();
-}
-
-// What each output will carry. The mount is asked whether it takes the hints.
-Status PlanRecordHints(const Workflow& workflow, RunRecord& record) {
-  if (record.system == predict::System::kDss) return OkStatus();
-  const RunHost& host = record.hosts.front();
-  if (!host.mosa) return OkStatus();  // Other file systems take no hints.
-  std::set<predict::HintMap> tried;
-  const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
-  for (predict::FileHints& plan : predict::PlanHints(workflow, options)) {
-    if (plan.hints.empty()) continue;
-    const predict::WorkflowFile& file = workflow.at(plan.file);
-    for (const auto& [name, text] : file.hints) {
-      const predict::HintMap hint = {std::pair(name, text)};
-      if (!tried.insert(hint).second) continue;
-      const Status taken = TryHints(host.directory, hint);
-      if (!taken.ok())
-        return Status(taken.code(), fmt::format("file '{}': {}", file.path, MessageOf(taken)));
-    }
-    record.hints.emplace(plan.file, std::move(plan.hints));
-  }
-  return OkStatus();
-}
-
-// Where all that is written into a directory wants the same hints, the directory carries them: then
-// programs may replace and rename their outputs as they like.
-Status TagDirectories(const Workflow& workflow, RunRecord& record) {
-  struct Wanted {
-    std::vector<PathIndex> files;
-    predict::HintMap hints;
-    bool same = true;
-  };
-  std::map<std::string, Wanted> directories;
-  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
-    const std::string parent = fs::path(workflow.files[i].path).parent_path();
-    if (!workflow.files[i].producer || parent.empty()) continue;
-    const auto found = record.hints.find(PathIndex{i});
-    const predict::HintMap hints = found == record.hints.end() ? predict::HintMap() : found->second;
-    Wanted& wanted = directories[parent];
-    if (wanted.files.empty()) wanted.hints = hints;
-    wanted.same = wanted.same && wanted.hints == hints;
-    wanted.files.push_back(PathIndex{i});
-  }
-  for (const auto& [path, wanted] : directories) {
-    if (!wanted.same || wanted.hints.empty()) continue;
-    const std::string full = fs::path(record.hosts.front().directory) / path;
-    MOSA_ASSIGN_OR_RETURN(const bool carried, HintDirectory(full, wanted.hints));
-    if (carried) record.inheriting.insert(wanted.files.begin(), wanted.files.end());
-  }
-  return OkStatus();
-}
-
-// What of an earlier run need not run again.
-Status Resume(const Workflow& workflow, const std::string& path, RunRecord& record) {
-  MOSA_ASSIGN_OR_RETURN(auto earlier, ReadRecord(path, workflow, record));
-  for (size_t i = 0; i < earlier.size(); ++i) {
-    if (!earlier[i].done || !earlier[i].same) continue;
-    earlier[i].outputs_intact = true;
-    for (const PathIndex output : workflow.tasks[i].outputs) {
-      const auto known = record.tasks[i].outputs.find(output);
-      const std::string full = fs::path(record.hosts.front().directory) / workflow.at(output).path;
-      auto facts = Locate(full);
-      const bool same = known != record.tasks[i].outputs.end() && facts.ok() &&
-                        facts->size_bytes == known->second.size_bytes &&
-                        facts->mtime_ns == known->second.mtime_ns && CheckReadable(full).ok();
-      if (!same) earlier[i].outputs_intact = false;
-      if (same) known->second = *std::move(facts);
-    }
-  }
-  const std::vector<bool> keep = predict::PlanResume(workflow, earlier);
-  size_t kept = 0, lost = 0;
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (!keep[i]) {
-      lost += earlier[i].done && earlier[i].same && !earlier[i].outputs_intact ? 1 : 0;
-      record.tasks[i] = {};
-      continue;
-    }
-    record.tasks[i].kept = true;
-    ++kept;
-  }
-  fmt::print(stderr, "mosa run: {} of {} tasks are kept{}\n", kept, keep.size(),
-             lost > 0 ? fmt::format(", outputs of {} are lost or changed", lost) : "");
-  return OkStatus();
 }
 
 Status ShowPlan(const Workflow& workflow, const RunRecord& record, const CommandLine& line) {
@@ -217,8 +124,22 @@ void ShowStages(const Workflow& workflow, const RunRecord& record) {
   table.Print();
 }
 
+// Where record and logs are, which exist from here on. An earlier record is kept beside it.
+Status PrepareFiles(Options& options) {
+  EngineOptions& engine = options.engine;
+  engine.keep_logs = options.resume;
+  std::error_code error;
+  fs::create_directories(engine.logs, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", engine.logs, error.message()));
+  if (options.resume || !fs::exists(engine.record_path, error)) return OkStatus();
+  fs::rename(engine.record_path, engine.record_path + ".old", error);
+  if (!error) return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("cannot rename the earlier record {}: {}", engine.record_path, error.message()));
+}
+
 Status RunWorkflow(Options options, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(const Workflow workflow, ReadWorkflowFile(options.workflow));
   RunRecord record;
   record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
@@ -226,8 +147,9 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   options.hosts.cluster_directory = options.cluster.directory;
   MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(options.hosts));
   record.hosts = std::move(found.hosts);
+  MOSA_ASSIGN_OR_RETURN(const Workflow workflow, ReadWorkflowFile(options.workflow, record.hosts));
   for (const std::string& name : found.silent)
-    fmt::print(stderr, "mosa run: host {} is left out: its mount does not answer\n", name);
+    fmt::print(stderr, "mosa run: host {} is left out: it does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
   if (options.dry_run) return ShowPlan(workflow, record, line);
 
@@ -235,16 +157,17 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   if (engine.record_path.empty())
     engine.record_path = fs::path(options.workflow).stem().string() + ".run.json";
   if (engine.logs.empty()) engine.logs = fs::path(engine.record_path).replace_extension(".logs");
-  MOSA_RETURN_IF_ERROR(MakeDirectories(record.hosts));
-  MOSA_RETURN_IF_ERROR(CheckOutsideInputs(workflow, record.hosts.front()));
-  MOSA_RETURN_IF_ERROR(PlanRecordHints(workflow, record));
-  if (options.resume) MOSA_RETURN_IF_ERROR(Resume(workflow, engine.record_path, record));
-  MOSA_RETURN_IF_ERROR(TagDirectories(workflow, record));
-  std::error_code error;
-  fs::create_directories(engine.logs, error);
-  if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", engine.logs, error.message()));
   const cluster::InterruptGuard guard;
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd lock, LockRecord(engine.record_path));
+  engine.held = lock.get();
+  {
+    HostMount mount(record.hosts.front());
+    MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));
+    if (options.resume)
+      MOSA_RETURN_IF_ERROR(ResumeRun(workflow, engine.record_path, mount, record));
+    MOSA_RETURN_IF_ERROR(SettleDirectories(workflow, mount, record));
+  }
+  MOSA_RETURN_IF_ERROR(PrepareFiles(options));
   MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
   const Status ended = Engine(workflow, record, engine).Run();
   if (line.json) {

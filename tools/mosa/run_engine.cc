@@ -40,15 +40,15 @@ std::vector<predict::SchedulerHost> SchedulerHosts(const RunRecord& record) {
   return hosts;
 }
 
-// A file's name for a task's output: the id as far as it is one.
-std::string LogName(const Task& task, TaskIndex index, size_t attempt) {
+// A task's id, as far as it can be a file's name.
+std::string PlainName(const Task& task) {
   std::string name;
   for (const char c : task.id.substr(0, kLogNameMax)) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                        c == '_' || c == '-' || c == '.';
     name += plain ? c : '_';
   }
-  return fmt::format("{:05}-{}.{}", index.value, name, attempt);
+  return name;
 }
 
 }  // namespace
@@ -59,11 +59,13 @@ Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const Engin
       options_(options),
       execution_(workflow, DoneOf(record)),
       scheduler_(record.system, SchedulerHosts(record)),
+      processes_(options.held),
       tries_(workflow.tasks.size()),
-      lost_(record.hosts.size(), false),
-      made_(record.hosts.size()) {
+      lost_(record.hosts.size(), false) {
+  for (const RunHost& host : record.hosts) mounts_.emplace_back(host);
   for (uint32_t i = 0; i < record.hosts.size(); ++i)
     host_names_.emplace(record.hosts[i].name, HostIndex{i});
+  files_ = record.outside;
   for (TaskRecord& task : record.tasks) {
     if (!task.kept) continue;
     task.state = TaskState::kDone;
@@ -75,26 +77,33 @@ Status Engine::Run() {
   record_.start = clock_.Now();
   record_kept_ = progress_shown_ = Now();
   while (!Stopped()) {
+    LookAtHosts();
     AddReady();
     StartAll();
-    if (running_.empty() && scheduler_.waiting() == 0) break;
-    for (const auto& ended : processes_.Wait(WaitAtMost())) Handle(ended);
-    if (cluster::InterruptGuard::Interrupted() != 0) {
-      Interrupt();
-      break;
+    if (running_.empty() && scheduler_.waiting() == 0) {
+      if (!UndoLostResults()) break;
+      continue;
     }
+    for (const auto& ended : processes_.Wait(WaitAtMost())) Handle(ended);
     KeepRecord(false);
     ShowProgress(false);
   }
+  if (cluster::InterruptGuard::Interrupted() != 0) Interrupt();
   return End();
+}
+
+// A mount that hangs fails no task: its tasks wait in it for ever.
+void Engine::LookAtHosts() {
+  for (uint32_t i = 0; i < mounts_.size(); ++i) {
+    if (!lost_[i] && !mounts_[i].SeemsAlive(Now())) LoseHost(HostIndex{i});
+  }
 }
 
 // Nothing more is to be done: all is finished, or nothing new may start and the rest has ended.
 bool Engine::Stopped() const {
   if (cluster::InterruptGuard::Interrupted() != 0) return true;
   const bool giving_up = !first_failure_.ok() && !options_.keep_going;
-  const bool no_host = std::find(lost_.begin(), lost_.end(), false) == lost_.end();
-  return (giving_up || no_host) && running_.empty();
+  return (giving_up || NoHostIsLeft()) && running_.empty();
 }
 
 // ---- what may start
@@ -116,10 +125,10 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   ready.task = task;
   ready.levels_to_end = workflow_.at(task).levels_to_end;
   ready.avoid = tries_[task.value].avoid;
+  if (!LocateInputs(task)) return std::nullopt;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
     if (workflow_.at(input).path.starts_with('/')) continue;
-    if (!LocateInput(task, input)) return std::nullopt;
     const FileFacts& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
     for (const auto& [node, bytes] : facts.bytes_by_node) {
@@ -131,21 +140,32 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   return ready;
 }
 
-bool Engine::LocateInput(TaskIndex task, PathIndex input) {
-  if (files_.contains(input)) return true;
-  const Status located = OnLivingHost([&](HostIndex host) {
-    auto facts = Locate(PathOn(host, input));
-    if (facts.ok()) files_[input] = *std::move(facts);
-    return facts.status();
-  });
-  if (located.ok()) return true;
-  if (workflow_.at(input).producer && ++tries_[task.value].excused <= kExcusedMax) {
-    Undo(*workflow_.at(input).producer, input);
-  } else {
-    execution_.Start(task);
-    GiveUp(task, fmt::format("cannot read '{}': {}", workflow_.at(input).path, MessageOf(located)));
+bool Engine::LocateInputs(TaskIndex task) {
+  std::vector<PathIndex> unknown;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    if (!files_.contains(input)) unknown.push_back(input);
   }
-  return false;
+  if (unknown.empty()) return true;
+  Found found = OnLivingHost([&](HostMount& mount) { return mount.Locate(Paths(unknown)); });
+  if (!found.ok() && NoHostIsLeft()) return false;
+  bool all = true;
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    const Status located = found.ok() ? (*found)[i].status() : found.status();
+    const auto& producer = workflow_.at(unknown[i]).producer;
+    if (located.ok()) {
+      files_[unknown[i]] = *std::move((*found)[i]);
+      continue;
+    }
+    all = false;
+    if (producer && found.ok() && ++tries_[task.value].excused <= kExcusedMax) {
+      Undo(*producer, unknown[i]);
+    } else if (execution_.state(task) == TaskState::kReady) {
+      execution_.Start(task);
+      GiveUp(task, fmt::format("cannot read '{}': {}", workflow_.at(unknown[i]).path,
+                               MessageOf(located)));
+    }
+  }
+  return all;
 }
 
 void Engine::StartAll() {
@@ -171,13 +191,12 @@ void Engine::Launch(const predict::Assignment& assignment) {
   attempt.placed = predict::ToText(assignment.reason);
   attempt.local_bytes = assignment.local_bytes;
   attempt.remote_bytes = assignment.remote_bytes;
-  const std::string log = fmt::format(
-      "{}/{}", options_.logs, LogName(workflow_.at(task), task, record.attempts.size() + 1));
+  const std::string log = LogOf(task);
   attempt.output_path = log + ".out";
   attempt.error_path = log + ".err";
   record.attempts.push_back(attempt);
   ++changes_;
-  const Status prepared = Prepare(task, host);
+  const Status prepared = Prepare(task, assignment.host);
   if (!prepared.ok()) {
     scheduler_.Release(assignment.host);
     FailAttempt(task, assignment.host, MessageOf(prepared));
@@ -192,18 +211,29 @@ void Engine::Launch(const predict::Assignment& assignment) {
   running_.emplace(*pid, Running{task, assignment.host});
 }
 
-Status Engine::Prepare(TaskIndex task, const RunHost& host) {
-  static const predict::HintMap kNone;
+// What its next attempt's output is called, without an ending.
+std::string Engine::LogOf(TaskIndex task) const {
+  const std::string name =
+      fmt::format("{}/{:05}-{}", options_.logs, task.value, PlainName(workflow_.at(task)));
+  size_t attempt = record_.tasks[task.value].attempts.size() + 1;
+  std::error_code error;
+  while (options_.keep_logs &&
+         std::filesystem::exists(fmt::format("{}.{}.out", name, attempt), error))
+    ++attempt;
+  return fmt::format("{}.{}", name, attempt);
+}
+
+Status Engine::Prepare(TaskIndex task, HostIndex host) {
   // Some programs refuse to replace a file that is there: those do without hints the second time.
   const bool tag = tries_[task.value].failures == 0;
+  std::vector<std::pair<std::string, predict::HintMap>> outputs;
   for (const PathIndex output : workflow_.at(task).outputs) {
     const auto hints = record_.hints.find(output);
     const bool own = tag && hints != record_.hints.end() && !record_.inheriting.contains(output);
-    MOSA_RETURN_IF_ERROR(PrepareOutput(host.directory, workflow_.at(output).path,
-                                       own ? hints->second : kNone,
-                                       made_[host_names_.at(host.name).value]));
+    outputs.emplace_back(workflow_.at(output).path, own ? hints->second : predict::HintMap());
   }
-  return OkStatus();
+  if (outputs.empty()) return OkStatus();
+  return mounts_[host.value].PrepareOutputs(outputs);
 }
 
 TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& attempt) {
@@ -241,20 +271,24 @@ void Engine::ExpectEnds(Time now) {
 
 // ---- around it
 
-Status Engine::OnLivingHost(const std::function<Status(HostIndex)>& ask) {
-  Status answer = UnavailableError("no host is left");
+Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) {
+  Found answer = UnavailableError("no host is left");
   for (uint32_t i = 0; i < lost_.size(); ++i) {
     if (lost_[i]) continue;
-    answer = ask(HostIndex{i});
-    if (answer.ok()) return answer;
+    answer = ask(mounts_[i]);
+    const bool all = answer.ok() && std::all_of(answer->begin(), answer->end(),
+                                                [](const auto& one) { return one.ok(); });
+    if (all) return answer;
     LoseHostIfSilent(HostIndex{i});
     if (!lost_[i]) return answer;
   }
   return answer;
 }
 
-std::string Engine::PathOn(HostIndex host, PathIndex file) const {
-  return std::filesystem::path(at(host).directory) / workflow_.at(file).path;
+std::vector<std::string> Engine::Paths(const std::vector<PathIndex>& files) const {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(workflow_.at(file).path);
+  return paths;
 }
 
 Duration Engine::WaitAtMost() const {

@@ -3,6 +3,7 @@
 #ifndef MOSA_TOOLS_MOSA_RUN_ENGINE_H_
 #define MOSA_TOOLS_MOSA_RUN_ENGINE_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "predictor/workflow/execution.h"
 #include "predictor/workflow/scheduler.h"
 #include "predictor/workflow/workflow.h"
+#include "tools/mosa/run_mount.h"
 #include "tools/mosa/run_process.h"
 #include "tools/mosa/run_record.h"
 
@@ -24,7 +26,9 @@ struct EngineOptions {
   uint32_t retries = 2;     // After the first attempt of each task.
   bool keep_going = false;  // Go on with what does not depend on a failed task.
   std::string record_path;
-  std::string logs;  // A directory that exists: standard output and error of every attempt.
+  std::string logs;        // A directory that exists: standard output and error of every attempt.
+  bool keep_logs = false;  // Those that are there stay.
+  int held = -1;           // As of TaskProcesses.
 };
 
 class Engine {
@@ -44,7 +48,7 @@ class Engine {
   struct Tries {
     uint32_t failures = 0;
     uint32_t excused = 0;  // Ended by what was no fault of the task.
-    std::optional<predict::HostIndex> avoid;
+    std::set<predict::HostIndex> avoid;
   };
   // How often a task may start again for what is no fault of its own; a limit against a store that
   // loses everything again and again.
@@ -57,10 +61,11 @@ class Engine {
   // ---- what may start
   void AddReady();
   std::optional<predict::ReadyTask> Look(predict::TaskIndex task);
-  bool LocateInput(predict::TaskIndex task, predict::PathIndex input);
+  bool LocateInputs(predict::TaskIndex task);
+  std::string LogOf(predict::TaskIndex task) const;
   void StartAll();
   void Launch(const predict::Assignment& assignment);
-  Status Prepare(predict::TaskIndex task, const RunHost& host);
+  Status Prepare(predict::TaskIndex task, predict::HostIndex host);
   TaskCommand CommandOf(predict::TaskIndex task, predict::HostIndex host, const Attempt& attempt);
   void ExpectEnds(Time now);
 
@@ -71,11 +76,15 @@ class Engine {
   void FailAttempt(predict::TaskIndex task, predict::HostIndex host, const std::string& why);
   bool UndoLostInputs(predict::TaskIndex task);
   void Undo(predict::TaskIndex task, predict::PathIndex lost);
+  bool UndoLostResults();
   void LoseHostIfSilent(predict::HostIndex host);
+  void LoseHost(predict::HostIndex host);
   void GiveUp(predict::TaskIndex task, const std::string& why);
 
   // ---- around it
+  void LookAtHosts();
   bool Stopped() const;
+  bool NoHostIsLeft() const { return record_.hosts_lost.size() == lost_.size(); }
   Duration WaitAtMost() const;
   void KeepRecord(bool now);
   void ShowProgress(bool now);
@@ -86,8 +95,9 @@ class Engine {
   const RunHost& at(predict::HostIndex host) const { return record_.hosts[host.value]; }
   TaskRecord& at(predict::TaskIndex task) { return record_.tasks[task.value]; }
   // What `ask` says of a host that lives, whichever it is.
-  Status OnLivingHost(const std::function<Status(predict::HostIndex)>& ask);
-  std::string PathOn(predict::HostIndex host, predict::PathIndex file) const;
+  using Found = Result<HostMount::Found>;
+  Found OnLivingHost(const std::function<Found(HostMount&)>& ask);
+  std::vector<std::string> Paths(const std::vector<predict::PathIndex>& files) const;
 
   const predict::Workflow& workflow_;
   RunRecord& record_;
@@ -96,11 +106,11 @@ class Engine {
   predict::Execution execution_;
   predict::Scheduler scheduler_;
   TaskProcesses processes_;
+  std::deque<HostMount> mounts_;  // As the record's hosts.
   std::map<pid_t, Running> running_;
   std::vector<Tries> tries_;
   std::vector<bool> lost_;  // Hosts.
   std::map<predict::PathIndex, FileFacts> files_;
-  std::vector<std::set<std::string>> made_;  // Directories, by host.
   std::map<std::string, StageTime> stages_;
   std::map<std::string, predict::HostIndex> host_names_;
   Status first_failure_;

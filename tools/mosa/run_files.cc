@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <vector>
 
 #include "common/base/unique_fd.h"
@@ -82,6 +83,33 @@ Status SetHints(const std::string& path, const predict::HintMap& hints) {
   return OkStatus();
 }
 
+// Which hints of a directory a run has given it: an attribute that is no hint, of lines.
+constexpr const char* kGivenAttribute = "user.mosa-run.hints";
+constexpr size_t kGivenBytesMax = 4096;
+
+predict::HintMap GivenHints(const std::string& path) {
+  std::string text(kGivenBytesMax, '\0');
+  const ssize_t size = getxattr(path.c_str(), kGivenAttribute, text.data(), text.size());
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  predict::HintMap hints;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t equals = line.find('=');
+    if (equals != std::string::npos) hints.emplace(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return hints;
+}
+
+Status RememberHints(const std::string& path, const predict::HintMap& hints) {
+  std::string text;
+  for (const auto& [name, value] : hints) text += fmt::format("{}={}\n", name, value);
+  if (text.empty() && (removexattr(path.c_str(), kGivenAttribute) == 0 || errno == ENODATA))
+    return OkStatus();
+  if (!text.empty() && setxattr(path.c_str(), kGivenAttribute, text.data(), text.size(), 0) == 0)
+    return OkStatus();
+  return ErrorOf(path, errno);
+}
+
 }  // namespace
 
 std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes) {
@@ -150,30 +178,44 @@ Status CheckReadable(const std::string& path) {
   return OkStatus();
 }
 
-Result<bool> HintDirectory(const std::string& path, const predict::HintMap& hints) {
+Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hints) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return ErrorOf(path, error.value());
-  const bool carried = std::all_of(hints.begin(), hints.end(), [&path](const auto& hint) {
+  const auto carries = [&path](const auto& hint) {
     const auto value = MosaAttribute(path, hint.first);
     return value.ok() && *value == hint.second;
-  });
-  if (carried) return true;
-  if (!fs::is_empty(path, error) || error) return false;
+  };
+  predict::HintMap ours = GivenHints(path);
+  bool changed = false;
+  for (const auto& hint : predict::HintMap(ours)) {
+    const auto wanted = hints.find(hint.first);
+    if (wanted != hints.end() && wanted->second == hint.second) continue;
+    // What somebody has set in its stead is not ours.
+    if (carries(hint) && removexattr(path.c_str(), ("user.mosa." + hint.first).c_str()) != 0)
+      return ErrorOf(path, errno);
+    ours.erase(hint.first);
+    changed = true;
+  }
+  const bool carried = std::all_of(hints.begin(), hints.end(), carries);
+  const bool free = changed || (fs::is_empty(path, error) && !error);
+  if (carried || !free) {
+    if (changed) MOSA_RETURN_IF_ERROR(RememberHints(path, ours));
+    return carried;
+  }
+  // First, so that whatever ends this run the next one knows.
+  MOSA_RETURN_IF_ERROR(RememberHints(path, hints));
   MOSA_RETURN_IF_ERROR(SetHints(path, hints));
   return true;
 }
 
 Status PrepareOutput(const std::string& directory, const std::string& path,
-                     const predict::HintMap& hints, std::set<std::string>& made) {
+                     const predict::HintMap& hints) {
   const fs::path full = fs::path(directory) / path;
   const std::string parent = full.parent_path();
-  if (!made.contains(parent)) {
-    std::error_code error;
-    fs::create_directories(parent, error);
-    if (error) return ErrorOf(parent, error.value());
-    made.insert(parent);
-  }
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) return ErrorOf(parent, error.value());
   if (unlink(full.c_str()) != 0 && errno != ENOENT) return ErrorOf(full, errno);
   if (hints.empty()) return OkStatus();
   // Closed first: an open file that the kernel writes by itself takes no more hints.
@@ -191,12 +233,12 @@ Status CheckWritten(const std::string& directory, const std::string& path) {
   struct stat status {};
   if (stat(full.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
-      return FailedPreconditionError(fmt::format("did not write '{}'", path));
+      return FailedPreconditionError(fmt::format("it did not write '{}'", path));
     return ErrorOf(full, errno);
   }
   if (!S_ISREG(status.st_mode))
-    return FailedPreconditionError(fmt::format("made '{}', which is no regular file", path));
-  if (IsMarked(status)) return FailedPreconditionError(fmt::format("did not write '{}'", path));
+    return FailedPreconditionError(fmt::format("it made '{}', which is no regular file", path));
+  if (IsMarked(status)) return FailedPreconditionError(fmt::format("it did not write '{}'", path));
   return OkStatus();
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
 #include "common/base/status.h"
@@ -31,15 +30,15 @@ Result<FileFacts> Locate(const std::string& path);
 // DataLoss if they cannot, NotFound if there is no such file.
 Status CheckReadable(const std::string& path);
 
-// Makes a directory, and has it carry hints for what is made in it: true if it is empty or carries
-// these already, else it is left as it is.
-Result<bool> HintDirectory(const std::string& path, const predict::HintMap& hints);
+// Makes a directory, takes back the hints that an earlier run gave it, and has it carry these for
+// what is made in it: true if it does. False if somebody else has put something there: then it is
+// left as it is.
+Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hints);
 
 // Readies the place of an output: its directory exists, nothing of an earlier attempt is left, and
-// with hints an empty file carries them, marked so that CheckWritten() can tell. `made` remembers
-// directories.
+// with hints an empty file carries them, marked so that CheckWritten() can tell.
 Status PrepareOutput(const std::string& directory, const std::string& path,
-                     const predict::HintMap& hints, std::set<std::string>& made);
+                     const predict::HintMap& hints);
 
 // Whether a task has written the output since PrepareOutput(). FailedPrecondition says what is
 // there instead.

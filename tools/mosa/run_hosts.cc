@@ -1,17 +1,17 @@
 #include "tools/mosa/run_hosts.h"
 
 #include <fmt/format.h>
-#include <sys/xattr.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
+#include <deque>
 #include <filesystem>
 #include <set>
 #include <sstream>
 #include <thread>
 
 #include "tools/cluster/state.h"
+#include "tools/mosa/run_mount.h"
 
 namespace mosa::cli {
 namespace {
@@ -20,11 +20,6 @@ namespace fs = std::filesystem;
 
 // Hosts on one machine without a limit: what loopback and memory carry.
 constexpr uint64_t kUnlimitedBytesPerSecond = 2'000'000'000;
-
-bool IsMosaMount(const std::string& path) {
-  char value[8192];
-  return getxattr(path.c_str(), "user.mosa.mount", value, sizeof value) >= 0 || errno == ERANGE;
-}
 
 std::string ForHost(std::string text, const std::string& host) {
   constexpr std::string_view kMark = "{host}";
@@ -92,10 +87,6 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
     return InvalidArgumentError(fmt::format(
         "--workdir '{}' is outside the mount: give a path below it", request.directory));
   for (RunHost& host : hosts) {
-    std::error_code error;
-    if (!fs::exists(host.mount_point, error) && !error)
-      return NotFoundError(fmt::format("{}: there is no such directory", host.mount_point));
-    host.mosa = host.mosa || IsMosaMount(host.mount_point);
     host.directory = (fs::path(host.mount_point) / below).lexically_normal();
     if (host.directory.size() > 1 && host.directory.ends_with('/')) host.directory.pop_back();
   }
@@ -120,11 +111,6 @@ Result<uint64_t> ParseRate(const std::string& text) {
   return InvalidArgumentError(fmt::format("'{}' is no rate: write it like 200mbit or 1gbit", text));
 }
 
-bool Answers(const RunHost& host) {
-  std::error_code error;
-  return host.mosa ? IsMosaMount(host.mount_point) : fs::is_directory(host.mount_point, error);
-}
-
 Result<FoundHosts> FindHosts(const HostsRequest& request) {
   if (request.mount.empty() && !(request.names.empty() && request.exec.empty()))
     return InvalidArgumentError("--hosts and --exec need --mount: say where their mount is");
@@ -146,29 +132,25 @@ Result<FoundHosts> FindHosts(const HostsRequest& request) {
     host.environment["MOSA_MOUNT"] = host.mount_point;
   }
   MOSA_RETURN_IF_ERROR(SetDirectories(request, hosts));
+  std::deque<HostMount> mounts;
+  for (const RunHost& host : hosts) mounts.emplace_back(host).BeginLook();
   FoundHosts found;
   for (RunHost& host : hosts) {
-    if (Answers(host)) {
+    const HostMount::Look look = mounts.front().EndLook();
+    mounts.pop_front();
+    if (look.answers && look.mosa >= host.mosa) {
+      host.mosa = look.mosa;
       found.hosts.push_back(std::move(host));
     } else {
       found.silent.push_back(host.name);
     }
   }
   if (found.hosts.empty())
-    return UnavailableError(
-        fmt::format("no host's mount answers: {} do not", fmt::join(found.silent, ", ")));
+    return UnavailableError(fmt::format(
+        "no host answers: {} {} not", fmt::join(found.silent, ", "),
+        found.silent.size() == 1 ? fmt::format("with the mount {} does", hosts.front().mount_point)
+                                 : "do"));
   return found;
-}
-
-Status MakeDirectories(const std::vector<RunHost>& hosts) {
-  for (const RunHost& host : hosts) {
-    std::error_code error;
-    fs::create_directories(host.directory, error);
-    if (error)
-      return FailedPreconditionError(
-          fmt::format("cannot make {}: {}", host.directory, error.message()));
-  }
-  return OkStatus();
 }
 
 }  // namespace mosa::cli

@@ -36,20 +36,15 @@ struct RunHost {
   bool mosa = false;  // It is a Mosa mount: it takes hints and says where bytes are.
 };
 
-// Whether the host's mount is there and answers.
-bool Answers(const RunHost& host);
-
 struct FoundHosts {
   std::vector<RunHost> hosts;
-  std::vector<std::string> silent;  // Names of those whose mounts do not answer: left out.
+  // Names of those whose mounts do not answer, or which no command reaches: left out.
+  std::vector<std::string> silent;
 };
 
 // InvalidArgument for what does not fit together, NotFound for a cluster or mount that is not
-// there, Unavailable if no mount answers.
+// there, Unavailable if no host answers.
 Result<FoundHosts> FindHosts(const HostsRequest& request);
-
-// Makes the directories that tasks run in.
-Status MakeDirectories(const std::vector<RunHost>& hosts);
 
 // "200mbit" in bytes per second.
 Result<uint64_t> ParseRate(const std::string& text);

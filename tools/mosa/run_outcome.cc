@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "tools/cluster/process.h"
 #include "tools/mosa/run_engine.h"
 
 namespace mosa::cli {
@@ -48,6 +49,10 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   attempt.exit_code = ended.exit_code;
   attempt.signal = ended.signal;
   ++changes_;
+  if (execution_.is_stale(task)) {
+    FailAttempt(task, host, "what it reads is written again");
+    return;
+  }
   if (ended.exit_code == 0 && !lost_[host.value]) {
     Succeed(task, host);
     return;
@@ -63,7 +68,7 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
 void Engine::Succeed(TaskIndex task, HostIndex host) {
   const Status located = LocateOutputs(task, host);
   if (!located.ok()) {
-    FailAttempt(task, host, fmt::format("exit code 0, but it {}", MessageOf(located)));
+    FailAttempt(task, host, fmt::format("exit code 0, but {}", MessageOf(located)));
     return;
   }
   const Attempt& attempt = at(task).attempts.back();
@@ -75,15 +80,13 @@ void Engine::Succeed(TaskIndex task, HostIndex host) {
 }
 
 Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
-  for (const PathIndex output : workflow_.at(task).outputs) {
-    MOSA_RETURN_IF_ERROR(CheckWritten(at(host).directory, workflow_.at(output).path));
-    auto facts = Locate(PathOn(host, output));
-    if (!facts.ok())
-      return Status(facts.status().code(),
-                    fmt::format("wrote '{}', which cannot be read: {}", workflow_.at(output).path,
-                                MessageOf(facts.status())));
-    at(task).outputs[output] = *facts;
-    files_[output] = *std::move(facts);
+  const std::vector<PathIndex>& outputs = workflow_.at(task).outputs;
+  if (outputs.empty()) return OkStatus();
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mounts_[host.value].LocateWritten(Paths(outputs)));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    MOSA_RETURN_IF_ERROR(found[i].status());
+    files_[outputs[i]] = *found[i];
+    at(task).outputs[outputs[i]] = *std::move(found[i]);
   }
   return OkStatus();
 }
@@ -106,7 +109,9 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
     return;
   }
   ++tries.failures;
-  tries.avoid = host;
+  tries.avoid.insert(host);
+  // It has failed everywhere: only not twice in turn on one host.
+  if (tries.avoid.size() >= lost_.size() - record_.hosts_lost.size()) tries.avoid = {host};
   if (tries.failures > options_.retries) {
     GiveUp(task, attempt.failure);
     return;
@@ -119,24 +124,36 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
 // Looks whether the inputs of a failed task can still be read; those that cannot are written again.
 bool Engine::UndoLostInputs(TaskIndex task) {
   bool any = false;
+  std::vector<PathIndex> written;
   for (const PathIndex input : workflow_.at(task).inputs) {
     const auto& producer = workflow_.at(input).producer;
     if (!producer) continue;
     if (execution_.state(*producer) == TaskState::kDone) {
-      if (OnLivingHost([&](HostIndex host) { return CheckReadable(PathOn(host, input)); }).ok())
-        continue;
-      Undo(*producer, input);
+      written.push_back(input);
+    } else {
+      any = true;
     }
+  }
+  if (written.empty()) return any;
+  const Found found =
+      OnLivingHost([&](HostMount& mount) { return mount.LocateReadable(Paths(written)); });
+  for (size_t i = 0; found.ok() && i < written.size(); ++i) {
+    if ((*found)[i].ok()) continue;
+    Undo(*workflow_.at(written[i]).producer, written[i]);
     any = true;
   }
   return any;
 }
 
+// Those that read its outputs are ended: it cannot start before.
 void Engine::Undo(TaskIndex task, PathIndex lost) {
   if (execution_.state(task) != TaskState::kDone) return;
   Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
                   predict::Describe(workflow_.at(task))));
   for (const TaskIndex waiting : execution_.Undo(task)) scheduler_.Withdraw(waiting);
+  for (const auto& [pid, running] : running_) {
+    if (execution_.is_stale(running.task)) processes_.Kill(pid);
+  }
   for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
   at(task).state = TaskState::kWaiting;
   at(task).kept = false;
@@ -144,13 +161,40 @@ void Engine::Undo(TaskIndex task, PathIndex lost) {
   ++changes_;
 }
 
+// All is done; but nobody has looked at what no task reads since it was written.
+bool Engine::UndoLostResults() {
+  if (execution_.count(TaskState::kDone) < workflow_.tasks.size()) return false;
+  Result<std::vector<std::string>> paths = UnavailableError("no host is left");
+  for (size_t i = 0; i < mounts_.size() && !paths.ok(); ++i) {
+    if (!lost_[i]) paths = mounts_[i].ListLost();
+  }
+  if (!paths.ok() || paths->empty()) return false;
+  const std::set<std::string> lost(paths->begin(), paths->end());
+  bool any = false;
+  for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
+    const predict::WorkflowFile& file = workflow_.files[i];
+    if (!file.producer || !file.consumers.empty() || !lost.contains(file.path)) continue;
+    if (++tries_[file.producer->value].excused > kExcusedMax) continue;
+    Undo(*file.producer, PathIndex{i});
+    any = true;
+  }
+  return any;
+}
+
 void Engine::LoseHostIfSilent(HostIndex host) {
-  if (lost_[host.value] || Answers(at(host))) return;
+  if (lost_[host.value] || mounts_[host.value].Answers()) return;
+  // A signal ends the wait for an answer.
+  if (cluster::InterruptGuard::Interrupted() == 0) LoseHost(host);
+}
+
+void Engine::LoseHost(HostIndex host) {
   lost_[host.value] = true;
-  scheduler_.Remove(host);
+  scheduler_.Remove(host, Now());
   record_.hosts_lost.push_back(at(host).name);
-  Say(fmt::format("host {} is lost: its mount {} does not answer; its tasks go elsewhere",
-                  at(host).name, at(host).mount_point));
+  ++changes_;
+  Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks go elsewhere",
+                  at(host).name, at(host).exec.empty() ? "" : "no command gets there, or ",
+                  at(host).mount_point));
   for (const auto& [pid, running] : running_) {
     if (running.host == host) processes_.Kill(pid);
   }

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,16 +14,18 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "common/base/clock.h"
 #include "tools/cluster/process.h"
+#include "tools/mosa/run_keeper.h"
 
 namespace mosa::cli {
 namespace {
 
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
+// Longer than any keeper takes.
+constexpr Duration kEndMax = Seconds(15);
 
 // What the child needs, made before the fork: afterwards it only makes system calls.
 struct Prepared {
@@ -43,17 +46,19 @@ std::string Script(const TaskCommand& command) {
   }
   std::string words;
   for (const std::string& word : command.argv) words += " " + Quote(word);
-  // Standard input is the lifeline: when whoever started the task is gone, the task ends.
+  // Standard input is the lifeline: when whoever started the task is gone, the task ends. (Some
+  // shells take no "--" after "kill -TERM".)
   return text + fmt::format(
                     "exec 3<&0\n"
-                    "setsid{} </dev/null 3<&- &\n"
+                    "setsid --{} </dev/null 3<&- &\n"
                     "task=$!\n"
-                    "{{ cat <&3; kill -TERM -- -$task; sleep 3; kill -KILL -- -$task; }} "
+                    "{{ cat <&3; kill -s TERM -- -$task; sleep 3; kill -s KILL -- -$task; }} "
                     ">/dev/null 2>&1 &\n"
                     "watcher=$!\n"
                     "exec 3<&-\n"
                     "wait $task\n"
                     "code=$?\n"
+                    "kill -s KILL -- -$task 2>/dev/null\n"
                     "kill $watcher 2>/dev/null\n"
                     "exit $code\n",
                     words);
@@ -99,8 +104,6 @@ std::string Quote(const std::string& word) {
   return quoted + "'";
 }
 
-TaskProcesses::TaskProcesses() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
-
 TaskProcesses::~TaskProcesses() { EndAll(Milliseconds(0)); }
 
 Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
@@ -112,15 +115,18 @@ Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
   if (!output) return refused("write " + command.output_path);
   const UniqueFd errors(open(command.error_path.c_str(), kFlags, 0666));
   if (!errors) return refused("write " + command.error_path);
-  UniqueFd input;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return refused("make a pipe");
+  const UniqueFd lifeline(ends[0]);
   Running running;
+  running.lifeline = UniqueFd(ends[1]);
+  UniqueFd input, remote_input;
   if (command.host->exec.empty()) {
     input = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   } else {
-    int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return refused("make a pipe");
     input = UniqueFd(ends[0]);
-    running.lifeline = UniqueFd(ends[1]);
+    remote_input = UniqueFd(ends[1]);
   }
   Prepared prepared;
   prepared.words = command.argv;
@@ -133,10 +139,14 @@ Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
   prepared.input = input.get();
   prepared.output = output.get();
   prepared.errors = errors.get();
-  prepared.parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return refused("start a process");
-  if (pid == 0) RunTask(command, prepared);
+  if (pid == 0) {
+    KeepTask({lifeline.get(), remote_input.get(), held_}, [&, keeper = getpid()] {
+      prepared.parent = keeper;
+      RunTask(command, prepared);
+    });
+  }
   running.pidfd = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   running_.emplace(pid, std::move(running));
   return pid;
@@ -152,34 +162,24 @@ std::vector<TaskProcesses::Ended> TaskProcesses::Wait(Duration at_most) {
 
 std::vector<TaskProcesses::Ended> TaskProcesses::Reap() {
   std::vector<Ended> all;
-  siginfo_t info{};
-  while (info.si_pid = 0,
-         waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-    const pid_t pid = info.si_pid;
-    const auto task = running_.find(pid);
-    // While it is not reaped its number names its group and no other.
-    if (task != running_.end()) kill(-pid, SIGKILL);
+  for (auto running = running_.begin(); running != running_.end();) {
     int status = 0;
-    waitpid(pid, &status, 0);
-    if (task == running_.end()) continue;
-    Ended ended{pid, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-    all.push_back(ended);
-    running_.erase(task);
+    const pid_t pid = running->first;
+    if (waitpid(pid, &status, WNOHANG) != pid) {
+      ++running;
+      continue;
+    }
+    all.push_back({pid, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                   WIFSIGNALED(status) ? WTERMSIG(status) : 0});
+    running = running_.erase(running);
   }
   return all;
 }
 
-void TaskProcesses::SignalGroup(pid_t pid, int signal) {
-  // Only while it is not reaped.
-  const auto found = running_.find(pid);
-  if (found == running_.end()) return;
-  found->second.lifeline.reset();
-  // One that has not become a group's leader yet is still alone.
-  if (kill(-pid, signal) != 0) kill(pid, signal);
+void TaskProcesses::Kill(pid_t pid) {
+  if (const auto found = running_.find(pid); found != running_.end())
+    found->second.lifeline.reset();
 }
-
-void TaskProcesses::Kill(pid_t pid) { SignalGroup(pid, SIGKILL); }
 
 std::vector<TaskProcesses::Ended> TaskProcesses::EndAll(Duration grace) {
   const SystemClock clock;
@@ -191,37 +191,12 @@ std::vector<TaskProcesses::Ended> TaskProcesses::EndAll(Duration grace) {
       all.insert(all.end(), ended.begin(), ended.end());
     }
   };
-  const auto signal_all = [&](int signal) {
-    for (const auto& [pid, running] : running_) {
-      if (kill(-pid, signal) != 0) kill(pid, signal);
-    }
-  };
-  for (auto& [pid, running] : running_) running.lifeline.reset();
-  signal_all(SIGTERM);
+  for (const auto& [pid, running] : running_)
+    send(running.lifeline.get(), "e", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   wait(grace);
-  signal_all(SIGKILL);
-  wait(Seconds(5));
-  EndOrphans();
+  for (auto& [pid, running] : running_) running.lifeline.reset();
+  wait(kEndMax);
   return all;
-}
-
-// Descendants that left their task's group have become children of ours.
-void TaskProcesses::EndOrphans() {
-  const SystemClock clock;
-  const Time limit = clock.Monotonic() + Seconds(5);
-  const std::string path = fmt::format("/proc/self/task/{}/children", getpid());
-  while (clock.Monotonic() < limit) {
-    std::ifstream children(path);
-    pid_t child = 0;
-    bool any = false;
-    while (children >> child) {
-      kill(child, SIGKILL);
-      any = true;
-    }
-    if (!any) return;
-    Reap();
-    cluster::Pause(Milliseconds(5));
-  }
 }
 
 }  // namespace mosa::cli

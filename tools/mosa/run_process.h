@@ -1,8 +1,8 @@
 // The processes of a run's tasks: started on a host, watched, ended with all that they started.
 //
-// Each task is a session of its own. When its first process ends, what it left behind in its
-// process group ends too; what moved to another group ends with the run at the latest. If this
-// process dies, so do they. One thread; it becomes the reaper of its descendants' orphans.
+// Each task has a keeper of its own (run_keeper.h). When its first process ends, what it left
+// behind ends too; elsewhere, what it left in its process group. If this process dies, so do they.
+// One thread.
 #ifndef MOSA_TOOLS_MOSA_RUN_PROCESS_H_
 #define MOSA_TOOLS_MOSA_RUN_PROCESS_H_
 
@@ -29,14 +29,16 @@ struct TaskCommand {
 
 class TaskProcesses {
  public:
-  TaskProcesses();
+  // `held` is a descriptor that stays open until the last task has ended, even if this process is
+  // killed: a lock on it says more than that this process lives. -1: none.
+  explicit TaskProcesses(int held = -1) : held_(held) {}
   // Ends whatever still runs, without grace.
   ~TaskProcesses();
   TaskProcesses(const TaskProcesses&) = delete;
   TaskProcesses& operator=(const TaskProcesses&) = delete;
 
-  // Names the process of a started task. Whatever keeps the command itself from running is an exit
-  // code 126 or 127 with a sentence in its error file, as shells do.
+  // Names the started task. Whatever keeps the command itself from running is an exit code 126 or
+  // 127 with a sentence in its error file, as shells do.
   Result<pid_t> Start(const TaskCommand& command);
 
   struct Ended {
@@ -49,7 +51,7 @@ class TaskProcesses {
 
   // Ends one task's processes; Wait() still reports it.
   void Kill(pid_t pid);
-  // Ends all: TERM, at most `grace`, KILL. Reports those that were running.
+  // Asks all to end, and ends what has not after `grace`. Reports those that were running.
   std::vector<Ended> EndAll(Duration grace);
 
   size_t running() const { return running_.size(); }
@@ -57,13 +59,12 @@ class TaskProcesses {
  private:
   struct Running {
     UniqueFd pidfd;
-    UniqueFd lifeline;  // Of a task elsewhere: it ends when this is closed.
+    UniqueFd lifeline;
   };
-  void SignalGroup(pid_t pid, int signal);
   std::vector<Ended> Reap();
-  void EndOrphans();
 
-  std::map<pid_t, Running> running_;
+  const int held_;
+  std::map<pid_t, Running> running_;  // By the keeper's number.
 };
 
 // As one word of a shell.

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
+#include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/base/unique_fd.h"
+#include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {
@@ -24,6 +28,8 @@ using predict::TaskState;
 using predict::Workflow;
 
 constexpr int kVersion = 1;
+// Longer than the tasks of a killed run take to end.
+constexpr Duration kLockMax = Seconds(20);
 
 double ToSeconds(Time time) { return std::round(static_cast<double>(time.ns) / 1e3) / 1e6; }
 Time FromSeconds(double seconds) { return {std::llround(seconds * 1e9)}; }
@@ -173,6 +179,32 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   return object;
 }
 
+Result<UniqueFd> LockRecord(const std::string& path) {
+  const std::string name = path + ".lock";
+  UniqueFd file(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file)
+    return FailedPreconditionError(fmt::format("cannot write {}: {}", name, strerror(errno)));
+  const SystemClock clock;
+  const Time limit = clock.Monotonic() + kLockMax;
+  while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    char text[32] = {};
+    const ssize_t size = pread(file.get(), text, sizeof text - 1, 0);
+    const pid_t holder = size > 0 ? static_cast<pid_t>(strtol(text, nullptr, 10)) : 0;
+    const bool lives = holder > 0 && (kill(holder, 0) == 0 || errno == EPERM);
+    if (lives || clock.Monotonic() > limit || cluster::InterruptGuard::Interrupted() != 0)
+      return FailedPreconditionError(fmt::format(
+          "'mosa run' process {}{} has the record {}: wait for its end, or give this run its own "
+          "--record and --workdir",
+          holder, lives ? "" : ", which is gone, but of which a task has not ended,", path));
+    cluster::Pause(Milliseconds(50));
+  }
+  const std::string own = fmt::format("{}\n", getpid());
+  if (ftruncate(file.get(), 0) != 0 ||
+      pwrite(file.get(), own.data(), own.size(), 0) != static_cast<ssize_t>(own.size()))
+    return FailedPreconditionError(fmt::format("cannot write {}: {}", name, strerror(errno)));
+  return file;
+}
+
 Status WriteRecord(const std::string& path, const json& record) {
   const std::string text = record.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   const std::string fresh = path + ".new";
@@ -184,7 +216,8 @@ Status WriteRecord(const std::string& path, const json& record) {
     if (bytes <= 0) break;
     written += static_cast<size_t>(bytes);
   }
-  if (written < text.size() || close(file.release()) != 0 ||
+  // A machine that crashes leaves the old one or this one whole.
+  if (written < text.size() || fdatasync(file.get()) != 0 || close(file.release()) != 0 ||
       rename(fresh.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(fresh.c_str());

@@ -12,6 +12,7 @@
 
 #include "common/base/status.h"
 #include "common/base/time.h"
+#include "common/base/unique_fd.h"
 #include "predictor/workflow/execution.h"
 #include "predictor/workflow/scheduler.h"
 #include "predictor/workflow/workflow.h"
@@ -53,10 +54,16 @@ struct RunRecord {
   std::vector<std::string> hosts_lost;
   std::vector<TaskRecord> tasks;                         // As the workflow's.
   std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
-  std::set<predict::PathIndex> inheriting;  // Outputs whose directory carries their hints.
+  std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
+  std::map<predict::PathIndex, FileFacts> outside;  // Of what no task writes, at the start.
 };
 
 nlohmann::json ToJson(const RunRecord& record, const predict::Workflow& workflow);
+
+// The one run that may write the record at `path`: a lock on a file beside it, for as long as the
+// descriptor is open. A run that was killed keeps it until its last task has ended; that is waited
+// for. FailedPrecondition names the process of another run.
+Result<UniqueFd> LockRecord(const std::string& path);
 
 // Writes to another name first, so that whoever reads sees the old record or the new.
 Status WriteRecord(const std::string& path, const nlohmann::json& record);

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,9 +12,13 @@
 #include <fstream>
 
 #include "predictor/workflow/read.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
 #include "tools/mosa/run_files.h"
+#include "tools/mosa/run_hand.h"
 #include "tools/mosa/run_hosts.h"
+#include "tools/mosa/run_mount.h"
 #include "tools/mosa/run_process.h"
 #include "tools/mosa/run_record.h"
 
@@ -88,12 +95,48 @@ TEST(FindHosts, SaysWhatDoesNotFit) {
       {{.mount = "/tmp", .names = {"a", ""}}, "--hosts has an empty name"},
       {{.cluster = "nobody", .cluster_directory = "/no/such"},
        "there is no cluster named 'nobody'"},
-      {{.mount = "/no/such"}, "/no/such: there is no such directory"},
+      {{.mount = "/no/such"}, "no host answers: local with the mount /no/such does not"},
       {{.mount = "/tmp", .directory = "../x"}, "--workdir '../x' is outside the mount"},
       {{.mount = "/tmp", .link = "fast"}, "'fast' is no rate: write it like 200mbit or 1gbit"},
   };
   for (const auto& row : rows)
     EXPECT_THAT(MessageOf(FindHosts(row.request).status()), HasSubstr(row.sentence));
+}
+
+TEST(FindHosts, LeavesOutWhatNoCommandReaches) {
+  const Directory directory;
+  directory.Write("reach", "test $1 = a || exit 255; shift; exec sh -c \"$1\"\n");
+  const auto found = FindHosts({.mount = directory.path,
+                                .names = {"a", "b"},
+                                .exec = "sh " + directory.path + "/reach {host}"});
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->hosts.size(), 1U);
+  EXPECT_EQ(found->hosts[0].name, "a");
+  EXPECT_THAT(found->silent, ElementsAre("b"));
+}
+
+// ---- what may never return
+
+TEST(Hand, IsLeftWhenItDoesNotAnswer) {
+  Hand hand([](const nlohmann::json& question) {
+    if (question == "hang") pause();
+    return question;
+  });
+  const nlohmann::json bytes = "\xff\x01 no text";
+  ASSERT_TRUE(hand.Post(bytes).ok());
+  EXPECT_EQ(**hand.Take(Seconds(20)), bytes);
+  ASSERT_TRUE(hand.Post("hang").ok());
+  EXPECT_FALSE(hand.Take(Milliseconds(50))->has_value());
+  EXPECT_TRUE(hand.has_question());
+  hand.GiveUp();
+  ASSERT_TRUE(hand.Post(std::string(1'000'000, 'x')).ok());
+  EXPECT_EQ(**hand.Take(Seconds(20)), std::string(1'000'000, 'x'));
+}
+
+TEST(Hand, SaysThatItsProcessHasEnded) {
+  Hand hand([](const nlohmann::json&) -> nlohmann::json { _exit(1); });
+  ASSERT_TRUE(hand.Post("x").ok());
+  EXPECT_EQ(hand.Take(Seconds(20)).status().code(), StatusCode::kUnavailable);
 }
 
 // ---- processes
@@ -144,35 +187,152 @@ TEST(TaskProcesses, RunsCommands) { CheckRunsCommands({}); }
 TEST(TaskProcesses, RunsCommandsElsewhere) { CheckRunsCommands({"sh", "-c"}); }
 
 bool Lives(const std::string& pid_text) {
-  return !pid_text.empty() && kill(std::stoi(pid_text), 0) == 0;
+  return !pid_text.empty() && cluster::StartTicks(std::stoi(pid_text)) != 0;
 }
 
-// What a task started ends with it, in whatever session it is.
-void CheckEndsAll(const std::vector<std::string>& exec) {
-  const Directory directory;
-  RunHost host = HostAt(directory.path);
-  host.exec = exec;
+bool EndsSoon(const std::string& pid_text) {
+  for (int i = 0; i < 2000 && Lives(pid_text); ++i) usleep(10'000);
+  return !Lives(pid_text);
+}
+
+TaskCommand CommandIn(const Directory& directory, const RunHost& host, const std::string& script) {
   TaskCommand command;
   command.host = &host;
   command.output_path = directory.path + "/out";
   command.error_path = directory.path + "/err";
-  command.argv = {"sh", "-c",
-                  "sleep 100 & echo $! > child; setsid sleep 100 & echo $! > other; wait"};
-  {
-    TaskProcesses processes;
-    ASSERT_TRUE(processes.Start(command).ok());
-    for (int i = 0; i < 500 && directory.Read("other").empty(); ++i)
-      processes.Wait(Milliseconds(10));
-    EXPECT_TRUE(Lives(directory.Read("child")));
-    EXPECT_THAT(processes.EndAll(Seconds(2)), testing::SizeIs(1));
-    EXPECT_EQ(processes.running(), 0U);
-  }
+  command.argv = {"sh", "-c", script};
+  return command;
+}
+
+void WaitForFile(TaskProcesses& processes, const Directory& directory, const std::string& name) {
+  for (int i = 0; i < 2000 && directory.Read(name).empty(); ++i) processes.Wait(Milliseconds(10));
+  ASSERT_FALSE(directory.Read(name).empty());
+}
+
+constexpr const char* kLeavesTwo =
+    "sleep 100 & echo $! > child; setsid sleep 100 & echo $! > other; ";
+
+// What a task started ends with it, in whatever session it is.
+TEST(TaskProcesses, EndsAll) {
+  const Directory directory;
+  const RunHost host = HostAt(directory.path);
+  TaskProcesses processes;
+  ASSERT_TRUE(processes.Start(CommandIn(directory, host, std::string(kLeavesTwo) + "wait")).ok());
+  WaitForFile(processes, directory, "other");
+  EXPECT_TRUE(Lives(directory.Read("child")));
+  EXPECT_THAT(processes.EndAll(Seconds(2)), testing::SizeIs(1));
+  EXPECT_EQ(processes.running(), 0U);
   EXPECT_FALSE(Lives(directory.Read("child")));
   EXPECT_FALSE(Lives(directory.Read("other")));
 }
 
-TEST(TaskProcesses, EndsAll) { CheckEndsAll({}); }
-TEST(TaskProcesses, EndsAllElsewhere) { CheckEndsAll({"sh", "-c"}); }
+TEST(TaskProcesses, EndsWhatATaskLeavesBehind) {
+  const Directory directory;
+  const RunHost host = HostAt(directory.path);
+  TaskProcesses processes;
+  EXPECT_EQ(RunOne(processes, CommandIn(directory, host, kLeavesTwo)).exit_code, 0);
+  EXPECT_FALSE(Lives(directory.Read("child")));
+  EXPECT_FALSE(Lives(directory.Read("other")));
+}
+
+TEST(TaskProcesses, SaysWhichSignalEndedATask) {
+  const Directory directory;
+  const RunHost host = HostAt(directory.path);
+  TaskProcesses processes;
+  const auto ended = RunOne(processes, CommandIn(directory, host, "kill -SEGV $$"));
+  EXPECT_EQ(ended.signal, SIGSEGV);
+  EXPECT_EQ(ended.exit_code, 128 + SIGSEGV);
+}
+
+// kill -9 leaves nothing behind, and the record's lock is free only then.
+TEST(TaskProcesses, EndWithTheirRunner) {
+  const Directory directory;
+  const RunHost host = HostAt(directory.path);
+  const std::string record = directory.path + "/record.json";
+  const pid_t runner = fork();
+  if (runner == 0) {
+    const auto lock = LockRecord(record);
+    TaskProcesses processes(lock.ok() ? lock->get() : -1);
+    if (!processes.Start(CommandIn(directory, host, std::string(kLeavesTwo) + "wait")).ok())
+      _exit(1);
+    for (;;) processes.Wait(Seconds(1));
+  }
+  for (int i = 0; i < 2000 && directory.Read("other").empty(); ++i) usleep(10'000);
+  EXPECT_THAT(MessageOf(LockRecord(record).status()),
+              HasSubstr(fmt::format("'mosa run' process {} has the record", runner)));
+  kill(runner, SIGKILL);
+  waitpid(runner, nullptr, 0);
+  EXPECT_TRUE(LockRecord(record).ok());
+  EXPECT_TRUE(EndsSoon(directory.Read("child")));
+  EXPECT_TRUE(EndsSoon(directory.Read("other")));
+}
+
+// A host whose processes descend from none of ours: a server that is handed scripts.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const Directory& directory) : host(HostAt(directory.path)) {
+    directory.Write("server",
+                    "while read -r id < requests; do test $id = end && exit\n"
+                    "{ sh script.$id < in.$id > said.$id 2>&1; echo $? > code.$id; } & done\n");
+    directory.Write("client",
+                    "cd \"$0\"; id=$$; printf %s \"$1\" > script.$id; mkfifo in.$id; exec 4<&0\n"
+                    "cat <&4 > in.$id & feeder=$!; echo $id > requests\n"
+                    "until test -s code.$id; do sleep 0.02; done\n"
+                    "kill $feeder; exit $(cat code.$id)\n");
+    requests_ = directory.path + "/requests";
+    EXPECT_EQ(mkfifo(requests_.c_str(), 0600), 0);
+    server_ = fork();
+    if (server_ == 0) {
+      if (chdir(directory.path.c_str()) == 0) execlp("sh", "sh", "server", nullptr);
+      _exit(1);
+    }
+    host.exec = {"sh", "-c", ". \"$0/client\"", directory.path};
+  }
+  ~Elsewhere() {
+    std::ofstream(requests_) << "end\n";
+    waitpid(server_, nullptr, 0);
+  }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+
+  RunHost host;
+
+ private:
+  std::string requests_;
+  pid_t server_ = 0;
+};
+
+// Also of a task that does not mind being asked, and not before it has ended.
+TEST(TaskProcesses, AwaitsTheEndElsewhere) {
+  const Directory directory;
+  const Elsewhere elsewhere(directory);
+  TaskProcesses processes;
+  const auto command = CommandIn(directory, elsewhere.host,
+                                 "trap '' TERM; sleep 100 & echo $! > child; wait; sleep 100");
+  for (const bool all : {true, false}) {
+    fs::remove(directory.path + "/child");
+    const auto pid = processes.Start(command);
+    ASSERT_TRUE(pid.ok());
+    WaitForFile(processes, directory, "child");
+    EXPECT_TRUE(Lives(directory.Read("child")));
+    if (all) {
+      EXPECT_THAT(processes.EndAll(Seconds(10)), testing::SizeIs(1));
+    } else {
+      processes.Kill(*pid);
+      while (processes.running() > 0) processes.Wait(Seconds(1));
+    }
+    EXPECT_FALSE(Lives(directory.Read("child")));
+  }
+}
+
+TEST(TaskProcesses, LeavesNothingElsewhere) {
+  const Directory directory;
+  const Elsewhere elsewhere(directory);
+  TaskProcesses processes;
+  const auto command = CommandIn(directory, elsewhere.host, "sleep 100 & echo $! > child; exit 3");
+  EXPECT_EQ(RunOne(processes, command).exit_code, 3);
+  EXPECT_TRUE(EndsSoon(directory.Read("child")));
+}
 
 // ---- whole runs in a plain directory
 
@@ -264,6 +424,55 @@ TEST(Engine, WritesAgainWhatIsLostInBetween) {
   EXPECT_EQ(setup.directory.Read("log"), "a\na\n");
 }
 
+// Another reader, in the middle of it, would see what the writer has written so far.
+TEST(Engine, EndsTheReadersOfWhatIsWrittenAgain) {
+  OneRun setup(R"(tasks:
+  - {id: a, command: "if test -e first; then : > x; touch again; sleep 0.5; fi; touch first;
+     echo whole > x", outputs: [x]}
+  - {id: slow, command: "touch begun; until test -e again; do sleep 0.02; done; cat x > y",
+     inputs: [x], outputs: [y]}
+  - {id: bad, command: "test -e again || { until test -e begun; do sleep 0.02; done; rm x; false; };
+     cat x > z", inputs: [x], outputs: [z]})");
+  setup.options.retries = 0;
+  ASSERT_TRUE(setup.Run().ok());
+  EXPECT_EQ(setup.directory.Read("y"), "whole\n");
+  EXPECT_EQ(setup.directory.Read("z"), "whole\n");
+  const auto tasks = setup.Saved()["tasks"];
+  for (const auto& task : tasks) EXPECT_EQ(task["attempts"].size(), 2U) << task;
+  EXPECT_THAT(tasks[1]["attempts"][0]["failure"], HasSubstr("what it reads is written again"));
+  EXPECT_GE(tasks[0]["attempts"][1]["start"].get<double>(),
+            tasks[1]["attempts"][0]["end"].get<double>());
+}
+
+TEST(Engine, LosesHostsThatNoCommandReaches) {
+  OneRun setup("tasks:\n  - {id: a, command: echo > o, outputs: [o]}\n");
+  setup.record.hosts.push_back(setup.record.hosts[1]);
+  setup.record.hosts[2].name = "c";
+  setup.record.hosts[0].exec = setup.record.hosts[1].exec = {"sh", "-c", "exit 255"};
+  setup.record.hosts[2].exec = {"sh", "-c"};
+  setup.options.retries = 0;
+  ASSERT_TRUE(setup.Run().ok());
+  EXPECT_THAT(setup.record.hosts_lost, ElementsAre("a", "b"));
+}
+
+TEST(Engine, TriesEveryHost) {
+  OneRun setup("tasks:\n  - {id: a, command: test $MOSA_HOST = c}\n");
+  setup.record.hosts.push_back(setup.record.hosts[1]);
+  setup.record.hosts[2].name = "c";
+  for (RunHost& host : setup.record.hosts) host.environment["MOSA_HOST"] = host.name;
+  ASSERT_TRUE(setup.Run().ok());
+  EXPECT_EQ(setup.Saved()["tasks"][0]["attempts"].size(), 3U);
+}
+
+TEST(Engine, MakesDirectoriesThatTasksRemove) {
+  OneRun setup(R"(tasks:
+  - {id: a, command: "test -e once || { touch once; rm -r d; exit 1; }; echo > d/o",
+     outputs: [d/o]})",
+               1);
+  setup.record.hosts.pop_back();
+  EXPECT_TRUE(setup.Run().ok());
+}
+
 TEST(Engine, FillsSlotsButNoMore) {
   std::string text = "tasks:\n";
   for (int i = 0; i < 12; ++i)
@@ -295,6 +504,37 @@ TEST(RunRecord, IsReadBack) {
   OneRun changed("tasks:\n  - {id: a, command: date > o, outputs: [o]}\n");
   const auto other = ReadRecord(setup.options.record_path, changed.workflow, again);
   EXPECT_FALSE((*other)[0].same);
+}
+
+// What tasks read from outside is looked at; logs of the earlier run stay.
+TEST(ResumeRun, RunsAgainWhatReadsSomethingElse) {
+  OneRun setup(R"(tasks:
+  - {id: a, command: "cat in > x; echo a >&2", inputs: [in], outputs: [x]}
+  - {id: b, command: cat x > y, inputs: [x], outputs: [y]}
+  - {id: c, command: cat other > z, inputs: [other], outputs: [z]})");
+  setup.directory.Write("in", "1");
+  setup.directory.Write("other", "1");
+  ASSERT_TRUE(setup.Run().ok());
+  const auto resume = [&] {
+    setup.record.outside.clear();
+    setup.record.tasks.assign(3, {});
+    HostMount mount(setup.record.hosts[0]);
+    EXPECT_TRUE(BeginRun(setup.workflow, mount, setup.record).ok());
+    EXPECT_TRUE(ResumeRun(setup.workflow, setup.options.record_path, mount, setup.record).ok());
+    std::string kept;
+    for (const TaskRecord& task : setup.record.tasks) kept += task.kept ? "k" : "-";
+    return kept;
+  };
+  EXPECT_EQ(resume(), "kkk");
+  setup.directory.Write("in", "22");
+  EXPECT_EQ(resume(), "--k");
+  setup.options.keep_logs = true;
+  ASSERT_TRUE(setup.Run().ok());
+  EXPECT_EQ(setup.directory.Read("y"), "22");
+  EXPECT_EQ(setup.logs.Read("00000-a.1.err"), "a\n");
+  EXPECT_EQ(setup.logs.Read("00000-a.2.err"), "a\n");
+  fs::remove(setup.directory.path + "/y");
+  EXPECT_EQ(resume(), "k-k");
 }
 
 TEST(RunRecord, RefusesWhatIsNone) {
