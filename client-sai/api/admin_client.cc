@@ -29,16 +29,16 @@ void SetDeadline(grpc::ClientContext& context) {
 
 // Of the paths of one call; a message of 16 MiB is the most that a manager takes.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
-constexpr std::chrono::milliseconds kAskAgainDelay{5};
+constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
 
 // Calls `ask` until it answers anything but Aborted.
 Status AskUntilSettled(const std::function<Status()>& ask) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kWaitMax.ns);
-  for (;;) {
+  for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
     Status status = ask();
     if (status.code() != StatusCode::kAborted || std::chrono::steady_clock::now() >= deadline)
       return status;
-    std::this_thread::sleep_for(kAskAgainDelay);
+    std::this_thread::sleep_for(delay);
   }
 }
 

@@ -62,6 +62,82 @@ TEST(Hints, DoNotComeToAFileThatTheKernelWritesByItself) {
   EXPECT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")));
 }
 
+TEST(Hints, DoNotComeToAnEmptyFileThatTheKernelOfAnotherMountReads) {
+  Cluster cluster(8 * kGiB, 8 * kGiB, true);
+  ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/d", "user.mosa.placement", "local")));
+  auto made = cluster.b().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(made));
+  ASSERT_TRUE(Ok(cluster.b().Close(made->handle)));
+  auto reader = cluster.b().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(reader));
+  ASSERT_EQ(reader->mode.kind, OpenMode::Kind::kPassthrough);
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:a")),
+            ErrorReason::kBusy);
+  EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_b});
+  ASSERT_TRUE(Ok(cluster.b().Close(reader->handle)));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:a")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", Pattern(kMiB, 5))));
+  EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_a});
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == Pattern(kMiB, 5));
+}
+
+TEST(Hints, OfAnotherMountReachBytesThatAreNotCommittedYet) {
+  Cluster cluster;
+  auto handle = cluster.a().Open("/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.b().Stat("/f")));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/f", "user.mosa.placement", "node:b")));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_FALSE(cluster.manager().StatusOf("/f")->is_inline);
+  EXPECT_EQ(NodesOf(cluster, "/f"), std::vector<NodeId>{cluster.node_b});
+  EXPECT_EQ(*cluster.b().ReadFile("/f"), "small");
+}
+
+TEST(Hints, OfAFileThatNobodyKnowsYetCostNoCall) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  // The mount's own messages may fall between.
+  uint64_t calls = UINT64_MAX;
+  for (int i = 0; i < 10 && calls > 1; ++i) {
+    const std::string path = "/d/f" + std::to_string(i);
+    const uint64_t before = cluster.manager().envelopes();
+    auto handle = cluster.a().Open(path, O_CREAT | O_WRONLY);
+    ASSERT_TRUE(Ok(handle));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr(path, "user.mosa.lifetime", "temporary")));
+    ASSERT_TRUE(Ok(cluster.a().SetXattr(path, "user.RepSmntc", "pessimistic")));
+    ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
+    ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+    calls = std::min(calls, cluster.manager().envelopes() - before);
+    EXPECT_EQ(*cluster.b().ReadFile(path), "small");
+    const auto file = cluster.b().Find(path);
+    ASSERT_TRUE(Ok(file));
+    EXPECT_EQ(*cluster.b().fs().GetXattr(*file, "user.mosa.lifetime"), "temporary");
+    EXPECT_EQ(*cluster.b().fs().GetXattr(*file, "user.mosa.ack"), "pessimistic");
+  }
+  EXPECT_EQ(calls, 1u);
+  auto handle = cluster.a().Open("/d/g", O_CREAT | O_WRONLY);
+  ASSERT_TRUE(Ok(handle));
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/g", "user.mosa.lifetime", "long")),
+            ErrorReason::kInvalid);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+}
+
+TEST(Hints, OfAFileThatNobodyKnowsYetSettleItsPlace) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto handle = cluster.a().Open("/d/f", O_CREAT | O_WRONLY);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")));
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, "small")));
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "local")),
+            ErrorReason::kNotEmpty);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_b});
+  EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "small");
+}
+
 TEST(Rules, PlaceAFileInTheCallThatMakesIt) {
   Cluster cluster;
   ASSERT_TRUE(cluster.manager()

@@ -162,6 +162,7 @@ class Filesystem::Impl final : public SessionListener {
   void FollowKernelWrites();
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
+  void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
   Outcome<Done> Fsync(HandleId handle);
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
@@ -332,6 +333,11 @@ class Filesystem::Impl final : public SessionListener {
   // Before a hint is set: has what was written here committed, since a file with bytes stays where
   // it is. True if the kernel has an object open. Caller holds the inode's io.
   Outcome<bool> SettleForHint(Inode& inode);
+  // A file that the manager has not heard of yet takes its hints along. False: the manager is to be
+  // asked.
+  bool DeferHint(Inode& inode, std::string_view attribute, std::string_view value);
+  // Sends it; again, with the file frozen, if other mounts know the place that it is to lose.
+  Outcome<Done> AskForHint(Inode& inode, const Request& request);
   Outcome<Done> SetXattr(FileId file, std::string_view name, std::string_view value,
                          XattrMode mode);
   Outcome<Done> RemoveXattr(FileId file, std::string_view name);
@@ -398,7 +404,7 @@ class Filesystem::Impl final : public SessionListener {
   // Held while what is queued is sent: not taken where the manager's messages are handled.
   std::mutex releases_mutex_;
   std::vector<FileId> releases_;  // Guarded by releases_mutex_.
-  std::vector<FileId> forgets_;   // Guarded by releases_mutex_.
+  std::vector<FileId> forgets_;           // Guarded by releases_mutex_.
 
   std::mutex buffer_mutex_;
   std::condition_variable buffer_freed_;

@@ -141,7 +141,7 @@ struct OpenFile {
   bool write = false;
   bool append = false;
   std::string task;
-  ObjectView view;  // Self-locking.
+  ObjectView view;                    // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.

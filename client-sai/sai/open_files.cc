@@ -581,7 +581,10 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   if (release) QueueRelease(inode->file);
   if (last) blocks_.DropFile(inode->file);  // What is read again is in the kernel's cache.
-  if (!finish || !access) return;
+  if (finish && access) FinishLocalWrites(inode, access);
+}
+
+void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
   io_.Run([this, inode, access] {
     for (const NodeId node : access->layout.Nodes()) {
       if (!nodes_.IsLocal(node)) continue;

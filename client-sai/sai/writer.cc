@@ -268,6 +268,12 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, bool wait) {
 
 Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+  {
+    // Its hints have had it bound where it was made.
+    const std::lock_guard lock(inode.mutex);
+    if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
+      return Done{};
+  }
   const Time begun = clock_.Monotonic();
   for (size_t attempt = 0;;) {
     const Mark mark = MarkNow();

@@ -1,4 +1,7 @@
 // Extended attributes: the manager's, and this mount's counters.
+#include <chrono>
+#include <thread>
+
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
@@ -11,7 +14,49 @@ bool MayBeLayoutHint(std::string_view name) {
   return name.starts_with("user.mosa.") || name == "user.DP" || name == "user.BlockSize";
 }
 
+constexpr int kFreezesMax = 20;
+constexpr std::chrono::milliseconds kFreezeDelay{10};
+
 }  // namespace
+
+bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::string_view value) {
+  const AttributeName name = ClassifyAttribute(attribute);
+  if (name.kind != AttributeKind::kHint) return false;
+  auto canonical = ParseHint(name.hint, name.alias, value);
+  if (!canonical.ok()) return false;
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state != MakeState::kUnsent || inode.make.hints.size() >= kHintsAtMakeMax)
+    return false;
+  const bool settles = MaySettle(name.hint);
+  if ((settles || IsLayoutHint(name.hint)) && View(inode).size_bytes > 0) return false;
+  inode.make.hints.push_back({std::string(name.hint), *std::move(canonical)});
+  if (settles) {
+    // Its first byte has it made and bound.
+    inode.make.bind = true;
+    auto access = std::make_shared<DataAccess>(*inode.access);
+    access->inline_bytes_max = 0;
+    inode.access = std::move(access);
+  }
+  return true;
+}
+
+Outcome<Done> Filesystem::Impl::AskForHint(Inode& inode, const Request& request) {
+  bool is_frozen = false;
+  for (int attempt = 1;; ++attempt) {
+    const auto asked = AskAll({request});
+    if (asked.ok()) return Done{};
+    if (asked.failure().code != StatusCode::kAborted || attempt == kFreezesMax) {
+      if (is_frozen) Thaw(inode);
+      return asked.failure();
+    }
+    const auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
+    is_frozen = is_frozen || frozen.ok();
+    if (frozen.ok()) continue;
+    // Another client settles where the file's bytes go.
+    if (frozen.failure().code != StatusCode::kAborted) return frozen.failure();
+    std::this_thread::sleep_for(kFreezeDelay);
+  }
+}
 
 Outcome<bool> Filesystem::Impl::SettleForHint(Inode& inode) {
   bool pinned = false;
@@ -53,6 +98,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
     return Fail(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
                 "the counters of a mount cannot be set");
   const InodePtr inode = Get(file);
+  if (mode == XattrMode::kAny && DeferHint(*inode, name, value)) return Done{};
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   SetXattrRequest request{file, std::string(name), std::string(value), mode == XattrMode::kCreate,
                           mode == XattrMode::kReplace};
@@ -63,7 +109,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
-  MOSA_RETURN_IF_FAILED(AskAll({std::move(request)}));
+  MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
   inode->attributes_era = 0;
@@ -85,7 +131,7 @@ Outcome<Done> Filesystem::Impl::RemoveXattr(FileId file, std::string_view name) 
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
-  MOSA_RETURN_IF_FAILED(AskAll({std::move(request)}));
+  MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
   inode->attributes_era = 0;

@@ -8,14 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "common/model/hint_values.h"
 #include "common/model/messages.h"
 
 namespace mosa {
-
-struct HintValue {
-  std::string name, value;
-  bool operator==(const HintValue&) const = default;
-};
 
 // Who said it; of several the later of this list wins.
 enum class HintSource : uint8_t {

@@ -23,6 +23,7 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/model/attributes.h"
+#include "common/model/hint_values.h"
 #include "common/model/ids.h"
 #include "common/model/layout.h"
 
@@ -126,6 +127,8 @@ struct ListDirectoryReply {
   bool operator==(const ListDirectoryReply&) const = default;
 };
 
+inline constexpr size_t kHintsAtMakeMax = 64;
+
 // Makes a file, directory, symlink or special file. The parent's setgid bit decides group and, for
 // a directory, the bit. A directory made by this request is delegated to the session (see
 // Delegation in session.h), and known to be empty.
@@ -142,8 +145,9 @@ struct MakeRequest {
   std::string task;  // MOSA_TASK of the maker (SPEC section 8, Task).
   Time now;  // When the program made it, in the manager's time base; not later than the manager's
              // now.
-  bool open = false;  // The maker holds it open for writing.
-  bool bind = false;  // Bind its layout now if hints settle placement.
+  bool open = false;               // The maker holds it open for writing.
+  bool bind = false;               // Bind its layout now if hints settle placement.
+  std::vector<HintValue> hints{};  // The file's own, in the order in which they were set.
   bool operator==(const MakeRequest&) const = default;
 };
 struct MakeReply {

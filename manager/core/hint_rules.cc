@@ -9,6 +9,9 @@
 namespace mosa::manager {
 namespace {
 
+// At the limit all are forgotten.
+constexpr size_t kCandidatesMax = 4096;
+
 // "/a" of "/a/b", "" of "/a".
 std::string_view DirectoryOf(std::string_view path) { return path.substr(0, path.rfind('/')); }
 
@@ -34,6 +37,19 @@ Result<HintRule> HintRules::Check(std::string_view glob, const std::vector<HintV
   return rule;
 }
 
+Status HintRules::CheckRoomFor(const HintRule& rule) const {
+  if (rules_.size() >= kHintRulesMax)
+    return ResourceExhaustedError(
+        fmt::format("there are {} rules, and no more are kept: remove some", rules_.size()));
+  const auto glob = Glob::Parse(rule.glob);
+  if (glob.ok() && !glob->is_exact() && wild_count_ >= kWildRulesMax)
+    return ResourceExhaustedError(
+        fmt::format("there are {} rules with wild cards, and no more are kept: remove some, or "
+                    "name the paths one by one",
+                    wild_count_));
+  return OkStatus();
+}
+
 void HintRules::Add(HintRule rule) {
   auto glob = Glob::Parse(rule.glob);
   MOSA_CHECK(glob.ok());
@@ -51,7 +67,9 @@ void HintRules::Add(HintRule rule) {
     if (compiled.settles) ++exact_settling_[std::string(DirectoryOf(path))];
   } else {
     wild_[compiled.glob.literal_directory()].insert(id);
+    ++wild_count_;
   }
+  candidates_.clear();
   MOSA_CHECK(rules_.emplace(id, std::move(compiled)).second);
 }
 
@@ -64,6 +82,8 @@ bool HintRules::Remove(uint64_t id) {
   const auto place = index.find(compiled.glob.literal_directory());
   place->second.erase(id);
   if (place->second.empty()) index.erase(place);
+  if (!compiled.glob.is_exact()) --wild_count_;
+  candidates_.clear();
   if (compiled.glob.is_exact() && compiled.settles) {
     const auto settling = exact_settling_.find(DirectoryOf(compiled.glob.exact_path()));
     if (--settling->second == 0) exact_settling_.erase(settling);
@@ -89,15 +109,25 @@ std::vector<HintRule> HintRules::List() const {
   return list;
 }
 
-template <typename Visit>
-void HintRules::VisitAbove(std::string_view directory, const Visit& visit) const {
-  if (wild_.empty()) return;
+const HintRules::Candidates& HintRules::CandidatesIn(std::string_view directory) const {
+  static const Candidates kNone;
+  if (wild_.empty()) return kNone;
+  if (const auto known = candidates_.find(directory); known != candidates_.end())
+    return known->second;
+  Candidates candidates;
   for (std::string_view at = directory;; at = DirectoryOf(at)) {
     if (const auto found = wild_.find(at); found != wild_.end()) {
-      for (const uint64_t id : found->second) visit(rules_.at(id));
+      for (const uint64_t id : found->second) {
+        const Compiled& compiled = rules_.at(id);
+        if (!compiled.glob.MayMatchIn(directory)) continue;
+        candidates.rules.push_back(&compiled);
+        candidates.settle = candidates.settle || compiled.settles;
+      }
     }
-    if (at.empty()) return;
+    if (at.empty()) break;
   }
+  if (candidates_.size() >= kCandidatesMax) candidates_.clear();
+  return candidates_.emplace(directory, std::move(candidates)).first->second;
 }
 
 Hints HintRules::For(std::string_view path) const {
@@ -105,9 +135,9 @@ Hints HintRules::For(std::string_view path) const {
   if (const auto exact = exact_.find(path); exact != exact_.end()) {
     for (const uint64_t id : exact->second) matching.push_back(&rules_.at(id));
   }
-  VisitAbove(DirectoryOf(path), [&](const Compiled& compiled) {
-    if (compiled.glob.Matches(path)) matching.push_back(&compiled);
-  });
+  for (const Compiled* compiled : CandidatesIn(DirectoryOf(path)).rules) {
+    if (compiled->glob.Matches(path)) matching.push_back(compiled);
+  }
   std::sort(matching.begin(), matching.end(), [](const Compiled* a, const Compiled* b) {
     if (b->glob.MoreSpecificThan(a->glob)) return true;
     if (a->glob.MoreSpecificThan(b->glob)) return false;
@@ -119,12 +149,14 @@ Hints HintRules::For(std::string_view path) const {
 }
 
 bool HintRules::MaySettleIn(std::string_view directory) const {
-  if (exact_settling_.contains(directory)) return true;
-  bool may = false;
-  VisitAbove(directory, [&](const Compiled& compiled) {
-    may = may || (compiled.settles && compiled.glob.MayMatchIn(directory));
-  });
-  return may;
+  return exact_settling_.contains(directory) || CandidatesIn(directory).settle;
+}
+
+bool HintRules::MaySettleIn(uint64_t id, std::string_view directory) const {
+  const auto found = rules_.find(id);
+  if (found == rules_.end() || !found->second.settles) return false;
+  const Glob& glob = found->second.glob;
+  return glob.is_exact() ? DirectoryOf(glob.exact_path()) == directory : glob.MayMatchIn(directory);
 }
 
 }  // namespace mosa::manager

@@ -1,6 +1,9 @@
 // HintRules: what is said about paths before there are files. Of the rules that match a path, the
 // most specific one that speaks of a hint wins, and among equals the later one. One owner, one
 // thread.
+//
+// Limits: a make in a directory costs a match for each rule whose glob is not exact and may match
+// there. So there may be many exact rules, and few others.
 #ifndef MOSA_MANAGER_CORE_HINT_RULES_H_
 #define MOSA_MANAGER_CORE_HINT_RULES_H_
 
@@ -19,12 +22,15 @@
 namespace mosa::manager {
 
 inline constexpr size_t kHintRulesMax = 65'536;
+inline constexpr size_t kWildRulesMax = 256;  // Of those: with "*", "?" or "[".
 
 class HintRules {
  public:
   // The rule with canonical values, by name. InvalidArgument says what is wrong.
   static Result<HintRule> Check(std::string_view glob, const std::vector<HintValue>& hints);
 
+  // ResourceExhausted if there are so many of the rule's kind that none is added.
+  Status CheckRoomFor(const HintRule& rule) const;
   // Precondition: the rule is as Check gives it; no other has its id or its glob.
   void Add(HintRule rule);
   // False if there is none.
@@ -44,6 +50,8 @@ class HintRules {
   // True if a rule may settle the place of a file made directly in `directory`: then nobody can
   // make files there without asking.
   bool MaySettleIn(std::string_view directory) const;
+  // The same of one rule. False if there is none with this id.
+  bool MaySettleIn(uint64_t id, std::string_view directory) const;
 
  private:
   struct Compiled {
@@ -52,15 +60,21 @@ class HintRules {
     Hints hints;
     bool settles = false;
   };
-  // Calls `visit` with every rule whose glob is not exact and may match below `directory`.
-  template <typename Visit>
-  void VisitAbove(std::string_view directory, const Visit& visit) const;
+  // The rules whose globs are not exact and may match names directly in a directory.
+  struct Candidates {
+    std::vector<const Compiled*> rules;
+    bool settle = false;  // One of them does.
+  };
+  const Candidates& CandidatesIn(std::string_view directory) const;
 
   std::map<uint64_t, Compiled> rules_;
   std::map<std::string, uint64_t, std::less<>> by_glob_;
   std::map<std::string, std::set<uint64_t>, std::less<>> exact_;  // By path; "/a" and "/\a" differ.
   std::map<std::string, uint64_t, std::less<>> exact_settling_;   // Rules in that directory.
   std::map<std::string, std::set<uint64_t>, std::less<>> wild_;   // By the literal directory.
+  size_t wild_count_ = 0;
+  // By directory; found out when it is first asked for, forgotten when a rule comes or goes.
+  mutable std::map<std::string, Candidates, std::less<>> candidates_;
 };
 
 }  // namespace mosa::manager

@@ -3,200 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
-
-#include "common/base/units.h"
 
 namespace mosa::manager {
 namespace {
 
-constexpr std::string_view kUserPrefix = "user.";
-constexpr std::string_view kHintPrefix = "user.mosa.";
-constexpr size_t kGroupBytesMax = 200;
-constexpr uint64_t kChunkBytesMin = 4096;
-constexpr uint64_t kChunkBytesMax = uint64_t{1} << 30;
-
-constexpr std::array<std::string_view, 9> kHintNames = {"ack",       "chunk_size", "lifetime",
-                                                        "pattern",   "placement",  "replicas",
-                                                        "replicate", "strict",     "stripe_width"};
-constexpr std::array<std::string_view, 4> kReadOnlyNames = {"hints", "layout", "location",
-                                                            "location.chunks"};
-struct Alias {
-  std::string_view attribute, hint;
-};
-constexpr std::array<Alias, 4> kAliases = {{{"user.DP", "placement"},
-                                            {"user.Replication", "replicas"},
-                                            {"user.RepSmntc", "ack"},
-                                            {"user.BlockSize", "chunk_size"}}};
-
 // The group of a file whose directory is its group. People's groups have no space.
 constexpr std::string_view kGroupHint = "group";
 constexpr std::string_view kDirectoryGroup = "directory ";
-constexpr uint64_t kRunChunksMax = uint64_t{1} << 20;
 constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
 
-template <size_t kSize>
-bool Contains(const std::array<std::string_view, kSize>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// A count without sign or leading zero, within [1, most].
-std::optional<uint64_t> Count(std::string_view text, uint64_t most) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text[0] == '0' || number > most)
-    return std::nullopt;
-  return number;
-}
-
-bool IsGroup(std::string_view text) {
-  return !text.empty() && text.size() <= kGroupBytesMax &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; });
-}
-
-std::optional<std::string> ChunkSize(std::string_view text) {
-  const auto bytes = ParseBytes(text);
-  if (!bytes.ok()) return std::nullopt;
-  const auto size = static_cast<uint64_t>(*bytes);
-  if (size < kChunkBytesMin || size > kChunkBytesMax || size % kChunkBytesMin != 0)
-    return std::nullopt;
-  return std::to_string(size);
-}
-
-// Splits "word:argument"; `argument` is absent without a colon.
-struct Shorthand {
-  std::string_view word;
-  std::optional<std::string_view> argument;
-};
-Shorthand Split(std::string_view value) {
-  const size_t colon = value.find(':');
-  if (colon == std::string_view::npos) return {value, std::nullopt};
-  return {value.substr(0, colon), value.substr(colon + 1)};
-}
-
-std::optional<std::string> Pattern(std::string_view value) {
-  const auto [word, argument] = Split(value);
-  if (word == "pipeline" || word == "default")
-    return argument ? std::nullopt : std::optional(std::string(value));
-  if (!argument) {
-    const bool known =
-        word == "reduce" || word == "broadcast" || word == "scatter" || word == "gather";
-    return known ? std::optional(std::string(value)) : std::nullopt;
-  }
-  if (word == "reduce" && IsGroup(*argument)) return std::string(value);
-  if (word == "broadcast" && Count(*argument, 64)) return std::string(value);
-  if (word == "scatter" || word == "gather") {
-    if (const auto size = ChunkSize(*argument)) return fmt::format("{}:{}", word, *size);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Placement(std::string_view value) {
-  const auto [word, argument] = Split(value);
-  const bool plain = word == "stripe" || word == "local";
-  if (plain) return argument ? std::nullopt : std::optional(std::string(value));
-  if (!argument) return std::nullopt;
-  const bool good = ((word == "collocate" || word == "node") && IsGroup(*argument)) ||
-                    (word == "scatter" && Count(*argument, kRunChunksMax));
-  return good ? std::optional(std::string(value)) : std::nullopt;
-}
-
-std::optional<std::string> AliasPlacement(std::string_view value) {
-  if (value == "local") return "local";
-  const struct {
-    std::string_view theirs, ours;
-  } words[] = {{"collocation ", "collocate:"}, {"scatter ", "scatter:"}};
-  for (const auto& [theirs, ours] : words) {
-    if (value.starts_with(theirs))
-      return Placement(std::string(ours) + std::string(value.substr(theirs.size())));
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Word(std::string_view value,
-                                std::initializer_list<std::string_view> allowed) {
-  for (const std::string_view word : allowed) {
-    if (value == word) return std::string(value);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Number(std::string_view value, uint64_t most) {
-  return Count(value, most) ? std::optional(std::string(value)) : std::nullopt;
-}
-
-std::optional<std::string> Lifetime(std::string_view value) {
-  if (value.starts_with("readers:") && Count(value.substr(8), 1'000'000)) return std::string(value);
-  return Word(value, {"keep", "temporary"});
-}
-
-struct Parsed {
-  std::optional<std::string> value;
-  std::string_view allowed;
-};
-
-Parsed Parse(std::string_view hint, std::string_view value) {
-  if (hint == "pattern")
-    return {Pattern(value),
-            "pipeline, reduce[:group], broadcast[:n], scatter[:size], gather[:size] or default"};
-  if (hint == "placement")
-    return {Placement(value), "stripe, local, collocate:<group>, scatter:<chunks> or node:<name>"};
-  if (hint == "replicas")
-    return {value == "auto" ? std::string(value) : Number(value, 64), "1 to 64, or auto"};
-  if (hint == "replicate") return {Word(value, {"eager", "lazy"}), "eager or lazy"};
-  if (hint == "ack") {
-    auto word = Word(value, {"optimistic", "pessimistic"});
-    return {word ? word : Number(value, 64), "optimistic, pessimistic or 1 to 64"};
-  }
-  if (hint == "chunk_size")
-    return {ChunkSize(value), "a multiple of 4K from 4K to 1G, as 1048576, 64K or 1M"};
-  if (hint == "stripe_width") return {Number(value, 1024), "1 to 1024"};
-  if (hint == "lifetime") return {Lifetime(value), "keep, temporary or readers:<n>"};
-  return {Word(value, {"0", "1"}), "0 or 1"};
-}
-
 }  // namespace
-
-AttributeName ClassifyAttribute(std::string_view attribute) {
-  if (!attribute.starts_with(kUserPrefix) || attribute.size() == kUserPrefix.size())
-    return {AttributeKind::kUnsupported, {}, false};
-  for (const Alias& alias : kAliases) {
-    if (attribute == alias.attribute) return {AttributeKind::kHint, alias.hint, true};
-  }
-  if (attribute == "user.location") return {AttributeKind::kReadOnly, "location", true};
-  if (!attribute.starts_with(kHintPrefix)) return {AttributeKind::kOrdinary, {}, false};
-  const std::string_view name = attribute.substr(kHintPrefix.size());
-  if (Contains(kHintNames, name)) return {AttributeKind::kHint, name, false};
-  if (Contains(kReadOnlyNames, name)) return {AttributeKind::kReadOnly, name, false};
-  return {AttributeKind::kUnknownHint, name, false};
-}
-
-Result<std::string> ParseHint(std::string_view hint, bool alias, std::string_view value) {
-  if (!Contains(kHintNames, hint))
-    return InvalidArgumentError(
-        fmt::format("there is no hint '{}'; known are {}", hint, fmt::join(kHintNames, ", ")));
-  Parsed parsed = Parse(hint, value);
-  if (alias && hint == "placement")
-    parsed = {AliasPlacement(value), "local, 'collocation <group>' or 'scatter <chunks>'"};
-  if (alias && hint == "ack")
-    parsed = {Word(value, {"optimistic", "pessimistic"}), "optimistic or pessimistic"};
-  if (!parsed.value)
-    return InvalidArgumentError(fmt::format("'{}' is no value of hint '{}': allowed are {}",
-                                            value.substr(0, 256), hint, parsed.allowed));
-  return *std::move(parsed.value);
-}
-
-std::string AliasValue(std::string_view hint, std::string_view canonical) {
-  if (hint == "placement") {
-    if (canonical.starts_with("collocate:"))
-      return "collocation " + std::string(canonical.substr(10));
-    if (canonical.starts_with("scatter:")) return "scatter " + std::string(canonical.substr(8));
-  }
-  return std::string(canonical);
-}
 
 // ---- encoding: name NUL source [origin NUL] value NUL. Sources: s own, d directory, r rule, i
 // directory (its id was not written down), p what SettleGroup has added.
@@ -258,7 +75,7 @@ std::optional<Hint> TakeHint(std::string_view& rest) {
   }
   if (code == 'd' || code == 'r') {
     const auto origin = TakeText(rest);
-    if (!origin || origin->empty() || (code == 'd' && !Count(*origin, UINT64_MAX)))
+    if (!origin || origin->empty() || (code == 'd' && !ParseCount(*origin, UINT64_MAX)))
       return std::nullopt;
     hint.origin = *origin;
   }
@@ -270,12 +87,12 @@ std::optional<Hint> TakeHint(std::string_view& rest) {
 
 bool IsDirectoryGroup(std::string_view value) {
   return value.starts_with(kDirectoryGroup) &&
-         Count(value.substr(kDirectoryGroup.size()), UINT64_MAX);
+         ParseCount(value.substr(kDirectoryGroup.size()), UINT64_MAX);
 }
 
 }  // namespace
 
-Result<Hints> DecodeHints(std::string_view encoded) {
+Result<Hints> DecodeHints(std::string_view encoded, std::vector<HintValue>* refused) {
   Hints hints;
   std::string_view rest = encoded;
   while (!rest.empty()) {
@@ -287,8 +104,15 @@ Result<Hints> DecodeHints(std::string_view encoded) {
         return DataLossError("a file has a group that nobody can have given it");
     } else {
       const auto parsed = ParseHint(*name, false, hint->value);
-      if (hint->source == HintSource::kPattern || !parsed.ok() || *parsed != hint->value)
+      const bool good =
+          hint->source != HintSource::kPattern &&
+          ClassifyAttribute("user.mosa." + std::string(*name)).kind == AttributeKind::kHint;
+      if (!good || ((!parsed.ok() || *parsed != hint->value) && refused == nullptr))
         return DataLossError("a hint has a value that nobody can have set");
+      if (!parsed.ok() || *parsed != hint->value) {
+        refused->push_back({std::string(*name), std::move(hint->value)});
+        continue;
+      }
     }
     if (!hints.emplace(*name, *std::move(hint)).second)
       return DataLossError("a hint stands there twice");
@@ -307,7 +131,7 @@ struct PatternMeaning {
 };
 
 PatternMeaning MeaningOf(std::string_view pattern, std::string_view group) {
-  const auto [word, argument] = Split(pattern);
+  const auto [word, argument] = SplitShorthand(pattern);
   if (word == "pipeline") return {word, {{"placement", "local"}, {"replicas", "1"}}};
   if (word == "reduce") {
     const std::string_view of = argument.value_or(group);
@@ -390,14 +214,6 @@ void SettleGroup(Hints& hints, FileId directory) {
       Hint{fmt::format("{}{}", kDirectoryGroup, directory.value), HintSource::kPattern, {}});
 }
 
-bool IsLayoutHint(std::string_view hint) {
-  return hint == "pattern" || hint == "placement" || hint == "chunk_size" || hint == "stripe_width";
-}
-
-bool MaySettle(std::string_view hint) {
-  return hint == "pattern" || hint == "placement" || hint == "replicas" || hint == "strict";
-}
-
 // ---- what it comes to
 
 EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
@@ -418,14 +234,14 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
     result.settles_placement = true;
   }
   // Values were checked when they were set.
-  if (const auto [word, chunks] = Split(result.placement); word == "scatter" && chunks)
-    result.run_chunks = Count(*chunks, kRunChunksMax).value_or(1);
+  if (const auto [word, chunks] = SplitShorthand(result.placement); word == "scatter" && chunks)
+    result.run_chunks = ParseCount(*chunks, kRunChunksMax).value_or(1);
   if (const std::string* size = value_of("chunk_size"))
-    result.chunk_bytes = Count(*size, kChunkBytesMax).value_or(defaults.chunk_bytes);
+    result.chunk_bytes = ParseCount(*size, kChunkBytesMax).value_or(defaults.chunk_bytes);
   if (const std::string* width = value_of("stripe_width")) {
     result.width_asked = true;
     result.stripe_width =
-        static_cast<uint32_t>(Count(*width, 1024).value_or(defaults.stripe_width));
+        static_cast<uint32_t>(ParseCount(*width, 1024).value_or(defaults.stripe_width));
   }
   const std::string* strict = value_of("strict");
   result.strict = strict && *strict == "1";

@@ -1,6 +1,4 @@
-// Hints: what a user or scheduler says about a file (SPEC section 3), as extended attributes
-// `user.mosa.*` and the ancestor's aliases. Pure: names and values in, canonical values or an error
-// out.
+// What the hints of files come to: where each comes from, what is inherited, which wins. Pure.
 #ifndef MOSA_MANAGER_CORE_HINTS_H_
 #define MOSA_MANAGER_CORE_HINTS_H_
 
@@ -11,31 +9,11 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/model/hint_values.h"
 #include "common/model/hints.h"
 #include "common/model/ids.h"
 
 namespace mosa::manager {
-
-enum class AttributeKind : uint8_t {
-  kOrdinary,     // user.*: kept as it is.
-  kHint,         // user.mosa.placement and its like, or an alias.
-  kReadOnly,     // user.mosa.location and its like: answered from the state.
-  kUnknownHint,  // user.mosa.* that means nothing.
-  kUnsupported,  // Not user.*.
-};
-struct AttributeName {
-  AttributeKind kind = AttributeKind::kOrdinary;
-  std::string_view
-      hint;  // Without prefix: "placement", "location"; of an alias, what it stands for.
-  bool alias = false;
-};
-AttributeName ClassifyAttribute(std::string_view attribute);
-
-// The canonical value of hint `hint` that `value` means; `alias` if it is in the ancestor's words.
-// InvalidArgument repeats the value and says what is allowed.
-Result<std::string> ParseHint(std::string_view hint, bool alias, std::string_view value);
-// The ancestor's words for a canonical value.
-std::string AliasValue(std::string_view hint, std::string_view canonical);
 
 struct Hint {
   std::string value;
@@ -49,8 +27,9 @@ struct Hint {
 // share it. Besides the hints that people set there is "group", which SettleGroup adds.
 using Hints = std::map<std::string, Hint, std::less<>>;
 std::string EncodeHints(const Hints& hints);
-// Anything that EncodeHints cannot have made is DataLoss.
-Result<Hints> DecodeHints(std::string_view encoded);
+// Anything that EncodeHints cannot have made is DataLoss. So is a value that today's limits refuse,
+// unless `refused` is given: it is then left out, and named there.
+Result<Hints> DecodeHints(std::string_view encoded, std::vector<HintValue>* refused = nullptr);
 
 // What a file made in a directory with `hints` begins with; `directory` is the origin of what was
 // set there.
@@ -65,13 +44,6 @@ void EraseHint(Hints& hints, std::string_view name);
 void SettleGroup(Hints& hints, FileId directory);
 // True if SettleGroup has something to do.
 bool NeedsGroup(const Hints& hints);
-
-// True of hints that say where bytes go, and so cannot change once there are bytes.
-bool IsLayoutHint(std::string_view hint);
-
-// True of hints that may settle where a file goes before it is written, or keep it from being
-// inline.
-bool MaySettle(std::string_view hint);
 
 // What hints come to. A hint that is set wins over what a pattern stands for, and that over the
 // default.

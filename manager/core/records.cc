@@ -356,6 +356,10 @@ template <typename A>
 void Visit(A& archive, RuleRecord& record) {
   All(archive, record.glob, record.hints);
 }
+template <typename A>
+void Visit(A& archive, CountersRecord& record) {
+  All(archive, record.next_rule_id);
+}
 
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
@@ -392,6 +396,7 @@ std::string Encode(const RepliesRecord& record) { return EncodeRecord(record); }
 std::string Encode(const EntryRecord& record) { return EncodeRecord(record); }
 std::string Encode(const GroupRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }
+std::string Encode(const CountersRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -420,6 +425,7 @@ template Result<RepliesRecord> Decode<RepliesRecord>(std::string_view, std::stri
 template Result<EntryRecord> Decode<EntryRecord>(std::string_view, std::string_view);
 template Result<GroupRecord> Decode<GroupRecord>(std::string_view, std::string_view);
 template Result<RuleRecord> Decode<RuleRecord>(std::string_view, std::string_view);
+template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -431,6 +437,7 @@ std::string PrintableKey(std::string_view key) {
 }
 
 std::string ClusterKey() { return "C"; }
+std::string CountersKey() { return "K"; }
 std::string EntryKey(FileId parent, std::string_view name) {
   return KeyOf('D', parent.value).append(name);
 }

@@ -10,6 +10,7 @@
 //   "G" group          GroupRecord
 //   "H" rule           RuleRecord
 //   "I" file           InodeRecord
+//   "K"                CountersRecord
 //   "N" node           NodeRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
@@ -100,6 +101,12 @@ struct RuleRecord {
   bool operator==(const RuleRecord&) const = default;
 };
 
+// What is counted through all restarts.
+struct CountersRecord {
+  uint64_t next_rule_id = 1;
+  bool operator==(const CountersRecord&) const = default;
+};
+
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
@@ -108,6 +115,7 @@ std::string Encode(const RepliesRecord& record);
 std::string Encode(const EntryRecord& record);
 std::string Encode(const GroupRecord& record);
 std::string Encode(const RuleRecord& record);
+std::string Encode(const CountersRecord& record);
 
 // The error names `key`. T is one of the records above.
 template <typename T>
@@ -117,6 +125,7 @@ Result<T> Decode(std::string_view key, std::string_view value);
 std::string PrintableKey(std::string_view key);
 
 std::string ClusterKey();
+std::string CountersKey();
 std::string EntryKey(FileId parent, std::string_view name);
 std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);

@@ -142,9 +142,11 @@ TEST(Records, ThatDoNotHoldTogetherAreRefused) {
   const RuleRecord good{"/a/*", {{"placement", "local"}}};
   EXPECT_TRUE(LoadAll({cluster, rule(1, good), root}).ok());
   for (const RuleRecord& bad :
-       {RuleRecord{"a", good.hints}, RuleRecord{"/a", {}},
-        RuleRecord{"/a", {{"placement", "near"}}}, RuleRecord{"/a", {{"chunk_size", "1M"}}}})
+       {RuleRecord{"a", good.hints}, RuleRecord{"/a", {}}, RuleRecord{"/a", {{"colour", "blue"}}},
+        RuleRecord{"/a", {{"chunk_size", "1M"}}}})
     EXPECT_EQ(LoadAll({cluster, rule(1, bad), root}).code(), StatusCode::kDataLoss) << bad.glob;
+  // Once it may have been allowed.
+  EXPECT_TRUE(LoadAll({cluster, rule(1, {"/a", {{"placement", "near"}}}), root}).ok());
   EXPECT_EQ(LoadAll({cluster, rule(0, good), root}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(LoadAll({cluster, rule(1, good), rule(2, good), root}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(LoadAll({{"Q", ""}}).code(), StatusCode::kDataLoss);

@@ -297,6 +297,8 @@ struct ManagerCore::State {
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
   EffectiveHints HintsOf(const Inode& inode) const;
+  // Chunks of the file's own size in one of its layout.
+  uint64_t RunChunksOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;
   void SetReason(FileBytes& bytes, std::string_view reason);
   void CloseWrite(Session& session, FileId file);
@@ -319,13 +321,15 @@ struct ManagerCore::State {
   Reply Apply(const ListXattrsRequest& request);
   Reply Apply(const SetXattrRequest& request);
   Reply Apply(const RemoveXattrRequest& request);
-  // `pinned`: the asker's kernel has the file's object open.
-  Reply SetHint(FileId file, Inode& inode, const AttributeName& name, std::string_view value,
-                bool pinned);
+  Reply SetHint(FileId file, Inode& inode, const AttributeName& name,
+                const SetXattrRequest& request);
   Reply RemoveHint(FileId file, Inode& inode, const AttributeName& name, bool pinned);
+  // `pinned`: the asker's kernel has the file's object open.
   std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint,
                                            bool pinned);
+  std::optional<Failure> UnbindForHint(FileId file, Inode& inode, std::string_view hint);
   bool IsOpenForWritingElsewhere(FileId file) const;
+  bool IsKnownElsewhere(FileId file, const Inode& inode) const;
   bool IsEffective(const Inode& inode, std::string_view hint, const std::string& value) const;
   void StoreHints(FileId file, Inode& inode, const Hints& hints);
   Reply ReadOnlyAttribute(const Inode& inode, std::string_view name) const;
@@ -339,13 +343,18 @@ struct ManagerCore::State {
 
   // ---- hints before there are files, and groups (state_hints.cc)
   Hints HintsAtMake(FileId parent, std::string_view name, FileType type) const;
+  // The same with the maker's own on top, of a request that CheckMake has found right.
+  Hints HintsOfMake(const MakeRequest& request) const;
   FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
+  // Without the "/" at the end, so that a name can be put behind one: the root is "". Of one that
+  // is longer than the kernel takes only the end, behind "/...".
   std::string PathOf(FileId directory) const;
   // Where a rule may settle what is made, makes are not deferred: recalls the delegations of such
-  // directories that lie in `within`. True if none is outstanding.
-  bool RecallRuledDelegations(FileId within);
+  // directories, all that lie in `within`, or those where one rule does (true if there are none).
+  void RecallRuledDelegations(FileId within);
+  bool RecallDelegationsUnder(uint64_t rule);
   void AnswerAdmin(Status status, uint64_t rule = 0, bool settled = true);
   Status StillRestarting() const;
   NodeId AnchorFor(const EffectiveHints& hints) const;
@@ -378,6 +387,10 @@ struct ManagerCore::State {
   // ---- the durable image (state_load.cc)
   Status LoadInode(FileId file, const InodeRecord& record);
   Status LoadRule(uint64_t number, std::string_view key, std::string_view value);
+  Status LoadSession(ClientId client, std::string_view key, std::string_view value);
+  // Records whose key is more, or less, than a number: the cluster's own, groups.
+  Status LoadNamed(std::string_view key, std::string_view value);
+  void NoteRefusedHint(std::string_view whose, const HintValue& hint);
   Status LoadNode(uint64_t number, std::string_view key, std::string_view value);
   Status CheckTree();
   Status LinkEntries();
@@ -413,11 +426,13 @@ struct ManagerCore::State {
   std::map<ClientId, Session> sessions_;
   std::map<ClientId, ReplyLog> reply_logs_;
   std::map<FileId, Uncommitted> uncommitted_;
+  CountersRecord counters_;
   HintRules rules_;
   std::map<std::string, Group, std::less<>> groups_;
   uint64_t inline_bytes_ = 0;  // Sum of inline_valid_bytes.
 
   // ---- not durable
+  std::vector<std::string> load_log_;   // What loading has to say, for the first step's log.
   std::map<NodeId, uint32_t> anchors_;  // How many groups have theirs there.
   TextPool texts_;
   LockTable locks_;

@@ -39,6 +39,14 @@ EffectiveHints ManagerCore::State::HintsOf(const Inode& inode) const {
   return Evaluate(DecodedHints(inode), Defaults());
 }
 
+uint64_t ManagerCore::State::RunChunksOf(const Inode& inode) const {
+  const uint64_t run_chunks = HintsOf(inode).run_chunks;
+  if (!inode.bytes || inode.bytes->segments.empty()) return run_chunks;
+  // What was bound before there were runs has its chunk size there, whatever its hint says.
+  const uint64_t run_bytes = inode.bytes->chunk_bytes;
+  return run_bytes % run_chunks == 0 && run_bytes / run_chunks >= kChunkBytesMin ? run_chunks : 1;
+}
+
 FileBytes& ManagerCore::State::BytesOf(Inode& inode) const {
   if (!inode.bytes) inode.bytes = std::make_unique<FileBytes>();
   return *inode.bytes;
@@ -350,6 +358,12 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
   if (inode.bytes && !inode.bytes->segments.empty())
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
                   fmt::format("file {} has objects: its bytes go there", request.file.value));
+  // A hint may have come since the client was told that the file may be inline.
+  const bool is_inline = inode.bytes && inode.bytes->is_inline;
+  if (!is_inline && !request.inline_data->empty() && !HintsOf(inode).may_be_inline)
+    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
+                  fmt::format("file {} has a hint that gives it objects: its bytes go there",
+                              request.file.value));
   if (request.based_on_version && *request.based_on_version != inode.data_version)
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
                   fmt::format("file {} is at version {} by now, not {}: lay the new bytes over "

@@ -8,10 +8,10 @@
 namespace mosa::manager {
 namespace {
 
-// What the chunk ranges of one answer may take together.
 // As the kernel counts; explaining costs a look-up for each directory of a path.
 constexpr size_t kPathBytesMax = 4096;
-constexpr size_t kChunkTextBytesMax = size_t{32} << 20;
+// What the names of nodes and the chunk ranges of one answer may take together.
+constexpr size_t kLocationBytesMax = size_t{8} << 20;
 constexpr std::string_view kCollocate = "collocate:";
 
 std::string_view GroupIn(std::string_view placement) {
@@ -23,15 +23,22 @@ std::string_view GroupIn(std::string_view placement) {
 
 // ---- paths
 
-// Without the "/" at the end, so that a name can be put behind one: the root is "".
 std::string ManagerCore::State::PathOf(FileId directory) const {
-  std::string path;
+  std::vector<std::string_view> names;
+  size_t bytes = 0;
   for (FileId at = directory; at != kRootFile;) {
     const Directory* here = FindDirectory(at);
     if (!here) break;
-    path.insert(0, "/" + here->name);
+    bytes += 1 + here->name.size();
+    if (bytes > kPathBytesMax) {
+      names.push_back("...");
+      break;
+    }
+    names.push_back(here->name);
     at = here->parent;
   }
+  std::string path;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) path.append("/").append(*name);
   return path;
 }
 
@@ -50,11 +57,18 @@ Hints ManagerCore::State::HintsAtMake(FileId parent, std::string_view name, File
   return hints;
 }
 
+Hints ManagerCore::State::HintsOfMake(const MakeRequest& request) const {
+  Hints hints = HintsAtMake(request.parent, request.name, request.type);
+  for (const HintValue& hint : request.hints) SetOwn(hints, hint.name, hint.value);
+  if (request.type == FileType::kRegular) SettleGroup(hints, request.parent);
+  return hints;
+}
+
 std::vector<ExplainedHint> ManagerCore::State::ExplainedHintsOf(const Inode& inode) const {
   std::vector<ExplainedHint> hints = Explain(DecodedHints(inode), Defaults());
   if (inode.bytes && !inode.bytes->segments.empty()) {
     // What the default is by now does not count for what is laid out already.
-    const uint64_t chunk_bytes = inode.bytes->chunk_bytes / HintsOf(inode).run_chunks;
+    const uint64_t chunk_bytes = inode.bytes->chunk_bytes / RunChunksOf(inode);
     for (ExplainedHint& hint : hints)
       if (hint.name == "chunk_size") hint.value = std::to_string(chunk_bytes);
   }
@@ -124,11 +138,14 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
   auto rule = HintRules::Check(command.glob, command.hints);
   if (!rule.ok()) return AnswerAdmin(rule.status());
   const HintRule* known = rules_.FindByGlob(rule->glob);
-  if (!known && rules_.size() >= kHintRulesMax)
-    return AnswerAdmin(ResourceExhaustedError(
-        fmt::format("there are {} rules, and no more are kept: remove some", rules_.size())));
+  if (!known) {
+    const Status room = rules_.CheckRoomFor(*rule);
+    if (!room.ok()) return AnswerAdmin(room);
+  }
   if (!known || known->hints != rule->hints) {
-    rule->id = rules_.last_id() + 1;
+    // Not one that another rule had: somebody may still want to remove that.
+    rule->id = counters_.next_rule_id++;
+    effects_.writes.Put(CountersKey(), Encode(counters_));
     effects_.writes.Put(RuleKey(rule->id), Encode(RuleRecord{rule->glob, rule->hints}));
     if (known) {
       effects_.writes.Delete(RuleKey(known->id));
@@ -138,7 +155,7 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
   } else {
     rule->id = known->id;
   }
-  AnswerAdmin(OkStatus(), rule->id, RecallRuledDelegations(kRootFile));
+  AnswerAdmin(OkStatus(), rule->id, RecallDelegationsUnder(rule->id));
 }
 
 void ManagerCore::State::Handle(const RemoveHintRule& command) {
@@ -153,12 +170,22 @@ Status ManagerCore::State::StillRestarting() const {
   return AbortedError("the manager was restarted and waits for its mounts: try again in a moment");
 }
 
-bool ManagerCore::State::RecallRuledDelegations(FileId within) {
-  if (rules_.empty()) return true;
+void ManagerCore::State::RecallRuledDelegations(FileId within) {
+  if (rules_.empty()) return;
+  const Directory* top = FindDirectory(within);
+  const bool alone = top && top->subdirectories == 0;
   std::vector<FileId> ruled;
   for (const auto& [directory, delegation] : delegations_) {
-    if (IsWithin(directory, within) && rules_.MaySettleIn(PathOf(directory)))
-      ruled.push_back(directory);
+    const bool concerned = directory == within || (!alone && IsWithin(directory, within));
+    if (concerned && rules_.MaySettleIn(PathOf(directory))) ruled.push_back(directory);
+  }
+  for (const FileId directory : ruled) RecallDelegation(directory);
+}
+
+bool ManagerCore::State::RecallDelegationsUnder(uint64_t rule) {
+  std::vector<FileId> ruled;
+  for (const auto& [directory, delegation] : delegations_) {
+    if (rules_.MaySettleIn(rule, PathOf(directory))) ruled.push_back(directory);
   }
   for (const FileId directory : ruled) RecallDelegation(directory);
   return ruled.empty();
@@ -179,12 +206,16 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
         "a mount is still making files in {}/: try again in a moment", PathOf(directory))));
   }
   if (!file.ok()) return AnswerAdmin(file.status());
+  if (ClassifyAttribute("user.mosa." + command.name.substr(0, kPathBytesMax)).kind ==
+      AttributeKind::kReadOnly)
+    return AnswerAdmin(
+        PermissionDeniedError(fmt::format("attribute '{}' can only be read", command.name)));
   Inode& inode = *Find(*file);
   if (inode.type != FileType::kRegular && inode.type != FileType::kDirectory)
     return AnswerAdmin(
         InvalidArgumentError(fmt::format("'{}' is neither file nor directory", command.path)));
   const Reply reply = SetHint(*file, inode, {AttributeKind::kHint, command.name, false},
-                              command.value, /*pinned=*/false);
+                              {.file = *file, .name = {}, .value = command.value});
   const auto* failure = std::get_if<Failure>(&reply);
   AnswerAdmin(failure ? Status(failure->code, failure->message) : OkStatus());
 }
@@ -195,7 +226,7 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
                                                             bool with_chunks) const {
   std::vector<FileLocation> locations;
   locations.reserve(paths.size());
-  size_t chunk_text_bytes = 0;
+  size_t bytes = 0;
   for (const std::string& path : paths) {
     FileLocation& location = locations.emplace_back();
     const auto file = FileAt(path);
@@ -210,20 +241,25 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
                                 fmt::format("'{}' is no regular file", path));
       continue;
     }
+    const auto too_long = [](std::string message) {
+      return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                    std::move(message));
+    };
+    if (bytes >= kLocationBytesMax) {
+      location.failure = too_long("the answer is too long already: ask for fewer files at once");
+      continue;
+    }
     location.size_bytes = inode.size_bytes;
     location.nodes = NodeNamesOf(inode);
+    for (const std::string& name : location.nodes) bytes += name.size();
     if (!with_chunks) continue;
-    auto chunks = chunk_text_bytes < kChunkTextBytesMax
-                      ? ChunkLocationsOf(inode)
-                      : Result<std::string>(ResourceExhaustedError(
-                            "the answer is too long already: ask for fewer files at once"));
+    auto chunks = ChunkLocationsOf(inode);
     // One that is too long was as much work as a long one.
-    chunk_text_bytes += chunks.ok() ? chunks->size() : kAttributeValueBytesMax;
+    bytes += chunks.ok() ? chunks->size() : kAttributeValueBytesMax;
     if (chunks.ok()) {
       location.chunks = *std::move(chunks);
     } else {
-      location.failure = Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
-                                MessageOf(chunks.status()));
+      location.failure = too_long(MessageOf(chunks.status()));
     }
   }
   return locations;
@@ -268,7 +304,7 @@ void ManagerCore::State::RememberAnchor(const EffectiveHints& hints, const Place
 void ManagerCore::State::CountGroups() {
   std::map<uint32_t, std::string> group_of_hints;
   for (const auto& [file, inode] : inodes_) {
-    if (inode->hints == 0 || !inode->bytes || inode->bytes->segments.empty()) continue;
+    if (!inode->bytes || inode->bytes->segments.empty()) continue;
     const auto [known, is_new] = group_of_hints.try_emplace(inode->hints);
     if (is_new) known->second = GroupIn(HintsOf(*inode).placement);
     if (!known->second.empty()) ++groups_[known->second].files;

@@ -10,47 +10,35 @@
 namespace mosa::manager {
 namespace {
 
+constexpr size_t kLoadLogMax = 100;
+
 Status Damaged(std::string_view what) {
   return DataLossError(fmt::format(
       "the metadata does not hold together: {}; restore the metadata directory from a copy", what));
+}
+
+Status NoneOfOurs(std::string_view key) {
+  return DataLossError(
+      fmt::format("record {} is none of this program's; restore the metadata directory from a copy",
+                  PrintableKey(key)));
 }
 
 }  // namespace
 
 Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view value) {
   image_found_ = true;
-  const auto damaged_key = [key] {
-    return DataLossError(
-        fmt::format("record {} is none of this program's; restore the metadata "
-                    "directory from a copy",
-                    PrintableKey(key)));
-  };
-  if (key.empty()) return damaged_key();
-  if (key == ClusterKey()) {
-    MOSA_ASSIGN_OR_RETURN(cluster_, Decode<ClusterRecord>(key, value));
-    if (cluster_.cluster_name != options_.cluster_name)
-      return FailedPreconditionError(
-          fmt::format("the metadata belongs to cluster '{}', this manager is to serve '{}'; choose "
-                      "another directory or cluster name",
-                      cluster_.cluster_name, options_.cluster_name));
-    cluster_loaded_ = true;
-    return OkStatus();
-  }
+  if (key.empty()) return NoneOfOurs(key);
   const char kind = key[0];
-  if (kind == 'G') {
-    MOSA_ASSIGN_OR_RETURN(const GroupRecord record, Decode<GroupRecord>(key, value));
-    MoveAnchor(groups_[std::string(key.substr(1))], record.anchor);
-    return OkStatus();
-  }
+  if (std::string_view("CGK").find(kind) != std::string_view::npos) return LoadNamed(key, value);
   const bool named = kind == 'D' || kind == 'X';
-  const size_t fixed_bytes = kind == 'R' ? 17 : 9;
-  if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return damaged_key();
+  const size_t fixed_bytes = kind == 'R' || kind == 'L' ? 17 : 9;
+  if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return NoneOfOurs(key);
   const uint64_t number = KeyNumber(key, 1);
   const std::string_view name = key.substr(fixed_bytes);
   if (kind == kInlineDataPrefix[0]) return OkStatus();
   if (kind == 'D') {
     MOSA_ASSIGN_OR_RETURN(const EntryRecord record, Decode<EntryRecord>(key, value));
-    if (CheckName(name)) return damaged_key();
+    if (CheckName(name)) return NoneOfOurs(key);
     auto& directory = directories_.try_emplace(directories_.end(), FileId(number))->second;
     if (!directory) directory = std::make_unique<Directory>();
     directory->entries.emplace_hint(directory->entries.end(), name, record.file);
@@ -71,30 +59,73 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
                                                            std::string(value));
     return OkStatus();
   }
-  if (kind == 'S') {
-    MOSA_ASSIGN_OR_RETURN(const SessionRecord record, Decode<SessionRecord>(key, value));
-    Session& session = sessions_[ClientId(number)];
-    session.start.client = ClientId(number);
-    session.start.node_name = record.node_name;
-    session.start.host_identity = record.host_identity;
-    session.start.mount_point = record.mount_point;
-    session.connected = false;
-    session.awaited = true;
+  if (kind == 'S') return LoadSession(ClientId(number), key, value);
+  if (kind == 'N') return LoadNode(number, key, value);
+  return NoneOfOurs(key);
+}
+
+Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view value) {
+  if (key == ClusterKey()) {
+    MOSA_ASSIGN_OR_RETURN(cluster_, Decode<ClusterRecord>(key, value));
+    if (cluster_.cluster_name != options_.cluster_name)
+      return FailedPreconditionError(
+          fmt::format("the metadata belongs to cluster '{}', this manager is to serve '{}'; choose "
+                      "another directory or cluster name",
+                      cluster_.cluster_name, options_.cluster_name));
+    cluster_loaded_ = true;
     return OkStatus();
   }
-  if (kind == 'N') return LoadNode(number, key, value);
-  return damaged_key();
+  if (key == CountersKey()) {
+    MOSA_ASSIGN_OR_RETURN(counters_, Decode<CountersRecord>(key, value));
+    return OkStatus();
+  }
+  if (key[0] == 'G') {
+    MOSA_ASSIGN_OR_RETURN(const GroupRecord record, Decode<GroupRecord>(key, value));
+    MoveAnchor(groups_[std::string(key.substr(1))], record.anchor);
+    return OkStatus();
+  }
+  return NoneOfOurs(key);
+}
+
+Status ManagerCore::State::LoadSession(ClientId client, std::string_view key,
+                                       std::string_view value) {
+  MOSA_ASSIGN_OR_RETURN(const SessionRecord record, Decode<SessionRecord>(key, value));
+  Session& session = sessions_[client];
+  session.start.client = client;
+  session.start.node_name = record.node_name;
+  session.start.host_identity = record.host_identity;
+  session.start.mount_point = record.mount_point;
+  session.connected = false;
+  session.awaited = true;
+  return OkStatus();
 }
 
 Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::string_view value) {
   MOSA_ASSIGN_OR_RETURN(const RuleRecord record, Decode<RuleRecord>(key, value));
-  auto rule = HintRules::Check(record.glob, record.hints);
-  if (!rule.ok() || rule->hints != record.hints || number == 0 || rules_.FindByGlob(record.glob) ||
+  RuleRecord kept{record.glob, {}};
+  for (const HintValue& hint : record.hints) {
+    const bool known = ClassifyAttribute("user.mosa." + hint.name).kind == AttributeKind::kHint;
+    if (known && !ParseHint(hint.name, false, hint.value).ok()) {
+      NoteRefusedHint(fmt::format("rule {}", record.glob), hint);
+    } else {
+      kept.hints.push_back(hint);
+    }
+  }
+  // One that has nothing left to say stays in the image, and acts no more.
+  if (kept.hints.empty() && !record.hints.empty()) return OkStatus();
+  auto rule = HintRules::Check(kept.glob, kept.hints);
+  if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.FindByGlob(record.glob) ||
       rules_.Find(number))
     return Damaged(fmt::format("rule {} is none that can have been added", number));
   rule->id = number;
   rules_.Add(*std::move(rule));
   return OkStatus();
+}
+
+void ManagerCore::State::NoteRefusedHint(std::string_view whose, const HintValue& hint) {
+  if (load_log_.size() < kLoadLogMax)
+    load_log_.push_back(fmt::format("{} has lost hint {}={}: it is beyond what is allowed by now",
+                                    whose, hint.name, hint.value));
 }
 
 Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::string_view value) {
@@ -111,7 +142,8 @@ Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::
 }
 
 Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
-  const auto hints = DecodeHints(record.hints);
+  std::vector<HintValue> refused;
+  const auto hints = DecodeHints(record.hints, &refused);
   if (!hints.ok())
     return DataLossError(
         fmt::format("record {}: {}", PrintableKey(InodeKey(file)), MessageOf(hints.status())));
@@ -131,7 +163,8 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
   inode->permissions = static_cast<uint16_t>(a.permissions);
   inode->type = a.type;
   inode->task = texts_.Hold(record.task);
-  inode->hints = texts_.Hold(record.hints);
+  inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints));
+  for (const HintValue& hint : refused) NoteRefusedHint(fmt::format("file {}", file.value), hint);
   if (a.type == FileType::kSymlink)
     symlinks_.emplace_hint(symlinks_.end(), file, record.symlink_target);
   if (a.type == FileType::kDirectory) {
@@ -185,6 +218,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
       if (node && !object.lost) node->used_bytes += object.allocated_bytes;
     }
   }
+  // An image from before there was a counter.
+  counters_.next_rule_id = std::max(counters_.next_rule_id, rules_.last_id() + 1);
   CountGroups();
   for (auto& [client, session] : sessions_) {
     session.slot = TakeSlot(client);

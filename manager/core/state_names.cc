@@ -188,6 +188,15 @@ std::optional<Failure> ManagerCore::State::CheckMake(const MakeRequest& request)
   if (request.file.value <= kRootFile.value || request.file.value >= cluster_.next_file_id)
     return invalid(fmt::format("file id {} was never given to a client", request.file.value));
   if (Find(request.file)) return invalid(fmt::format("file id {} is in use", request.file.value));
+  if (request.hints.size() > kHintsAtMakeMax)
+    return invalid(fmt::format("{} hints for one file: at most {} are taken", request.hints.size(),
+                               kHintsAtMakeMax));
+  for (const HintValue& hint : request.hints) {
+    const auto canonical = ParseHint(hint.name, false, hint.value);
+    if (!canonical.ok()) return invalid(MessageOf(canonical.status()));
+    if (*canonical != hint.value)
+      return invalid(fmt::format("hint {} is to be said as '{}'", hint.name, *canonical));
+  }
   if (request.type == FileType::kSymlink) {
     const std::string& target = request.symlink_target;
     if (target.size() > kSymlinkBytesMax)
@@ -222,7 +231,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   inode.device = device ? request.device : 0;
   inode.task = texts_.Hold(std::string_view(request.task).substr(0, kTaskBytesMax));
   if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
-    inode.hints = texts_.Hold(EncodeHints(HintsAtMake(request.parent, request.name, request.type)));
+    inode.hints = texts_.Hold(EncodeHints(HintsOfMake(request)));
   if (request.type == FileType::kRegular)
     inode.placement_seed =
         FileSeed(cluster_.cluster_seed, request.parent, request.name, request.file.value);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kAttributeNameBytesMax = 255;
 constexpr size_t kAttributesPerFileMax = 1024;
+// How long a file stays frozen for someone who sets a hint by path, and may have gone away.
+constexpr Duration kAdminFreezeMax = Seconds(5);
 
 Failure NoAttribute(FileId file, std::string_view name) {
   return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
@@ -67,6 +69,19 @@ std::string_view SourceText(HintSource source) {
       return "own";
   }
   return "unknown";
+}
+
+Failure TooLate(std::string_view hint, FileId file, std::string_view why) {
+  return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
+                fmt::format("hint '{}' comes too late: file {} has its place already and {}", hint,
+                            file.value, why));
+}
+
+// Somebody has set it: it is not the default.
+bool HasHint(const std::vector<ExplainedHint>& hints, std::string_view name) {
+  return std::any_of(hints.begin(), hints.end(), [&](const ExplainedHint& hint) {
+    return hint.name == name && hint.source != HintSource::kDefault;
+  });
 }
 
 // What is wrong with an attribute's name before anything is looked at.
@@ -193,8 +208,7 @@ std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) con
 Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) const {
   const Layout layout = LayoutOf(inode);
   if (!layout.bound() || inode.size_bytes == 0) return std::string();
-  const uint64_t chunk_bytes =
-      std::max<uint64_t>(layout.chunk_bytes / HintsOf(inode).run_chunks, 1);
+  const uint64_t chunk_bytes = layout.chunk_bytes / RunChunksOf(inode);
   const uint64_t chunks = (inode.size_bytes - 1) / chunk_bytes + 1;
   std::string text;
   for (uint64_t at = 0; at < inode.size_bytes;) {
@@ -227,14 +241,14 @@ std::string ManagerCore::State::LayoutJsonOf(const Inode& inode) const {
                             segments.empty() ? "" : ",", segment.begin, segment.width, names);
   }
   const bool bound = layout.bound();
-  const EffectiveHints hints = HintsOf(inode);
+  const uint64_t run_chunks = RunChunksOf(inode);
   return fmt::format(
       "{{\"chunk_size\":{},\"run_chunks\":{},\"width\":{},\"replicas\":{},\"inline\":{},\"nodes\":["
       "{}],"
       "\"segments\":[{}],\"policy\":{},\"reason\":{}}}",
-      layout.chunk_bytes / hints.run_chunks, hints.run_chunks, bound ? layout.segments[0].width : 0,
+      layout.chunk_bytes / run_chunks, run_chunks, bound ? layout.segments[0].width : 0,
       bound ? layout.segments[0].copies() : 0, inode.bytes && inode.bytes->is_inline, nodes,
-      segments, JsonText(hints.placement), JsonText(layout.reason));
+      segments, JsonText(HintsOf(inode).placement), JsonText(layout.reason));
 }
 
 // ---- writing
@@ -253,8 +267,7 @@ Reply ManagerCore::State::Apply(const SetXattrRequest& request) {
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
                   fmt::format("a value of {} bytes: at most {} are allowed", request.value.size(),
                               kAttributeValueBytesMax));
-  if (name.kind == AttributeKind::kHint)
-    return SetHint(request.file, *inode, name, request.value, request.pinned);
+  if (name.kind == AttributeKind::kHint) return SetHint(request.file, *inode, name, request);
   const auto known = xattrs_.find(request.file);
   const bool exists = known != xattrs_.end() && known->second.contains(request.name);
   if (request.must_create && exists)
@@ -318,22 +331,60 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
   if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
   // What others have stored there and not committed would be lost.
   if (pinned || IsOpenForWritingElsewhere(file))
-    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
-                  fmt::format("hint '{}' comes too late: file {} has its place already and {}",
-                              hint, file.value,
-                              pinned ? "the kernel has its object open (passthrough)"
-                                     : "another mount has it open for writing"));
+    return TooLate(hint, file,
+                   pinned ? "the kernel has its object open (passthrough)"
+                          : "another mount has it open for writing");
+  return UnbindForHint(file, inode, hint);
+}
+
+bool ManagerCore::State::IsKnownElsewhere(FileId file, const Inode& inode) const {
+  const ClientId asker = actor_ ? actor_->start.client : ClientId();
+  if (!InterestedIn(file, inode, asker).empty()) return true;
+  const auto outstanding = recalls_by_file_.find(file);
+  return outstanding != recalls_by_file_.end() &&
+         std::any_of(outstanding->second.begin(), outstanding->second.end(),
+                     [&](const auto& recall) { return recall.first != asker; });
+}
+
+// A reader's kernel that has the object open would go on with what is no longer the file's. So who
+// knows the file is asked first, by a freeze: the asker's own, or one of nobody's for people.
+std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& inode,
+                                                         std::string_view hint) {
+  const ClientId asker = actor_ ? actor_->start.client : ClientId();
+  const Freeze* const freeze = FreezeOf(file);
+  const bool own = freeze && freeze->holder == asker;
+  const bool answering = own && !actor_ && recalls_by_file_.contains(file);
+  if (own ? answering : freeze || IsKnownElsewhere(file, inode)) {
+    if (!freeze && !actor_) {
+      freezes_[file] = {asker, now_ + kAdminFreezeMax};
+      access_changed_.insert(file);
+    }
+    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                  fmt::format("other mounts know the place of file {}: freeze it, and try again",
+                              file.value));
+  }
+  const bool pinned_elsewhere = own && freeze->pinned;
+  freezes_.erase(file);
+  if (pinned_elsewhere)
+    return TooLate(hint, file, "the kernel of another mount has its object open (passthrough)");
   Unbind(file, inode);
   return std::nullopt;
 }
 
 Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName& name,
-                                  std::string_view value, bool pinned) {
-  auto canonical = ParseHint(name.hint, name.alias, value);
+                                  const SetXattrRequest& request) {
+  auto canonical = ParseHint(name.hint, name.alias, request.value);
   if (!canonical.ok())
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                   MessageOf(canonical.status()));
   Hints hints = DecodedHints(inode);
+  if (request.must_create || request.must_replace) {
+    const bool exists = HasHint(ExplainedHintsOf(inode), name.hint);
+    if (request.must_create && exists)
+      return Refuse(StatusCode::kAlreadyExists, ErrorReason::kExists,
+                    fmt::format("file {} has hint '{}' already", file.value, name.hint));
+    if (request.must_replace && !exists) return NoAttribute(file, name.hint);
+  }
   const bool is_laid_out = inode.size_bytes > 0 || (inode.bytes && !inode.bytes->segments.empty());
   if (inode.type == FileType::kRegular && is_laid_out && IsLayoutHint(name.hint) &&
       IsEffective(inode, name.hint, *canonical))
@@ -341,7 +392,8 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
   const auto known = hints.find(name.hint);
   if (known != hints.end() && known->second == Hint{*canonical, HintSource::kOwn, {}})
     return EmptyReply{};
-  if (auto failure = PrepareLayoutHint(file, inode, name.hint, pinned)) return *std::move(failure);
+  if (auto failure = PrepareLayoutHint(file, inode, name.hint, request.pinned))
+    return *std::move(failure);
   SetOwn(hints, name.hint, *std::move(canonical));
   if (inode.type == FileType::kRegular && NeedsGroup(hints)) SettleGroup(hints, DirectoryOf(inode));
   StoreHints(file, inode, hints);

@@ -60,6 +60,19 @@ void Put(const MakeRequest& value, wire::Request* out) {
   item->set_now_ns(value.now.ns);
   item->set_open(value.open);
   item->set_bind(value.bind);
+  for (const HintValue& hint : value.hints) {
+    wire::HintValue* const out_hint = item->add_hints();
+    out_hint->set_name(hint.name);
+    out_hint->set_value(hint.value);
+  }
+}
+std::vector<HintValue> ReadHints(const wire::MakeRequest& in, FieldChecker& check) {
+  std::vector<HintValue> hints;
+  if (!check.Count("make.hints", in.hints_size(), kHintsAtMakeMax)) return hints;
+  for (const wire::HintValue& hint : in.hints())
+    hints.push_back({check.Name("make.hints.name", hint.name()),
+                     check.Bytes("make.hints.value", hint.value(), kTextBytesMax)});
+  return hints;
 }
 MakeRequest Read(const wire::MakeRequest& in, FieldChecker& check) {
   return {.parent = FileId{in.parent_id()},
@@ -75,7 +88,8 @@ MakeRequest Read(const wire::MakeRequest& in, FieldChecker& check) {
           .task = check.Bytes("make.task", in.task(), kPathBytesMax),
           .now = {in.now_ns()},
           .open = in.open(),
-          .bind = in.bind()};
+          .bind = in.bind(),
+          .hints = ReadHints(in, check)};
 }
 
 void Put(const LinkRequest& value, wire::Request* out) {
