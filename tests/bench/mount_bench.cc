@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -46,6 +47,7 @@ struct Options {
   std::vector<std::string> phases;
   std::vector<pid_t> pids;
   std::string name = "stream";
+  std::string tag;  // NAME=VALUE of an attribute that every file of create* is given.
   uint64_t size_bytes = uint64_t{1} << 30;
   uint64_t block_bytes = 1 << 20;
   uint64_t files = 2000;
@@ -142,8 +144,13 @@ std::function<void(const std::string& path)> OperationOf(const std::string& phas
                                                          const Options& options) {
   if (phase == "create" || phase == "create-small") {
     const std::string bytes(phase == "create" ? 0 : options.file_bytes, 's');
-    return [bytes](const std::string& path) {
+    const size_t equals = std::min(options.tag.find('='), options.tag.size());
+    const std::string name = options.tag.substr(0, equals);
+    const std::string value = name.empty() ? "" : options.tag.substr(equals + 1);
+    return [bytes, name, value](const std::string& path) {
       const int fd = OpenStream(path, O_WRONLY | O_CREAT | O_EXCL);
+      if (!name.empty() && fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) != 0)
+        Fail("cannot tag " + path);
       if (!bytes.empty() &&
           write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
         Fail("cannot write " + path);
@@ -351,6 +358,10 @@ int main(int argc, char** argv) {
   app.add_option("--files", options.files, "files per process");
   app.add_option("--file-bytes", options.file_bytes, "bytes of a file of create-small");
   app.add_option("--name", options.name, "what files and directories are called");
+  app.add_option("--tag", options.tag, "NAME=VALUE: an attribute of every file that create* makes")
+      ->check([](const std::string& tag) {
+        return tag.find('=') == std::string::npos ? "is no NAME=VALUE" : "";
+      });
   app.add_option("--pid", options.pids, "daemons whose CPU time counts")->delimiter(',');
   CLI11_PARSE(app, argc, argv);
   if (options.paths.size() > mosa::bench::kProcessesMax || options.block_bytes == 0 ||

@@ -65,11 +65,11 @@ class Bench:
             self.results.add(name, value, baseline, **more)
             print(f"  {name}: {value:.1f} of {baseline or 0:.1f}", file=sys.stderr, flush=True)
 
-    def measure(self, paths, phases, *, size=GIB, block=MIB, files=2000, pids=(), name="stream"):
+    def measure(self, paths, phases, *, size=GIB, block=MIB, files=2000, pids=(), name="stream", more=()):
         """What mount_bench says, by phase."""
         command = [self.program, *map(str, paths), "--phases", ",".join(phases)]
         command += ["--size", str(size), "--block", str(block), "--files", str(files)]
-        command += ["--name", name]
+        command += ["--name", name, *more]
         if pids:
             command += ["--pid", ",".join(map(str, pids))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -287,6 +287,38 @@ def add_names(bench, count, ours, theirs):
             bench.add(f"{phase}-fuse", facts["per_s"], theirs[phase]["per_s"])
 
 
+# ---- hints
+
+
+def tag_group(bench):
+    rows = ("inherit", "rule", "xattr", "place")
+    if not bench.wants(*(f"tag-{row}" for row in rows)):
+        return
+    files = 1000 if bench.quick else 10_000
+    with bench.cluster(2) as store:
+        mount = store.mount("h1")
+        paths = {row: f"{mount}/{row}" for row in ("none", *rows)}
+        for path in paths.values():
+            os.mkdir(path)
+        # The bench makes directories of its own below these: they inherit.
+        for hint, value in (("lifetime", "temporary"), ("ack", "pessimistic")):
+            set_hint(paths["inherit"], hint, value)
+        set_hint(paths["place"], "pattern", "pipeline")
+        store.tell("hint", "rule", "add", f"{paths['rule']}/**", "lifetime=temporary", "ack=2")
+        for repeat in range(bench.repeats):
+            for row in rows:
+                if not bench.wants(f"tag-{row}"):
+                    continue
+                tag = ["--tag", "user.mosa.lifetime=temporary"] if row == "xattr" else []
+                name = f"{row}.{repeat}"
+                rates = [
+                    bench.measure([paths[where]], ["create"], files=files, name=name, more=more)
+                    for where, more in (("none", []), (row, tag))
+                ]
+                plain, tagged = (rate["create"]["per_s"] for rate in rates)
+                bench.add(f"tag-{row}", tagged, plain)
+
+
 # ---- memory
 
 
@@ -334,7 +366,15 @@ def memory_group(bench):
                 bench.add(f"memory-{who}-{word}", watch.largest[pid])
 
 
-GROUPS = (local_group, plain_group, remote_group, striped_group, names_group, memory_group)
+GROUPS = (
+    local_group,
+    plain_group,
+    remote_group,
+    striped_group,
+    names_group,
+    tag_group,
+    memory_group,
+)
 
 
 def machine():
