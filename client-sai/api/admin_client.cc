@@ -30,6 +30,8 @@ void SetDeadline(grpc::ClientContext& context) {
 // Of the paths of one call; a message of 16 MiB is the most that a manager takes.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
 constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
+// A mount that has a file open does not close it because it is asked.
+constexpr std::chrono::seconds kFilesCloseMax{2};
 
 // Calls `ask` until it answers anything but Aborted.
 Status AskUntilSettled(const std::function<Status()>& ask) {
@@ -184,6 +186,48 @@ Status AdminClient::RemoveHintRule(uint64_t rule) {
     v1::RemoveHintRuleResponse response;
     return FromGrpc(stub_->manager->RemoveHintRule(&context, request, &response));
   });
+}
+
+Status AdminClient::BeginWorkflow(const std::string& run) {
+  v1::BeginWorkflowRequest request;
+  request.set_run(run);
+  return AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::BeginWorkflowResponse response;
+    return FromGrpc(stub_->manager->BeginWorkflow(&context, request, &response));
+  });
+}
+
+Status AdminClient::EndTask(const std::string& task, bool succeeded) {
+  v1::EndTaskRequest request;
+  request.set_task(task);
+  request.set_succeeded(succeeded);
+  return AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::EndTaskResponse response;
+    return FromGrpc(stub_->manager->EndTask(&context, request, &response));
+  });
+}
+
+Result<uint64_t> AdminClient::EndWorkflow(const std::string& run) {
+  v1::EndWorkflowRequest request;
+  request.set_run(run);
+  const auto deadline = std::chrono::steady_clock::now() + kFilesCloseMax;
+  for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
+    v1::EndWorkflowResponse response;
+    MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      response.Clear();
+      return FromGrpc(stub_->manager->EndWorkflow(&context, request, &response));
+    }));
+    if (response.more()) continue;
+    if (response.files_left() == 0 || std::chrono::steady_clock::now() >= deadline)
+      return response.files_left();
+    std::this_thread::sleep_for(delay);
+  }
 }
 
 }  // namespace mosa::sai

@@ -41,6 +41,13 @@ class AdminClient {
   Result<std::vector<HintRule>> ListHintRules();
   Status RemoveHintRule(uint64_t rule);
 
+  // What a runner says of its tasks, whose names begin with "RUN/" (manager_service.proto).
+  Status BeginWorkflow(const std::string& run);
+  Status EndTask(const std::string& task, bool succeeded);
+  // How many temporary files are still open somewhere: they go when they are closed. Waits up to
+  // two seconds for mounts to say that they have none of them open.
+  Result<uint64_t> EndWorkflow(const std::string& run);
+
  private:
   struct Stub;
   std::unique_ptr<Stub> stub_;

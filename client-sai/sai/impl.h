@@ -60,7 +60,7 @@ class Filesystem::Impl final : public SessionListener {
   bool NodeAlive(NodeId node) const;
   Outcome<FileId> NewFileId();
   void AskForFileIds();
-  void QueueRelease(FileId file);
+  void QueueRelease(FileId file, std::optional<std::string> reader = {});
   void SendQueued();
   // Runs `step` ten times a second until the mount stops.
   void Repeat(const std::function<void(uint64_t round)>& step);
@@ -155,6 +155,10 @@ class Filesystem::Impl final : public SessionListener {
   void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
   OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
+  // Of a file that counts its readers: the task of the handle, and its end with the last handle of
+  // that task.
+  void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
+  void ReaderCloses(const OpenFile& handle);
   void ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
   OpenMode PassthroughRefused(HandleId handle);
@@ -403,7 +407,7 @@ class Filesystem::Impl final : public SessionListener {
 
   // Held while what is queued is sent: not taken where the manager's messages are handled.
   std::mutex releases_mutex_;
-  std::vector<FileId> releases_;  // Guarded by releases_mutex_.
+  std::vector<ReleaseRequest> releases_;  // Guarded by releases_mutex_.
   std::vector<FileId> forgets_;           // Guarded by releases_mutex_.
 
   std::mutex buffer_mutex_;

@@ -95,6 +95,8 @@ struct Inode : Unsaved {
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
 
+  bool counts_readers = false;  // The manager wants to hear who has closed a read of it.
+
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
   uint64_t access_version = 0;  // The data_version of its inline content.
@@ -141,6 +143,7 @@ struct OpenFile {
   bool write = false;
   bool append = false;
   std::string task;
+  std::optional<std::string> reader;  // The task that reads a file which counts its readers.
   ObjectView view;                    // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;

@@ -344,6 +344,7 @@ void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
         inode.access_era = inode.attributes_era;
       }
       inode.access_version = inode.inline_version = made->entry.attributes.data_version;
+      inode.counts_readers = made->counts_readers;
       inode.make_state = MakeState::kSent;
       inode.manager_counts_open = true;
     } else if (unheard) {

@@ -79,7 +79,9 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
                                                             const std::string& task) {
   if (write) {
     const std::lock_guard lock(releases_mutex_);
-    std::erase(releases_, inode.file);
+    std::erase_if(releases_, [&](const ReleaseRequest& release) {
+      return release.file == inode.file && !release.reader;
+    });
   }
   uint64_t own_changes = 0;
   {
@@ -101,6 +103,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   Fresh fresh{StoreAccess(inode, std::move(reply->access), mark, version), reply->attributes,
               version, own_changes};
   const std::lock_guard lock(inode.mutex);
+  inode.counts_readers = reply->counts_readers;
   if (write) inode.manager_counts_open = true;
   // The answer may be older than what this mount has changed meanwhile.
   if (inode.own_changes != own_changes) inode.access_era = 0;
@@ -211,6 +214,7 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
     StoreAccess(*inode, std::move(*reply->access), mark, reply->entry.attributes.data_version);
   {
     const std::lock_guard lock(inode->mutex);
+    inode->counts_readers = reply->counts_readers;
     inode->needs_commit = true;
     inode->manager_counts_open = true;
     inode->allocated_known = true;
@@ -298,8 +302,33 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
     if (must_ask) inode->access_era = 0;
   }
   Outcome<OpenResult> opened = OpenReserved(inode, flags, task);
-  if (!opened.ok()) ReturnHandle(*inode, flags);
+  if (!opened.ok()) {
+    ReturnHandle(*inode, flags);
+  } else if (!write) {
+    NoteReader(*inode, opened->handle, caller.pid);
+  }
   return opened;
+}
+
+void Filesystem::Impl::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.counts_readers) return;
+  }
+  std::string task = tasks_.Of(pid);
+  const std::lock_guard lock(handles_mutex_);
+  if (const auto it = files_.find(handle.value); it != files_.end())
+    it->second->reader = std::move(task);
+}
+
+// A task that still has another handle may read on by that.
+void Filesystem::Impl::ReaderCloses(const OpenFile& handle) {
+  {
+    const std::lock_guard lock(handles_mutex_);
+    for (const auto& [id, other] : files_)
+      if (other->inode == handle.inode && other->reader == handle.reader) return;
+  }
+  QueueRelease(handle.inode->file, handle.reader);
 }
 
 Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32_t flags,
@@ -531,6 +560,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   const InodePtr inode = handle->inode;
   if (handle->object) LeavePassthrough(*handle);
+  if (handle->reader) ReaderCloses(*handle);
   if (handle->write) {
     // Pages that were stored into through mmap come after the flush.
     const std::lock_guard io(inode->io);

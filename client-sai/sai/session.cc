@@ -261,17 +261,17 @@ void Filesystem::Impl::AskForFileIds() {
   });
 }
 
-void Filesystem::Impl::QueueRelease(FileId file) {
+void Filesystem::Impl::QueueRelease(FileId file, std::optional<std::string> reader) {
   const std::lock_guard lock(releases_mutex_);
-  releases_.push_back(file);
+  releases_.push_back({file, std::move(reader)});
 }
 
 void Filesystem::Impl::SendQueued() {
   // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. What
   // the manager sends is handled without this lock.
   const std::lock_guard lock(releases_mutex_);
-  for (const FileId file : std::exchange(releases_, {}))
-    manager_.Send({ReleaseRequest{file}}, [](const std::vector<Reply>&) {});
+  for (ReleaseRequest& release : std::exchange(releases_, {}))
+    manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
   std::vector<FileId> forgets = std::exchange(forgets_, {});
   for (size_t i = 0; i < forgets.size(); i += kBatchMax) {
     const auto begin = forgets.begin() + static_cast<int64_t>(i);

@@ -159,6 +159,7 @@ struct MakeReply {
   // The session holds the delegation of the new directory, or, when no directory was made, of the
   // parent.
   bool delegated = false;
+  bool counts_readers = false;  // As of OpenReply.
   bool operator==(const MakeReply&) const = default;
 };
 
@@ -237,6 +238,7 @@ struct OpenRequest {
 struct OpenReply {
   Attributes attributes;
   DataAccess access;
+  bool counts_readers = false;  // Who has closed a read of the file is to be told (ReleaseRequest).
   bool operator==(const OpenReply&) const = default;
 };
 
@@ -307,6 +309,9 @@ struct CommitRequest {
 // write opens.
 struct ReleaseRequest {
   FileId file;
+  // Present: this task has closed what it opened to read the file, which counts its readers. The
+  // request says nothing else.
+  std::optional<std::string> reader{};
   bool operator==(const ReleaseRequest&) const = default;
 };
 

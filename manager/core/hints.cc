@@ -243,6 +243,11 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
     result.stripe_width =
         static_cast<uint32_t>(ParseCount(*width, 1024).value_or(defaults.stripe_width));
   }
+  if (const std::string* lifetime = value_of("lifetime")) {
+    result.temporary = *lifetime == "temporary";
+    if (const auto [word, readers] = SplitShorthand(*lifetime); readers)
+      result.readers = ParseCount(*readers, kReadersMax).value_or(0);
+  }
   const std::string* strict = value_of("strict");
   result.strict = strict && *strict == "1";
   result.may_be_inline = !result.settles_placement && !value_of("replicas") && !result.strict;

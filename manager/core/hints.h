@@ -56,6 +56,8 @@ struct EffectiveHints {
   bool strict = false;
   bool may_be_inline = true;
   bool settles_placement = false;  // Hints alone say where the file goes.
+  bool temporary = false;          // It goes at the end of its workflow.
+  uint64_t readers = 0;            // It goes behind so many readers; 0: it does not.
 
   // What a layout has for its chunk.
   uint64_t run_bytes() const { return chunk_bytes * run_chunks; }

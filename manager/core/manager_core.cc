@@ -65,6 +65,7 @@ void ManagerCore::State::FinishStep() {
     RunReady();
     if (std::exchange(space_changed_, false)) RetrySpaceWaiters(false);
   }
+  CheckDue();
   RecallTouched(ClientId(), std::nullopt);
   for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
   for (const FileId file : dirty_) {

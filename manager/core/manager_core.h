@@ -79,15 +79,27 @@ struct RemoveHintRule {
 struct SetFileHint {
   std::string path, name, value;
 };
+// From now on tasks of this run, those named "RUN/...", count as readers when EndTask says so.
+struct BeginWorkflow {
+  std::string run;
+};
+struct EndTask {  // Of a run that has begun.
+  std::string task;
+  bool succeeded = false;
+};
+// Its temporary files go, each as soon as nobody has it open.
+struct EndWorkflow {
+  std::string run;
+};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
 // The manager itself did not run (it was stopped, or its host was): what others may have said
 // meanwhile has not been heard, and none of it counts as their silence.
 struct Stalled {
   Duration time;
 };
-using Command =
-    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
-                 NodeStreamLost, AddHintRule, RemoveHintRule, SetFileHint, Tick, Stalled>;
+using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
+                             NodeReport, NodeStreamLost, AddHintRule, RemoveHintRule, SetFileHint,
+                             BeginWorkflow, EndTask, EndWorkflow, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -111,6 +123,9 @@ struct AdminReply {
   uint64_t rule = 0;  // AddHintRule: its id.
   // AddHintRule: false while some mount may still make files without knowing of the rule.
   bool settled = true;
+  // EndWorkflow: files that are still to go, and true if not all were looked at: ask again.
+  uint64_t files_left = 0;
+  bool more = false;
 };
 struct Effects {
   KvBatch writes;  // Must be durable before anything below leaves the process.

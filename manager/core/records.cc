@@ -360,6 +360,14 @@ template <typename A>
 void Visit(A& archive, CountersRecord& record) {
   All(archive, record.next_rule_id);
 }
+template <typename A>
+void Visit(A& archive, ReaderRecord& record) {
+  All(archive, record.counts);
+}
+template <typename A>
+void Visit(A& archive, WorkflowRecord& record) {
+  All(archive, record.begun);
+}
 
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
@@ -397,6 +405,8 @@ std::string Encode(const EntryRecord& record) { return EncodeRecord(record); }
 std::string Encode(const GroupRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }
 std::string Encode(const CountersRecord& record) { return EncodeRecord(record); }
+std::string Encode(const ReaderRecord& record) { return EncodeRecord(record); }
+std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -426,6 +436,8 @@ template Result<EntryRecord> Decode<EntryRecord>(std::string_view, std::string_v
 template Result<GroupRecord> Decode<GroupRecord>(std::string_view, std::string_view);
 template Result<RuleRecord> Decode<RuleRecord>(std::string_view, std::string_view);
 template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::string_view);
+template Result<ReaderRecord> Decode<ReaderRecord>(std::string_view, std::string_view);
+template Result<WorkflowRecord> Decode<WorkflowRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -445,12 +457,18 @@ std::string GroupKey(std::string_view group) { return std::string("G").append(gr
 std::string RuleKey(uint64_t rule) { return KeyOf('H', rule); }
 std::string InodeKey(FileId file) { return KeyOf('I', file.value); }
 std::string NodeKey(NodeId node) { return KeyOf('N', node.value); }
+std::string ReaderKey(FileId file, uint64_t reader) {
+  std::string key = KeyOf('L', file.value);
+  AppendBigEndian(key, reader);
+  return key;
+}
 std::string RepliesKey(ClientId client, RequestId request) {
   std::string key = KeyOf('R', client.value);
   AppendBigEndian(key, request.value);
   return key;
 }
 std::string SessionKey(ClientId client) { return KeyOf('S', client.value); }
+std::string WorkflowKey(std::string_view run) { return std::string("W").append(run); }
 std::string XattrKey(FileId file, std::string_view name) {
   return KeyOf('X', file.value).append(name);
 }

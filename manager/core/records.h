@@ -11,9 +11,11 @@
 //   "H" rule           RuleRecord
 //   "I" file           InodeRecord
 //   "K"                CountersRecord
+//   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
+//   "W" run            WorkflowRecord
 //   "X" file name      the value of an ordinary extended attribute
 #ifndef MOSA_MANAGER_CORE_RECORDS_H_
 #define MOSA_MANAGER_CORE_RECORDS_H_
@@ -107,6 +109,18 @@ struct CountersRecord {
   bool operator==(const CountersRecord&) const = default;
 };
 
+// Of a file that goes by itself: somebody has read it, or (reader 0) it is to go.
+struct ReaderRecord {
+  bool counts = false;  // Nobody need say any more that its task succeeded.
+  bool operator==(const ReaderRecord&) const = default;
+};
+
+// A run whose runner tells of its tasks.
+struct WorkflowRecord {
+  Time begun;
+  bool operator==(const WorkflowRecord&) const = default;
+};
+
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
@@ -116,6 +130,8 @@ std::string Encode(const EntryRecord& record);
 std::string Encode(const GroupRecord& record);
 std::string Encode(const RuleRecord& record);
 std::string Encode(const CountersRecord& record);
+std::string Encode(const ReaderRecord& record);
+std::string Encode(const WorkflowRecord& record);
 
 // The error names `key`. T is one of the records above.
 template <typename T>
@@ -131,8 +147,10 @@ std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
+std::string ReaderKey(FileId file, uint64_t reader);
 std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);
+std::string WorkflowKey(std::string_view run);
 std::string XattrKey(FileId file, std::string_view name);
 
 // The big-endian number at `position` of a key. Precondition: the key is long enough.

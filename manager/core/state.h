@@ -1,7 +1,7 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_xattrs, state_hints, state_nodes, state_load, state_status). Only manager_core.cc and these
-// include it.
+// state_xattrs, state_hints, state_lifetimes, state_nodes, state_load, state_status). Only
+// manager_core.cc and these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -152,6 +152,16 @@ struct Group {
   uint64_t files = 0;  // That are bound; with the last the group is forgotten.
 };
 
+// What is kept of a file that is to go by itself.
+struct Lifetime {
+  uint64_t readers_wanted = 0;  // 0: it is temporary.
+  std::string name;             // In its inode's `named_in`, as far as it is known.
+  // By number; false: its task has read the file, and nobody has said yet that it succeeded.
+  std::map<uint64_t, bool> readers;
+  uint64_t counted = 0;        // Readers that count.
+  std::set<ClientId> holders;  // While it is due: who has it open.
+};
+
 struct Uncommitted {
   ClientId maker;
   FileId parent;
@@ -186,6 +196,9 @@ struct ManagerCore::State {
   void Handle(const AddHintRule& command);
   void Handle(const RemoveHintRule& command);
   void Handle(const SetFileHint& command);
+  void Handle(const BeginWorkflow& command);
+  void Handle(const EndTask& command);
+  void Handle(const EndWorkflow& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
   void FinishStep();
@@ -364,6 +377,25 @@ struct ManagerCore::State {
   void MoveAnchor(Group& group, NodeId anchor);
   void CountGroups();
 
+  // ---- lifetimes (state_lifetimes.cc)
+  // Called when a file has got its hints. `name` may be empty if it is not known.
+  void FollowLifetime(FileId file, const Inode& inode, std::string_view name);
+  void ForgetLifetime(FileId file);
+  void ForgetReaders(FileId file, Lifetime& lifetime);
+  void ContentChanged(FileId file);
+  bool CountsReaders(FileId file) const;
+  void FinishLifetimes();
+  void SetReader(FileId file, Lifetime& lifetime, uint64_t reader, bool counts);
+  void StopWaiting(FileId file, uint64_t reader);
+  void NoteRead(FileId file, std::string_view task);
+  void MarkDue(FileId file, Lifetime& lifetime);
+  void RecheckDue(FileId file);
+  void NoteHolder(FileId file, ClientId client, bool holds_open);
+  void CheckDue();
+  // Asks those who may have the file open, if nobody is known to.
+  bool MayReclaim(FileId file);
+  bool FindName(FileId file);
+
   // ---- locks and the rest (state_envelopes.cc)
   Reply Apply(const GetLockRequest& request);
   Reply Apply(const SetLockRequest& request);
@@ -388,7 +420,7 @@ struct ManagerCore::State {
   Status LoadInode(FileId file, const InodeRecord& record);
   Status LoadRule(uint64_t number, std::string_view key, std::string_view value);
   Status LoadSession(ClientId client, std::string_view key, std::string_view value);
-  // Records whose key is more, or less, than a number: the cluster's own, groups.
+  // Records whose key is more, or less, than a number: the cluster's own, groups, workflows.
   Status LoadNamed(std::string_view key, std::string_view value);
   void NoteRefusedHint(std::string_view whose, const HintValue& hint);
   Status LoadNode(uint64_t number, std::string_view key, std::string_view value);
@@ -429,6 +461,9 @@ struct ManagerCore::State {
   CountersRecord counters_;
   HintRules rules_;
   std::map<std::string, Group, std::less<>> groups_;
+  std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
+  // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
+  std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
   uint64_t inline_bytes_ = 0;  // Sum of inline_valid_bytes.
 
   // ---- not durable
@@ -437,7 +472,11 @@ struct ManagerCore::State {
   TextPool texts_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
-  std::map<FileId, std::set<ClientId>> orphans_;  // Without names; who has them open.
+  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.
+  std::set<FileId> due_;                              // To be reclaimed when nobody has them open.
+  std::set<FileId> due_checks_;                       // Of these somebody may have let go.
+  std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.
+  std::map<uint64_t, std::set<FileId>> waiting_reads_;  // By reader that does not count yet.
   std::map<FileId, Freeze> freezes_;
   std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;

@@ -127,6 +127,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   OpenReply reply;
   reply.attributes = EntryWithInterest(request.file).attributes;
   reply.access = AccessTo(request.file, inode, request.write);
+  reply.counts_readers = CountsReaders(request.file);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
     // Its answer to a recall says whether it has the file open still, and from then on it says when
     // it has not. An answer that is under way may be older than this open.
@@ -140,7 +141,12 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
 
 Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
   Session& session = actor();
+  if (request.reader) {
+    NoteRead(request.file, *request.reader);
+    return EmptyReply{};
+  }
   CloseWrite(session, request.file);
+  NoteHolder(request.file, session.start.client, false);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
     orphan->second.erase(session.start.client);
     orphan_checks_.insert(request.file);
@@ -154,6 +160,7 @@ void ManagerCore::State::CloseWrite(Session& session, FileId file) {
   if (opens == write_opens_.end()) return;
   opens->second.erase(session.start.client);
   if (opens->second.empty()) write_opens_.erase(opens);
+  RecheckDue(file);
   if (orphans_.contains(file)) orphan_checks_.insert(file);
 }
 
@@ -334,7 +341,9 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
 // ---- committing
 
 void ManagerCore::State::CommitTo(FileId file) {
-  if (uncommitted_.erase(file) > 0) dirty_.insert(file);
+  if (uncommitted_.erase(file) == 0) return;
+  dirty_.insert(file);
+  RecheckDue(file);
 }
 
 std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& request) {
@@ -425,7 +434,10 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
       ObjectOn(bytes, report.node).allocated_bytes = report.allocated_bytes;
     }
   }
-  if (request.data_changed) ++inode.data_version;
+  if (request.data_changed) {
+    ++inode.data_version;
+    ContentChanged(request.file);
+  }
   if (request.modify_time) {
     // A file is not older than itself, nor from the future: make and Snakemake decide by this.
     inode.modify_time = std::clamp(*request.modify_time, std::min(inode.birth_time, now_), now_);

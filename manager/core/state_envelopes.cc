@@ -104,7 +104,10 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
   MOSA_CHECK(recorded.ok());
   // A delegation of then may be gone by now; not to use one is always right.
   for (Reply& reply : recorded->replies) {
-    if (MakeReply* made = std::get_if<MakeReply>(&reply)) made->delegated = false;
+    if (MakeReply* made = std::get_if<MakeReply>(&reply)) {
+      made->delegated = false;
+      made->counts_readers = CountsReaders(made->entry.file);
+    }
   }
   Answer(session, id, std::move(recorded->replies));
   return true;

@@ -29,7 +29,7 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   image_found_ = true;
   if (key.empty()) return NoneOfOurs(key);
   const char kind = key[0];
-  if (std::string_view("CGK").find(kind) != std::string_view::npos) return LoadNamed(key, value);
+  if (std::string_view("CGKW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
   const bool named = kind == 'D' || kind == 'X';
   const size_t fixed_bytes = kind == 'R' || kind == 'L' ? 17 : 9;
   if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return NoneOfOurs(key);
@@ -47,6 +47,11 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   if (kind == 'I') {
     MOSA_ASSIGN_OR_RETURN(const InodeRecord record, Decode<InodeRecord>(key, value));
     return LoadInode(FileId(number), record);
+  }
+  if (kind == 'L') {
+    MOSA_ASSIGN_OR_RETURN(const ReaderRecord record, Decode<ReaderRecord>(key, value));
+    lifetimes_[FileId(number)].readers.insert_or_assign(KeyNumber(key, 9), record.counts);
+    return OkStatus();
   }
   if (kind == 'H') return LoadRule(number, key, value);
   if (kind == 'X') {
@@ -82,6 +87,11 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
   if (key[0] == 'G') {
     MOSA_ASSIGN_OR_RETURN(const GroupRecord record, Decode<GroupRecord>(key, value));
     MoveAnchor(groups_[std::string(key.substr(1))], record.anchor);
+    return OkStatus();
+  }
+  if (key[0] == 'W') {
+    MOSA_RETURN_IF_ERROR(Decode<WorkflowRecord>(key, value).status());
+    workflows_.try_emplace(std::string(key.substr(1)));
     return OkStatus();
   }
   return NoneOfOurs(key);
@@ -183,6 +193,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     inline_bytes_ += bytes.inline_valid_bytes;
   }
   if (record.uncommitted_by.value != 0) uncommitted_[file] = {record.uncommitted_by, {}, {}};
+  FollowLifetime(file, *inode, {});
   inodes_.insert_or_assign(inodes_.end(), file, std::move(inode));
   return OkStatus();
 }
@@ -221,6 +232,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   // An image from before there was a counter.
   counters_.next_rule_id = std::max(counters_.next_rule_id, rules_.last_id() + 1);
   CountGroups();
+  FinishLifetimes();
   for (auto& [client, session] : sessions_) {
     session.slot = TakeSlot(client);
     session.heard = now_;
@@ -292,6 +304,10 @@ Status ManagerCore::State::LinkEntries() {
         FindDirectory(child)->parent = file;
         FindDirectory(child)->name = name;
         ++directory->subdirectories;
+      }
+      if (!lifetimes_.empty()) {
+        if (const auto found = lifetimes_.find(child); found != lifetimes_.end())
+          found->second.name = name;
       }
       if (uncommitted_.empty()) continue;
       if (const auto found = uncommitted_.find(child); found != uncommitted_.end()) {

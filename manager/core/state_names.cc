@@ -112,6 +112,8 @@ void ManagerCore::State::AddEntry(FileId parent, const std::string& name, FileId
     made->name = name;
     ++directory.subdirectories;
   }
+  if (const auto found = lifetimes_.find(child); found != lifetimes_.end())
+    found->second.name = name;
   effects_.writes.Put(EntryKey(parent, name), Encode(EntryRecord{child}));
 }
 
@@ -243,6 +245,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
     directories_.emplace(request.file, std::make_unique<Directory>());
   inodes_.emplace(request.file, std::move(made));
   AddEntry(request.parent, request.name, request.file);
+  FollowLifetime(request.file, inode, request.name);
   TouchDirectory(request.parent, at);
   Touch(request.file);
   if (request.open && request.type == FileType::kRegular) {
@@ -252,6 +255,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   }
 
   MakeReply reply;
+  reply.counts_readers = CountsReaders(request.file);
   if (request.type == FileType::kRegular) {
     // Without room the file stays unbound, and the first write hears of it.
     if (request.bind && HintsOf(inode).settles_placement)
@@ -287,6 +291,7 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
       ChildOf(request.new_parent, request.new_name))
     return Exists(request.new_parent, request.new_name);
   if (orphans_.contains(request.new_parent)) return NoEntry(request.new_parent, request.new_name);
+  ForgetLifetime(request.file);  // Somebody wants to keep it.
   AddEntry(request.new_parent, request.new_name, request.file);
   ++inode->link_count;
   inode->change_time = now_;
@@ -340,6 +345,7 @@ uint32_t ManagerCore::State::Unlink(FileId file, bool holder_has_it_open, Client
   inode.change_time = now_;
   Touch(file);
   if (inode.link_count > 0) return inode.link_count;
+  ForgetLifetime(file);
   uncommitted_.erase(file);
   std::set<ClientId>& holders = orphans_[file];
   if (holder_has_it_open) holders.insert(holder);
@@ -436,6 +442,7 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   inode.modify_time = now_;
   inode.size_bytes = size_bytes;
   ++inode.data_version;
+  ContentChanged(file);
   if (!inode.bytes) return;
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {

@@ -185,6 +185,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
     // It must hear when the file loses its last name.
     AddInterest(session, recall.file, *inode);
   }
+  NoteHolder(recall.file, client, done.holds_open);
   if (Freeze* freeze = FreezeOf(recall.file); freeze && freeze->holder != client)
     freeze->pinned = freeze->pinned || done.pinned;
   const auto delegation = delegations_.find(recall.file);
@@ -226,6 +227,10 @@ void ManagerCore::State::EndDelegation(FileId directory) {
   if (found == delegations_.end()) return;
   if (Session* holder = FindSession(found->second.holder)) holder->delegations.erase(directory);
   delegations_.erase(found);
+  if (const auto due = due_delegated_.find(directory); due != due_delegated_.end()) {
+    due_checks_.insert(due->second.begin(), due->second.end());
+    due_delegated_.erase(due);
+  }
   const auto queue = parked_.find(directory);
   if (queue == parked_.end()) return;
   ready_.insert(ready_.end(), queue->second.begin(), queue->second.end());

@@ -97,6 +97,10 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
   for (auto& [file, holders] : orphans_) {
     if (holders.erase(client) > 0) orphan_checks_.insert(file);
   }
+  for (const FileId file : due_) {
+    lifetimes_.at(file).holders.erase(client);
+    due_checks_.insert(file);
+  }
   ReleaseGrants(session);
   // It may not have heard what it was asked to give back.
   for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
@@ -325,6 +329,7 @@ void ManagerCore::State::EndGrace() {
   for (const ClientId client : missing)
     EndSession(client, "it did not come back after the manager's restart", false);
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
+  due_checks_ = due_;
   effects_.log.push_back(fmt::format("grace is over: {} sessions are back, {} are not",
                                      sessions_.size(), missing.size()));
   ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());

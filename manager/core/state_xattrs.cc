@@ -116,6 +116,7 @@ void ManagerCore::State::StoreHints(FileId file, Inode& inode, const Hints& hint
   const uint32_t held = texts_.Hold(EncodeHints(hints));
   texts_.Drop(inode.hints);
   inode.hints = held;
+  FollowLifetime(file, inode, {});
   inode.change_time = now_;
   Touch(file);
 }

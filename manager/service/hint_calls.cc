@@ -1,4 +1,4 @@
-// The calls about hints and locations.
+// The calls about hints, locations and workflows.
 #include <algorithm>
 #include <utility>
 
@@ -40,7 +40,42 @@ void AnswerRules(const ManagerCore& core, uint64_t after_id, v1::ListHintRulesRe
   }
 }
 
+Status AnswerWorkflowEnd(CoreDriver& driver, const v1::EndWorkflowRequest& request,
+                         v1::EndWorkflowResponse* response) {
+  const AdminReply reply = driver.Change(EndWorkflow{request.run()});
+  response->set_files_left(reply.files_left);
+  response->set_more(reply.more);
+  return reply.status;
+}
+
 }  // namespace
+
+void Services::ServeWorkflows(grpc::ServerCompletionQueue& queue) {
+  UnaryCall<v1::BeginWorkflowRequest, v1::BeginWorkflowResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestBeginWorkflow(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::BeginWorkflowRequest& request, v1::BeginWorkflowResponse*) {
+        return driver_.Change(BeginWorkflow{request.run()}).status;
+      });
+  UnaryCall<v1::EndTaskRequest, v1::EndTaskResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestEndTask(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::EndTaskRequest& request, v1::EndTaskResponse*) {
+        return driver_.Change(EndTask{request.task(), request.succeeded()}).status;
+      });
+  UnaryCall<v1::EndWorkflowRequest, v1::EndWorkflowResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestEndWorkflow(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::EndWorkflowRequest& request, v1::EndWorkflowResponse* response) {
+        return AnswerWorkflowEnd(driver_, request, response);
+      });
+}
 
 void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
   UnaryCall<v1::ListLocationsRequest, v1::ListLocationsResponse>::Serve(

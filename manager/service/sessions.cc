@@ -144,6 +144,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   AcceptNode(queue);
   ServeStatus(queue);
   ServeHints(queue);
+  ServeWorkflows(queue);
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {

@@ -34,6 +34,7 @@ class Services {
   void AcceptNode(grpc::ServerCompletionQueue& queue);
   void ServeStatus(grpc::ServerCompletionQueue& queue);
   void ServeHints(grpc::ServerCompletionQueue& queue);
+  void ServeWorkflows(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
   int live_ = 0;

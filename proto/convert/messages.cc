@@ -273,9 +273,12 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
 
 void Put(const ReleaseRequest& value, wire::Request* out) {
   out->mutable_release()->set_file_id(value.file.value);
+  if (value.reader) out->mutable_release()->set_reader(*value.reader);
 }
-ReleaseRequest Read(const wire::ReleaseRequest& in, FieldChecker&) {
-  return {.file = FileId{in.file_id()}};
+ReleaseRequest Read(const wire::ReleaseRequest& in, FieldChecker& check) {
+  ReleaseRequest value{.file = FileId{in.file_id()}};
+  if (in.has_reader()) value.reader = check.Bytes("release.reader", in.reader(), kPathBytesMax);
+  return value;
 }
 
 void Put(const GrantRequest& value, wire::Request* out) {

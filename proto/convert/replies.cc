@@ -63,6 +63,7 @@ void Put(const MakeReply& value, wire::Reply* out) {
   Write(value.parent_attributes, item->mutable_parent_attributes());
   if (value.access) Write(*value.access, item->mutable_access());
   item->set_delegated(value.delegated);
+  item->set_counts_readers(value.counts_readers);
 }
 MakeReply Read(const wire::MakeReply& in, FieldChecker& check) {
   check.Present("make.entry", in.has_entry());
@@ -72,6 +73,7 @@ MakeReply Read(const wire::MakeReply& in, FieldChecker& check) {
   value.parent_attributes = Read(in.parent_attributes(), check);
   if (in.has_access()) value.access = Read(in.access(), check);
   value.delegated = in.delegated();
+  value.counts_readers = in.counts_readers();
   return value;
 }
 
@@ -113,11 +115,14 @@ void Put(const OpenReply& value, wire::Reply* out) {
   wire::OpenReply* const item = out->mutable_open();
   Write(value.attributes, item->mutable_attributes());
   Write(value.access, item->mutable_access());
+  item->set_counts_readers(value.counts_readers);
 }
 OpenReply Read(const wire::OpenReply& in, FieldChecker& check) {
   check.Present("open.attributes", in.has_attributes());
   check.Present("open.access", in.has_access());
-  return {.attributes = Read(in.attributes(), check), .access = Read(in.access(), check)};
+  return {.attributes = Read(in.attributes(), check),
+          .access = Read(in.access(), check),
+          .counts_readers = in.counts_readers()};
 }
 
 void Put(const BindReply& value, wire::Reply* out) {

@@ -85,6 +85,7 @@ class Cluster:
         command += ["--dir", str(self.directory)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
         check(done.returncode == 0, f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
+        return done.stdout
 
     def __enter__(self):
         self._mosa("cluster", "up", *self.flags)
@@ -141,6 +142,10 @@ class Cluster:
         """Runs a command in a host's network namespace."""
         entered = ["ip", "netns", "exec", self.host(host)["net_namespace"], *command]
         return subprocess.run(entered, capture_output=True, text=True, **options)
+
+    def tell(self, *words):
+        """Runs a subcommand of `mosa` on this cluster; returns what it prints."""
+        return self._mosa(*words)
 
     # ---- faults
 

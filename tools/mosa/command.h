@@ -34,6 +34,7 @@ void AddWhere(CLI::App& app, CommandLine& line);
 void AddHint(CLI::App& app, CommandLine& line);
 void AddHintRules(CLI::App& noun, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
+void AddWorkflow(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);

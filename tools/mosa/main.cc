@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   AddHint(app, line);
   AddLost(app, line);
   AddRun(app, line);
+  AddWorkflow(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

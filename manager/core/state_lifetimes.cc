@@ -1,0 +1,292 @@
+// Files that go by themselves: `temporary` ones at the end of their workflow, `readers:<n>` ones
+// behind the n-th reader. A file goes when nobody has it open any more, and its name with it: who
+// knows of it is asked, and a mount that has it open says so when it closes it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/hash.h"
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr size_t kRunBytesMax = 200;
+constexpr size_t kTaskBytesMax = 1024;
+constexpr size_t kWorkflowsMax = 4096;
+constexpr size_t kTasksPerWorkflowMax = 1'000'000;
+// One step must not take as long as a lease.
+constexpr size_t kReclaimedAtOnce = 10'000;
+// Number 0 is no reader: its record says that the file is due. Readers without a task's name are
+// counted from here on; names have lower numbers.
+constexpr uint64_t kDueMark = 0;
+constexpr uint64_t kNamelessReader = uint64_t{1} << 63;
+
+// What a mount calls a process that has no MOSA_TASK.
+bool IsTaskName(std::string_view task) { return !task.empty() && !task.starts_with("sid:"); }
+
+std::string_view RunOf(std::string_view task) { return task.substr(0, task.find('/')); }
+
+uint64_t ReaderOf(std::string_view task) {
+  return std::max<uint64_t>(Hash64(task) & (kNamelessReader - 1), kDueMark + 1);
+}
+
+std::optional<Failure> CheckRun(std::string_view run) {
+  const bool good =
+      !run.empty() && run.size() <= kRunBytesMax && std::all_of(run.begin(), run.end(), [](char c) {
+        return static_cast<unsigned char>(c) > ' ' && c != 0x7f && c != '/';
+      });
+  if (good) return std::nullopt;
+  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                fmt::format("'{}' is no name of a run: it has 1 to {} bytes, and neither '/' nor "
+                            "space",
+                            run.substr(0, kRunBytesMax), kRunBytesMax));
+}
+
+}  // namespace
+
+// ---- which files
+
+void ManagerCore::State::FollowLifetime(FileId file, const Inode& inode, std::string_view name) {
+  const bool may = inode.type == FileType::kRegular && inode.link_count == 1 &&
+                   texts_.TextOf(inode.hints).find("lifetime") != std::string::npos;
+  const EffectiveHints hints = may ? HintsOf(inode) : EffectiveHints();
+  if (!hints.temporary && hints.readers == 0) return ForgetLifetime(file);
+  Lifetime& lifetime = lifetimes_[file];
+  if ((lifetime.readers_wanted == 0) != (hints.readers == 0)) ForgetReaders(file, lifetime);
+  lifetime.readers_wanted = hints.readers;
+  if (!name.empty()) lifetime.name = name;
+  if (hints.readers > 0 && lifetime.counted >= hints.readers) MarkDue(file, lifetime);
+}
+
+void ManagerCore::State::ForgetLifetime(FileId file) {
+  if (lifetimes_.empty()) return;
+  const auto found = lifetimes_.find(file);
+  if (found == lifetimes_.end()) return;
+  ForgetReaders(file, found->second);
+  lifetimes_.erase(found);
+}
+
+void ManagerCore::State::ForgetReaders(FileId file, Lifetime& lifetime) {
+  for (const auto& [reader, counts] : lifetime.readers) {
+    effects_.writes.Delete(ReaderKey(file, reader));
+    if (!counts) StopWaiting(file, reader);
+  }
+  lifetime.readers.clear();
+  lifetime.counted = 0;
+  lifetime.holders.clear();
+  due_.erase(file);
+}
+
+// Other bytes have other readers. At the end of its workflow a file goes whatever is in it.
+void ManagerCore::State::ContentChanged(FileId file) {
+  if (lifetimes_.empty()) return;
+  const auto found = lifetimes_.find(file);
+  if (found != lifetimes_.end() && found->second.readers_wanted > 0)
+    ForgetReaders(file, found->second);
+}
+
+bool ManagerCore::State::CountsReaders(FileId file) const {
+  if (lifetimes_.empty()) return false;
+  const auto found = lifetimes_.find(file);
+  return found != lifetimes_.end() && found->second.readers_wanted > 0;
+}
+
+// Of a freshly loaded image; nothing is reclaimed before the grace is over.
+void ManagerCore::State::FinishLifetimes() {
+  for (auto entry = lifetimes_.begin(); entry != lifetimes_.end();) {
+    auto& [file, lifetime] = *entry;
+    if (lifetime.name.empty()) {  // It has no lifetime any more, or no name.
+      entry = lifetimes_.erase(entry);
+      continue;
+    }
+    for (const auto& [reader, counts] : lifetime.readers) {
+      if (counts && reader != kDueMark) ++lifetime.counted;
+      if (!counts) waiting_reads_[reader].insert(file);
+    }
+    const bool read = lifetime.readers_wanted > 0 && lifetime.counted >= lifetime.readers_wanted;
+    if (read || lifetime.readers.contains(kDueMark)) due_.insert(file);
+    ++entry;
+  }
+  due_checks_ = due_;
+}
+
+// ---- readers
+
+void ManagerCore::State::SetReader(FileId file, Lifetime& lifetime, uint64_t reader, bool counts) {
+  const auto [known, is_new] = lifetime.readers.try_emplace(reader, counts);
+  if (!is_new && (known->second || !counts)) return;
+  known->second = counts;
+  effects_.writes.Put(ReaderKey(file, reader), Encode(ReaderRecord{counts}));
+  changed_ = true;
+  if (!counts) {
+    waiting_reads_[reader].insert(file);
+    return;
+  }
+  if (!is_new) StopWaiting(file, reader);
+  if (reader != kDueMark) ++lifetime.counted;
+}
+
+void ManagerCore::State::StopWaiting(FileId file, uint64_t reader) {
+  const auto waiting = waiting_reads_.find(reader);
+  if (waiting == waiting_reads_.end()) return;
+  waiting->second.erase(file);
+  if (waiting->second.empty()) waiting_reads_.erase(waiting);
+}
+
+void ManagerCore::State::NoteRead(FileId file, std::string_view task) {
+  const auto found = lifetimes_.find(file);
+  if (found == lifetimes_.end() || found->second.readers_wanted == 0) return;
+  Lifetime& lifetime = found->second;
+  const std::string& writer = texts_.TextOf(Find(file)->task);
+  if (IsTaskName(task)) {
+    if (task == writer) return;  // It looks at what it has made.
+    const auto workflow = workflows_.find(RunOf(task));
+    const bool counts = workflow == workflows_.end() || workflow->second.contains(ReaderOf(task));
+    SetReader(file, lifetime, ReaderOf(task), counts);
+  } else {
+    // Whose runner tells of its tasks is read by tasks; others only look.
+    if (workflows_.contains(RunOf(writer))) return;
+    const uint64_t last = lifetime.readers.empty() ? 0 : lifetime.readers.rbegin()->first;
+    SetReader(file, lifetime, std::max(last + 1, kNamelessReader), true);
+  }
+  if (lifetime.counted >= lifetime.readers_wanted) MarkDue(file, lifetime);
+}
+
+// ---- what runners say
+
+void ManagerCore::State::Handle(const BeginWorkflow& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (const auto failure = CheckRun(command.run))
+    return AnswerAdmin(Status(failure->code, failure->message));
+  if (workflows_.size() >= kWorkflowsMax && !workflows_.contains(command.run))
+    return AnswerAdmin(ResourceExhaustedError(
+        fmt::format("{} runs have begun and not ended: end some", workflows_.size())));
+  if (workflows_.try_emplace(command.run).second)
+    effects_.writes.Put(WorkflowKey(command.run), Encode(WorkflowRecord{now_}));
+  AnswerAdmin(OkStatus());
+}
+
+void ManagerCore::State::Handle(const EndTask& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  const auto workflow = workflows_.find(RunOf(command.task));
+  if (command.task.size() > kTaskBytesMax || workflow == workflows_.end())
+    return AnswerAdmin(FailedPreconditionError(
+        fmt::format("task '{}' is of no run that has begun", command.task.substr(0, 256))));
+  const uint64_t reader = ReaderOf(command.task);
+  std::set<uint64_t>& succeeded = workflow->second;
+  if (!command.succeeded) {
+    succeeded.erase(reader);
+  } else if (succeeded.size() < kTasksPerWorkflowMax) {
+    succeeded.insert(reader);  // What its mount tells of its reads may come later.
+  }
+  if (const auto waiting = waiting_reads_.find(reader); waiting != waiting_reads_.end()) {
+    for (const FileId file : std::set<FileId>(waiting->second)) {
+      Lifetime& lifetime = lifetimes_.at(file);
+      if (command.succeeded) {
+        SetReader(file, lifetime, reader, true);
+        if (lifetime.counted >= lifetime.readers_wanted) MarkDue(file, lifetime);
+      } else {
+        lifetime.readers.erase(reader);
+        effects_.writes.Delete(ReaderKey(file, reader));
+        StopWaiting(file, reader);
+      }
+    }
+  }
+  AnswerAdmin(OkStatus());
+}
+
+void ManagerCore::State::Handle(const EndWorkflow& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (const auto failure = CheckRun(command.run))
+    return AnswerAdmin(Status(failure->code, failure->message));
+  AdminReply reply{.status = OkStatus()};
+  for (auto& [file, lifetime] : lifetimes_) {
+    if (lifetime.readers_wanted > 0 || due_.contains(file) ||
+        RunOf(texts_.TextOf(Find(file)->task)) != command.run)
+      continue;
+    if (due_checks_.size() >= kReclaimedAtOnce) {
+      reply.more = true;
+      break;
+    }
+    MarkDue(file, lifetime);
+  }
+  CheckDue();
+  for (const FileId file : due_)
+    if (RunOf(texts_.TextOf(Find(file)->task)) == command.run) ++reply.files_left;
+  if (!reply.more && workflows_.erase(command.run) > 0)
+    effects_.writes.Delete(WorkflowKey(command.run));
+  effects_.admin_reply = std::move(reply);
+}
+
+// ---- reclaiming
+
+void ManagerCore::State::MarkDue(FileId file, Lifetime& lifetime) {
+  due_.insert(file);
+  due_checks_.insert(file);
+  if (lifetime.readers_wanted == 0) SetReader(file, lifetime, kDueMark, true);
+}
+
+// Something has changed about who may have the file open.
+void ManagerCore::State::RecheckDue(FileId file) {
+  if (due_.contains(file)) due_checks_.insert(file);
+}
+
+void ManagerCore::State::NoteHolder(FileId file, ClientId client, bool holds_open) {
+  if (due_.empty() || !due_.contains(file)) return;
+  std::set<ClientId>& holders = lifetimes_.at(file).holders;
+  if (holds_open) {
+    holders.insert(client);
+  } else {
+    holders.erase(client);
+  }
+  due_checks_.insert(file);
+}
+
+void ManagerCore::State::CheckDue() {
+  if (grace_end_) return;
+  for (const FileId file : std::exchange(due_checks_, {})) {
+    if (!due_.contains(file) || !Find(file) || !MayReclaim(file)) continue;
+    const FileId parent = Find(file)->named_in;
+    const std::string name = lifetimes_.at(file).name;
+    EraseEntry(parent, name);
+    TouchDirectory(parent, now_);
+    Unlink(file, false, ClientId());
+  }
+}
+
+bool ManagerCore::State::MayReclaim(FileId file) {
+  Inode& inode = *Find(file);
+  Lifetime& lifetime = lifetimes_.at(file);
+  if (write_opens_.contains(file) || uncommitted_.contains(file) || !FindName(file)) return false;
+  // Who makes files in the directory may be about to open this one.
+  if (delegations_.contains(inode.named_in)) {
+    RecallDelegation(inode.named_in);
+    due_delegated_[inode.named_in].insert(file);
+    return false;
+  }
+  for (const ClientId client : InterestedIn(file, inode, ClientId())) {
+    if (lifetime.holders.contains(client)) continue;
+    Session& session = *FindSession(client);
+    DropInterest(session, file, inode);
+    SendRecall(session, file, RecallKind::kFile);
+  }
+  return lifetime.holders.empty() && !recalls_by_file_.contains(file);
+}
+
+// The name is remembered of files that were made with their lifetime. One look at a directory tells
+// those of all others in it.
+bool ManagerCore::State::FindName(FileId file) {
+  const FileId parent = Find(file)->named_in;
+  Lifetime& lifetime = lifetimes_.at(file);
+  if (ChildOf(parent, lifetime.name) == file) return true;
+  const Directory* directory = FindDirectory(parent);
+  if (!directory) return false;
+  for (const auto& [name, child] : directory->entries) {
+    if (const auto found = lifetimes_.find(child); found != lifetimes_.end())
+      found->second.name = name;
+  }
+  return ChildOf(parent, lifetime.name) == file;
+}
+
+}  // namespace mosa::manager
