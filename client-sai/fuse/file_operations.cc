@@ -110,8 +110,10 @@ int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
 
 void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
           fuse_file_info* info) {
-  const Outcome<ReadResult> result = MountOf(request).filesystem.Read(
-      DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset), size_bytes);
+  Filesystem& filesystem = MountOf(request).filesystem;
+  const HandleId handle = DecodeHandle(info->fh).handle;
+  const Outcome<ReadResult> result =
+      filesystem.Read(handle, static_cast<uint64_t>(offset), size_bytes);
   if (!result.ok()) {
     ReplyFailure(request, result.failure(), "read", FileId{ino});
     return;
@@ -122,9 +124,11 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
     return;
   }
   if (!result->mapped.empty() && (info->flags & O_DIRECT) == 0) {
-    // If the object is cut meanwhile, the kernel has no pages, and asks for each as it needs it.
-    fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
-                   result->mapped.size());
+    // If the object is cut meanwhile, the kernel gets no pages, and asks again for those that it
+    // needs; should that answer be cut short too, the program that reads would get EIO.
+    const int error = fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
+                                     result->mapped.size());
+    if (error == -EFAULT) filesystem.OnUnreadableMapping(handle);
     return;
   }
   MOSA_CHECK(result->size_bytes <= LargeBuffer::kBytes);  // So it was agreed with the kernel.

@@ -180,6 +180,7 @@ OpenMode Filesystem::PassthroughRefused(HandleId handle) {
 Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t size_bytes) {
   return impl_->Read(handle, offset, size_bytes);
 }
+void Filesystem::OnUnreadableMapping(HandleId handle) { impl_->OnUnreadableMapping(handle); }
 Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                                   const Memory& memory) {
   return impl_->Write(handle, offset, data, memory);

@@ -216,6 +216,9 @@ class Filesystem {
   OpenMode PassthroughRefused(HandleId handle);
   // At most size_bytes; fewer only at the file's end.
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
+  // The kernel could not copy `mapped` of a ReadResult, and will ask again for what it needs: that
+  // and what follows comes without.
+  void OnUnreadableMapping(HandleId handle);
   // Writes all of `data`. With O_APPEND `offset` is ignored, and the write is atomic over all
   // mounts. `memory` owns the data, if they may be kept instead of copied.
   Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,

@@ -474,6 +474,8 @@ TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
     EXPECT_EQ(read(opened->handle, at * kMiB, kMiB), "mapped") << at;
   EXPECT_EQ(read(opened->handle, 4096, 4096), "descriptor") << "not worth it";
   EXPECT_EQ(read(opened->handle, 32 * kMiB - 65536, 2 * 65536), "descriptor") << "two windows";
+  cluster.a().fs().OnUnreadableMapping(opened->handle);
+  EXPECT_EQ(read(opened->handle, 0, kMiB), "descriptor") << "it was cut while it was read";
   ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
 
   // A mapped hole would be filled by reading it.

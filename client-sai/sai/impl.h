@@ -313,6 +313,7 @@ class Filesystem::Impl final : public SessionListener {
 
   // ---- reading (reader.cc)
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
+  void OnUnreadableMapping(HandleId handle);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
   std::optional<ReadResult> ReadByDescriptor(OpenFile& handle, const DataAccess& access,

@@ -36,6 +36,7 @@ std::shared_ptr<const std::byte> ObjectView::Map(const std::shared_ptr<const voi
   const uint64_t begin = range.begin / kWindowBytes * kWindowBytes;
   if (range.end > begin + kWindowBytes) return nullptr;
   const std::lock_guard lock(mutex_);
+  if (given_up_) return nullptr;
   const auto is_wanted = [&](const std::shared_ptr<const Window>& window) {
     return window && window->begin == begin && window->object == object;
   };
@@ -49,6 +50,12 @@ std::shared_ptr<const std::byte> ObjectView::Map(const std::shared_ptr<const voi
   }
   const std::shared_ptr<const Window>& window = windows_[0];
   return {window, static_cast<const std::byte*>(window->bytes) + (range.begin - begin)};
+}
+
+void ObjectView::GiveUp() {
+  const std::lock_guard lock(mutex_);
+  given_up_ = true;
+  windows_ = {};
 }
 
 }  // namespace mosa::sai

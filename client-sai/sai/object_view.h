@@ -28,12 +28,15 @@ class ObjectView {
   // cannot be mapped: to be read in another way.
   std::shared_ptr<const std::byte> Map(const std::shared_ptr<const void>& object, int descriptor,
                                        ByteRange range);
+  // From now on everything is to be read in another way: the object is cut while it is read.
+  void GiveUp();
 
  private:
   struct Window;
 
   std::mutex mutex_;
   std::array<std::shared_ptr<const Window>, 2> windows_;  // Guarded by mutex_; last used first.
+  bool given_up_ = false;                                 // Guarded by mutex_.
 };
 
 }  // namespace mosa::sai

@@ -62,6 +62,8 @@ TEST(ObjectView, WhatIsCutFaultsInTheCallAndEndsNobody) {
   ASSERT_EQ(ftruncate(object->fd.get(), kWindow), 0);
   EXPECT_EQ(write(sink.get(), bytes.get(), 4096), -1);
   EXPECT_EQ(errno, EFAULT);
+  view.GiveUp();
+  EXPECT_EQ(view.Map(object, object->fd.get(), {0, 4096}), nullptr);
 }
 
 TEST(ObjectView, HasALimitOverAllViews) {

@@ -194,6 +194,10 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
   return std::nullopt;
 }
 
+void Filesystem::Impl::OnUnreadableMapping(HandleId id) {
+  if (const std::shared_ptr<OpenFile> handle = HandleOf(id)) handle->view.GiveUp();
+}
+
 bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId node,
                                  ByteRange range, std::byte* out) {
   auto object = LocalObjectOf(inode, access, node, false);
