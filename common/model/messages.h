@@ -91,6 +91,11 @@ struct DataAccess {
   bool lost = false;  // Some bytes were on nodes that lost them: reads answer EIO until the file is
                       // cut to nothing.
   bool frozen = false;  // Another session has frozen the layout: nothing is stored by it now.
+  // Nodes copy what is written while it is written: no kernel writes the object by itself, and its
+  // node is told now and then what was written through a descriptor.
+  bool copied_eagerly = false;
+  // So many copies are to be valid before a close that committed data returns (AwaitCopies).
+  uint32_t close_copies = 1;
   bool operator==(const DataAccess&) const = default;
 };
 
@@ -369,6 +374,22 @@ struct RemoveXattrRequest {
   bool operator==(const RemoveXattrRequest&) const = default;
 };
 
+// Answered when `copies` copies of the file hold `data_version` or a later one, when no more will
+// come, or after kAwaitCopiesMax. It must be alone in its envelope.
+struct AwaitCopiesRequest {
+  FileId file;
+  uint64_t data_version = 0;
+  uint32_t copies = 1;  // With the first, which is valid from the commit on.
+  bool operator==(const AwaitCopiesRequest&) const = default;
+};
+struct AwaitCopiesReply {
+  uint32_t copies_valid = 0;
+  uint64_t copied_bytes = 0;  // By all copies that are under way: grows while there is progress.
+  bool more = false;          // Further copies are under way, or about to be.
+  bool operator==(const AwaitCopiesReply&) const = default;
+};
+inline constexpr Duration kAwaitCopiesMax = Seconds(2);
+
 enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
 
 // A byte range held by (client, owner). flock locks are whole-file locks in a space of their own.
@@ -458,7 +479,7 @@ using Request =
                  CommitRequest, ReleaseRequest, GrantRequest, GetXattrRequest, ListXattrsRequest,
                  SetXattrRequest, RemoveXattrRequest, GetLockRequest, SetLockRequest,
                  CancelLockRequest, StatFilesystemRequest, FileIdRangeRequest, ForgetRequest,
-                 RecallDoneRequest>;
+                 RecallDoneRequest, AwaitCopiesRequest>;
 
 // Which reply answers which request: Lookup, Link -> Entry; GetAttributes, SetAttributes, Commit ->
 // Attributes; ListDirectory -> ListDirectory; Make -> Make; Remove -> Remove; Rename -> Rename;
@@ -467,7 +488,7 @@ using Request =
 using Reply = std::variant<EmptyReply, Failure, EntryReply, AttributesReply, ListDirectoryReply,
                            MakeReply, RemoveReply, RenameReply, ReadSymlinkReply, OpenReply,
                            BindReply, GrantReply, GetXattrReply, ListXattrsReply, GetLockReply,
-                           StatFilesystemReply, FileIdRangeReply>;
+                           StatFilesystemReply, FileIdRangeReply, AwaitCopiesReply>;
 
 }  // namespace mosa
 

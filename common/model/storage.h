@@ -4,12 +4,16 @@
 #define MOSA_COMMON_MODEL_STORAGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "common/base/time.h"
 #include "common/model/ids.h"
+#include "common/model/layout.h"
+#include "common/model/messages.h"
+#include "common/model/session.h"
 
 namespace mosa {
 
@@ -57,7 +61,46 @@ struct DropObjectsOrder {
   std::vector<FileId> files;
   bool operator==(const DropObjectsOrder&) const = default;
 };
-using NodeOrder = std::variant<DropObjectsOrder>;
+
+// What a node is to fetch from other nodes so that it holds its copies of a file's bytes. Takes the
+// place of any order for the file before it. A node that is to hold nothing new of a position finds
+// kNoNode there. Equal bytes need not be fetched: checksums are compared first.
+struct CopyOrder {
+  FileId file;
+  uint64_t order = 0;         // Grows with each order of the manager; the reports repeat it.
+  uint64_t data_version = 0;  // Of the file when ordered; the reports repeat it.
+  uint64_t size_bytes = 0;    // Of the file: nothing beyond it is to be kept. No bound if `follow`.
+  // The file is still being written: what there is is fetched, and more as it comes, and `done` is
+  // not reported. A later order without `follow` ends it.
+  bool follow = false;
+  Layout sources;                  // Of one copy: where to fetch each byte.
+  std::vector<NodeAddress> nodes;  // Those named in `sources`.
+  bool operator==(const CopyOrder&) const = default;
+};
+
+// Ends the order for the file, if there is one. What was fetched stays.
+struct CancelCopyOrder {
+  FileId file;
+  bool operator==(const CancelCopyOrder&) const = default;
+};
+using NodeOrder = std::variant<DropObjectsOrder, CopyOrder, CancelCopyOrder>;
+
+// How a CopyOrder is getting on. Sent when it is done or has failed, and at most once a second
+// while it goes on. A report of an order that is not the node's last for the file means nothing.
+struct CopyReport {
+  FileId file;
+  uint64_t order = 0;
+  uint64_t data_version = 0;
+  uint64_t copied_bytes = 0;     // Present and equal so far.
+  uint64_t fetched_bytes = 0;    // Of these, over the network.
+  uint64_t allocated_bytes = 0;  // Of the object now.
+  // Every block was compared and is equal, at a moment when the source was sealed and, if it is
+  // itself a copy, had completed an order for the same data_version.
+  bool done = false;
+  // It does not go on: no room, the source is gone or damaged. The manager says what next.
+  std::optional<Failure> failure;
+  bool operator==(const CopyReport&) const = default;
+};
 
 // The right to reach one file's object on any node, issued by the manager, proved by an HMAC
 // (proto/convert/capability.h).

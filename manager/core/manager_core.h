@@ -68,6 +68,10 @@ struct NodeReport {
 struct NodeStreamLost {
   NodeId node;
 };
+struct NodeCopyReport {
+  NodeId node;
+  CopyReport report;
+};
 // ---- what people and schedulers change; answered by Effects::admin_reply
 struct AddHintRule {  // In the place of one with the same glob.
   std::string glob;
@@ -98,8 +102,9 @@ struct Stalled {
   Duration time;
 };
 using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, AddHintRule, RemoveHintRule, SetFileHint,
-                             BeginWorkflow, EndTask, EndWorkflow, Tick, Stalled>;
+                             NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
+                             RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow, Tick,
+                             Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@
 namespace mosa::manager {
 namespace {
 
-// 2 knows where inherited hints come from; what 1 wrote is read as it is.
-constexpr uint8_t kRecordVersion = 2;
+// 2 knows where inherited hints come from; what 1 wrote is read as it is. 3 knows of copies: what
+// older versions wrote has none.
+constexpr uint8_t kCopiesVersion = 3;
+constexpr uint8_t kRecordVersion = kCopiesVersion;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -42,6 +44,8 @@ class Writer {
   }
   void Require(bool) {}
   bool ok() const { return true; }
+  // Of the record that is visited.
+  uint8_t version() const { return kRecordVersion; }
   std::string Take() { return std::move(bytes_); }
 
  private:
@@ -85,6 +89,8 @@ class Reader {
     return Has(count) ? count : 0;
   }
   void Require(bool condition) { ok_ = ok_ && condition; }
+  uint8_t version() const { return version_; }
+  void ReadVersion() { Number(version_); }
   bool ok() const { return ok_; }
   bool at_end() const { return rest_.empty(); }
 
@@ -94,6 +100,7 @@ class Reader {
     return ok_;
   }
   std::string_view rest_;
+  uint8_t version_ = 0;
   bool ok_ = true;
 };
 
@@ -194,6 +201,7 @@ void Visit(A& archive, DataAccess& access) {
   All(archive, access.layout, access.may_write, access.expires, access.capability, access.is_inline,
       access.inline_data, access.inline_valid_bytes, access.inline_bytes_max, access.lost,
       access.frozen);
+  if (archive.version() >= kCopiesVersion) All(archive, access.copied_eagerly, access.close_copies);
 }
 
 template <typename A>
@@ -280,6 +288,10 @@ void Visit(A& archive, StatFilesystemReply& reply) {
 template <typename A>
 void Visit(A& archive, FileIdRangeReply& reply) {
   All(archive, reply.first, reply.count);
+}
+template <typename A>
+void Visit(A& archive, AwaitCopiesReply& reply) {
+  All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
 }
 
 // A variant is its index, then the alternative: the order of Reply's alternatives is part of the
@@ -411,8 +423,8 @@ std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
   Reader reader(value);
-  uint8_t version = 0;
-  reader.Number(version);
+  reader.ReadVersion();
+  const uint8_t version = reader.version();
   if (reader.ok() && version > kRecordVersion)
     return FailedPreconditionError(
         fmt::format("record {} has format {}, this program knows up to {}; start the newer program "

@@ -193,6 +193,7 @@ struct ManagerCore::State {
   void Handle(const RegisterNode& command);
   void Handle(const NodeReport& command);
   void Handle(const NodeStreamLost& command);
+  void Handle(const NodeCopyReport& command);
   void Handle(const AddHintRule& command);
   void Handle(const RemoveHintRule& command);
   void Handle(const SetFileHint& command);
@@ -404,6 +405,9 @@ struct ManagerCore::State {
   Reply Apply(const ForgetRequest& request);
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
+
+  // ---- copies (state_copies.cc)
+  Reply Apply(const AwaitCopiesRequest& request);
 
   // ---- nodes (state_nodes.cc)
   void RefuseNode(const std::string& name, std::string message);

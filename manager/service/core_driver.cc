@@ -103,6 +103,11 @@ void CoreDriver::NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat 
   if (node) Step(NodeReport{.node = *node, .heartbeat = std::move(heartbeat)});
 }
 
+void CoreDriver::NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport report) {
+  const std::optional<NodeId> node = NodeOf(sink);
+  if (node) Step(NodeCopyReport{.node = *node, .report = std::move(report)});
+}
+
 void CoreDriver::NodeGone(const std::shared_ptr<NodeSink>& sink) {
   const std::optional<NodeId> node = NodeOf(sink);
   if (!node) return;

@@ -58,6 +58,7 @@ class CoreDriver {
   void ClientGone(const std::shared_ptr<ClientSink>& sink, ClientId client, bool closed);
   void NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistration registration);
   void NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat);
+  void NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport report);
   void NodeGone(const std::shared_ptr<NodeSink>& sink);
 
   // What people and schedulers change (AddHintRule, RemoveHintRule, SetFileHint): the answer, once

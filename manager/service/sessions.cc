@@ -90,6 +90,9 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
     if (auto* const heartbeat = std::get_if<NodeHeartbeat>(&*value)) {
       if (!registered_) return Refuse("a heartbeat came before the registration was whole");
       driver_.NodeHeard(shared_from_this(), std::move(*heartbeat));
+    } else if (auto* const report = std::get_if<CopyReport>(&*value)) {
+      if (!registered_) return Refuse("a report came before the registration was whole");
+      driver_.NodeReported(shared_from_this(), std::move(*report));
     } else if (auto* const registration = std::get_if<NodeRegistration>(&*value)) {
       if (registered_ || registration_) return Refuse("the node registered twice on one stream");
       registration_ = std::move(*registration);

@@ -36,7 +36,9 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
   if (!in.ParseFromArray(data, static_cast<int>(size))) return;
   const Result<NodeMessage> value = FromProto(in);
   if (!value.ok()) return;
-  if (const auto* const heartbeat = std::get_if<NodeHeartbeat>(&*value)) {
+  if (const auto* const report = std::get_if<CopyReport>(&*value)) {
+    MOSA_CHECK(std::get<CopyReport>(*FromProto(One<v1::NodeMessage>(*report))) == *report);
+  } else if (const auto* const heartbeat = std::get_if<NodeHeartbeat>(&*value)) {
     MOSA_CHECK(std::get<NodeHeartbeat>(*FromProto(One<v1::NodeMessage>(*heartbeat))) == *heartbeat);
   } else if (const auto* const registration = std::get_if<NodeRegistration>(&*value)) {
     const auto messages = ToProto(*registration);

@@ -177,6 +177,42 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);
 }
 
+TEST(Convert, CopyReportsComeBackUnchanged) {
+  CopyReport sent{.file = FileId{3},
+                  .order = 4,
+                  .data_version = 5,
+                  .copied_bytes = 6,
+                  .fetched_bytes = 7,
+                  .allocated_bytes = 8,
+                  .done = true,
+                  .failure = std::nullopt};
+  for (int round = 0; round < 2; ++round) {
+    v1::NodeMessage message;
+    ToProto(sent, &message);
+    EXPECT_TRUE(std::get<CopyReport>(*FromProto(message)) == sent);
+    sent.done = false;
+    sent.failure = Failure{.code = StatusCode::kResourceExhausted,
+                           .reason = ErrorReason::kNoSpace,
+                           .message = "node b has 0 B free"};
+  }
+}
+
+TEST(Convert, RefusesCopyOrdersThatArithmeticCannotRelyOn) {
+  v1::ManagerToNode message;
+  v1::CopyOrder& order = *message.mutable_copy();
+  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("copy.sources"));
+  order.mutable_sources()->set_chunk_bytes(1 << 20);
+  EXPECT_TRUE(FromProto(message).ok());
+  v1::Segment& segment = *order.mutable_sources()->add_segments();
+  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("segment.node_ids"));
+  segment.set_width(2);
+  segment.add_node_ids(0);  // Nothing to fetch there.
+  segment.add_node_ids(7);
+  EXPECT_TRUE(FromProto(message).ok());
+  order.set_size_bytes(kFileBytesMax + 1);
+  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("copy.size_bytes"));
+}
+
 TEST(Convert, LongOrdersTravelAsSeveral) {
   DropObjectsOrder sent;
   for (uint64_t i = 1; i <= kObjectsPerPage + 5; ++i) sent.files.push_back(FileId{i});

@@ -150,6 +150,8 @@ void Write(const DataAccess& value, wire::DataAccess* out) {
   out->set_inline_bytes_max(value.inline_bytes_max);
   out->set_lost(value.lost);
   out->set_frozen(value.frozen);
+  out->set_copied_eagerly(value.copied_eagerly);
+  out->set_close_copies(value.close_copies);
 }
 
 DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
@@ -164,7 +166,9 @@ DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
           .inline_bytes_max =
               check.Number("access.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
           .lost = in.lost(),
-          .frozen = in.frozen()};
+          .frozen = in.frozen(),
+          .copied_eagerly = in.copied_eagerly(),
+          .close_copies = in.close_copies()};
 }
 
 void Write(const Failure& value, wire::Failure* out) {

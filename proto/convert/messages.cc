@@ -392,6 +392,16 @@ RecallDoneRequest Read(const wire::RecallDoneRequest& in, FieldChecker&) {
   return {.recall = RecallId{in.recall_id()}, .holds_open = in.holds_open(), .pinned = in.pinned()};
 }
 
+void Put(const AwaitCopiesRequest& value, wire::Request* out) {
+  wire::AwaitCopiesRequest* const item = out->mutable_await_copies();
+  item->set_file_id(value.file.value);
+  item->set_data_version(value.data_version);
+  item->set_copies(value.copies);
+}
+AwaitCopiesRequest Read(const wire::AwaitCopiesRequest& in, FieldChecker&) {
+  return {.file = FileId{in.file_id()}, .data_version = in.data_version(), .copies = in.copies()};
+}
+
 Request ReadRequest(const wire::Request& in, FieldChecker& check) {
   switch (in.request_case()) {
     case wire::Request::kLookup:
@@ -448,6 +458,8 @@ Request ReadRequest(const wire::Request& in, FieldChecker& check) {
       return Read(in.forget(), check);
     case wire::Request::kRecallDone:
       return Read(in.recall_done(), check);
+    case wire::Request::kAwaitCopies:
+      return Read(in.await_copies(), check);
     case wire::Request::REQUEST_NOT_SET:
       break;
   }

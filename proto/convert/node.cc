@@ -1,6 +1,7 @@
 #include "proto/convert/node.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -34,6 +35,29 @@ void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
     for (const FileId file : page) item->add_file_ids(file.value);
   });
 }
+void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
+  wire::CopyOrder* const item = out.emplace_back().mutable_copy();
+  item->set_file_id(value.file.value);
+  item->set_order(value.order);
+  item->set_data_version(value.data_version);
+  item->set_size_bytes(value.size_bytes);
+  item->set_follow(value.follow);
+  Write(value.sources, item->mutable_sources());
+  WriteList(value.nodes, item->mutable_nodes());
+}
+CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
+  check.Present("copy.sources", in.has_sources());
+  return {.file = FileId{in.file_id()},
+          .order = in.order(),
+          .data_version = in.data_version(),
+          .size_bytes = check.Number("copy.size_bytes", in.size_bytes(), kFileBytesMax),
+          .follow = in.follow(),
+          .sources = Read(in.sources(), check),
+          .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check)};
+}
+void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
+  out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);
+}
 void Put(const NodeOrder& value, std::vector<wire::ManagerToNode>& out) {
   std::visit([&out](const auto& order) { Put(order, out); }, value);
 }
@@ -56,6 +80,20 @@ NodeRegistration Read(const wire::NodeRegistration& in, FieldChecker& check) {
       .objects = {}};
 }
 
+CopyReport Read(const wire::CopyReport& in, FieldChecker& check) {
+  CopyReport report{
+      .file = FileId{in.file_id()},
+      .order = in.order(),
+      .data_version = in.data_version(),
+      .copied_bytes = check.Number("copy_report.copied_bytes", in.copied_bytes()),
+      .fetched_bytes = check.Number("copy_report.fetched_bytes", in.fetched_bytes()),
+      .allocated_bytes = check.Number("copy_report.allocated_bytes", in.allocated_bytes()),
+      .done = in.done(),
+      .failure = std::nullopt};
+  if (in.has_failure()) report.failure = Read(in.failure(), check);
+  return report;
+}
+
 NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
   switch (in.message_case()) {
     case wire::NodeMessage::kRegistration:
@@ -66,6 +104,8 @@ NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
                              .last = in.objects().last()};
     case wire::NodeMessage::kHeartbeat:
       return Read(in.heartbeat(), check);
+    case wire::NodeMessage::kCopyReport:
+      return Read(in.copy_report(), check);
     case wire::NodeMessage::MESSAGE_NOT_SET:
       break;
   }
@@ -87,6 +127,10 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
     case wire::ManagerToNode::kDropObjects:
       return DropObjectsOrder{ReadIds<FileId>("drop_objects.file_ids", in.drop_objects().file_ids(),
                                               kObjectsPerPage, check)};
+    case wire::ManagerToNode::kCopy:
+      return Read(in.copy(), check);
+    case wire::ManagerToNode::kCancelCopy:
+      return CancelCopyOrder{FileId{in.cancel_copy().file_id()}};
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }
@@ -123,6 +167,18 @@ std::vector<v1::ManagerToNode> ToProto(const ManagerToNode& message) {
 
 void ToProto(const NodeHeartbeat& heartbeat, v1::NodeMessage* out) {
   Write(heartbeat, out->mutable_heartbeat());
+}
+
+void ToProto(const CopyReport& report, v1::NodeMessage* out) {
+  wire::CopyReport* const item = out->mutable_copy_report();
+  item->set_file_id(report.file.value);
+  item->set_order(report.order);
+  item->set_data_version(report.data_version);
+  item->set_copied_bytes(report.copied_bytes);
+  item->set_fetched_bytes(report.fetched_bytes);
+  item->set_allocated_bytes(report.allocated_bytes);
+  item->set_done(report.done);
+  if (report.failure) Write(*report.failure, item->mutable_failure());
 }
 
 Result<NodeMessage> FromProto(const v1::NodeMessage& message) {

@@ -26,7 +26,7 @@ struct NodeObjectsPage {
   bool last = false;
   bool operator==(const NodeObjectsPage&) const = default;
 };
-using NodeMessage = std::variant<NodeRegistration, NodeObjectsPage, NodeHeartbeat>;
+using NodeMessage = std::variant<NodeRegistration, NodeObjectsPage, NodeHeartbeat, CopyReport>;
 // Failure: the registration is refused.
 using ManagerToNode = std::variant<NodeRegistered, NodeOrder, Failure>;
 
@@ -34,6 +34,7 @@ using ManagerToNode = std::variant<NodeRegistered, NodeOrder, Failure>;
 std::vector<v1::NodeMessage> ToProto(const NodeRegistration& registration);
 std::vector<v1::ManagerToNode> ToProto(const ManagerToNode& message);
 void ToProto(const NodeHeartbeat& heartbeat, v1::NodeMessage* out);
+void ToProto(const CopyReport& report, v1::NodeMessage* out);
 
 // A NodeRegistration comes back without objects: AppendPage adds them.
 Result<NodeMessage> FromProto(const v1::NodeMessage& message);

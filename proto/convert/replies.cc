@@ -197,6 +197,18 @@ FileIdRangeReply Read(const wire::FileIdRangeReply& in, FieldChecker&) {
   return {.first = FileId{in.first_id()}, .count = in.count()};
 }
 
+void Put(const AwaitCopiesReply& value, wire::Reply* out) {
+  wire::AwaitCopiesReply* const item = out->mutable_await_copies();
+  item->set_copies_valid(value.copies_valid);
+  item->set_copied_bytes(value.copied_bytes);
+  item->set_more(value.more);
+}
+AwaitCopiesReply Read(const wire::AwaitCopiesReply& in, FieldChecker& check) {
+  return {.copies_valid = in.copies_valid(),
+          .copied_bytes = check.Number("await_copies.copied_bytes", in.copied_bytes()),
+          .more = in.more()};
+}
+
 Reply ReadReply(const wire::Reply& in, FieldChecker& check) {
   switch (in.reply_case()) {
     case wire::Reply::kEmpty:
@@ -233,6 +245,8 @@ Reply ReadReply(const wire::Reply& in, FieldChecker& check) {
       return Read(in.stat_filesystem(), check);
     case wire::Reply::kFileIdRange:
       return Read(in.file_id_range(), check);
+    case wire::Reply::kAwaitCopies:
+      return Read(in.await_copies(), check);
     case wire::Reply::REPLY_NOT_SET:
       break;
   }

@@ -164,9 +164,10 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
   if (const auto* registered = std::get_if<NodeRegistered>(&message)) return Adopt(*registered);
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
-  const auto& drop = std::get<DropObjectsOrder>(std::get<NodeOrder>(message));
-  engine_.Drop(drop.files);
-  LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
+  const auto* drop = std::get_if<DropObjectsOrder>(&std::get<NodeOrder>(message));
+  if (!drop) return OkStatus();
+  engine_.Drop(drop->files);
+  LogInfo("dropped {} objects; {} bytes are used now", drop->files.size(), engine_.used_bytes());
   const std::lock_guard lock(mutex_);
   beat_now_ = true;
   changed_.notify_all();
