@@ -75,6 +75,9 @@ struct CopyOrder {
   bool follow = false;
   Layout sources;                  // Of one copy: where to fetch each byte.
   std::vector<NodeAddress> nodes;  // Those named in `sources`.
+  // Of these, the ones that hold copies which are being made by orders for the same data_version:
+  // what they pass on counts only once they have it for good. All others hold it already.
+  std::vector<NodeId> relays;
   bool operator==(const CopyOrder&) const = default;
 };
 

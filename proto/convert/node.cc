@@ -44,6 +44,7 @@ void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   item->set_follow(value.follow);
   Write(value.sources, item->mutable_sources());
   WriteList(value.nodes, item->mutable_nodes());
+  WriteIds(value.relays, item->mutable_relay_ids());
 }
 CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
   check.Present("copy.sources", in.has_sources());
@@ -53,7 +54,8 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
           .size_bytes = check.Number("copy.size_bytes", in.size_bytes(), kFileBytesMax),
           .follow = in.follow(),
           .sources = Read(in.sources(), check),
-          .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check)};
+          .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check),
+          .relays = ReadIds<NodeId>("copy.relay_ids", in.relay_ids(), kNodesMax, check)};
 }
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);

@@ -1,0 +1,119 @@
+#include "common/model/ranges.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/base/check.h"
+
+namespace mosa {
+
+ByteRange WidenToPages(ByteRange range) {
+  if (range.empty()) return range;
+  return {range.begin / kPageBytes * kPageBytes,
+          (range.end + kPageBytes - 1) / kPageBytes * kPageBytes};
+}
+
+Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
+  MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0 && !range.empty());
+  range.end = range.begin + std::min(range.size(), piece_bytes_max);
+  Piece piece{{range.begin, range.begin}, {}};
+  while (piece.range.end < range.end) {
+    const uint64_t at = piece.range.end;
+    const Segment& segment = layout.SegmentAt(at);
+    const uint64_t position = layout.PositionAt(at);
+    std::vector<NodeId> nodes;
+    for (uint32_t copy = 0; copy < segment.copies(); ++copy)
+      nodes.push_back(segment.nodes[copy * segment.width + position]);
+    if (piece.nodes.empty())
+      piece.nodes = std::move(nodes);
+    else if (piece.nodes != nodes)
+      break;
+    uint64_t end = layout.SegmentEnd(at);
+    if (segment.width > 1) end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
+    piece.range.end = std::min(end, range.end);
+  }
+  return piece;
+}
+
+std::vector<Piece> SplitRange(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
+  std::vector<Piece> pieces;
+  while (!range.empty()) {
+    pieces.push_back(FirstPiece(layout, range, piece_bytes_max));
+    range.begin = pieces.back().range.end;
+  }
+  return pieces;
+}
+
+void IntervalSet::Add(ByteRange range) {
+  if (range.empty()) return;
+  auto next = intervals_.upper_bound(range.begin);
+  if (next != intervals_.begin()) {
+    const auto before = std::prev(next);
+    if (before->second >= range.begin) {
+      range.begin = before->first;
+      range.end = std::max(range.end, before->second);
+      next = intervals_.erase(before);
+    }
+  }
+  while (next != intervals_.end() && next->first <= range.end) {
+    range.end = std::max(range.end, next->second);
+    next = intervals_.erase(next);
+  }
+  intervals_[range.begin] = range.end;
+}
+
+void IntervalSet::Remove(ByteRange range) {
+  if (range.empty()) return;
+  auto it = intervals_.upper_bound(range.begin);
+  if (it != intervals_.begin()) --it;
+  while (it != intervals_.end() && it->first < range.end) {
+    const ByteRange old{it->first, it->second};
+    if (old.end <= range.begin) {
+      ++it;
+      continue;
+    }
+    it = intervals_.erase(it);
+    if (old.begin < range.begin) intervals_[old.begin] = range.begin;
+    if (old.end > range.end) it = std::next(intervals_.emplace(range.end, old.end).first);
+  }
+}
+
+std::vector<ByteRange> IntervalSet::Missing(ByteRange range) const {
+  std::vector<ByteRange> missing;
+  uint64_t at = range.begin;
+  auto it = intervals_.upper_bound(range.begin);
+  if (it != intervals_.begin()) --it;
+  for (; it != intervals_.end() && it->first < range.end && at < range.end; ++it) {
+    if (it->second <= at) continue;
+    if (it->first > at) missing.push_back({at, it->first});
+    at = it->second;
+  }
+  if (at < range.end) missing.push_back({at, range.end});
+  return missing;
+}
+
+uint64_t IntervalSet::MissingBytes(ByteRange range) const {
+  uint64_t bytes = 0;
+  for (const ByteRange& gap : Missing(range)) bytes += gap.size();
+  return bytes;
+}
+
+std::optional<ByteRange> IntervalSet::NextFrom(uint64_t offset) const {
+  auto next = intervals_.upper_bound(offset);
+  if (next != intervals_.begin() && std::prev(next)->second > offset) --next;
+  if (next == intervals_.end()) return std::nullopt;
+  return ByteRange{std::max(offset, next->first), next->second};
+}
+
+bool IntervalSet::Overlaps(ByteRange range) const {
+  const auto next = NextFrom(range.begin);
+  return !range.empty() && next && next->begin < range.end;
+}
+
+std::vector<ByteRange> IntervalSet::All() const {
+  std::vector<ByteRange> all;
+  for (const auto& [begin, end] : intervals_) all.push_back({begin, end});
+  return all;
+}
+
+}  // namespace mosa

@@ -1,0 +1,68 @@
+// Where the bytes of a range of a file lie, and which bytes of a file have been seen: the
+// arithmetic of chunks and of intervals. Pure values.
+#ifndef MOSA_COMMON_MODEL_RANGES_H_
+#define MOSA_COMMON_MODEL_RANGES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+
+namespace mosa {
+
+// Bytes [begin, end) of a file.
+struct ByteRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t size() const { return end - begin; }
+  bool empty() const { return begin >= end; }
+  bool operator==(const ByteRange&) const = default;
+};
+
+inline constexpr uint64_t kPageBytes = 4096;
+
+// The whole pages that `range` touches.
+ByteRange WidenToPages(ByteRange range);
+
+// A part of a range that lies, contiguously, in the same objects.
+struct Piece {
+  ByteRange range;
+  std::vector<NodeId> nodes;  // One per copy, in the layout's order.
+  bool operator==(const Piece&) const = default;
+};
+
+// The first piece of `range`, at most `piece_bytes_max` long. Time: constant for a segment of width
+// 1. Preconditions: layout.bound(), layout.chunk_bytes > 0, range not empty.
+Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max = UINT64_MAX);
+// The pieces of `range` in file order; neighbours on the same nodes are one piece, at most
+// `piece_bytes_max` long. For ranges of a few MiB: a striped file has a piece per chunk.
+std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
+                              uint64_t piece_bytes_max = UINT64_MAX);
+
+// A set of bytes as disjoint intervals. One owner.
+class IntervalSet {
+ public:
+  void Add(ByteRange range);
+  void Remove(ByteRange range);
+  void Clear() { intervals_.clear(); }
+  // The parts of `range` that are not in the set, ascending.
+  std::vector<ByteRange> Missing(ByteRange range) const;
+  uint64_t MissingBytes(ByteRange range) const;
+  bool empty() const { return intervals_.empty(); }
+  // True if some byte of `range` is in the set.
+  bool Overlaps(ByteRange range) const;
+  // The first interval that reaches beyond `offset`, cut to begin there at the earliest.
+  std::optional<ByteRange> NextFrom(uint64_t offset) const;
+  // All intervals, ascending.
+  std::vector<ByteRange> All() const;
+
+ private:
+  std::map<uint64_t, uint64_t> intervals_;  // Begin -> end; disjoint and not touching.
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_RANGES_H_

@@ -1,0 +1,365 @@
+#include "storage-node/core/copy_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/crc32c.h"
+#include "storage-node/core/checksum_table.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr ByteRange kEverything{0, kFileBytesMax};
+// Checksums are asked for ahead until so much is known to be fetched.
+constexpr size_t kWantedAhead = 8;
+
+uint64_t BlockFloor(uint64_t offset) { return offset / kChecksumBlockBytes * kChecksumBlockBytes; }
+
+ByteRange WidenToBlocks(ByteRange range) {
+  return {BlockFloor(range.begin), std::min(kFileBytesMax, BlockFloor(range.end - 1) + kChecksumBlockBytes)};
+}
+
+uint32_t CrcWithZeroes(uint32_t crc, uint64_t bytes) {
+  static const std::vector<char> zeroes(kChecksumBlockBytes);
+  return ExtendCrc32c(crc, zeroes.data(), bytes);
+}
+
+// Whether two checksums of one block, in objects of different sizes, are of the same bytes.
+bool SameContent(BlockIndex block, uint32_t crc_a, uint64_t a_bytes, uint32_t crc_b,
+                 uint64_t b_bytes) {
+  const uint64_t extent_a = ExtentOf(block, a_bytes);
+  const uint64_t extent_b = ExtentOf(block, b_bytes);
+  const uint64_t extent = std::max(extent_a, extent_b);
+  return CrcWithZeroes(crc_a, extent - extent_a) == CrcWithZeroes(crc_b, extent - extent_b);
+}
+
+}  // namespace
+
+CopyTask::CopyTask(CopyOrder order, CopyLimits limits)
+    : order_(std::move(order)), limits_(limits) {
+  MOSA_CHECK(order_.sources.bound() && order_.sources.chunk_bytes > 0);
+  for (const NodeId node : order_.sources.Nodes()) {
+    if (node == kNoNode) {
+      owns_all_ = false;
+      continue;
+    }
+    Source source{.node = node};
+    source.relay = std::ranges::find(order_.relays, node) != order_.relays.end();
+    const auto address = std::ranges::find(order_.nodes, node, &NodeAddress::node);
+    MOSA_CHECK(address != order_.nodes.end());
+    source.incarnation = address->incarnation;
+    source.dirty.Add(kEverything);
+    sources_.push_back(std::move(source));
+  }
+}
+
+CopyTask::Source* CopyTask::Find(NodeId node) {
+  const auto found = std::ranges::find(sources_, node, &Source::node);
+  return found == sources_.end() ? nullptr : &*found;
+}
+
+// ---- what next
+
+std::optional<CopyAction> CopyTask::Next(Time now) {
+  if (finished()) return std::nullopt;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const size_t turn = (turn_ + i) % sources_.size();
+    if (std::optional<CopyAction> action = NextOf(sources_[turn], now)) {
+      turn_ = turn + 1;
+      action->begun = now;
+      return action;
+    }
+  }
+  if (order_.follow || cut_begun_ || !std::ranges::all_of(sources_, &Source::confirmed))
+    return std::nullopt;
+  if (!owns_all_) {
+    done_ = true;
+    return std::nullopt;
+  }
+  cut_begun_ = true;
+  return CopyAction{.kind = CopyAction::Kind::kCut,
+                    .range = {order_.size_bytes, order_.size_bytes},
+                    .begun = now};
+}
+
+std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now) {
+  if (now < source.retry_at) return std::nullopt;
+  if (!source.wanted.empty() && fetches_ < limits_.fetches_max) {
+    CopyAction action = source.wanted.front();
+    source.wanted.pop_front();
+    ++fetches_;
+    return action;
+  }
+  if (source.asking || source.wanted.size() >= kWantedAhead) return std::nullopt;
+  if (const auto window = NextWindow(source)) return Ask(source, *window, /*hold=*/false);
+  // What is dirty and not busy does not come from this source.
+  if (source.busy.empty()) source.dirty.Clear();
+  if (!source.dirty.empty()) return std::nullopt;
+  if (order_.follow) return Ask(source, {}, /*hold=*/true);
+  if (!source.busy.empty() || source.confirmed) return std::nullopt;
+  return Ask(source, {}, /*hold=*/!source.unsettled.empty());
+}
+
+CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
+  source.dirty.Remove(window);
+  source.asking = true;
+  return {.kind = CopyAction::Kind::kAsk,
+          .source = source.node,
+          .range = window,
+          .after_change = source.change,
+          .hold = hold,
+          .settles = source.busy.empty()};
+}
+
+std::optional<ByteRange> CopyTask::NextRun(NodeId node, uint64_t from, uint64_t limit) const {
+  while (from < limit) {
+    const Segment& segment = order_.sources.SegmentAt(from);
+    const uint64_t segment_end = std::min(limit, order_.sources.SegmentEnd(from));
+    if (std::ranges::find(segment.nodes, node) != segment.nodes.end()) {
+      const Piece piece = FirstPiece(order_.sources, {from, segment_end});
+      if (piece.nodes.front() == node) return piece.range;
+      from = piece.range.end;
+    } else {
+      from = segment_end;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whole blocks of the source, as many as a window has; or one part of a block that is not all of it.
+std::optional<ByteRange> CopyTask::NextWindow(const Source& source) const {
+  for (uint64_t from = 0;;) {
+    const auto dirty = source.dirty.NextFrom(from);
+    if (!dirty) return std::nullopt;
+    const auto busy = source.busy.NextFrom(dirty->begin);
+    if (busy && busy->begin <= dirty->begin) {
+      from = busy->end;
+      continue;
+    }
+    const uint64_t limit = busy ? std::min(dirty->end, busy->begin) : dirty->end;
+    const auto run = NextRun(source.node, dirty->begin, limit);
+    if (!run) {
+      from = limit;
+      continue;
+    }
+    const uint64_t block_end = BlockFloor(run->begin) + kChecksumBlockBytes;
+    if (run->begin % kChecksumBlockBytes != 0 || run->end < block_end)
+      return ByteRange{run->begin, std::min(run->end, block_end)};
+    const uint64_t window_limit = BlockFloor(std::min(limit, run->begin + limits_.window_bytes));
+    uint64_t end = BlockFloor(std::min(run->end, window_limit));
+    while (end < window_limit) {
+      const auto next = NextRun(source.node, end, window_limit);
+      if (!next) {
+        end = window_limit;
+      } else if (next->begin % kChecksumBlockBytes != 0 || next->end % kChecksumBlockBytes != 0) {
+        end = std::max(end, BlockFloor(next->begin));
+        break;
+      } else {
+        end = next->end;
+      }
+    }
+    return ByteRange{run->begin, end};
+  }
+}
+
+std::optional<Time> CopyTask::next_time() const {
+  std::optional<Time> next;
+  if (finished()) return next;
+  for (const Source& source : sources_) {
+    if (source.failures > 0 && !source.asking && (!next || source.retry_at < *next))
+      next = source.retry_at;
+  }
+  return next;
+}
+
+// ---- what came of it
+
+void CopyTask::Fail(StatusCode code, std::string message) {
+  if (!finished()) failure_ = Failure{code, ErrorReason::kNone, std::move(message)};
+}
+
+bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
+  if (!source.relay || order_.follow) return true;
+  if (sums.order_version == order_.data_version) {
+    source.without_order_since.reset();
+    return true;
+  }
+  if (!source.without_order_since) source.without_order_since = now;
+  if (now - *source.without_order_since >= limits_.relay_wait_max) {
+    Fail(StatusCode::kUnavailable,
+         fmt::format("node {} is to pass on version {} of file {} and has had no order for it for "
+                     "{} s",
+                     source.node.value, order_.data_version, order_.file.value,
+                     limits_.relay_wait_max.ns / 1'000'000'000));
+  }
+  return false;
+}
+
+void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSums& sums) {
+  if (sums.all_changed) source.dirty.Add(kEverything);
+  for (const ByteRange& range : sums.changed) {
+    if (!range.empty() && range.begin < kFileBytesMax) source.dirty.Add(WidenToBlocks(range));
+  }
+  source.dirty.Remove(ask.range);  // Its checksums are younger than the changes.
+  source.change = sums.change;
+}
+
+void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const BlockSums& own,
+                      Time now) {
+  Source& source = *Find(ask.source);
+  source.asking = false;
+  source.failures = 0;
+  if (theirs.incarnation != source.incarnation) {
+    return Fail(StatusCode::kUnavailable,
+                fmt::format("node {} has begun anew (incarnation {:x}, not {:x}): its object of "
+                            "file {} is another one",
+                            source.node.value, theirs.incarnation, source.incarnation,
+                            order_.file.value));
+  }
+  const bool relay_knows = CheckRelay(source, theirs, now);
+  if (finished()) return;
+  NoteChanges(source, ask, theirs);
+  if (!ask.range.empty()) {
+    source.unsettled.Remove(ask.range);
+    Compare(source, ask, theirs, own);
+    if (!theirs.quiet || !relay_knows) source.unsettled.Add(ask.range);
+  }
+  // Beyond both ends there is nothing, unless it may still come.
+  uint64_t reach = std::max(theirs.object_bytes, own.object_bytes);
+  if (source.relay && !order_.follow && !(relay_knows && theirs.tail_settled))
+    reach = std::max(order_.size_bytes, own.object_bytes);
+  if (reach < kFileBytesMax)
+    source.dirty.Remove({WidenToBlocks({reach, reach + 1}).end, kFileBytesMax});
+  source.confirmed = ask.settles && source.settled();
+}
+
+void CopyTask::Compare(Source& source, const CopyAction& ask, const BlockSums& theirs,
+                       const BlockSums& own) {
+  const uint64_t first_block = ask.range.begin / kChecksumBlockBytes;
+  MOSA_CHECK(theirs.blocks.size() == own.blocks.size());
+  const uint64_t reach = std::max(theirs.object_bytes, own.object_bytes);
+  const uint64_t limit = std::min(ask.range.end, std::max(reach, ask.range.begin));
+  for (auto run = NextRun(source.node, ask.range.begin, ask.range.end); run;
+       run = NextRun(source.node, run->end, ask.range.end)) {
+    for (uint64_t at = run->begin; at < run->end && !finished();) {
+      const ByteRange part{at, std::min(run->end, BlockFloor(at) + kChecksumBlockBytes)};
+      const size_t i = at / kChecksumBlockBytes - first_block;
+      if (at < limit)
+        CompareBlock(source, part, theirs, own, theirs.blocks[i], own.blocks[i]);
+      if (source.relay && !theirs.blocks[i].settled) source.unsettled.Add(part);
+      at = part.end;
+    }
+  }
+}
+
+void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& theirs_all,
+                            const BlockSums& own_all, const BlockSum& theirs,
+                            const BlockSum& own) {
+  const bool is_cut = !order_.follow && theirs_all.object_bytes > order_.size_bytes;
+  const uint64_t source_bytes = is_cut ? order_.size_bytes : theirs_all.object_bytes;
+  const uint64_t source_end = std::clamp(source_bytes, part.begin, part.end);
+  const uint64_t own_end = std::clamp(own_all.object_bytes, part.begin, part.end);
+  const bool settles = theirs_all.quiet && (!source.relay || theirs.settled) && !order_.follow;
+  if (!theirs.has_data || source_end == part.begin) {
+    if (own.has_data) Want(source, CopyAction::Kind::kClear, {part.begin, own_end}, settles);
+    return;
+  }
+  if (theirs.damaged) {
+    return Fail(StatusCode::kDataLoss,
+                fmt::format("block {} of file {} is corrupt on node {}",
+                            part.begin / kChecksumBlockBytes, order_.file.value,
+                            source.node.value));
+  }
+  const bool whole = part.size() == kChecksumBlockBytes;
+  const bool comparable = whole && own.has_data && !own.damaged &&
+                          (!is_cut || source_end == part.end);
+  if (comparable && SameContent(BlockOf(part.begin), theirs.crc, theirs_all.object_bytes, own.crc,
+                                own_all.object_bytes)) {
+    copied_bytes_ += source_end - part.begin;
+    return;
+  }
+  Want(source, CopyAction::Kind::kFetch, {part.begin, source_end}, settles);
+  if (own.has_data) Want(source, CopyAction::Kind::kClear, {source_end, own_end}, settles);
+}
+
+void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles) {
+  if (range.empty()) return;
+  source.busy.Add(range);
+  if (!source.wanted.empty()) {
+    CopyAction& before = source.wanted.back();
+    if (before.kind == kind && before.settles == settles && before.range.end == range.begin &&
+        range.begin % limits_.fetch_bytes != 0) {
+      before.range.end = range.end;
+      return;
+    }
+  }
+  source.wanted.push_back(
+      {.kind = kind, .source = source.node, .range = range, .settles = settles});
+}
+
+void CopyTask::OnDone(const CopyAction& action, Time) {
+  if (action.kind == CopyAction::Kind::kCut) {
+    done_ = true;
+    return;
+  }
+  Source& source = *Find(action.source);
+  --fetches_;
+  source.busy.Remove(action.range);
+  if (action.settles) {
+    news_.push_back(action.range);
+  } else {
+    source.unsettled.Add(action.range);
+  }
+  if (action.kind != CopyAction::Kind::kFetch) return;
+  source.failures = 0;
+  copied_bytes_ += action.range.size();
+  fetched_bytes_ += action.range.size();
+}
+
+void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now) {
+  if (Source* const source = Find(action.source)) {
+    if (action.kind == CopyAction::Kind::kAsk) {
+      source->asking = false;
+    } else {
+      --fetches_;
+      source->busy.Remove(action.range);
+    }
+    source->dirty.Add(action.range);
+    if (source->failures++ == 0) source->failing_since = action.begun;
+    Duration delay = limits_.retry_first;
+    for (uint32_t i = 1; i < source->failures && delay < limits_.retry_max; ++i) delay = delay * 2;
+    source->retry_at = now + std::min(delay, limits_.retry_max);
+    const bool final = status.code() == StatusCode::kResourceExhausted ||
+                       status.code() == StatusCode::kDataLoss ||
+                       status.code() == StatusCode::kFailedPrecondition;
+    if (!final && now - source->failing_since < limits_.give_up_after) return;
+  }
+  Fail(status.code(), MessageOf(status));
+}
+
+// ---- what others may rely on
+
+bool CopyTask::Settled(ByteRange range) const {
+  if (order_.follow) return false;
+  if (done_) return true;
+  for (const Source& source : sources_) {
+    for (const IntervalSet* set : {&source.dirty, &source.busy, &source.unsettled}) {
+      for (auto part = set->NextFrom(range.begin); part && part->begin < range.end;
+           part = set->NextFrom(part->end)) {
+        if (NextRun(source.node, part->begin, std::min(part->end, range.end))) return false;
+      }
+    }
+    // Until it is heard, the window that it was asked for is in no set.
+    if (source.asking && !source.confirmed && source.asked.begin < range.end &&
+        range.begin < source.asked.end)
+      return false;
+  }
+  return true;
+}
+
+std::vector<ByteRange> CopyTask::TakeSettled() { return std::exchange(news_, {}); }
+
+}  // namespace mosa::node
