@@ -137,6 +137,18 @@ Status AdminClient::SetHint(const std::string& path, const HintValue& hint) {
   });
 }
 
+Status AdminClient::DrainNode(const std::string& name, bool drain) {
+  v1::DrainNodeRequest request;
+  request.set_name(name);
+  request.set_drain(drain);
+  return AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::DrainNodeResponse response;
+    return FromGrpc(stub_->manager->DrainNode(&context, request, &response));
+  });
+}
+
 Result<uint64_t> AdminClient::AddHintRule(const std::string& glob,
                                           const std::vector<HintValue>& hints) {
   v1::HintRule rule;

@@ -37,6 +37,8 @@ class AdminClient {
   // These wait until every mount that made files without asking has let go. Aborted if one has not
   // after kWaitMax.
   Status SetHint(const std::string& path, const HintValue& hint);
+  // Moves everything off the node of that name, or, without `drain`, lets it take files again.
+  Status DrainNode(const std::string& name, bool drain);
   Result<uint64_t> AddHintRule(const std::string& glob, const std::vector<HintValue>& hints);
   Result<std::vector<HintRule>> ListHintRules();
   Status RemoveHintRule(uint64_t rule);

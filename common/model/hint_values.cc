@@ -57,7 +57,7 @@ std::optional<std::string> Pattern(std::string_view value) {
     return known ? std::optional(std::string(value)) : std::nullopt;
   }
   if (word == "reduce" && IsGroup(*argument)) return std::string(value);
-  if (word == "broadcast" && ParseCount(*argument, 64)) return std::string(value);
+  if (word == "broadcast" && ParseCount(*argument, kReplicasMax)) return std::string(value);
   if (word == "scatter" || word == "gather") {
     if (const auto size = ChunkSize(*argument)) return fmt::format("{}:{}", word, *size);
   }
@@ -116,11 +116,11 @@ Parsed Parse(std::string_view hint, std::string_view value) {
   if (hint == "placement")
     return {Placement(value), "stripe, local, collocate:<group>, scatter:<chunks> or node:<name>"};
   if (hint == "replicas")
-    return {value == "auto" ? std::string(value) : Number(value, 64), "1 to 64, or auto"};
+    return {value == "auto" ? std::string(value) : Number(value, kReplicasMax), "1 to 64, or auto"};
   if (hint == "replicate") return {Word(value, {"eager", "lazy"}), "eager or lazy"};
   if (hint == "ack") {
     auto word = Word(value, {"optimistic", "pessimistic"});
-    return {word ? word : Number(value, 64), "optimistic, pessimistic or 1 to 64"};
+    return {word ? word : Number(value, kReplicasMax), "optimistic, pessimistic or 1 to 64"};
   }
   if (hint == "chunk_size")
     return {ChunkSize(value), "a multiple of 4K from 4K to 1G, as 1048576, 64K or 1M"};

@@ -18,6 +18,7 @@ inline constexpr std::array<std::string_view, 9> kHintNames = {
     "replicas", "replicate",  "strict",   "stripe_width"};
 inline constexpr uint64_t kChunkBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kRunChunksMax = uint64_t{1} << 20;
+inline constexpr uint64_t kReplicasMax = 64;
 inline constexpr uint64_t kReadersMax = 1'000'000;
 // The least that a hint may ask for as chunk size.
 inline constexpr uint64_t kChunkBytesMin = 4096;

@@ -4,6 +4,7 @@
 #define MOSA_COMMON_MODEL_STATUS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,16 @@
 
 namespace mosa {
 
+// One node's copies of a file's bytes, beside the first.
+struct CopyStatus {
+  enum class State : uint8_t { kValid = 1, kCopying, kWaiting, kFailed };
+  NodeId node;
+  State state = State::kWaiting;
+  uint64_t copied_bytes = 0;
+  std::string why;  // Of kWaiting and kFailed.
+  bool operator==(const CopyStatus&) const = default;
+};
+
 struct NodeStatus {
   NodeAddress address;
   uint64_t limit_bytes = 0;
@@ -25,6 +36,8 @@ struct NodeStatus {
   uint64_t object_count = 0;
   Time last_heard;
   NodeHeartbeat last_heartbeat;
+  // While it drains, once they have been counted: files that still have bytes on it.
+  std::optional<uint64_t> files_left;
   bool operator==(const NodeStatus&) const = default;
 };
 struct SessionStatus {
@@ -53,6 +66,10 @@ struct FileStatus {
   bool lost = false;
   std::string task;
   std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
+  uint32_t copies_wanted = 1;                                // With the first; `layout` is its.
+  uint32_t copies_valid = 0;                                 // Of the byte that has the fewest.
+  std::vector<CopyStatus> copies;                            // Ascending by node.
+  std::string copies_missing;  // Why not all have a node; empty if they have.
   bool operator==(const FileStatus&) const = default;
 };
 

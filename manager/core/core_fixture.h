@@ -38,6 +38,7 @@ class CoreFixture : public ::testing::Test {
       if (const auto* order = std::get_if<NodeOrder>(&to.message)) {
         if (const auto* drop = std::get_if<DropObjectsOrder>(order))
           dropped_[to.node].insert(dropped_[to.node].end(), drop->files.begin(), drop->files.end());
+        orders_.emplace_back(to.node, *order);
       }
     }
     log_.insert(log_.end(), effects.log.begin(), effects.log.end());
@@ -178,6 +179,7 @@ class CoreFixture : public ::testing::Test {
   std::map<ClientId, int> ends_;
   std::map<ClientId, std::string> refused_;
   std::map<NodeId, std::vector<FileId>> dropped_;
+  std::vector<std::pair<NodeId, NodeOrder>> orders_;
   std::vector<std::string> log_;
 
  private:

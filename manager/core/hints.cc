@@ -250,6 +250,15 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
   }
   const std::string* strict = value_of("strict");
   result.strict = strict && *strict == "1";
+  const std::string* replicas = value_of("replicas");
+  if (replicas)
+    result.replicas = static_cast<uint32_t>(
+        *replicas == "auto" ? 0 : ParseCount(*replicas, kReplicasMax).value_or(1));
+  const std::string* replicate = value_of("replicate");
+  result.copied_eagerly = replicate && *replicate == "eager";
+  if (const std::string* ack = value_of("ack"); ack && *ack != "optimistic")
+    result.close_copies = static_cast<uint32_t>(
+        *ack == "pessimistic" ? 0 : ParseCount(*ack, kReplicasMax).value_or(1));
   result.may_be_inline = !result.settles_placement && !value_of("replicas") && !result.strict;
   return result;
 }

@@ -58,6 +58,9 @@ struct EffectiveHints {
   bool settles_placement = false;  // Hints alone say where the file goes.
   bool temporary = false;          // It goes at the end of its workflow.
   uint64_t readers = 0;            // It goes behind so many readers; 0: it does not.
+  uint32_t replicas = 1;           // With the first copy; 0: auto.
+  bool copied_eagerly = false;
+  uint32_t close_copies = 1;  // A close waits for so many; 0: for all.
 
   // What a layout has for its chunk.
   uint64_t run_bytes() const { return chunk_bytes * run_chunks; }

@@ -66,7 +66,9 @@ void ManagerCore::State::FinishStep() {
     if (std::exchange(space_changed_, false)) RetrySpaceWaiters(false);
   }
   CheckDue();
+  RunCopyReviews();
   RecallTouched(ClientId(), std::nullopt);
+  for (const FileId file : std::exchange(copy_.leftover_checks, {})) DropLeftovers(file);
   for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
   for (const FileId file : dirty_) {
     if (const Inode* inode = Find(file))
@@ -74,8 +76,7 @@ void ManagerCore::State::FinishStep() {
   }
   dirty_.clear();
   if (std::exchange(cluster_dirty_, false)) WriteCluster();
-  for (auto& [node, files] : drops_)
-    effects_.to_nodes.push_back({node, DropObjectsOrder{std::move(files)}});
+  for (auto& [node, files] : drops_) SendOrder(node, DropObjectsOrder{std::move(files)});
   drops_.clear();
   if (next_tick_ != kNever) effects_.wake_at = next_tick_;
 }

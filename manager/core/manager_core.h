@@ -95,16 +95,21 @@ struct EndTask {  // Of a run that has begun.
 struct EndWorkflow {
   std::string run;
 };
+// Moves everything off a node, and keeps it free of new files, until it is told otherwise.
+struct DrainNode {
+  std::string name;
+  bool drain = true;
+};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
 // The manager itself did not run (it was stopped, or its host was): what others may have said
 // meanwhile has not been heard, and none of it counts as their silence.
 struct Stalled {
   Duration time;
 };
-using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
-                             RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow, Tick,
-                             Stalled>;
+using Command =
+    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
+                 NodeStreamLost, NodeCopyReport, AddHintRule, RemoveHintRule, SetFileHint,
+                 BeginWorkflow, EndTask, EndWorkflow, DrainNode, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------

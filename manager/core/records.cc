@@ -325,10 +325,19 @@ void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
 }
 template <typename A>
+void Visit(A& archive, CopyCell& cell) {
+  All(archive, cell.node, cell.data_version);
+}
+template <typename A>
 void Visit(A& archive, InodeRecord& record) {
   All(archive, record.attributes, record.placement_seed, record.task, record.hints,
       record.symlink_target, record.layout, record.objects, record.is_inline,
       record.inline_valid_bytes, record.inline_node, record.uncommitted_by);
+  if (archive.version() >= kCopiesVersion) All(archive, record.copies);
+  const std::vector<Segment>& segments = record.layout.segments;
+  archive.Require(record.copies.empty() || record.copies.size() == segments.size());
+  for (size_t i = 0; i < record.copies.size() && i < segments.size(); ++i)
+    archive.Require(segments[i].width > 0 && record.copies[i].size() % segments[i].width == 0);
   const bool regular = record.attributes.type == FileType::kRegular;
   archive.Require(regular ||
                   (!record.layout.bound() && !record.is_inline && record.objects.empty()));
@@ -342,6 +351,7 @@ void Visit(A& archive, NodeRecord& record) {
   NodeAddress& address = record.address;
   All(archive, address.node, address.name, address.address, address.socket_path,
       address.host_identity, address.incarnation, record.limit_bytes);
+  if (archive.version() >= kCopiesVersion) All(archive, record.draining);
   archive.Require(address.node != kNoNode);
 }
 template <typename A>

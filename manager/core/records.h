@@ -51,6 +51,14 @@ struct NodeObject {
   bool operator==(const NodeObject&) const = default;
 };
 
+// One stripe position's copy on one node.
+struct CopyCell {
+  NodeId node;  // kNoNode: there is none.
+  // The file's when the node had all of it; valid while the file has it still.
+  uint64_t data_version = 0;
+  bool operator==(const CopyCell&) const = default;
+};
+
 struct InodeRecord {
   Attributes attributes;  // Without allocated_bytes; size_bytes and link_count of directories are
                           // counted from their entries.
@@ -58,8 +66,10 @@ struct InodeRecord {
   std::string task;
   std::string hints;  // EncodeHints().
   std::string symlink_target;
-  Layout layout;
+  Layout layout;                    // Of the first copy.
   std::vector<NodeObject> objects;  // Ascending by node.
+  // By segment, copy by copy without the first; empty if there are no others.
+  std::vector<std::vector<CopyCell>> copies;
   bool is_inline = false;
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
@@ -70,6 +80,7 @@ struct InodeRecord {
 struct NodeRecord {
   NodeAddress address;
   uint64_t limit_bytes = 0;
+  bool draining = false;
   bool operator==(const NodeRecord&) const = default;
 };
 

@@ -20,6 +20,7 @@ InodeRecord SomeInode() {
   record.hints = std::string("placement\0slocal\0", 17);
   record.layout = {65536, {{0, 2, {NodeId(1), NodeId(2)}}, {9 * 65536, 1, {NodeId(3)}}}, "because"};
   record.objects = {{NodeId(1), false, 4096}, {NodeId(3), true, 8192}};
+  record.copies = {{{NodeId(2), 7}, {NodeId(1), 6}}, {}};
   return record;
 }
 
@@ -32,7 +33,7 @@ RepliesRecord SomeReplies() {
            ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9, 10, 11},
            GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
            GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
-           FileIdRangeReply{FileId(10), 11}}};
+           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true}}};
 }
 
 TEST(Records, ComeBackAsTheyWere) {
@@ -45,6 +46,8 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(*Decode<GroupRecord>("k", Encode(group)), group);
   const RuleRecord rule{"/a/*", {{"placement", "local"}, {"strict", "1"}}};
   EXPECT_EQ(*Decode<RuleRecord>("k", Encode(rule)), rule);
+  const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, true};
+  EXPECT_EQ(*Decode<NodeRecord>("k", Encode(node)), node);
   const SessionRecord session{"n", "h", "/m"};
   EXPECT_EQ(*Decode<SessionRecord>("k", Encode(session)), session);
 }
@@ -59,12 +62,33 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
             std::string::npos);
   EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
-  encoded[0] = 3;
+  encoded[0] = 4;
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
+}
+
+// What the program before this one wrote, byte for byte but for what it did not know.
+TEST(Records, OfOlderVersionsHaveNoCopies) {
+  const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, false};
+  std::string encoded = Encode(node);
+  encoded[0] = 2;
+  encoded.pop_back();
+  EXPECT_EQ(*Decode<NodeRecord>("k", encoded), node);
+  InodeRecord inode = SomeInode();
+  inode.copies.clear();
+  encoded = Encode(inode);
+  encoded[0] = 2;
+  encoded.resize(encoded.size() - 4);
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
 }
 
 TEST(Records, ThatMakeNoSenseAreDamaged) {
   InodeRecord record = SomeInode();
+  record.copies.pop_back();
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+  record = SomeInode();
+  record.copies[0].pop_back();
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
+  record = SomeInode();
   record.layout.segments[0].nodes.pop_back();
   EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
   record = SomeInode();

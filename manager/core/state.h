@@ -1,7 +1,7 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_xattrs, state_hints, state_lifetimes, state_nodes, state_load, state_status). Only
-// manager_core.cc and these include it.
+// state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes, state_nodes,
+// state_load, state_status). Only manager_core.cc and these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -24,12 +24,14 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "manager/core/copy_orders.h"
 #include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
 #include "manager/core/text_pool.h"
+#include "manager/placement/copies.h"
 #include "manager/placement/policy.h"
 
 namespace mosa::manager {
@@ -42,8 +44,10 @@ constexpr size_t kAttributeValueBytesMax = 65536;
 // Where a file's bytes are; only files that have, or had, some.
 struct FileBytes {
   uint64_t chunk_bytes = 0;
-  std::vector<Segment> segments;
+  std::vector<Segment> segments;    // Of the first copy.
   std::vector<NodeObject> objects;  // Ascending by node.
+  // By segment, copy by copy without the first; empty if there are no others.
+  std::vector<std::vector<CopyCell>> copies;
   uint64_t inline_valid_bytes = 0;
   uint32_t reason = 0;  // Text.
   NodeId inline_node;
@@ -89,13 +93,13 @@ struct Recall {
 
 // An envelope that was received and is not answered yet.
 struct Pending {
-  enum class Stage : uint8_t { kParked, kWithheld, kLock, kSpace };
+  enum class Stage : uint8_t { kParked, kWithheld, kLock, kSpace, kCopies };
   Stage stage = Stage::kParked;
-  RequestEnvelope envelope;                         // kParked, kSpace: to be run (again).
+  RequestEnvelope envelope;                         // kParked, kSpace, kCopies: to be run (again).
   std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
   size_t recalls_left = 0;
-  Time deadline;  // kSpace.
+  Time deadline;  // kSpace, kCopies.
 };
 
 struct Session {
@@ -135,6 +139,12 @@ struct Node {
   uint64_t granted_bytes = 0;
   Time last_heard;
   bool connected = false;
+  bool draining = false;
+  std::optional<Time> silent_since;  // While it is.
+  bool given_up = false;             // It has been silent for long: its copies are made elsewhere.
+  // While it drains: files that have bytes on it, as of the last full count; and so far of this.
+  std::optional<uint64_t> files_left;
+  uint64_t files_counted = 0;
   NodeHeartbeat last_heartbeat;
   std::set<ClientId> grant_recalls;  // Asked to give back, not answered yet.
 };
@@ -160,6 +170,22 @@ struct Lifetime {
   std::map<uint64_t, bool> readers;
   uint64_t counted = 0;        // Readers that count.
   std::set<ClientId> holders;  // While it is due: who has it open.
+};
+
+// What there is to do about copies. Not durable: it is found again by looking at all files.
+struct CopyWork {
+  CopyOrders orders;
+  uint64_t last_order = 0;
+  std::set<FileId> reviews;                      // To be looked at in this step or soon.
+  std::set<std::pair<Time, FileId>> retries;     // To be looked at then; 0: all files.
+  std::map<FileId, Time> retry_times;            // The same, by file.
+  std::optional<FileId> scan_next;               // All files are being looked at, from here on.
+  bool scan_again = false;                       // Something has changed since the scan began.
+  std::map<FileId, std::set<NodeId>> leftovers;  // Objects to drop once nobody reads them.
+  std::set<FileId> leftover_checks;
+  // Where an order to drop may be under way still, and which nodes had no room: until then.
+  std::map<FileId, std::map<NodeId, Time>> dropped, full;
+  std::map<FileId, std::vector<Waiter>> waiters;
 };
 
 struct Uncommitted {
@@ -200,6 +226,7 @@ struct ManagerCore::State {
   void Handle(const BeginWorkflow& command);
   void Handle(const EndTask& command);
   void Handle(const EndWorkflow& command);
+  void Handle(const DrainNode& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
   void FinishStep();
@@ -346,11 +373,12 @@ struct ManagerCore::State {
   bool IsKnownElsewhere(FileId file, const Inode& inode) const;
   bool IsEffective(const Inode& inode, std::string_view hint, const std::string& value) const;
   void StoreHints(FileId file, Inode& inode, const Hints& hints);
-  Reply ReadOnlyAttribute(const Inode& inode, std::string_view name) const;
+  Reply ReadOnlyAttribute(FileId file, const Inode& inode, std::string_view name) const;
   std::string HintsJsonOf(const Inode& inode) const;
   std::vector<std::string> NodeNamesOf(const Inode& inode) const;
   Result<std::string> ChunkLocationsOf(const Inode& inode) const;
-  std::string LayoutJsonOf(const Inode& inode) const;
+  std::string LayoutJsonOf(FileId file, const Inode& inode) const;
+  std::string CopiesJsonOf(FileId file, const Inode& inode) const;
   Hints DecodedHints(const Inode& inode) const;
   const std::string& NameOf(NodeId node) const;
   std::string NamesOf(const std::vector<NodeId>& nodes) const;
@@ -406,8 +434,53 @@ struct ManagerCore::State {
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
 
-  // ---- copies (state_copies.cc)
+  // ---- copies: what is wanted, and who has what (state_copies.cc)
+  void ReviewCopiesLater(FileId file, const Inode& inode);
+  void RunCopyReviews();
+  void ReviewCopies(FileId file);
+  // Looks at all files, some thousand per step.
+  void StartCopyScan();
+  void ContinueCopyScan();
+  bool PromoteCopies(FileId file, Inode& inode);
+  bool PlanCells(FileId file, Inode& inode, uint32_t wanted);
+  bool DropCells(FileBytes& bytes, const Inode& inode, size_t segment, uint32_t wanted);
+  bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
+  CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
+  Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
+                           const Segment& segment) const;
+  // Takes over the copies of segments that `bytes` still has as they were.
+  void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
+  uint32_t CopiesOf(const EffectiveHints& hints) const;
+  bool IsReachable(NodeId node) const;
+  static bool IsLost(const FileBytes& bytes, NodeId node);
+  bool Stays(NodeId node) const;
+  bool IsValid(const Inode& inode, size_t segment, size_t cell) const;
+  std::set<NodeId> NamedNodes(const FileBytes& bytes) const;
+  void FindLeftovers(FileId file, FileBytes& bytes);
+  void DropLeftovers(FileId file);
+  std::vector<NodeId> RecentlyDropped(FileId file) const;
+  Layout ReaderLayoutOf(const Inode& inode) const;
+  std::optional<NodeId> UncoveredNode(const Inode& inode, bool count_silent) const;
+  uint32_t ValidCopies(const Inode& inode) const;
+  void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
+
+  // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
+  void OrderCopies(FileId file, Inode& inode, bool eagerly);
+  void OrderCopy(FileId file, const Inode& inode, const std::vector<NodeId>& targets, size_t target,
+                 bool follow);
+  void CopySources(FileId file, const Inode& inode, const std::vector<NodeId>& targets,
+                   size_t target, CopyOrder& order) const;
+  void EndCopyTask(FileId file, NodeId node);
+  void ForgetCopies(FileId file);
+  void ForgetCopiesBy(NodeId node);
+  void FinishCopy(FileId file, Inode& inode, NodeId node, const CopyTask& task,
+                  const CopyReport& report);
+  void FailCopy(FileId file, NodeId node, const CopyReport& report);
+  void RetryCopies(FileId file, Time at);
   Reply Apply(const AwaitCopiesRequest& request);
+  AwaitCopiesReply CopiesReply(FileId file, const Inode& inode) const;
+  void AnswerCopyWaiters(FileId file, bool only_expired);
+  void CopiesTick();
 
   // ---- nodes (state_nodes.cc)
   void RefuseNode(const std::string& name, std::string message);
@@ -415,9 +488,11 @@ struct ManagerCore::State {
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
   std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
+  Status MayDrain(const Node& node) const;
   Node* FindNode(NodeId node);
   const Node* FindNode(NodeId node) const;
   NodeId NodeOfSession(const Session& session) const;
+  void SendOrder(NodeId node, NodeOrder order);
   void OrderDrop(const FileBytes& bytes, FileId file);
 
   // ---- the durable image (state_load.cc)
@@ -494,6 +569,7 @@ struct ManagerCore::State {
   std::deque<Waiter> ready_;
   std::deque<Waiter> grace_queue_;
   std::deque<Waiter> space_queue_;
+  CopyWork copy_;
   bool space_changed_ = false;
   std::optional<Time> grace_end_;
   Time next_tick_ = kNever;

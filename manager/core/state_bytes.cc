@@ -71,31 +71,29 @@ Layout ManagerCore::State::LayoutOf(const Inode& inode) const {
 }
 
 std::optional<NodeId> ManagerCore::State::LostAt(const Inode& inode) const {
-  if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return std::nullopt;
-  for (const NodeObject& object : inode.bytes->objects) {
-    if (object.lost) return object.node;
-    const Node* node = FindNode(object.node);
-    const bool reachable = node && (node->address.state == NodeState::kLive ||
-                                    node->address.state == NodeState::kDraining);
-    if (object.allocated_bytes > 0 && !reachable) return object.node;
-  }
-  return std::nullopt;
+  return UncoveredNode(inode, /*count_silent=*/true);
 }
 
 DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool may_write) {
   DataAccess access;
   const Freeze* freeze = FreezeOf(file);
   access.frozen = freeze && freeze->holder != actor().start.client;
-  access.layout = LayoutOf(inode);
+  // Who writes stores in the first copy only.
+  access.layout = may_write ? LayoutOf(inode) : ReaderLayoutOf(inode);
   access.may_write = may_write;
   access.expires = now_ + options_.capability_lifetime;
   if (inode.bytes) {
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
-    access.lost = std::any_of(inode.bytes->objects.begin(), inode.bytes->objects.end(),
-                              [](const NodeObject& object) { return object.lost; });
+    access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value();
   }
-  const bool may_be_inline = !access.layout.bound() && HintsOf(inode).may_be_inline;
+  const EffectiveHints hints = HintsOf(inode);
+  if (hints.replicas != 1) {
+    const uint32_t copies = CopiesOf(hints);
+    access.copied_eagerly = hints.copied_eagerly;
+    access.close_copies = hints.close_copies == 0 ? copies : std::min(hints.close_copies, copies);
+  }
+  const bool may_be_inline = !access.layout.bound() && hints.may_be_inline;
   access.inline_bytes_max = may_be_inline ? options_.inline_bytes_max : 0;
   return access;
 }
@@ -106,6 +104,8 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
   Session& session = actor();
   Inode& inode = *Find(request.file);
+  // Where the first copy's node is gone, another takes its place before anybody writes.
+  if (inode.bytes && !inode.bytes->copies.empty()) ReviewCopies(request.file);
   const auto lost = LostAt(inode);
   if (lost && !request.write)
     return Refuse(
@@ -116,6 +116,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   if (request.write) {
     session.write_opens.insert(request.file);
     write_opens_[request.file].insert(session.start.client);
+    ReviewCopiesLater(request.file, inode);
     const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
     if (!task.empty() && task != texts_.TextOf(inode.task)) {
       const uint32_t held = texts_.Hold(task);
@@ -161,6 +162,7 @@ void ManagerCore::State::CloseWrite(Session& session, FileId file) {
   opens->second.erase(session.start.client);
   if (opens->second.empty()) write_opens_.erase(opens);
   RecheckDue(file);
+  if (const Inode* inode = Find(file)) ReviewCopiesLater(file, *inode);
   if (orphans_.contains(file)) orphan_checks_.insert(file);
 }
 
@@ -187,8 +189,11 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
 
 Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes) {
   const EffectiveHints hints = HintsOf(inode);
-  MOSA_ASSIGN_OR_RETURN(PlacementPlan plan,
-                        PlaceSegment(inode, hints, {.begin = 0, .needed_bytes = first_bytes}));
+  MOSA_ASSIGN_OR_RETURN(
+      PlacementPlan plan,
+      PlaceSegment(inode, hints,
+                   {.begin = 0, .needed_bytes = first_bytes, .excluded = RecentlyDropped(file)}));
+  MOSA_RETURN_IF_ERROR(CheckStrictCopies(inode, hints, plan.segment));
   FileBytes& bytes = BytesOf(inode);
   JoinGroup(hints);
   RememberAnchor(hints, plan);
@@ -196,6 +201,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
   TouchAccess(file);
+  ReviewCopiesLater(file, inode);
   return OkStatus();
 }
 
@@ -205,8 +211,10 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
-  for (const NodeId node : LayoutOf(inode).Nodes()) ObjectOn(bytes, node);
+  for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   bytes.segments.clear();
+  bytes.copies.clear();
+  ForgetCopies(file);
   bytes.chunk_bytes = 0;
   freezes_.erase(file);
   SetReason(bytes, "");
@@ -320,6 +328,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   hints.chunk_bytes = bytes.chunk_bytes;
   PlacementRequest wanted{
       .begin = request.begin, .needed_bytes = hints.chunk_bytes, .excluded = request.full};
+  for (const NodeId node : RecentlyDropped(request.file)) wanted.excluded.push_back(node);
   auto plan = PlaceSegment(inode, hints, wanted);
   wanted.needed_bytes = 0;
   if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
@@ -327,10 +336,12 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
   Layout layout = LayoutOf(inode);
   // A node that has none of the file any more still has its object.
-  for (const NodeId node : layout.Nodes()) ObjectOn(bytes, node);
+  for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   RememberAnchor(hints, *plan);
   layout.Relocate(request.begin, request.end, std::move(plan->segment));
-  bytes.segments = std::move(layout.segments);
+  const std::vector<Segment> before = std::exchange(bytes.segments, std::move(layout.segments));
+  KeepCells(bytes, before);
+  ReviewCopiesLater(request.file, inode);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, NamesOf(request.full)));
   TouchAccess(request.file);
@@ -447,6 +458,7 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   if (request.access_time) inode.access_time = std::clamp(*request.access_time, Time{0}, now_);
   inode.change_time = now_;
   CommitTo(request.file);
+  ReviewCopiesLater(request.file, inode);
   if (request.last_close) CloseWrite(session, request.file);
   Touch(request.file);
   return AttributesReply{EntryWithInterest(request.file).attributes};

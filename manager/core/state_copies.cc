@@ -1,16 +1,524 @@
-// Copies of files beyond the first: what nodes are ordered to fetch, and what they report.
+// Copies beyond the first: who is to have them, who has them, and what takes the first one's place.
+//
+// Whatever may matter to a file's copies (it was bound, written, closed; a hint, a node, the room
+// has changed) only notes that the file is to be reviewed. A review looks at everything afresh and
+// brings plan and orders to what they should be; of a file that is as it should be it changes
+// nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "common/base/hash.h"
 #include "manager/core/state.h"
 
 namespace mosa::manager {
+namespace {
 
-// No order goes out yet, so a report is of none.
-void ManagerCore::State::Handle(const NodeCopyReport&) {}
+constexpr size_t kReviewsPerStep = 1024;
+constexpr size_t kScannedPerStep = 4096;
+constexpr Duration kNextSlice = Milliseconds(1);
+// While a node drains, its files are counted so often.
+constexpr Duration kCountEvery = Seconds(1);
+constexpr Duration kMissingRetry = Seconds(60);
+constexpr Duration kDropArrivesWithin = Seconds(10);
+constexpr uint64_t kRoomBytesMin = 4096;
 
-Reply ManagerCore::State::Apply(const AwaitCopiesRequest& request) {
-  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
-  return AwaitCopiesReply{.copies_valid = 1, .copied_bytes = 0, .more = false};
+// True if stripe position `position` of the segment has a byte of a file of this size. The first
+// position of a file counts always, so that an empty file has its copies too.
+bool HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment, size_t position) {
+  if (segment == 0 && position == 0) return true;
+  const Segment& s = bytes.segments[segment];
+  const uint64_t first =
+      position == 0 ? s.begin : (s.begin / bytes.chunk_bytes + position) * bytes.chunk_bytes;
+  const bool is_last = segment + 1 == bytes.segments.size();
+  return first < (is_last ? size_bytes : std::min(size_bytes, bytes.segments[segment + 1].begin));
+}
+
+// Copies without a node go, and those behind them move up, so that the rows are as few as can be.
+void CloseUp(std::vector<CopyCell>& cells, size_t width) {
+  std::vector<CopyCell> closed;
+  for (size_t position = 0; position < width; ++position) {
+    size_t row = 0;
+    for (size_t i = position; i < cells.size(); i += width) {
+      if (cells[i].node == kNoNode) continue;
+      if (closed.size() < (row + 1) * width) closed.resize((row + 1) * width);
+      closed[row * width + position] = cells[i];
+      ++row;
+    }
+  }
+  cells = std::move(closed);
+}
+
+}  // namespace
+
+// ---- what is there
+
+bool ManagerCore::State::IsReachable(NodeId id) const {
+  const Node* node = FindNode(id);
+  return node &&
+         (node->address.state == NodeState::kLive || node->address.state == NodeState::kDraining);
+}
+
+bool ManagerCore::State::IsLost(const FileBytes& bytes, NodeId node) {
+  return std::any_of(bytes.objects.begin(), bytes.objects.end(),
+                     [node](const NodeObject& o) { return o.node == node && o.lost; });
+}
+
+// Also one that is silent, but not for long.
+bool ManagerCore::State::Stays(NodeId id) const {
+  const Node* node = FindNode(id);
+  return node && !node->draining && !node->given_up;
+}
+
+bool ManagerCore::State::IsValid(const Inode& inode, size_t segment, size_t cell) const {
+  const FileBytes& bytes = *inode.bytes;
+  const CopyCell& copy = bytes.copies[segment][cell];
+  if (copy.node == kNoNode) return false;
+  const size_t position = cell % bytes.segments[segment].width;
+  return inode.size_bytes == 0 || copy.data_version == inode.data_version ||
+         !HasBytes(bytes, inode.size_bytes, segment, position);
+}
+
+std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
+  std::set<NodeId> nodes;
+  for (const Segment& segment : bytes.segments)
+    nodes.insert(segment.nodes.begin(), segment.nodes.end());
+  for (const auto& cells : bytes.copies)
+    for (const CopyCell& cell : cells) nodes.insert(cell.node);
+  nodes.erase(kNoNode);
+  return nodes;
+}
+
+uint32_t ManagerCore::State::CopiesOf(const EffectiveHints& hints) const {
+  if (hints.replicas != 0) return hints.replicas;
+  const auto staying = std::count_if(nodes_.begin(), nodes_.end(),
+                                     [this](const auto& entry) { return Stays(entry.first); });
+  return CopiesWanted(0, static_cast<size_t>(staying));
+}
+
+// For a reader every copy is as good as the first, so those on nodes that answer come first. A
+// position with fewer copies than others names its own again.
+Layout ManagerCore::State::ReaderLayoutOf(const Inode& inode) const {
+  Layout layout = LayoutOf(inode);
+  if (!inode.bytes || inode.bytes->copies.empty() || inode.bytes->is_inline) return layout;
+  const FileBytes& bytes = *inode.bytes;
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    Segment& segment = layout.segments[i];
+    std::vector<std::vector<NodeId>> holders(segment.width);
+    size_t rows = 1;
+    for (size_t position = 0; position < segment.width; ++position) {
+      const NodeId first = segment.nodes[position];
+      if (IsReachable(first) && !IsLost(bytes, first)) holders[position].push_back(first);
+      for (size_t c = position; c < bytes.copies[i].size(); c += segment.width) {
+        if (IsValid(inode, i, c) && IsReachable(bytes.copies[i][c].node))
+          holders[position].push_back(bytes.copies[i][c].node);
+      }
+      if (holders[position].empty()) holders[position].push_back(first);
+      rows = std::max(rows, holders[position].size());
+    }
+    segment.nodes.clear();
+    for (size_t row = 0; row < rows; ++row)
+      for (const auto& nodes : holders) segment.nodes.push_back(nodes[row % nodes.size()]);
+  }
+  return layout;
+}
+
+// The node, if any, that had bytes which no copy on a node that answers has. With `count_silent`
+// also where the node has them still, but is not heard.
+std::optional<NodeId> ManagerCore::State::UncoveredNode(const Inode& inode,
+                                                        bool count_silent) const {
+  if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return std::nullopt;
+  const FileBytes& bytes = *inode.bytes;
+  for (const NodeObject& object : bytes.objects) {
+    const bool gone =
+        object.lost || (count_silent && object.allocated_bytes > 0 && !IsReachable(object.node));
+    if (!gone) continue;
+    for (size_t i = 0; i < bytes.segments.size(); ++i) {
+      const Segment& segment = bytes.segments[i];
+      for (size_t position = 0; position < segment.width; ++position) {
+        if (segment.nodes[position] != object.node ||
+            !HasBytes(bytes, inode.size_bytes, i, position))
+          continue;
+        bool covered = false;
+        for (size_t c = position; !bytes.copies.empty() && c < bytes.copies[i].size();
+             c += segment.width) {
+          const bool answers = IsReachable(bytes.copies[i][c].node);
+          covered = covered || (IsValid(inode, i, c) && (answers || !count_silent));
+        }
+        if (!covered) return object.node;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+uint32_t ManagerCore::State::ValidCopies(const Inode& inode) const {
+  if (!inode.bytes || inode.bytes->segments.empty()) return 1;
+  const FileBytes& bytes = *inode.bytes;
+  uint32_t fewest = UINT32_MAX;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    const Segment& segment = bytes.segments[i];
+    for (size_t position = 0; position < segment.width; ++position) {
+      if (!HasBytes(bytes, inode.size_bytes, i, position)) continue;
+      const NodeId first = segment.nodes[position];
+      uint32_t valid = IsReachable(first) && !IsLost(bytes, first) ? 1 : 0;
+      for (size_t c = position; !bytes.copies.empty() && c < bytes.copies[i].size();
+           c += segment.width)
+        valid += IsValid(inode, i, c) && IsReachable(bytes.copies[i][c].node) ? 1 : 0;
+      fewest = std::min(fewest, valid);
+    }
+  }
+  return fewest;
+}
+
+void ManagerCore::State::DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const {
+  const EffectiveHints hints = HintsOf(inode);
+  status.copies_wanted = CopiesOf(hints);
+  status.copies_valid = ValidCopies(inode);
+  const FileBytes& bytes = *inode.bytes;
+  std::map<NodeId, CopyStatus> copies;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    for (size_t c = 0; !bytes.copies.empty() && c < bytes.copies[i].size(); ++c) {
+      const NodeId node = bytes.copies[i][c].node;
+      if (node == kNoNode) continue;
+      const auto [at, is_new] = copies.try_emplace(node, CopyStatus{.node = node, .why = {}});
+      if (is_new) at->second.state = CopyStatus::State::kValid;
+      if (!IsValid(inode, i, c)) at->second.state = CopyStatus::State::kWaiting;
+    }
+    if (status.copies_missing.empty())
+      status.copies_missing = PlanOf(file, inode, i, status.copies_wanted).reason;
+  }
+  for (auto& [node, copy] : copies) {
+    const CopyTask* task = copy_.orders.Find(file, node);
+    if (copy.state == CopyStatus::State::kValid) {
+      copy.copied_bytes = inode.size_bytes;
+      if (!IsReachable(node)) copy.why = "the node is silent";
+    } else if (task && task->running()) {
+      copy.state = CopyStatus::State::kCopying;
+      copy.copied_bytes = task->copied_bytes;
+    } else if (task) {
+      copy.state = CopyStatus::State::kFailed;
+      copy.why = task->failure;
+    } else {
+      copy.why = write_opens_.contains(file)         ? "the file is open for writing"
+                 : copy_.orders.IsQueued(file, node) ? "the node makes other copies first"
+                 : !IsReachable(node)                ? "the node is silent"
+                                                     : "no order was given yet";
+    }
+    status.copies.push_back(std::move(copy));
+  }
+}
+
+// ---- reviews
+
+void ManagerCore::State::ReviewCopiesLater(FileId file, const Inode& inode) {
+  if (!inode.bytes || (inode.hints == 0 && inode.bytes->copies.empty())) return;
+  copy_.reviews.insert(file);
+}
+
+void ManagerCore::State::RunCopyReviews() {
+  if (grace_end_) return;
+  ContinueCopyScan();
+  for (size_t i = 0; i < kReviewsPerStep; ++i) {
+    std::optional<FileId> next;
+    if (copy_.reviews.empty()) {
+      next = copy_.orders.TakeNext();
+    } else {
+      next = *copy_.reviews.begin();
+      copy_.reviews.erase(copy_.reviews.begin());
+    }
+    if (!next) return;
+    ReviewCopies(*next);
+  }
+  Schedule(now_ + kNextSlice);
+}
+
+void ManagerCore::State::ReviewCopies(FileId file) {
+  Inode* inode = Find(file);
+  if (!inode || !inode->bytes || inode->bytes->segments.empty() || orphans_.contains(file)) {
+    if (inode && inode->bytes && !orphans_.contains(file)) FindLeftovers(file, *inode->bytes);
+    ForgetCopies(file);
+    return AnswerCopyWaiters(file, false);
+  }
+  const EffectiveHints hints = HintsOf(*inode);
+  const uint32_t wanted = CopiesOf(hints);
+  FileBytes& bytes = *inode->bytes;
+  const bool leaves = std::any_of(bytes.objects.begin(), bytes.objects.end(), [this](auto& o) {
+    const Node* node = FindNode(o.node);
+    return node && node->draining;
+  });
+  const auto drains = [this](const Segment& segment) {
+    return std::any_of(segment.nodes.begin(), segment.nodes.end(), [this](NodeId id) {
+      const Node* node = FindNode(id);
+      return node && node->draining;
+    });
+  };
+  if (wanted > 1 || !bytes.copies.empty() || leaves ||
+      std::any_of(bytes.segments.begin(), bytes.segments.end(), drains)) {
+    bytes.copies.resize(bytes.segments.size());
+    bool changed = PromoteCopies(file, *inode);
+    changed = PlanCells(file, *inode, wanted) || changed;
+    if (std::all_of(bytes.copies.begin(), bytes.copies.end(),
+                    [](const auto& cells) { return cells.empty(); }))
+      bytes.copies.clear();
+    FindLeftovers(file, bytes);
+    if (changed) TouchAccess(file);
+    OrderCopies(file, *inode, hints.copied_eagerly);
+  }
+  AnswerCopyWaiters(file, false);
+}
+
+void ManagerCore::State::StartCopyScan() {
+  copy_.scan_again = copy_.scan_next.has_value();
+  if (!copy_.scan_next) {
+    copy_.scan_next = FileId(0);
+    for (auto& [id, node] : nodes_) node.files_counted = 0;
+  }
+  Schedule(now_ + kNextSlice);
+}
+
+void ManagerCore::State::ContinueCopyScan() {
+  if (!copy_.scan_next) return;
+  const bool drains = std::any_of(nodes_.begin(), nodes_.end(),
+                                  [](const auto& entry) { return entry.second.draining; });
+  auto at = inodes_.lower_bound(*copy_.scan_next);
+  for (size_t i = 0; i < kScannedPerStep && at != inodes_.end(); ++i, ++at) {
+    const FileBytes* bytes = at->second->bytes.get();
+    if (!bytes) continue;
+    if (drains || at->second->hints != 0 || !bytes->copies.empty()) ReviewCopies(at->first);
+    if (!drains) continue;
+    std::set<NodeId> nodes = NamedNodes(*bytes);
+    for (const NodeObject& object : bytes->objects) nodes.insert(object.node);
+    for (const NodeId id : nodes)
+      if (Node* node = FindNode(id)) ++node->files_counted;
+  }
+  if (at != inodes_.end()) {
+    copy_.scan_next = at->first;
+    return Schedule(now_ + kNextSlice);
+  }
+  copy_.scan_next.reset();
+  bool unfinished = false;
+  for (auto& [id, node] : nodes_) {
+    if (node.draining && node.files_counted == 0 && node.files_left != 0)
+      effects_.log.push_back(fmt::format("node {} is drained", node.address.name));
+    node.files_left = node.draining ? std::optional(node.files_counted) : std::optional<uint64_t>();
+    unfinished = unfinished || (node.draining && node.files_counted > 0);
+  }
+  if (copy_.scan_again) {
+    StartCopyScan();
+  } else if (unfinished) {
+    RetryCopies(FileId(0), now_ + kCountEvery);
+  }
+}
+
+// ---- what takes the first copy's place
+
+// A node that is gone, or is to go, gives its place to a valid copy. Not while somebody writes:
+// what they have stored and not committed is nowhere else.
+bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
+  FileBytes& bytes = *inode.bytes;
+  if (write_opens_.contains(file) || FreezeOf(file) || bytes.is_inline) return false;
+  bool promoted = false;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    Segment& segment = bytes.segments[i];
+    for (size_t position = 0; position < segment.width; ++position) {
+      NodeId& first = segment.nodes[position];
+      const bool gone = !IsReachable(first) || IsLost(bytes, first);
+      const Node* node = FindNode(first);
+      if (!gone && !(node && node->draining)) continue;
+      for (size_t c = position; c < bytes.copies[i].size(); c += segment.width) {
+        CopyCell& cell = bytes.copies[i][c];
+        if (!IsValid(inode, i, c) || !IsReachable(cell.node) || (!gone && !Stays(cell.node)))
+          continue;
+        ObjectOn(bytes, first);
+        // One that comes back soon has to be compared: a writer that failed may have left something
+        // there.
+        const NodeId before = std::exchange(first, cell.node);
+        cell = node && !node->draining ? CopyCell{before, 0} : CopyCell{};
+        promoted = true;
+        break;
+      }
+    }
+    CloseUp(bytes.copies[i], segment.width);
+  }
+  return promoted;
+}
+
+// ---- who is to have copies
+
+bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
+  FileBytes& bytes = *inode.bytes;
+  bool changed = false;
+  bool missing = false;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    changed = DropCells(bytes, inode, i, wanted) || changed;
+    missing = !AddCells(file, inode, i, wanted) || missing;
+  }
+  if (missing) RetryCopies(file, now_ + kMissingRetry);
+  return changed;
+}
+
+// Takes out copies on nodes that are gone, and those that are too many: first where nodes are to
+// leave, then what is not valid, then the last.
+bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t segment,
+                                   uint32_t wanted) {
+  std::vector<CopyCell>& cells = bytes.copies[segment];
+  const Segment& first = bytes.segments[segment];
+  const size_t width = first.width;
+  bool dropped = false;
+  const auto take_out = [&](CopyCell& cell) {
+    ObjectOn(bytes, cell.node);
+    cell = {};
+    dropped = true;
+  };
+  for (CopyCell& cell : cells) {
+    const Node* node = FindNode(cell.node);
+    if (cell.node != kNoNode && (!node || node->given_up)) take_out(cell);
+  }
+  for (size_t position = 0; position < width; ++position) {
+    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
+    uint32_t safe = staying;  // Of these, those that have all.
+    for (size_t c = position; c < cells.size(); c += width) {
+      if (!Stays(cells[c].node)) continue;
+      ++staying;
+      safe += IsValid(inode, segment, c) ? 1 : 0;
+    }
+    for (size_t c = position; c < cells.size(); c += width)
+      if (cells[c].node != kNoNode && !Stays(cells[c].node) && safe >= wanted) take_out(cells[c]);
+    for (const bool valid : {false, true}) {
+      for (size_t c = cells.size(); c > 0 && staying > std::max(wanted, 1U); --c) {
+        CopyCell& cell = cells[c - 1];
+        if ((c - 1) % width != position || cell.node == kNoNode || !Stays(cell.node) ||
+            IsValid(inode, segment, c - 1) != valid)
+          continue;
+        take_out(cell);
+        --staying;
+      }
+    }
+  }
+  CloseUp(cells, width);
+  return dropped;
+}
+
+CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t segment,
+                                      uint32_t wanted) const {
+  const FileBytes& bytes = *inode.bytes;
+  CopiesRequest request{.seed = HashCombine(inode.placement_seed, segment),
+                        .holders = bytes.segments[segment],
+                        .copies = wanted};
+  if (!bytes.copies.empty())
+    for (const CopyCell& cell : bytes.copies[segment]) request.holders.nodes.push_back(cell.node);
+  for (const NodeId node : request.holders.nodes)
+    if (node != kNoNode && !Stays(node)) request.leaving.push_back(node);
+  request.needed_bytes =
+      std::max(inode.size_bytes / bytes.segments.size() / request.holders.width, kRoomBytesMin);
+  if (const auto full = copy_.full.find(file); full != copy_.full.end())
+    for (const auto& [node, until] : full->second)
+      if (until > now_) request.excluded.push_back(node);
+  return PlanCopies(ViewFor(nullptr, false), request);
+}
+
+// False if there are too few nodes.
+bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
+  FileBytes& bytes = *inode.bytes;
+  std::vector<CopyCell>& cells = bytes.copies[segment];
+  const Segment& first = bytes.segments[segment];
+  bool enough = true;
+  for (size_t position = 0; position < first.width; ++position) {
+    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
+    for (size_t c = position; c < cells.size(); c += first.width)
+      staying += Stays(cells[c].node) ? 1 : 0;
+    enough = enough && staying >= wanted;
+  }
+  if (enough) return true;
+  const CopiesPlan plan = PlanOf(file, inode, segment, wanted);
+  cells.resize(plan.holders.nodes.size() - first.width);
+  for (size_t c = 0; c < cells.size(); ++c) {
+    const NodeId node = plan.holders.nodes[first.width + c];
+    if (cells[c].node == node) continue;
+    cells[c] = {node, 0};
+    dirty_.insert(file);
+  }
+  return plan.copies >= wanted;
+}
+
+Status ManagerCore::State::CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
+                                             const Segment& segment) const {
+  const uint32_t wanted = CopiesOf(hints);
+  if (!hints.strict || wanted == 1) return OkStatus();
+  const CopiesPlan plan = PlanCopies(ViewFor(nullptr, false), {.seed = inode.placement_seed,
+                                                               .holders = segment,
+                                                               .copies = wanted,
+                                                               .needed_bytes = kRoomBytesMin});
+  if (plan.copies >= wanted) return OkStatus();
+  return ResourceExhaustedError(
+      fmt::format("strict=1, and of the file's copies only some can be had: {}; add nodes, ask for "
+                  "fewer, or set strict to 0",
+                  plan.reason));
+}
+
+void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>& before) {
+  if (bytes.copies.empty()) return;
+  std::vector<std::vector<CopyCell>> kept(bytes.segments.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const auto same = std::find(before.begin(), before.end(), bytes.segments[i]);
+    if (same != before.end())
+      kept[i] = std::move(bytes.copies[static_cast<size_t>(same - before.begin())]);
+  }
+  bytes.copies = std::move(kept);
+}
+
+// ---- objects that nothing names any more
+
+// Who reads by an older layout would take a hole for zeroes: first they let go of it.
+void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
+  const std::set<NodeId> named = NamedNodes(bytes);
+  std::erase_if(bytes.objects,
+                [&](const NodeObject& o) { return o.lost && !named.contains(o.node); });
+  for (const NodeObject& object : bytes.objects)
+    if (!named.contains(object.node)) copy_.leftovers[file].insert(object.node);
+  if (copy_.leftovers.contains(file)) copy_.leftover_checks.insert(file);
+}
+
+void ManagerCore::State::DropLeftovers(FileId file) {
+  const auto found = copy_.leftovers.find(file);
+  if (found == copy_.leftovers.end()) return;
+  Inode* inode = Find(file);
+  if (!inode || !inode->bytes) {
+    copy_.leftovers.erase(found);
+    return;
+  }
+  if (recalls_by_file_.contains(file)) return;  // Comes again when the last recall is done.
+  FileBytes& bytes = *inode->bytes;
+  // A file that is laid out anew may get its new bytes there at any moment, but not where a node is
+  // drained.
+  if (bytes.segments.empty()) std::erase_if(found->second, [this](NodeId id) { return Stays(id); });
+  const std::set<NodeId> named = NamedNodes(bytes);
+  for (auto at = found->second.begin(); at != found->second.end();) {
+    const Node* node = FindNode(*at);
+    const bool is_named = named.contains(*at);
+    if (!is_named && (!node || !node->connected || !IsReachable(*at))) {
+      ++at;  // It tells of its objects when it comes back.
+      continue;
+    }
+    if (!is_named) {
+      drops_[*at].push_back(file);
+      copy_.dropped[file][*at] = now_ + kDropArrivesWithin;
+      std::erase_if(bytes.objects, [&](const NodeObject& o) { return o.node == *at; });
+      dirty_.insert(file);
+    }
+    at = found->second.erase(at);
+  }
+  if (found->second.empty()) copy_.leftovers.erase(found);
+}
+
+// An order to drop the object there may not have arrived: new bytes would go with it.
+std::vector<NodeId> ManagerCore::State::RecentlyDropped(FileId file) const {
+  std::vector<NodeId> nodes;
+  if (const auto found = copy_.dropped.find(file); found != copy_.dropped.end())
+    for (const auto& [node, until] : found->second)
+      if (until > now_) nodes.push_back(node);
+  return nodes;
 }
 
 }  // namespace mosa::manager

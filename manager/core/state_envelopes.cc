@@ -167,6 +167,11 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
       Schedule(pending.deadline);
       space_queue_.push_back({session.start.client, pending.envelope.id});
     }
+    if (wait_ == Pending::Stage::kCopies) {
+      pending.envelope = std::move(envelope);
+      pending.deadline = now_ + kAwaitCopiesMax;
+      Schedule(pending.deadline);
+    }
     return;
   }
   Answer(session, envelope.id, std::move(replies));

@@ -146,6 +146,8 @@ Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::
   Node& node = nodes_[record.address.node];
   node.address = record.address;
   node.limit_bytes = record.limit_bytes;
+  node.draining = record.draining;
+  if (node.draining) node.address.state = NodeState::kDraining;
   if (!node_names_.try_emplace(record.address.name, record.address.node).second)
     return Damaged(fmt::format("two nodes are named '{}'", record.address.name));
   return OkStatus();
@@ -187,6 +189,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     bytes.segments = record.layout.segments;
     bytes.reason = texts_.Hold(record.layout.reason);
     bytes.objects = record.objects;
+    bytes.copies = record.copies;
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
@@ -247,6 +250,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
     grace_end_ = now_ + kGracePeriod;
     Schedule(*grace_end_);
   }
+  StartCopyScan();
   return OkStatus();
 }
 
@@ -343,6 +347,7 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
     const FileBytes& bytes = *inode.bytes;
     record.layout = {bytes.chunk_bytes, bytes.segments, texts_.TextOf(bytes.reason)};
     record.objects = bytes.objects;
+    record.copies = bytes.copies;
     record.is_inline = bytes.is_inline;
     record.inline_valid_bytes = bytes.inline_valid_bytes;
     record.inline_node = bytes.inline_node;
@@ -356,7 +361,7 @@ void ManagerCore::State::WriteCluster() { effects_.writes.Put(ClusterKey(), Enco
 
 void ManagerCore::State::WriteNode(const Node& node) {
   effects_.writes.Put(NodeKey(node.address.node),
-                      Encode(NodeRecord{node.address, node.limit_bytes}));
+                      Encode(NodeRecord{node.address, node.limit_bytes, node.draining}));
 }
 
 }  // namespace mosa::manager

@@ -76,8 +76,12 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
   if (inode.bytes) {
     if (inode.bytes->is_inline)
       a.allocated_bytes = (inode.bytes->inline_valid_bytes + 511) / 512 * 512;
+    // Programs look for holes by this: other copies do not count.
+    const std::vector<NodeId> first = LayoutOf(inode).Nodes();
     for (const NodeObject& object : inode.bytes->objects) {
-      if (!object.lost) a.allocated_bytes += object.allocated_bytes;
+      const bool counts = inode.bytes->copies.empty() ||
+                          std::binary_search(first.begin(), first.end(), object.node);
+      if (counts && !object.lost) a.allocated_bytes += object.allocated_bytes;
     }
   }
   return a;
@@ -372,6 +376,8 @@ void ManagerCore::State::Linger(FileId orphan) {
 
 void ManagerCore::State::DropInode(FileId file) {
   Inode& inode = *Find(file);
+  ForgetCopies(file);
+  copy_.leftovers.erase(file);
   if (inode.bytes) {
     LeaveGroup(inode);
     OrderDrop(*inode.bytes, file);
@@ -444,6 +450,7 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   ++inode.data_version;
   ContentChanged(file);
   if (!inode.bytes) return;
+  ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {
     // What was cut off must read as zeroes when the file grows again.

@@ -59,7 +59,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   if (known != node_names_.end()) {
     const Node& node = nodes_.at(known->second);
     new_incarnation = node.address.incarnation != registration.incarnation;
-    if (new_incarnation && node.connected && node.address.state == NodeState::kLive)
+    if (new_incarnation && node.connected && IsReachable(known->second))
       return RefuseNode(name, fmt::format("node {}: another node of that name is alive at {}; give "
                                           "each node a name of its own",
                                           name, node.address.address));
@@ -77,11 +77,13 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                   .socket_path = registration.socket_path,
                   .host_identity = registration.host_identity,
                   .incarnation = registration.incarnation,
-                  .state = NodeState::kLive};
+                  .state = node.draining ? NodeState::kDraining : NodeState::kLive};
   node.limit_bytes = registration.limit_bytes;
   node.used_bytes = registration.used_bytes;
   node.consumed_bytes = node.consumed_before_bytes = 0;
   node.connected = true;
+  node.silent_since.reset();
+  node.given_up = false;
   node.last_heard = now_;
   Schedule(now_ + kNodeDeadAfter);
   WriteNode(node);
@@ -93,10 +95,12 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   effects_.log.push_back(fmt::format(
       "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
       registration.objects.size(), unowned.size(), new_incarnation ? "; it begins anew" : ""));
-  if (!unowned.empty()) effects_.to_nodes.push_back({id, DropObjectsOrder{std::move(unowned)}});
+  if (!unowned.empty()) SendOrder(id, DropObjectsOrder{std::move(unowned)});
   std::set<FileId> present(registration.objects.begin(), registration.objects.end());
   if (new_incarnation) present.clear();
   LoseObjectsOf(id, present, listed_after);
+  ForgetCopiesBy(id);
+  StartCopyScan();
   PushNodes();
   space_changed_ = true;
 }
@@ -116,8 +120,15 @@ std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
       cluster_dirty_ = true;
       continue;
     }
-    const Inode* inode = Find(file);
-    if (!inode || inode->type != FileType::kRegular) unowned.push_back(file);
+    Inode* inode = Find(file);
+    if (!inode || inode->type != FileType::kRegular) {
+      unowned.push_back(file);
+    } else if (inode->bytes && !inode->bytes->segments.empty() &&
+               !NamedNodes(*inode->bytes).contains(node)) {
+      // Its bytes are elsewhere by now.
+      copy_.leftovers[file].insert(node);
+      copy_.leftover_checks.insert(file);
+    }
   }
   return unowned;
 }
@@ -128,13 +139,20 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
                                        Time listed_after) {
   size_t lost = 0;
   for (auto& [file, inode] : inodes_) {
-    if (!inode->bytes || inode->change_time >= listed_after) continue;
+    if (!inode->bytes || inode->change_time >= listed_after || present.contains(file)) continue;
     for (NodeObject& object : inode->bytes->objects) {
-      if (object.node != id || object.lost || object.allocated_bytes == 0 || present.contains(file))
-        continue;
+      if (object.node != id) continue;
+      for (auto& cells : inode->bytes->copies) {
+        for (CopyCell& cell : cells) {
+          if (cell.node != id || cell.data_version == 0) continue;
+          cell.data_version = 0;
+          Touch(file);
+        }
+      }
+      if (object.lost || object.allocated_bytes == 0) continue;
       object.lost = true;
-      ++lost;
       Touch(file);
+      if (UncoveredNode(*inode, false)) ++lost;
     }
   }
   if (lost > 0)
@@ -163,16 +181,66 @@ void ManagerCore::State::Handle(const NodeReport& command) {
 }
 
 void ManagerCore::State::Handle(const NodeStreamLost& command) {
-  if (Node* node = FindNode(command.node)) node->connected = false;
+  Node* node = FindNode(command.node);
+  if (!node) return;
+  node->connected = false;
+  ForgetCopiesBy(command.node);
 }
 
 void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
-  node.address.state = state;
+  node.address.state = state == NodeState::kLive && node.draining ? NodeState::kDraining : state;
+  node.silent_since = state == NodeState::kSilent ? std::optional(now_) : std::nullopt;
+  node.given_up = false;
+  // For those that need another first copy, or may be brought up to date.
+  StartCopyScan();
+  if (node.silent_since) Schedule(now_ + kNodeDeadAfter);
   effects_.log.push_back(
       state == NodeState::kSilent
           ? fmt::format("node {} is silent: not heard for 5 s", node.address.name)
           : fmt::format("node {} is heard again", node.address.name));
   PushNodes();
+}
+
+// Whether the others have room for what would have to move.
+Status ManagerCore::State::MayDrain(const Node& node) const {
+  uint64_t free_bytes = 0;
+  size_t others = 0;
+  for (const auto& [id, other] : nodes_) {
+    if (id == node.address.node || !Stays(id) || !IsReachable(id)) continue;
+    free_bytes += FreeBytes(other);
+    ++others;
+  }
+  if (others == 0)
+    return FailedPreconditionError(fmt::format(
+        "node {} is the only one that takes files: start another one first", node.address.name));
+  if (free_bytes < node.used_bytes)
+    return ResourceExhaustedError(fmt::format(
+        "node {} holds {} bytes, and the {} others have room for {}: remove files or add nodes",
+        node.address.name, node.used_bytes, others, free_bytes));
+  return OkStatus();
+}
+
+void ManagerCore::State::Handle(const DrainNode& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  const auto known = node_names_.find(command.name);
+  if (known == node_names_.end())
+    return AnswerAdmin(NotFoundError(fmt::format("there is no node '{}'", command.name)));
+  Node& node = nodes_.at(known->second);
+  if (node.draining == command.drain) return AnswerAdmin(OkStatus());
+  if (command.drain) {
+    if (const Status status = MayDrain(node); !status.ok()) return AnswerAdmin(status);
+  }
+  node.draining = command.drain;
+  node.files_left.reset();
+  if (IsReachable(known->second))
+    node.address.state = node.draining ? NodeState::kDraining : NodeState::kLive;
+  effects_.log.push_back(fmt::format("node {} {}", node.address.name,
+                                     node.draining ? "is being drained" : "takes files again"));
+  WriteNode(node);
+  PushNodes();
+  StartCopyScan();
+  space_changed_ = true;
+  AnswerAdmin(OkStatus());
 }
 
 void ManagerCore::State::PushNodes() {
@@ -183,11 +251,14 @@ void ManagerCore::State::PushNodes() {
   }
 }
 
+void ManagerCore::State::SendOrder(NodeId node, NodeOrder order) {
+  ToNode& to = effects_.to_nodes.emplace_back();
+  to.node = node;
+  to.message.emplace<NodeOrder>(std::move(order));
+}
+
 void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
-  Layout layout;
-  layout.segments = bytes.segments;
-  std::set<NodeId> nodes;
-  for (const NodeId id : layout.Nodes()) nodes.insert(id);
+  std::set<NodeId> nodes = NamedNodes(bytes);
   for (const NodeObject& object : bytes.objects) nodes.insert(object.node);
   for (const NodeId id : nodes) {
     // One that is away tells of its objects when it comes back.

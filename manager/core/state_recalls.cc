@@ -188,6 +188,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
   NoteHolder(recall.file, client, done.holds_open);
   if (Freeze* freeze = FreezeOf(recall.file); freeze && freeze->holder != client)
     freeze->pinned = freeze->pinned || done.pinned;
+  if (copy_.leftovers.contains(recall.file)) copy_.leftover_checks.insert(recall.file);
   const auto delegation = delegations_.find(recall.file);
   if (delegation != delegations_.end() && delegation->second.holder == client &&
       delegation->second.recalled)

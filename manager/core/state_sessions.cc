@@ -93,6 +93,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
     const auto opens = write_opens_.find(file);
     opens->second.erase(client);
     if (opens->second.empty()) write_opens_.erase(opens);
+    if (const Inode* inode = Find(file)) ReviewCopiesLater(file, *inode);
   }
   for (auto& [file, holders] : orphans_) {
     if (holders.erase(client) > 0) orphan_checks_.insert(file);
@@ -268,7 +269,7 @@ void ManagerCore::State::Handle(const Tick&) {
   }
   for (const ClientId client : expired) EndSession(client, "its lease ran out", false);
   for (auto& [id, node] : nodes_) {
-    if (node.address.state != NodeState::kLive) continue;
+    if (!IsReachable(id)) continue;
     if (node.last_heard + kNodeDeadAfter <= now_) {
       SetNodeState(node, NodeState::kSilent);
     } else {
@@ -296,6 +297,7 @@ void ManagerCore::State::Handle(const Tick&) {
   std::erase_if(contended_, [this](const auto& entry) { return entry.second <= now_; });
   for (const auto& [directory, until] : contended_) Schedule(until);
   RetrySpaceWaiters(true);
+  CopiesTick();
   if (grace_end_) Schedule(*grace_end_);
 }
 
@@ -304,7 +306,10 @@ void ManagerCore::State::Handle(const Stalled& command) {
     session.heard = now_;
     for (auto& [id, recall] : session.recalls) recall.sent = recall.sent + command.time;
   }
-  for (auto& [id, node] : nodes_) node.last_heard = now_;
+  for (auto& [id, node] : nodes_) {
+    node.last_heard = now_;
+    if (node.silent_since) node.silent_since = *node.silent_since + command.time;
+  }
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
   effects_.log.push_back(fmt::format("the manager did not run for {} ms: nobody's silence counts",
                                      command.time.ns / 1'000'000));
@@ -334,6 +339,7 @@ void ManagerCore::State::EndGrace() {
                                      sessions_.size(), missing.size()));
   ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());
   grace_queue_.clear();
+  StartCopyScan();
 }
 
 }  // namespace mosa::manager

@@ -20,7 +20,8 @@ ClusterStatus ManagerCore::State::GetClusterStatus(Time now) const {
                             .granted_bytes = node.granted_bytes,
                             .object_count = node.last_heartbeat.object_count,
                             .last_heard = node.last_heard,
-                            .last_heartbeat = node.last_heartbeat});
+                            .last_heartbeat = node.last_heartbeat,
+                            .files_left = node.files_left});
   for (const auto& [client, session] : sessions_)
     status.sessions.push_back({.start = session.start,
                                .connected = session.connected,
@@ -37,13 +38,16 @@ FileStatus ManagerCore::State::StatusOf(FileId file, const Inode& inode, std::st
                     .is_inline = false,
                     .lost = LostAt(inode).has_value(),
                     .task = texts_.TextOf(inode.task),
-                    .allocated_bytes = {}};
+                    .allocated_bytes = {},
+                    .copies = {},
+                    .copies_missing = {}};
   if (inode.type != FileType::kRegular) return status;
   status.layout = LayoutOf(inode);
   if (!inode.bytes) return status;
   status.is_inline = inode.bytes->is_inline;
   for (const NodeObject& object : inode.bytes->objects)
     status.allocated_bytes.emplace_back(object.node, object.allocated_bytes);
+  if (status.layout.bound() && !status.is_inline) DescribeCopies(file, inode, status);
   return status;
 }
 

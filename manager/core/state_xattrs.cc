@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
@@ -119,6 +120,7 @@ void ManagerCore::State::StoreHints(FileId file, Inode& inode, const Hints& hint
   FollowLifetime(file, inode, {});
   inode.change_time = now_;
   Touch(file);
+  ReviewCopiesLater(file, inode);
 }
 
 const std::string& ManagerCore::State::NameOf(NodeId id) const {
@@ -133,7 +135,8 @@ Reply ManagerCore::State::Apply(const GetXattrRequest& request) {
   const Inode* inode = Find(request.file);
   if (auto failure = CheckAttribute(request.file, inode, request.name)) return *std::move(failure);
   const AttributeName name = ClassifyAttribute(request.name);
-  if (name.kind == AttributeKind::kReadOnly) return ReadOnlyAttribute(*inode, name.hint);
+  if (name.kind == AttributeKind::kReadOnly)
+    return ReadOnlyAttribute(request.file, *inode, name.hint);
   if (name.kind == AttributeKind::kHint) {
     for (const ExplainedHint& hint : ExplainedHintsOf(*inode)) {
       if (hint.name != name.hint || hint.source == HintSource::kDefault) continue;
@@ -159,7 +162,8 @@ Reply ManagerCore::State::Apply(const ListXattrsRequest& request) {
   return reply;
 }
 
-Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view name) const {
+Reply ManagerCore::State::ReadOnlyAttribute(FileId file, const Inode& inode,
+                                            std::string_view name) const {
   const auto bounded = [&](std::string text) -> Reply {
     if (text.size() <= kAttributeValueBytesMax) return GetXattrReply{std::move(text)};
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
@@ -171,7 +175,7 @@ Reply ManagerCore::State::ReadOnlyAttribute(const Inode& inode, std::string_view
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
                   fmt::format("only regular files have a '{}'", name));
   if (name == "location") return bounded(fmt::format("{}", fmt::join(NodeNamesOf(inode), ",")));
-  if (name == "layout") return bounded(LayoutJsonOf(inode));
+  if (name == "layout") return bounded(LayoutJsonOf(file, inode));
   auto chunks = ChunkLocationsOf(inode);
   if (!chunks.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
@@ -196,11 +200,26 @@ std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) con
     return inode.bytes->inline_node == kNoNode
                ? std::vector<std::string>()
                : std::vector<std::string>{NameOf(inode.bytes->inline_node)};
-  std::vector<NodeObject> objects = inode.bytes->objects;
-  std::erase_if(objects, [](const NodeObject& o) { return o.lost || o.allocated_bytes == 0; });
-  std::stable_sort(objects.begin(), objects.end(), [](const NodeObject& a, const NodeObject& b) {
-    return a.allocated_bytes > b.allocated_bytes;
+  const FileBytes& bytes = *inode.bytes;
+  // Which of its bytes a node has: of the first copies, and of others that are valid.
+  std::map<NodeId, size_t> parts;
+  size_t parts_max = 0;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    const Segment& segment = bytes.segments[i];
+    for (const NodeId node : segment.nodes) ++parts[node];
+    parts_max += segment.width;
+    for (size_t c = 0; !bytes.copies.empty() && c < bytes.copies[i].size(); ++c)
+      if (IsValid(inode, i, c)) ++parts[bytes.copies[i][c].node];
+  }
+  std::vector<NodeObject> objects = bytes.objects;
+  std::erase_if(objects, [&parts](const NodeObject& o) {
+    return o.lost || o.allocated_bytes == 0 || !parts.contains(o.node);
   });
+  const auto rank = [&](const NodeObject& o) {
+    return std::pair(parts.at(o.node) >= parts_max, o.allocated_bytes);
+  };
+  std::stable_sort(objects.begin(), objects.end(),
+                   [&](const NodeObject& a, const NodeObject& b) { return rank(a) > rank(b); });
   std::vector<std::string> names;
   for (const NodeObject& object : objects) names.push_back(NameOf(object.node));
   return names;
@@ -229,7 +248,22 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
   return text;
 }
 
-std::string ManagerCore::State::LayoutJsonOf(const Inode& inode) const {
+// The copies beyond the first, where there are to be any.
+std::string ManagerCore::State::CopiesJsonOf(FileId file, const Inode& inode) const {
+  const FileStatus status = StatusOf(file, inode, "");
+  if (status.copies_wanted == 1 && status.copies.empty()) return "";
+  constexpr std::array<std::string_view, 4> kStates = {"valid", "copying", "waiting", "failed"};
+  std::string copies;
+  for (const CopyStatus& copy : status.copies) {
+    copies += fmt::format("{}{{\"node\":{},\"state\":\"{}\",\"copied_bytes\":{}",
+                          copies.empty() ? "" : ",", JsonText(NameOf(copy.node)),
+                          kStates.at(static_cast<size_t>(copy.state) - 1), copy.copied_bytes);
+    copies += copy.why.empty() ? "}" : fmt::format(",\"why\":{}}}", JsonText(copy.why));
+  }
+  return fmt::format(",\"copies\":[{}],\"missing\":{}", copies, JsonText(status.copies_missing));
+}
+
+std::string ManagerCore::State::LayoutJsonOf(FileId file, const Inode& inode) const {
   const Layout layout = LayoutOf(inode);
   std::string segments, nodes;
   for (const NodeId node : layout.Nodes())
@@ -245,11 +279,11 @@ std::string ManagerCore::State::LayoutJsonOf(const Inode& inode) const {
   const uint64_t run_chunks = RunChunksOf(inode);
   return fmt::format(
       "{{\"chunk_size\":{},\"run_chunks\":{},\"width\":{},\"replicas\":{},\"inline\":{},\"nodes\":["
-      "{}],"
-      "\"segments\":[{}],\"policy\":{},\"reason\":{}}}",
+      "{}],\"segments\":[{}],\"policy\":{},\"reason\":{}{}}}",
       layout.chunk_bytes / run_chunks, run_chunks, bound ? layout.segments[0].width : 0,
-      bound ? layout.segments[0].copies() : 0, inode.bytes && inode.bytes->is_inline, nodes,
-      segments, JsonText(HintsOf(inode).placement), JsonText(layout.reason));
+      bound ? ValidCopies(inode) : 0, inode.bytes && inode.bytes->is_inline, nodes, segments,
+      JsonText(HintsOf(inode).placement), JsonText(layout.reason),
+      bound ? CopiesJsonOf(file, inode) : "");
 }
 
 // ---- writing

@@ -1,4 +1,4 @@
-// The calls about hints, locations and workflows.
+// The calls about hints, locations and workflows, and those that change something else.
 #include <algorithm>
 #include <utility>
 
@@ -131,6 +131,14 @@ void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
       },
       [this](const v1::RemoveHintRuleRequest& request, v1::RemoveHintRuleResponse*) {
         return driver_.Change(RemoveHintRule{request.rule_id()}).status;
+      });
+  UnaryCall<v1::DrainNodeRequest, v1::DrainNodeResponse>::Serve(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestDrainNode(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::DrainNodeRequest& request, v1::DrainNodeResponse*) {
+        return driver_.Change(DrainNode{request.name(), request.drain()}).status;
       });
 }
 

@@ -1,5 +1,6 @@
 #include "proto/convert/admin.h"
 
+#include <optional>
 #include <utility>
 
 #include "proto/convert/fields.h"
@@ -16,16 +17,19 @@ void Write(const NodeStatus& value, wire::NodeStatus* out) {
   out->set_object_count(value.object_count);
   out->set_last_heard_ns(value.last_heard.ns);
   Write(value.last_heartbeat, out->mutable_last_heartbeat());
+  if (value.files_left) out->set_files_left(*value.files_left);
 }
 NodeStatus Read(const wire::NodeStatus& in, FieldChecker& check) {
   check.Present("nodes.address", in.has_address());
-  return {.address = Read(in.address(), check),
-          .limit_bytes = check.Number("nodes.limit_bytes", in.limit_bytes()),
-          .used_bytes = check.Number("nodes.used_bytes", in.used_bytes()),
-          .granted_bytes = check.Number("nodes.granted_bytes", in.granted_bytes()),
-          .object_count = in.object_count(),
-          .last_heard = {in.last_heard_ns()},
-          .last_heartbeat = Read(in.last_heartbeat(), check)};
+  return {
+      .address = Read(in.address(), check),
+      .limit_bytes = check.Number("nodes.limit_bytes", in.limit_bytes()),
+      .used_bytes = check.Number("nodes.used_bytes", in.used_bytes()),
+      .granted_bytes = check.Number("nodes.granted_bytes", in.granted_bytes()),
+      .object_count = in.object_count(),
+      .last_heard = {in.last_heard_ns()},
+      .last_heartbeat = Read(in.last_heartbeat(), check),
+      .files_left = in.has_files_left() ? std::optional<uint64_t>(in.files_left()) : std::nullopt};
 }
 
 void Write(const SessionStatus& value, wire::SessionStatus* out) {
@@ -42,6 +46,20 @@ SessionStatus Read(const wire::SessionStatus& in, FieldChecker& check) {
           .open_files = in.open_files(),
           .interests = in.interests(),
           .delegations = in.delegations()};
+}
+
+void Write(const CopyStatus& value, wire::CopyStatus* out) {
+  out->set_node_id(value.node.value);
+  out->set_state(static_cast<wire::CopyState>(value.state));
+  out->set_copied_bytes(value.copied_bytes);
+  out->set_why(value.why);
+}
+CopyStatus Read(const wire::CopyStatus& in, FieldChecker& check) {
+  return {.node = NodeId{in.node_id()},
+          .state = check.Enum("file.copies.state", in.state(), CopyStatus::State::kValid,
+                              CopyStatus::State::kFailed),
+          .copied_bytes = check.Number("file.copies.copied_bytes", in.copied_bytes()),
+          .why = check.Bytes("file.copies.why", in.why(), kTextBytesMax)};
 }
 
 }  // namespace
@@ -68,6 +86,10 @@ void ToProto(const FileStatus& status, v1::FileStatus* out) {
     item->set_node_id(node.value);
     item->set_allocated_bytes(bytes);
   }
+  out->set_copies_wanted(status.copies_wanted);
+  out->set_copies_valid(status.copies_valid);
+  for (const CopyStatus& copy : status.copies) Write(copy, out->add_copies());
+  out->set_copies_missing(status.copies_missing);
 }
 
 Result<ClusterStatus> FromProto(const v1::GetClusterStatusResponse& message) {
@@ -89,13 +111,19 @@ Result<FileStatus> FromProto(const v1::FileStatus& message) {
   FieldChecker check;
   check.Present("file.entry", message.has_entry());
   check.Present("file.layout", message.has_layout());
-  FileStatus status{.path = check.Bytes("file.path", message.path(), kLongPathBytesMax),
-                    .entry = Read(message.entry(), check),
-                    .layout = Read(message.layout(), check),
-                    .is_inline = message.is_inline(),
-                    .lost = message.lost(),
-                    .task = check.Bytes("file.task", message.task(), kPathBytesMax),
-                    .allocated_bytes = {}};
+  FileStatus status{
+      .path = check.Bytes("file.path", message.path(), kLongPathBytesMax),
+      .entry = Read(message.entry(), check),
+      .layout = Read(message.layout(), check),
+      .is_inline = message.is_inline(),
+      .lost = message.lost(),
+      .task = check.Bytes("file.task", message.task(), kPathBytesMax),
+      .allocated_bytes = {},
+      .copies_wanted = message.copies_wanted(),
+      .copies_valid = message.copies_valid(),
+      .copies = ReadList<CopyStatus>("file.copies", message.copies(), kNodesMax, check),
+      .copies_missing =
+          check.Bytes("file.copies_missing", message.copies_missing(), kTextBytesMax)};
   for (const auto& item : message.allocated()) {
     status.allocated_bytes.emplace_back(
         NodeId{item.node_id()}, check.Number("file.allocated.bytes", item.allocated_bytes()));

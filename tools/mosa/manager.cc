@@ -35,6 +35,20 @@ std::string ToText(FileType type) {
   return "unknown";
 }
 
+std::string ToText(CopyStatus::State state) {
+  switch (state) {
+    case CopyStatus::State::kValid:
+      return "valid";
+    case CopyStatus::State::kCopying:
+      return "copying";
+    case CopyStatus::State::kWaiting:
+      return "waiting";
+    case CopyStatus::State::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
 nlohmann::json ToJson(const Layout& layout) {
   nlohmann::json segments = nlohmann::json::array();
   for (const Segment& segment : layout.segments) {
@@ -132,21 +146,24 @@ std::string ToText(NodeState state) {
 }
 
 nlohmann::json ToJson(const NodeStatus& node, Time now) {
-  return {{"name", node.address.name},
-          {"id", node.address.node.value},
-          {"state", ToText(node.address.state)},
-          {"address", node.address.address},
-          {"incarnation", node.address.incarnation},
-          {"used_bytes", node.used_bytes},
-          {"granted_bytes", node.granted_bytes},
-          {"limit_bytes", node.limit_bytes},
-          {"objects", node.object_count},
-          {"unsealed_objects", node.last_heartbeat.unsealed_objects},
-          {"bytes_read_remote", node.last_heartbeat.bytes_read_remote},
-          {"bytes_written_remote", node.last_heartbeat.bytes_written_remote},
-          {"bytes_written_local", node.last_heartbeat.bytes_written_local},
-          {"corrupt_blocks", node.last_heartbeat.corrupt_blocks},
-          {"last_heard_ms_ago", (now - node.last_heard).ns / 1'000'000}};
+  nlohmann::json json = {{"name", node.address.name},
+                         {"id", node.address.node.value},
+                         {"state", ToText(node.address.state)},
+                         {"address", node.address.address},
+                         {"incarnation", node.address.incarnation},
+                         {"used_bytes", node.used_bytes},
+                         {"granted_bytes", node.granted_bytes},
+                         {"limit_bytes", node.limit_bytes},
+                         {"objects", node.object_count},
+                         {"unsealed_objects", node.last_heartbeat.unsealed_objects},
+                         {"bytes_read_remote", node.last_heartbeat.bytes_read_remote},
+                         {"bytes_written_remote", node.last_heartbeat.bytes_written_remote},
+                         {"bytes_written_local", node.last_heartbeat.bytes_written_local},
+                         {"corrupt_blocks", node.last_heartbeat.corrupt_blocks},
+                         {"last_heard_ms_ago", (now - node.last_heard).ns / 1'000'000}};
+  if (node.files_left) json["files_left"] = *node.files_left;
+  json["drained"] = node.files_left == 0U;
+  return json;
 }
 
 nlohmann::json ToJson(const ClusterStatus& status) {
@@ -180,6 +197,17 @@ nlohmann::json ToJson(const FileStatus& file) {
                          {"lost", file.lost},
                          {"layout", ToJson(file.layout)},
                          {"allocated", std::move(allocated)}};
+  nlohmann::json copies = nlohmann::json::array();
+  for (const CopyStatus& copy : file.copies) {
+    copies.push_back({{"node", copy.node.value},
+                      {"state", ToText(copy.state)},
+                      {"copied_bytes", copy.copied_bytes},
+                      {"why", copy.why}});
+  }
+  json["copies_wanted"] = file.copies_wanted;
+  json["copies_valid"] = file.copies_valid;
+  json["copies"] = std::move(copies);
+  json["copies_missing"] = file.copies_missing;
   PutBytes(json, "path", file.path);
   PutBytes(json, "task", file.task);
   return json;
@@ -188,8 +216,12 @@ nlohmann::json ToJson(const FileStatus& file) {
 void PrintNodes(const ClusterStatus& status) {
   Table table({"NODE", "STATE", "ADDRESS", "USED", "GRANTED", "LIMIT", "OBJECTS"});
   for (const NodeStatus& node : status.nodes) {
-    table.Add({node.address.name, ToText(node.address.state), node.address.address,
-               Human(node.used_bytes), Human(node.granted_bytes), Human(node.limit_bytes),
+    std::string state = ToText(node.address.state);
+    if (node.files_left)
+      state = *node.files_left == 0 ? "drained"
+                                    : fmt::format("{}, {} files left", state, *node.files_left);
+    table.Add({node.address.name, state, node.address.address, Human(node.used_bytes),
+               Human(node.granted_bytes), Human(node.limit_bytes),
                fmt::format("{}", node.object_count)});
   }
   table.Print();

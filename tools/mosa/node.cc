@@ -1,10 +1,18 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <optional>
+#include <thread>
 
 #include "tools/mosa/command.h"
 #include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
+
+constexpr std::chrono::milliseconds kLookAgain{500};
 
 Status List(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
@@ -14,6 +22,68 @@ Status List(const ManagerChoice& choice, const CommandLine& line) {
     PrintNodes(status);
   }
   return OkStatus();
+}
+
+struct DrainOptions {
+  ManagerChoice manager;
+  std::string node;
+  bool wait = false;
+};
+
+// Until no file has bytes there any more; says how many are left.
+Status AwaitDrained(const DrainOptions& options) {
+  std::optional<uint64_t> shown;
+  while (true) {
+    MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(options.manager));
+    const auto node = std::find_if(status.nodes.begin(), status.nodes.end(), [&](const auto& each) {
+      return each.address.name == options.node;
+    });
+    if (node == status.nodes.end() || node->address.state != NodeState::kDraining)
+      return UnavailableError(fmt::format("node {} does not drain any more", options.node));
+    if (node->files_left == 0U) return OkStatus();
+    if (node->files_left && node->files_left != shown)
+      fmt::print(stderr, "{}: {} files left\n", options.node, *node->files_left);
+    shown = node->files_left;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+Status Drain(const DrainOptions& options, bool drain, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
+  MOSA_RETURN_IF_ERROR(manager->DrainNode(options.node, drain));
+  if (options.wait) MOSA_RETURN_IF_ERROR(AwaitDrained(options));
+  const char* state = !drain ? "live" : options.wait ? "drained" : "draining";
+  if (line.json) {
+    PrintJson({{"name", options.node}, {"state", state}});
+  } else {
+    fmt::print("{} is {}\n", options.node, state);
+  }
+  return OkStatus();
+}
+
+void AddDrain(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<DrainOptions>();
+  CLI::App* command = noun.add_subcommand(
+      "drain",
+      "Moves everything off a node, so that it can be stopped and nothing is lost\n\n"
+      "  mosa node drain h3 --wait && systemctl stop mosa-storage");
+  command->add_option("node", options->node, "The node's name")->required();
+  command->add_flag("--wait", options->wait, "Return when no file has bytes there any more");
+  AddManagerChoice(*command, options->manager);
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Drain(*options, true, line); }; });
+}
+
+void AddUndrain(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<DrainOptions>();
+  CLI::App* command = noun.add_subcommand("undrain",
+                                          "Lets a node that was drained take files again\n\n"
+                                          "  mosa node undrain h3");
+  command->add_option("node", options->node, "The node's name")->required();
+  AddManagerChoice(*command, options->manager);
+  command->callback([options, &line] {
+    line.action = [options, &line] { return Drain(*options, false, line); };
+  });
 }
 
 }  // namespace
@@ -31,6 +101,8 @@ void AddNode(CLI::App& app, CommandLine& line) {
   AddManagerChoice(*command, *choice);
   command->callback(
       [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });
+  AddDrain(*noun, line);
+  AddUndrain(*noun, line);
 }
 
 }  // namespace mosa::cli

@@ -1,0 +1,568 @@
+// Copies beyond the first: ordered, reported, valid, stale, promoted, repaired, trimmed, awaited.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "manager/core/core_fixture.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+class CoreCopies : public CoreFixture {
+ protected:
+  CoreCopies() {
+    Start(kAnna);
+    Start(kBen);
+    for (const char* name : {"n1", "n2", "n3", "n4"}) nodes_.push_back(AddNode(name));
+  }
+
+  void SetXattr(FileId file, const std::string& name, const std::string& value) {
+    Ok<EmptyReply>(kAnna, SetXattrRequest{file, "user.mosa." + name, value, false, false});
+  }
+  std::string Xattr(FileId file, const std::string& name) {
+    return Ok<GetXattrReply>(kAnna, GetXattrRequest{file, "user.mosa." + name}).value;
+  }
+  // Made by kAnna on n1, open for writing and bound.
+  FileId MakeOpen(const std::string& name, const std::string& replicas,
+                  const std::string& replicate = "lazy", const std::string& placement = "local") {
+    const FileId f = Make(kAnna, kRootFile, name, FileType::kRegular, true);
+    SetXattr(f, "placement", placement);
+    SetXattr(f, "replicas", replicas);
+    SetXattr(f, "replicate", replicate);
+    Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+    return f;
+  }
+  void Commit(FileId f, uint64_t size_bytes = 2 * kMiB, bool close = true) {
+    CommitRequest commit{.file = f, .size_bytes = size_bytes};
+    for (const NodeId node : core_->GetFileStatus(PathOf(f))->layout.Nodes())
+      commit.nodes.push_back({node, size_bytes, 0});
+    commit.last_close = close;
+    Ok<AttributesReply>(kAnna, commit);
+  }
+  std::string PathOf(FileId f) {
+    for (const auto& item : Ok<ListDirectoryReply>(kAnna, ListDirectoryRequest{kRootFile}).items)
+      if (item.entry.file == f) return "/" + item.name;
+    return "/";
+  }
+  FileId MakeCommitted(const std::string& name, const std::string& replicas) {
+    const FileId f = MakeOpen(name, replicas);
+    Commit(f);
+    return f;
+  }
+  void Rewrite(FileId f) {
+    Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+    Commit(f);
+  }
+  // The orders to copy that have come since the last call; cancelled ones are not among them.
+  std::vector<std::pair<NodeId, CopyOrder>> TakeOrders() {
+    std::vector<std::pair<NodeId, CopyOrder>> copies;
+    for (const auto& [node, order] : std::exchange(orders_, {})) {
+      if (const auto* copy = std::get_if<CopyOrder>(&order)) {
+        std::erase_if(copies, [&, id = node](const auto& each) {
+          return each.first == id && each.second.file == copy->file;
+        });
+        copies.emplace_back(node, *copy);
+      } else if (const auto* cancel = std::get_if<CancelCopyOrder>(&order)) {
+        std::erase_if(copies, [&, id = node](const auto& each) {
+          return each.first == id && each.second.file == cancel->file;
+        });
+      }
+    }
+    return copies;
+  }
+  static CopyReport ReportOf(const CopyOrder& order) {
+    CopyReport report{.file = order.file, .order = order.order, .data_version = order.data_version};
+    report.copied_bytes = report.fetched_bytes = report.allocated_bytes = order.size_bytes;
+    report.done = !order.follow;
+    return report;
+  }
+  void Done(NodeId node, const CopyOrder& order) {
+    Step(NodeCopyReport{node, ReportOf(order)});
+    ConfirmAll();
+  }
+  // Carries out what is ordered until nothing more is.
+  void DoOrders() {
+    for (int round = 0; round < 20; ++round)
+      for (const auto& [node, order] : TakeOrders())
+        if (!order.follow) Done(node, order);
+  }
+  std::vector<NodeId> Readers(FileId f) {
+    return Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).access.layout.segments.at(0).nodes;
+  }
+  std::vector<NodeId> Others(const std::vector<NodeId>& without) {
+    std::vector<NodeId> nodes = nodes_;
+    std::erase_if(nodes, [&](NodeId node) {
+      return std::find(without.begin(), without.end(), node) != without.end();
+    });
+    return nodes;
+  }
+  void Die(NodeId node, Duration silence = Seconds(6)) {
+    Step(NodeStreamLost{node});
+    AdvanceAlive(silence, {kAnna, kBen}, Others({node}));
+    ConfirmAll();
+  }
+  uint32_t ValidCopies(FileId f) { return core_->GetFileStatus(PathOf(f))->copies_valid; }
+
+  std::vector<NodeId> nodes_;
+};
+
+using Orders = std::vector<std::pair<NodeId, CopyOrder>>;
+
+TEST_F(CoreCopies, EagerOnesFollowTheWriterAndAreOrderedForGoodAtTheClose) {
+  const FileId f = MakeOpen("f", "2", "eager");
+  Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  const auto [node, follow] = orders[0];
+  EXPECT_TRUE(follow.follow);
+  EXPECT_EQ(follow.sources.segments[0].nodes, std::vector<NodeId>{nodes_[0]});
+  ASSERT_EQ(follow.nodes.size(), 1U);
+  EXPECT_EQ(follow.nodes[0].name, "n1");
+  Commit(f, kMiB, /*close=*/false);
+  EXPECT_TRUE(TakeOrders().empty()) << "an fsync does not begin the copy anew";
+  Commit(f);
+  orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].first, node);
+  EXPECT_FALSE(orders[0].second.follow);
+  EXPECT_GT(orders[0].second.order, follow.order);
+  EXPECT_EQ(orders[0].second.data_version, 2U);
+  EXPECT_EQ(orders[0].second.size_bytes, 2 * kMiB);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+  Done(node, orders[0].second);
+  EXPECT_EQ(Readers(f), (std::vector<NodeId>{nodes_[0], node}));
+  const auto writer = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access;
+  EXPECT_EQ(writer.layout.segments[0].nodes, std::vector<NodeId>{nodes_[0]});
+  EXPECT_TRUE(writer.copied_eagerly);
+}
+
+TEST_F(CoreCopies, LazyOnesBeginWhenTheLastWriterHasClosed) {
+  const FileId f = MakeOpen("f", "2");
+  Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
+  Commit(f);
+  EXPECT_TRUE(TakeOrders().empty());
+  Ok<EmptyReply>(kBen, ReleaseRequest{f});
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_FALSE(orders[0].second.follow);
+}
+
+TEST_F(CoreCopies, ReportsOfAnotherOrderOrVersionMeanNothing) {
+  const FileId f = MakeCommitted("f", "2");
+  const auto [node, first] = TakeOrders().at(0);
+  CopyReport wrong = ReportOf(first);
+  ++wrong.order;
+  Step(NodeCopyReport{node, wrong});
+  Step(NodeCopyReport{nodes_[0], ReportOf(first)});
+  wrong = ReportOf(first);
+  ++wrong.data_version;
+  EXPECT_EQ(ValidCopies(f), 1U);
+  Rewrite(f);
+  const auto [again, second] = TakeOrders().at(0);
+  EXPECT_EQ(again, node);
+  EXPECT_EQ(second.data_version, first.data_version + 1);
+  Step(NodeCopyReport{node, ReportOf(first)});
+  EXPECT_EQ(ValidCopies(f), 1U);
+  Done(node, second);
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, ARewriteMakesThemStaleUntilTheyAreMadeAgain) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const std::vector<NodeId> both = Readers(f);
+  ASSERT_EQ(both.size(), 2U);
+  Rewrite(f);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].first, both[1]);
+  // Also when it is only cut.
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB});
+  const Orders cut = TakeOrders();
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut[0].second.size_bytes, kMiB);
+  Done(cut[0].first, cut[0].second);
+  EXPECT_EQ(Readers(f), both);
+}
+
+TEST_F(CoreCopies, AFileThatGoesOnElsewhereGetsCopiesOfThatToo) {
+  const FileId f = MakeOpen("f", "2", "eager");
+  const auto [node, follow] = TakeOrders().at(0);
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  const auto spilled = Ok<BindReply>(kAnna, RelocateRequest{f, kMiB, UINT64_MAX, {nodes_[0]}});
+  ASSERT_EQ(spilled.access.layout.segments.size(), 2U);
+  const Orders orders = TakeOrders();
+  ASSERT_FALSE(orders.empty());
+  bool kept = false;
+  for (const auto& [target, order] : orders) {
+    ASSERT_EQ(order.sources.segments.size(), 2U);
+    kept = kept || (target == node && order.sources.segments[0].nodes[0] == nodes_[0]);
+    EXPECT_EQ(order.sources.segments[1].begin, kMiB);
+  }
+  EXPECT_TRUE(kept) << "who copies the first part goes on";
+  Commit(f);
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, WhoeverRemovesOrReplacesAFileEndsItsCopies) {
+  const FileId f = MakeCommitted("f", "2");
+  const auto [node, order] = TakeOrders().at(0);
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
+  EXPECT_EQ(dropped_[node], std::vector<FileId>{f});
+  EXPECT_EQ(dropped_[nodes_[0]], std::vector<FileId>{f});
+  EXPECT_TRUE(TakeOrders().empty());
+  Step(NodeCopyReport{node, ReportOf(order)});
+  const FileId g = MakeCommitted("g", "2");
+  const FileId h = MakeCommitted("h", "2");
+  Ok<RenameReply>(kAnna, RenameRequest{kRootFile, "g", kRootFile, "h"});
+  DoOrders();
+  EXPECT_EQ(ValidCopies(g), 2U);
+  Advance(Seconds(1));  // Somebody might just have been opening it.
+  EXPECT_EQ(std::count(dropped_[nodes_[0]].begin(), dropped_[nodes_[0]].end(), h), 1);
+}
+
+TEST_F(CoreCopies, AnotherTakesTheFirstOnesPlaceAtOnceAndTheLostCopyIsMadeElsewhere) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  Die(nodes_[0]);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.layout.Nodes(),
+            std::vector<NodeId>{second});
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  EXPECT_TRUE(core_->ListLostFiles(10).empty());
+  EXPECT_TRUE(TakeOrders().empty()) << "it may come back";
+  AdvanceAlive(Seconds(6), {kAnna, kBen}, Others({nodes_[0]}));
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].second.sources.Nodes(), std::vector<NodeId>{second});
+  Done(orders[0].first, orders[0].second);
+  EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, orders[0].first}));
+  // The old one has no part in it any more.
+  AddNode("n1", uint64_t{1} << 30, 7, {f});
+  ConfirmAll();
+  EXPECT_EQ(dropped_[nodes_[0]], std::vector<FileId>{f});
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, ANodeThatComesBackSoonIsBroughtUpToDate) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  Die(nodes_[0]);
+  Rewrite(f);
+  AddNode("n1", uint64_t{1} << 30, 7, {f});
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].first, nodes_[0]);
+  EXPECT_EQ(orders[0].second.sources.Nodes(), std::vector<NodeId>{second});
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
+  Done(orders[0].first, orders[0].second);
+  EXPECT_EQ(ValidCopies(f), 2U);
+  EXPECT_TRUE(dropped_[nodes_[0]].empty());
+}
+
+TEST_F(CoreCopies, ANodeThatComesBackEmptyGetsThemAgain) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  Step(NodeStreamLost{second});
+  now_ = now_ + Seconds(1);
+  AddNode("n" + std::to_string(second.value), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+  DoOrders();
+  EXPECT_EQ(Readers(f), (std::vector<NodeId>{nodes_[0], second}));
+  // The same of the first copy.
+  Step(NodeStreamLost{nodes_[0]});
+  AddNode("n1", uint64_t{1} << 30, 8);
+  ConfirmAll();
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
+  DoOrders();
+  EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, nodes_[0]}));
+}
+
+// What a writer has stored and not committed is nowhere but on the first copy's node.
+TEST_F(CoreCopies, NobodyTakesTheFirstOnesPlaceWhileSomebodyWrites) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Die(nodes_[0]);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
+  EXPECT_EQ(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.Nodes(),
+            std::vector<NodeId>{nodes_[0]});
+  Ok<EmptyReply>(kBen, ReleaseRequest{f});
+  Commit(f);
+  EXPECT_EQ(Refused(kBen, OpenRequest{f, false, ""}), ErrorReason::kNodeLost);
+  EXPECT_EQ(core_->ListLostFiles(10).size(), 1U);
+  AddNode("n1", uint64_t{1} << 30, 7, {f});
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, FewerAreDroppedOnceNobodyReadsByThemAndMoreAreMade) {
+  const FileId f = MakeCommitted("f", "3");
+  DoOrders();
+  const std::vector<NodeId> all = Readers(f);
+  ASSERT_EQ(all.size(), 3U);
+  const RequestId lowered =
+      Send(kAnna, {SetXattrRequest{f, "user.mosa.replicas", "2", false, false}});
+  EXPECT_TRUE(dropped_[all[2]].empty()) << "kBen has it open";
+  ConfirmAll();
+  EXPECT_TRUE(Answered(kAnna, lowered));
+  EXPECT_EQ(dropped_[all[2]], std::vector<FileId>{f});
+  EXPECT_EQ(Readers(f), (std::vector<NodeId>{all[0], all[1]}));
+  SetXattr(f, "replicas", "4");
+  DoOrders();
+  EXPECT_EQ(Readers(f).size(), 4U);
+  SetXattr(f, "replicas", "1");
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+}
+
+TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
+  const FileId f = MakeCommitted("f", "4");
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 3U);
+  NodeId before = nodes_[0];
+  for (const auto& [node, order] : orders) {
+    EXPECT_EQ(order.sources.segments[0].nodes, std::vector<NodeId>{before});
+    EXPECT_EQ(order.relays, before == nodes_[0] ? std::vector<NodeId>() : std::vector{before});
+    before = node;
+  }
+  // One in the middle is gone: who fetched from it is told another.
+  Step(NodeStreamLost{orders[1].first});
+  const Orders again = TakeOrders();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].first, orders[2].first);
+  EXPECT_EQ(again[0].second.sources.segments[0].nodes, std::vector{orders[0].first});
+  Step(NodeCopyReport{orders[2].first, ReportOf(orders[2].second)});
+  EXPECT_EQ(ValidCopies(f), 1U);
+}
+
+// Who waits for another that is still being made must not be waited for by it.
+TEST_F(CoreCopies, OfAStripeNoTwoNodesWaitForOneAnother) {
+  MakeOpen("f", "3", "lazy", "stripe");
+  Commit(Ok<EntryReply>(kAnna, LookupRequest{kRootFile, "f"}).entry.file, 16 * kMiB);
+  std::vector<NodeId> finished;
+  Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 4U);
+  while (finished.size() < orders.size()) {
+    const size_t before = finished.size();
+    for (const auto& [node, order] : orders) {
+      if (std::find(finished.begin(), finished.end(), node) != finished.end()) continue;
+      const bool ready = std::all_of(order.relays.begin(), order.relays.end(), [&](NodeId relay) {
+        return std::find(finished.begin(), finished.end(), relay) != finished.end();
+      });
+      if (ready) finished.push_back(node);
+    }
+    ASSERT_GT(finished.size(), before) << "they wait in a circle";
+  }
+}
+
+TEST_F(CoreCopies, ANodeWithoutRoomIsReplacedAndTheLayoutSaysWhatIsMissing) {
+  const FileId f = MakeCommitted("f", "2");
+  std::vector<NodeId> tried;
+  for (int i = 0; i < 3; ++i) {
+    const Orders orders = TakeOrders();
+    ASSERT_EQ(orders.size(), 1U);
+    tried.push_back(orders[0].first);
+    CopyReport report = ReportOf(orders[0].second);
+    report.done = false;
+    report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace, "no room"};
+    Step(NodeCopyReport{orders[0].first, report});
+    ConfirmAll();
+  }
+  std::sort(tried.begin(), tried.end());
+  EXPECT_EQ(tried, Others({nodes_[0]}));
+  EXPECT_TRUE(TakeOrders().empty());
+  const auto status = *core_->GetFileStatus("/f");
+  EXPECT_EQ(status.copies_wanted, 2U);
+  EXPECT_EQ(status.copies_valid, 1U);
+  EXPECT_NE(status.copies_missing.find("n2 was found full"), std::string::npos)
+      << status.copies_missing;
+  EXPECT_NE(Xattr(f, "layout").find("\"missing\":\"1 of 2 copies: "), std::string::npos);
+  AdvanceAlive(Seconds(62), {kAnna, kBen}, nodes_);
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, ACopyThatFailsOtherwiseIsTriedAgain) {
+  const FileId f = MakeCommitted("f", "2");
+  const auto [node, order] = TakeOrders().at(0);
+  CopyReport report = ReportOf(order);
+  report.done = false;
+  report.failure = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "n1 does not answer"};
+  Step(NodeCopyReport{node, report});
+  EXPECT_TRUE(TakeOrders().empty());
+  const auto copies = core_->GetFileStatus("/f")->copies;
+  ASSERT_EQ(copies.size(), 1U);
+  EXPECT_EQ(copies[0].state, CopyStatus::State::kFailed);
+  EXPECT_EQ(copies[0].why, "n1 does not answer");
+  AdvanceAlive(Seconds(6), {kAnna, kBen}, nodes_);
+  const Orders again = TakeOrders();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].first, node);
+  Done(node, again[0].second);
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+TEST_F(CoreCopies, StrictFilesAreNotBoundWithoutNodesForAll) {
+  const FileId f = Make(kAnna, kRootFile, "f", FileType::kRegular, true);
+  SetXattr(f, "strict", "1");
+  SetXattr(f, "placement", "local");
+  SetXattr(f, "replicas", "5");
+  EXPECT_EQ(Refused(kAnna, BindRequest{f, kMiB}), ErrorReason::kNoSpace);
+  SetXattr(f, "replicas", "4");
+  Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+}
+
+TEST_F(CoreCopies, ANodeWorksOnAFewFilesAtATime) {
+  std::vector<FileId> files;
+  for (int i = 0; i < 30; ++i) files.push_back(MakeCommitted("f" + std::to_string(i), "4"));
+  Orders orders = TakeOrders();
+  EXPECT_EQ(orders.size(), 3 * kCopyOrdersPerNode);
+  size_t made = 0;
+  while (!orders.empty()) {
+    Done(orders[0].first, orders[0].second);
+    ++made;
+    orders.erase(orders.begin());
+    for (const auto& order : TakeOrders()) {
+      std::erase_if(orders, [&](const auto& each) {
+        return each.first == order.first && each.second.file == order.second.file;
+      });
+      orders.push_back(order);
+    }
+    std::map<NodeId, size_t> running;
+    for (const auto& [node, order] : orders) EXPECT_LE(++running[node], kCopyOrdersPerNode);
+  }
+  EXPECT_GE(made, 90U);
+  for (const FileId f : files) EXPECT_EQ(Readers(f).size(), 4U);
+}
+
+TEST_F(CoreCopies, ADrainedNodeGivesAwayAllItHasAndTakesNothing) {
+  const FileId one = MakeCommitted("one", "1");
+  const FileId two = MakeCommitted("two", "2");
+  const FileId open = MakeOpen("open", "1");
+  DoOrders();
+  EXPECT_EQ(Step(DrainNode{"n9", true}).admin_reply->status.code(), StatusCode::kNotFound);
+  ASSERT_TRUE(Step(DrainNode{"n1", true}).admin_reply->status.ok());
+  DoOrders();
+  ConfirmAll();
+  for (const FileId f : {one, two}) {
+    const std::vector<NodeId> readers = Readers(f);
+    EXPECT_EQ(std::count(readers.begin(), readers.end(), nodes_[0]), 0);
+    EXPECT_EQ(std::count(dropped_[nodes_[0]].begin(), dropped_[nodes_[0]].end(), f), 1);
+  }
+  EXPECT_EQ(Readers(two).size(), 2U);
+  AdvanceAlive(Seconds(3), {kAnna, kBen}, nodes_);
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].files_left, 1U) << "somebody writes";
+  Commit(open);
+  DoOrders();
+  ConfirmAll();
+  AdvanceAlive(Seconds(3), {kAnna, kBen}, nodes_);
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].files_left, 0U);
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kDraining);
+  Step(NodeStreamLost{nodes_[0]});
+  AdvanceAlive(Seconds(12), {kAnna, kBen}, Others({nodes_[0]}));
+  EXPECT_TRUE(core_->ListLostFiles(10).empty());
+  // It is remembered.
+  Restart();
+  Start(kAnna);
+  Start(kBen);
+  AddNode("n1");
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kDraining);
+  ASSERT_TRUE(Step(DrainNode{"n1", false}).admin_reply->status.ok());
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kLive);
+}
+
+TEST_F(CoreCopies, TheLastNodesAreNotDrained) {
+  for (const char* name : {"n1", "n2", "n3"})
+    EXPECT_TRUE(Step(DrainNode{name, true}).admin_reply->status.ok());
+  const Status refused = Step(DrainNode{"n4", true}).admin_reply->status;
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused;
+  Step(DrainNode{"n3", false});
+  Step(NodeReport{nodes_[3], {.used_bytes = 1 << 30, .limit_bytes = 1 << 30}});
+  Step(NodeReport{nodes_[2], {.used_bytes = 1, .limit_bytes = 1 << 30}});
+  EXPECT_EQ(Step(DrainNode{"n4", true}).admin_reply->status.code(), StatusCode::kResourceExhausted);
+}
+
+TEST_F(CoreCopies, ACloseWaitsForThemButNotForEver) {
+  const FileId f = MakeOpen("f", "3");
+  SetXattr(f, "ack", "pessimistic");
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.close_copies, 3U);
+  Commit(f);
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 2U);
+  const RequestId all = Send(kAnna, {AwaitCopiesRequest{f, 1, 3}});
+  const RequestId two = Send(kAnna, {AwaitCopiesRequest{f, 1, 2}});
+  EXPECT_FALSE(Answered(kAnna, two));
+  Done(orders[0].first, orders[0].second);
+  ASSERT_TRUE(Answered(kAnna, two));
+  EXPECT_FALSE(Answered(kAnna, all));
+  CopyReport half = ReportOf(orders[1].second);
+  half.done = false;
+  half.copied_bytes = kMiB;
+  Step(NodeCopyReport{orders[1].first, half});
+  AdvanceAlive(Seconds(3), {kAnna, kBen}, nodes_);
+  ASSERT_TRUE(Answered(kAnna, all));
+  const auto reply = std::get<AwaitCopiesReply>(replies_[{kAnna, all}].at(0));
+  EXPECT_EQ(reply.copies_valid, 2U);
+  EXPECT_TRUE(reply.more);
+  EXPECT_EQ(reply.copied_bytes, 3 * kMiB);
+  Done(orders[1].first, orders[1].second);
+  EXPECT_EQ(Ok<AwaitCopiesReply>(kAnna, AwaitCopiesRequest{f, 1, 3}).copies_valid, 3U);
+  // More than there can be are not waited for.
+  const auto most = Ok<AwaitCopiesReply>(kAnna, AwaitCopiesRequest{f, 1, 9});
+  EXPECT_EQ(most.copies_valid, 3U);
+  EXPECT_FALSE(most.more);
+  SetXattr(f, "ack", "2");
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, false, ""}).access.close_copies, 2U);
+}
+
+TEST_F(CoreCopies, AManagerThatComesBackKnowsWhatIsValidAndOrdersTheRest) {
+  const FileId done = MakeCommitted("done", "2");
+  DoOrders();
+  const std::vector<NodeId> both = Readers(done);
+  const FileId f = MakeCommitted("f", "2");
+  const auto [node, order] = TakeOrders().at(0);
+  now_ = now_ + Seconds(1);
+  Restart();
+  for (const ClientId client : {kAnna, kBen}) Start(client);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    AddNode("n" + std::to_string(i + 1), uint64_t{1} << 30, 7, {done, f});
+  ConfirmAll();
+  EXPECT_EQ(Readers(done), both);
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].first, node);
+  EXPECT_EQ(orders[0].second.file, f);
+  EXPECT_GT(orders[0].second.order, order.order);
+  Step(NodeCopyReport{node, ReportOf(order)});
+  EXPECT_EQ(ValidCopies(f), 1U);
+  Done(node, orders[0].second);
+  EXPECT_EQ(ValidCopies(f), 2U);
+  EXPECT_EQ(ValidCopies(done), 2U);
+}
+
+TEST_F(CoreCopies, WholeHoldersComeFirstAndOnlyValidOnesAreNamed) {
+  const FileId f = MakeCommitted("f", "2");
+  EXPECT_EQ(Xattr(f, "location"), "n1");
+  const auto [node, order] = TakeOrders().at(0);
+  Done(node, order);
+  EXPECT_EQ(Xattr(f, "location"), "n1,n" + std::to_string(node.value));
+  EXPECT_NE(Xattr(f, "layout").find("\"state\":\"valid\""), std::string::npos);
+  const Attributes a = Ok<AttributesReply>(kAnna, GetAttributesRequest{f}).attributes;
+  EXPECT_EQ(a.allocated_bytes, 2 * kMiB) << "copies are not the file's own blocks";
+}
+
+}  // namespace
+}  // namespace mosa::manager

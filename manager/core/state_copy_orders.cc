@@ -1,0 +1,325 @@
+// Copies: what nodes are ordered to fetch, what they report, and closes that wait for them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+namespace {
+
+// A node that is silent for longer than kNodeDeadAfter and this does not come back soon.
+constexpr Duration kNodeReplacedAfter = Seconds(5);
+// A node that had no room, and an order that failed otherwise, are tried again after this.
+constexpr Duration kFullFor = Seconds(60);
+constexpr Duration kFailedFor = Seconds(5);
+constexpr size_t kFailureBytesMax = 500;
+
+}  // namespace
+
+// ---- orders
+
+// In the order in which copies come in the layout: each fetches from one before it.
+void ManagerCore::State::OrderCopies(FileId file, Inode& inode, bool eagerly) {
+  const FileBytes& bytes = *inode.bytes;
+  std::vector<NodeId> targets;
+  for (const auto& cells : bytes.copies) {
+    for (const CopyCell& cell : cells) {
+      const bool known = std::find(targets.begin(), targets.end(), cell.node) != targets.end();
+      if (cell.node != kNoNode && !known) targets.push_back(cell.node);
+    }
+  }
+  std::vector<NodeId> ended;
+  for (const auto& [node, task] : copy_.orders.Of(file))
+    if (std::find(targets.begin(), targets.end(), node) == targets.end()) ended.push_back(node);
+  for (const NodeId node : ended) EndCopyTask(file, node);
+  const bool writing = write_opens_.contains(file);
+  if (bytes.is_inline || (writing && !eagerly)) return;
+  for (size_t i = 0; i < targets.size(); ++i) OrderCopy(file, inode, targets, i, writing);
+}
+
+void ManagerCore::State::OrderCopy(FileId file, const Inode& inode,
+                                   const std::vector<NodeId>& targets, size_t target, bool follow) {
+  const FileBytes& bytes = *inode.bytes;
+  const NodeId id = targets[target];
+  const Node* node = FindNode(id);
+  if (!node || !node->connected || !IsReachable(id)) return;
+  bool is_needed = follow;
+  for (size_t i = 0; i < bytes.copies.size(); ++i)
+    for (size_t c = 0; c < bytes.copies[i].size(); ++c)
+      is_needed = is_needed || (bytes.copies[i][c].node == id && !IsValid(inode, i, c));
+  if (!is_needed) return EndCopyTask(file, id);
+  const CopyTask* task = copy_.orders.Find(file, id);
+  if (task && !task->running() && task->retry_at > now_) return;
+  CopyOrder order{.file = file,
+                  .data_version = inode.data_version,
+                  .size_bytes = inode.size_bytes,
+                  .follow = follow,
+                  .sources = {},
+                  .nodes = {},
+                  .relays = {}};
+  CopySources(file, inode, targets, target, order);
+  if (order.nodes.empty()) return EndCopyTask(file, id);  // Nobody has it.
+  const bool stands = task && task->running() && task->follow == follow &&
+                      (follow || task->data_version == order.data_version) &&
+                      task->sources == order.sources;
+  if (stands) return;
+  if (!follow && !copy_.orders.MayStart(file, id))
+    return copy_.orders.Enqueue(file, id, ValidCopies(inode));
+  copy_.last_order = std::max(copy_.last_order + 1, static_cast<uint64_t>(now_.ns));
+  order.order = copy_.last_order;
+  copy_.orders.Start(file, id,
+                     {.order = order.order,
+                      .data_version = order.data_version,
+                      .follow = follow,
+                      .sources = order.sources});
+  SendOrder(id, std::move(order));
+}
+
+// Fills in where the target is to fetch each of its positions: from the copy before its own that is
+// there, or is being made by an earlier target (which keeps them from waiting for one another in a
+// circle); where it fetches already stays if it still can.
+void ManagerCore::State::CopySources(FileId file, const Inode& inode,
+                                     const std::vector<NodeId>& targets, size_t target,
+                                     CopyOrder& order) const {
+  const FileBytes& bytes = *inode.bytes;
+  const CopyTask* task = copy_.orders.Find(file, targets[target]);
+  std::set<NodeId> sources, relays;
+  const auto is_relay = [&](NodeId node) {
+    const auto earlier = targets.begin() + static_cast<ptrdiff_t>(target);
+    const CopyTask* its = copy_.orders.Find(file, node);
+    return std::find(targets.begin(), earlier, node) != earlier && its && its->running() &&
+           its->follow == order.follow && (order.follow || its->data_version == order.data_version);
+  };
+  const auto answers = [this](NodeId node) {
+    const Node* known = FindNode(node);
+    return known && known->connected && IsReachable(node);
+  };
+  order.sources.chunk_bytes = bytes.chunk_bytes;
+  for (size_t i = 0; i < bytes.segments.size(); ++i) {
+    const Segment& first = bytes.segments[i];
+    Segment& segment = order.sources.segments.emplace_back(first);
+    for (size_t position = 0; position < first.width; ++position) {
+      NodeId& source = segment.nodes[position];
+      source = kNoNode;
+      size_t own = position;
+      const auto& cells = bytes.copies[i];
+      while (own < cells.size() && cells[own].node != targets[target]) own += first.width;
+      if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
+      const bool ordered = task && task->running() && i < task->sources.segments.size() &&
+                           task->sources.segments[i].nodes.size() == first.nodes.size();
+      const NodeId current = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
+      const NodeId primary = first.nodes[position];
+      if (answers(primary) && !IsLost(bytes, primary)) source = primary;
+      // Others that have it are as good, even behind: the first copy's node may be gone.
+      for (size_t c = position; c < cells.size(); c += first.width) {
+        const NodeId other = cells[c].node;
+        if (c == own || other == kNoNode || !answers(other)) continue;
+        const bool valid = !order.follow && IsValid(inode, i, c);
+        const bool relays_it = c < own && is_relay(other);
+        if (!valid && !relays_it) continue;
+        const bool better = source == kNoNode || (c < own && source != current);
+        if (better || other == current) source = other;
+      }
+      if (current == primary && answers(primary) && !IsLost(bytes, primary)) source = primary;
+      if (source == kNoNode) continue;
+      sources.insert(source);
+      if (source != primary && is_relay(source)) relays.insert(source);
+    }
+  }
+  for (const NodeId node : sources) order.nodes.push_back(FindNode(node)->address);
+  order.relays.assign(relays.begin(), relays.end());
+}
+
+void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {
+  const CopyTask* task = copy_.orders.Find(file, id);
+  const Node* node = FindNode(id);
+  if (task && task->running() && node && node->connected) SendOrder(id, CancelCopyOrder{file});
+  copy_.orders.Finish(file, id);
+}
+
+// The file is gone, or has no bytes any more that could be copied.
+void ManagerCore::State::ForgetCopies(FileId file) {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, task] : copy_.orders.Of(file)) nodes.push_back(node);
+  for (const NodeId node : nodes) EndCopyTask(file, node);
+  copy_.orders.ForgetFile(file);
+  copy_.full.erase(file);
+}
+
+// Its orders are forgotten there, and what was fetched from it has to be ordered anew.
+void ManagerCore::State::ForgetCopiesBy(NodeId node) {
+  for (const FileId file : copy_.orders.ForgetNode(node)) copy_.reviews.insert(file);
+}
+
+void ManagerCore::State::RetryCopies(FileId file, Time at) {
+  const auto [known, is_new] = copy_.retry_times.try_emplace(file, at);
+  if (!is_new && known->second <= at) return;
+  copy_.retries.erase({known->second, file});
+  known->second = at;
+  copy_.retries.emplace(at, file);
+  Schedule(at);
+}
+
+void ManagerCore::State::CopiesTick() {
+  bool scan = false;
+  for (auto& [id, node] : nodes_) {
+    if (!node.silent_since || node.given_up) continue;
+    const Time at = *node.silent_since + kNodeReplacedAfter;
+    if (at > now_) {
+      Schedule(at);
+      continue;
+    }
+    node.given_up = true;
+    scan = true;
+    effects_.log.push_back(fmt::format(
+        "node {} does not come back: copies that it had are made elsewhere", node.address.name));
+  }
+  while (!copy_.retries.empty() && copy_.retries.begin()->first <= now_) {
+    const FileId file = copy_.retries.begin()->second;
+    copy_.retries.erase(copy_.retries.begin());
+    copy_.retry_times.erase(file);
+    scan = scan || file == FileId(0);
+    if (file != FileId(0)) copy_.reviews.insert(file);
+  }
+  if (!copy_.retries.empty()) Schedule(copy_.retries.begin()->first);
+  if (scan) StartCopyScan();
+  for (auto* until : {&copy_.dropped, &copy_.full}) {
+    for (auto& [file, nodes] : *until)
+      std::erase_if(nodes, [this](const auto& entry) { return entry.second <= now_; });
+    std::erase_if(*until, [](const auto& entry) { return entry.second.empty(); });
+  }
+  std::vector<FileId> awaited;
+  for (const auto& [file, waiters] : copy_.waiters) awaited.push_back(file);
+  for (const FileId file : awaited) AnswerCopyWaiters(file, true);
+}
+
+// ---- reports
+
+void ManagerCore::State::Handle(const NodeCopyReport& command) {
+  const CopyReport& report = command.report;
+  const CopyTask* task = copy_.orders.Find(report.file, command.node);
+  if (!task || !task->running() || task->order != report.order) return;
+  Inode* inode = Find(report.file);
+  if (report.failure) {
+    FailCopy(report.file, command.node, report);
+  } else if (!report.done || task->follow) {
+    copy_.orders.SetProgress(report.file, command.node, report.copied_bytes);
+    return;
+  } else {
+    const bool is_current = inode && inode->bytes && report.data_version == task->data_version &&
+                            report.data_version == inode->data_version;
+    if (is_current) FinishCopy(report.file, *inode, command.node, *task, report);
+    copy_.orders.Finish(report.file, command.node);
+  }
+  copy_.reviews.insert(report.file);
+}
+
+void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, const CopyTask& task,
+                                    const CopyReport& report) {
+  FileBytes& bytes = *inode.bytes;
+  bool all_valid = true;
+  for (size_t i = 0; i < bytes.copies.size() && i < task.sources.segments.size(); ++i) {
+    const Segment& sources = task.sources.segments[i];
+    for (size_t c = 0; c < bytes.copies[i].size(); ++c) {
+      CopyCell& cell = bytes.copies[i][c];
+      if (cell.node == node && sources.width == bytes.segments[i].width &&
+          sources.nodes[c % sources.width] != kNoNode)
+        cell.data_version = inode.data_version;
+    }
+  }
+  NodeObject& object = ObjectOn(bytes, node);
+  object.allocated_bytes = report.allocated_bytes;
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  if (!std::binary_search(first.begin(), first.end(), node)) object.lost = false;
+  dirty_.insert(file);
+  for (size_t i = 0; i < bytes.copies.size(); ++i)
+    for (size_t c = 0; c < bytes.copies[i].size(); ++c)
+      all_valid = all_valid && (bytes.copies[i][c].node == kNoNode || IsValid(inode, i, c));
+  // Readers hear of all of them at once.
+  if (all_valid) TouchAccess(file);
+}
+
+void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& report) {
+  const Failure& failure = *report.failure;
+  const bool full = failure.code == StatusCode::kResourceExhausted;
+  const Time retry_at = now_ + (full ? kFullFor : kFailedFor);
+  effects_.log.push_back(fmt::format("node {} could not copy file {}: {}", NameOf(node), file.value,
+                                     failure.message.substr(0, kFailureBytesMax)));
+  copy_.orders.Fail(file, node, failure.message.substr(0, kFailureBytesMax), retry_at);
+  RetryCopies(file, retry_at);
+  Inode* inode = Find(file);
+  if (!full || !inode || !inode->bytes) return;
+  // Somewhere else, if there is room.
+  FileBytes& bytes = *inode->bytes;
+  copy_.full[file][node] = retry_at;
+  for (auto& cells : bytes.copies)
+    for (CopyCell& cell : cells)
+      if (cell.node == node && cell.data_version != inode->data_version) cell = {};
+  ObjectOn(bytes, node);
+  dirty_.insert(file);
+}
+
+// ---- closes that wait
+
+AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode) const {
+  AwaitCopiesReply reply{.copies_valid = ValidCopies(inode), .copied_bytes = 0, .more = false};
+  if (!inode.bytes) return reply;
+  std::map<NodeId, bool> valid;
+  for (size_t i = 0; i < inode.bytes->copies.size(); ++i) {
+    const auto& cells = inode.bytes->copies[i];
+    for (size_t c = 0; c < cells.size(); ++c) {
+      if (cells[c].node == kNoNode) continue;
+      const bool has_all = IsValid(inode, i, c);
+      const auto [known, is_new] = valid.try_emplace(cells[c].node, has_all);
+      known->second = known->second && has_all;
+    }
+  }
+  for (const auto& [node, has_all] : valid) {
+    const CopyTask* task = copy_.orders.Find(file, node);
+    const uint64_t copied = has_all ? inode.size_bytes : task ? task->copied_bytes : 0;
+    reply.copied_bytes += std::min(copied, kFileBytesMax);
+    reply.more = reply.more || (!has_all && IsReachable(node) && !(task && !task->running()));
+  }
+  // While somebody writes no copy can be whole.
+  reply.more = reply.more && !write_opens_.contains(file);
+  return reply;
+}
+
+Reply ManagerCore::State::Apply(const AwaitCopiesRequest& request) {
+  if (auto failure = CheckRegular(request.file)) return *std::move(failure);
+  const AwaitCopiesReply reply = CopiesReply(request.file, *Find(request.file));
+  if (reply.copies_valid >= request.copies || !reply.more || !only_in_envelope_) return reply;
+  copy_.waiters[request.file].push_back({actor().start.client, actor_request_});
+  wait_ = Pending::Stage::kCopies;
+  return reply;
+}
+
+void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
+  const auto found = copy_.waiters.find(file);
+  if (found == copy_.waiters.end()) return;
+  const Inode* inode = Find(file);
+  const Reply gone = Refuse(StatusCode::kNotFound, ErrorReason::kStale,
+                            fmt::format("file {} is gone", file.value));
+  const AwaitCopiesReply reply = inode ? CopiesReply(file, *inode) : AwaitCopiesReply{};
+  std::erase_if(found->second, [&](const Waiter& waiter) {
+    Session* session = FindSession(waiter.client);
+    if (!session) return true;
+    const auto pending = session->pending.find(waiter.request);
+    if (pending == session->pending.end() || pending->second.stage != Pending::Stage::kCopies)
+      return true;
+    const auto& request = std::get<AwaitCopiesRequest>(pending->second.envelope.requests.at(0));
+    const bool expired = pending->second.deadline <= now_;
+    const bool settled = reply.copies_valid >= request.copies || !reply.more;
+    if (inode && !expired && (only_expired || !settled)) {
+      Schedule(pending->second.deadline);
+      return false;
+    }
+    session->pending.erase(pending);
+    Answer(*session, waiter.request, {inode ? Reply(reply) : gone});
+    return true;
+  });
+  if (found->second.empty()) copy_.waiters.erase(found);
+}
+
+}  // namespace mosa::manager

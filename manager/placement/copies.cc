@@ -1,0 +1,107 @@
+#include "manager/placement/copies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <tuple>
+
+#include "common/base/hash.h"
+
+namespace mosa::manager {
+namespace {
+
+bool Contains(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+// The holders of one position, the first copy first.
+std::vector<NodeId> HoldersOf(const Segment& segment, uint32_t position) {
+  std::vector<NodeId> holders;
+  for (uint32_t copy = 0; copy < segment.copies(); ++copy) {
+    const NodeId node = segment.nodes[copy * segment.width + position];
+    if (node != kNoNode) holders.push_back(node);
+  }
+  return holders;
+}
+
+// Of the stripe's own nodes, the first behind this position that can take a copy.
+std::optional<NodeId> NextInStripe(const Segment& stripe, uint32_t position,
+                                   const std::vector<NodeId>& holders,
+                                   const std::vector<const NodeView*>& usable) {
+  for (uint32_t i = 1; i < stripe.width; ++i) {
+    const NodeId node = stripe.nodes[(position + i) % stripe.width];
+    const bool can = std::any_of(usable.begin(), usable.end(),
+                                 [node](const NodeView* each) { return each->node == node; });
+    if (can && !Contains(holders, node)) return node;
+  }
+  return std::nullopt;
+}
+
+std::optional<NodeId> BestOutside(const Segment& segment, uint64_t seed, uint32_t position,
+                                  const std::vector<NodeId>& holders,
+                                  const std::vector<const NodeView*>& usable) {
+  const auto rank = [&](const NodeView& node) {
+    return std::tuple(Contains(segment.nodes, node.node), -std::bit_width(node.free_bytes),
+                      HashCombine(HashCombine(seed, position), node.node.value), node.node);
+  };
+  const NodeView* best = nullptr;
+  for (const NodeView* node : usable) {
+    if (Contains(holders, node->node)) continue;
+    if (!best || rank(*node) < rank(*best)) best = node;
+  }
+  if (!best) return std::nullopt;
+  return best->node;
+}
+
+}  // namespace
+
+uint32_t CopiesWanted(uint32_t replicas, size_t usable_nodes) {
+  if (replicas > 0) return replicas;
+  uint32_t root = 2;
+  while (size_t{root} * root < usable_nodes) ++root;
+  return root;
+}
+
+CopiesPlan PlanCopies(const ClusterView& view, const CopiesRequest& request) {
+  const PlacementRequest wanted{.needed_bytes = request.needed_bytes, .excluded = request.excluded};
+  const FilteredNodes filtered = FilterNodes(view, wanted);
+  const Segment& stripe = request.holders;
+  const bool within = stripe.width > request.copies;
+  CopiesPlan plan{stripe, UINT32_MAX, {}};
+  const auto add = [&plan](uint32_t position, NodeId node) {
+    const uint32_t width = plan.holders.width;
+    uint32_t copy = 1;
+    while (copy < plan.holders.copies() && plan.holders.nodes[copy * width + position] != kNoNode)
+      ++copy;
+    if (copy == plan.holders.copies())
+      plan.holders.nodes.resize(plan.holders.nodes.size() + width, kNoNode);
+    plan.holders.nodes[copy * width + position] = node;
+  };
+  for (uint32_t position = 0; position < stripe.width; ++position) {
+    std::vector<NodeId> holders = HoldersOf(stripe, position);
+    auto staying =
+        static_cast<uint32_t>(std::count_if(holders.begin(), holders.end(), [&](NodeId node) {
+          return !Contains(request.leaving, node);
+        }));
+    while (staying < request.copies) {
+      std::optional<NodeId> node;
+      if (within) node = NextInStripe(stripe, position, holders, filtered.usable);
+      if (!node) node = BestOutside(plan.holders, request.seed, position, holders, filtered.usable);
+      if (!node) break;
+      holders.push_back(*node);
+      add(position, *node);
+      ++staying;
+    }
+    plan.copies = std::min(plan.copies, staying);
+  }
+  if (plan.copies < request.copies)
+    plan.reason =
+        fmt::format("{} of {} copies: {}", plan.copies, request.copies,
+                    filtered.rejected.empty() ? fmt::format("there are {} nodes", view.nodes.size())
+                                              : filtered.rejected);
+  return plan;
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,46 @@
+// Where the copies of a file's bytes go beyond the first. Pure: plain values in, a plan out; the
+// predictor links the same code.
+#ifndef MOSA_MANAGER_PLACEMENT_COPIES_H_
+#define MOSA_MANAGER_PLACEMENT_COPIES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+#include "manager/placement/policy.h"
+
+namespace mosa::manager {
+
+// How many copies, with the first, `replicas` asks for; 0 is "auto": the square root of the nodes,
+// rounded up, and at least 2. With n copies, n links carry the reads and n - 1 transfers make the
+// copies; their sum over a broadcast to all nodes is least near the square root.
+uint32_t CopiesWanted(uint32_t replicas, size_t usable_nodes);
+
+struct CopiesRequest {
+  uint64_t seed = 0;  // As of PlacementRequest.
+  // Who holds each stripe position now, copy by copy, the first copy first; kNoNode where nobody
+  // does.
+  Segment holders;
+  uint32_t copies = 1;             // Wanted of each position, on nodes that stay.
+  std::vector<NodeId> leaving{};   // Of the holders, those that do not count.
+  uint64_t needed_bytes = 0;       // Per position. A node with less room is passed over.
+  std::vector<NodeId> excluded{};  // Found full.
+};
+
+struct CopiesPlan {
+  Segment holders;      // As asked, with the new ones behind; nobody is taken out.
+  uint32_t copies = 0;  // On nodes that stay, of the position that has the fewest.
+  std::string reason;   // Why not more, with who was passed over; empty if all are there.
+};
+
+// A stripe with more nodes than copies keeps them within it, each position's on the nodes behind
+// it, so that no file grows wider. Otherwise a node without any part of the segment is preferred,
+// then the one with most room (by powers of two, so that not everybody takes the same one), then
+// the order of the seed.
+CopiesPlan PlanCopies(const ClusterView& view, const CopiesRequest& request);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_PLACEMENT_COPIES_H_

@@ -1,0 +1,125 @@
+#include "manager/placement/copies.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace mosa::manager {
+namespace {
+
+// Nodes 1, 2, ... named a, b, ... with this much free; a negative number: takes nothing new.
+ClusterView View(const std::vector<int64_t>& free_bytes) {
+  ClusterView view;
+  for (size_t i = 0; i < free_bytes.size(); ++i)
+    view.nodes.push_back(
+        {.node = NodeId(static_cast<uint32_t>(i + 1)),
+         .name = std::string(1, static_cast<char>('a' + i)),
+         .free_bytes = free_bytes[i] < 0 ? 0 : static_cast<uint64_t>(free_bytes[i]),
+         .accepts = free_bytes[i] >= 0});
+  return view;
+}
+
+std::vector<NodeId> Ids(const std::vector<uint32_t>& numbers) {
+  std::vector<NodeId> ids;
+  for (const uint32_t number : numbers) ids.emplace_back(number);
+  return ids;
+}
+
+struct Row {
+  const char* what;
+  std::vector<int64_t> free_bytes;
+  uint32_t width;
+  std::vector<uint32_t> holders;
+  uint32_t copies;
+  std::vector<uint32_t> planned;
+  uint32_t reached;
+  const char* reason = "";
+  std::vector<uint32_t> leaving = {};
+  std::vector<uint32_t> excluded = {};
+};
+
+void Check(const Row& row) {
+  SCOPED_TRACE(row.what);
+  CopiesRequest request{.seed = 5, .holders = {0, row.width, Ids(row.holders)}};
+  request.copies = row.copies;
+  request.leaving = Ids(row.leaving);
+  request.excluded = Ids(row.excluded);
+  request.needed_bytes = 4096;
+  const CopiesPlan plan = PlanCopies(View(row.free_bytes), request);
+  std::vector<uint32_t> planned;
+  for (const NodeId node : plan.holders.nodes) planned.push_back(node.value);
+  EXPECT_EQ(planned, row.planned);
+  EXPECT_EQ(plan.holders.width, row.width);
+  EXPECT_EQ(plan.copies, row.reached);
+  EXPECT_EQ(plan.reason, row.reason);
+}
+
+TEST(Copies, GoWhereTheFileHasNoPartAndThereIsMostRoom) {
+  const Row rows[] = {
+      {"one is enough", {1 << 20, 1 << 20}, 1, {1}, 1, {1}, 1},
+      {"most room wins", {1 << 20, 1 << 20, 1 << 22}, 1, {1}, 2, {1, 3}, 2},
+      {"a broadcast takes all", {1 << 20, 1 << 21, 1 << 22}, 1, {1}, 3, {1, 3, 2}, 3},
+      {"what is there stays", {1 << 20, 1 << 20, 1 << 22}, 1, {1, 2}, 2, {1, 2}, 2},
+      {"a hole is filled", {1 << 20, 1 << 20, 1 << 20}, 1, {1, 0, 2}, 3, {1, 3, 2}, 3},
+      {"too few nodes",
+       {1 << 20, 1 << 20},
+       1,
+       {1},
+       3,
+       {1, 2},
+       2,
+       "2 of 3 copies: there are 2 nodes"},
+      {"a full and a draining node",
+       {1 << 20, 0, -1},
+       1,
+       {1},
+       2,
+       {1},
+       1,
+       "1 of 2 copies: b has 0 B free of 4.0 KiB needed, c takes nothing new"},
+      {"found full", {1 << 20, 1 << 22, 1 << 20}, 1, {1}, 2, {1, 3}, 2, "", {}, {2}},
+      {"who leaves does not count", {-1, 1 << 20, 1 << 20}, 1, {1, 2}, 2, {1, 2, 3}, 2, "", {1}},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(Copies, OfAStripeStayWithinItWhereTheyCan) {
+  const Row rows[] = {
+      {"the next node's",
+       {1 << 20, 1 << 20, 1 << 20, 1 << 30},
+       3,
+       {1, 2, 3},
+       2,
+       {1, 2, 3, 2, 3, 1},
+       2},
+      {"a full one is passed over",
+       {1 << 20, 0, 1 << 20, 1 << 20},
+       3,
+       {1, 2, 3},
+       2,
+       {1, 2, 3, 3, 3, 1},
+       2},
+      {"as many copies as nodes: outside first, then within",
+       {1 << 20, 1 << 20, 1 << 20},
+       2,
+       {1, 2},
+       2,
+       {1, 2, 3, 1},
+       2},
+      {"complete copies on all", {1 << 20, 1 << 20}, 2, {1, 2}, 2, {1, 2, 2, 1}, 2},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(Copies, AutoIsTheRootOfTheNodesAndAtLeastTwo) {
+  const struct {
+    uint32_t replicas;
+    size_t nodes;
+    uint32_t copies;
+  } rows[] = {{1, 9, 1}, {3, 1, 3}, {0, 0, 2}, {0, 4, 2}, {0, 5, 3}, {0, 9, 3}, {0, 20, 5}};
+  for (const auto& row : rows) EXPECT_EQ(CopiesWanted(row.replicas, row.nodes), row.copies);
+}
+
+}  // namespace
+}  // namespace mosa::manager
