@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/crc32c.h"
+#include "common/model/checksum_blocks.h"
 
 namespace mosa::sai {
 namespace {
@@ -97,10 +98,11 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
   return answer;
 }
 
-Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequest request) {
+Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequest request,
+                                        Duration longer) {
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
   request.set_id(1);
-  const Time deadline = Deadline();
+  const Time deadline = Deadline() + longer;
   v1::BulkReply reply;
   const auto exchange = [&](FrameSocket& socket) {
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
@@ -170,6 +172,53 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
   MOSA_RETURN_IF_ERROR(status);
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   return reply.offset_bytes();
+}
+
+// ---- for nodes that copy
+
+Status BulkNodeApi::NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_note_written()->set_offset_bytes(offset);
+  request.mutable_note_written()->set_length_bytes(length);
+  return Call(target, std::move(request)).status();
+}
+
+Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuestion& question) {
+  v1::BulkRequest request = RequestFor(target);
+  request.mutable_sums()->set_offset_bytes(question.range.begin);
+  request.mutable_sums()->set_length_bytes(question.range.size());
+  request.mutable_sums()->set_after_change(question.after_change);
+  request.mutable_sums()->set_wait_ms(static_cast<uint32_t>(question.wait.ns / 1'000'000));
+  MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply, Call(target, std::move(request), question.wait));
+  const uint64_t blocks = BlocksTouched(question.range.begin, question.range.size());
+  if (reply.blocks().size() != blocks || static_cast<uint64_t>(reply.crc32c_size()) != blocks ||
+      reply.changed_ranges_size() % 2 != 0) {
+    return InternalError(
+        fmt::format("node {}: {} blocks were asked for and {} with {} checksums came",
+                    target.node.value, blocks, reply.blocks().size(), reply.crc32c_size()));
+  }
+  BlockSums sums{.object_bytes = reply.size_bytes(),
+                 .blocks = {},
+                 .quiet = reply.quiet(),
+                 .incarnation = reply.incarnation(),
+                 .change = reply.change(),
+                 .all_changed = reply.all_changed(),
+                 .changed = {},
+                 .order_version = reply.order_version(),
+                 .tail_settled = reply.tail_settled()};
+  for (int i = 0; i < reply.changed_ranges_size(); i += 2) {
+    const ByteRange range{reply.changed_ranges(i), reply.changed_ranges(i + 1)};
+    MOSA_RETURN_IF_ERROR(CheckRange(range.begin, range.empty() ? 0 : range.size()));
+    sums.changed.push_back(range);
+  }
+  for (uint64_t i = 0; i < blocks; ++i) {
+    const auto bits = static_cast<unsigned char>(reply.blocks()[i]);
+    sums.blocks.push_back({.crc = reply.crc32c(static_cast<int>(i)),
+                           .has_data = (bits & kBlockHasData) != 0,
+                           .settled = (bits & kBlockSettled) != 0,
+                           .damaged = (bits & kBlockDamaged) != 0});
+  }
+  return sums;
 }
 
 // ---- descriptors

@@ -18,6 +18,7 @@
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/api/node_channel.h"
+#include "common/model/block_sums.h"
 
 namespace mosa::sai {
 
@@ -46,13 +47,23 @@ class BulkNodeApi final : public NodeApi {
   bool IsLocal(NodeId node) const override;
   Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) override;
   Status FinishLocalWrites(const ObjectTarget& target) override;
+  Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) override;
+
+  // For nodes that copy: see BulkSums in bulk.proto. `wait` comes on top of call_wait.
+  struct SumsQuestion {
+    ByteRange range;
+    uint64_t after_change = 0;
+    Duration wait;
+  };
+  Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question);
 
  private:
   using ChannelRef = std::shared_ptr<NodeChannel>;  // Calls outlive a change of the node's address.
 
   Result<ChannelRef> Find(NodeId node) const;
   // One request without payload, answered without payload.
-  Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request);
+  Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request,
+                             Duration longer = {});
   Time Deadline() const;
 
   const BulkNodeApiOptions options_;

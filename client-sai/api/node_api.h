@@ -71,6 +71,9 @@ class NodeApi {
   // Every descriptor that this client wrote through is closed or idle: the node may compute
   // checksums.
   virtual Status FinishLocalWrites(const ObjectTarget& target) = 0;
+  // Bytes were written through a descriptor: nodes that copy the file while it is written hear of
+  // it.
+  virtual Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) = 0;
 };
 
 }  // namespace mosa::sai

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "client-sai/core/ranges.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -13,90 +12,6 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
-
-Layout LayoutOf(uint64_t chunk_bytes, std::vector<Segment> segments) {
-  Layout layout;
-  layout.chunk_bytes = chunk_bytes;
-  layout.segments = std::move(segments);
-  return layout;
-}
-
-std::string Show(const std::vector<Piece>& pieces) {
-  std::string text;
-  for (const Piece& piece : pieces) {
-    text += std::to_string(piece.range.begin) + "-" + std::to_string(piece.range.end) + "@";
-    for (const NodeId node : piece.nodes) text += std::to_string(node.value) + ",";
-    text += " ";
-  }
-  return text;
-}
-
-TEST(SplitRange, SaysWhichBytesLieWhere) {
-  struct Row {
-    Layout layout;
-    ByteRange range;
-    uint64_t piece_bytes_max;
-    std::string expected;
-  };
-  const Segment one{0, 1, {NodeId{7}}};
-  const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
-  const Segment mirrored{0, 2, {NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}};
-  const Segment spilled{30, 1, {NodeId{9}}};
-  const Row rows[] = {
-      {LayoutOf(10, {one}), {0, 0}, UINT64_MAX, ""},
-      {LayoutOf(10, {one}), {5, 35}, UINT64_MAX, "5-35@7, "},
-      {LayoutOf(10, {one}), {5, 35}, 12, "5-17@7, 17-29@7, 29-35@7, "},
-      {LayoutOf(10, {two}), {5, 25}, UINT64_MAX, "5-10@1, 10-20@2, 20-25@1, "},
-      {LayoutOf(10, {mirrored}), {9, 11}, UINT64_MAX, "9-10@1,3, 10-11@2,4, "},
-      {LayoutOf(10, {two, spilled}), {15, 55}, UINT64_MAX, "15-20@2, 20-30@1, 30-55@9, "},
-  };
-  for (const Row& row : rows)
-    EXPECT_EQ(Show(SplitRange(row.layout, row.range, row.piece_bytes_max)), row.expected);
-}
-
-TEST(FirstPiece, OfAHugeFileCostsNoMoreThanOfASmallOne) {
-  constexpr uint64_t kPiB = uint64_t{1} << 50;
-  const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
-  const Segment one{4 * kMiB, 1, {NodeId{1}}};
-  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two}), {5, kPiB}), (Piece{{5, kMiB}, {NodeId{1}}}));
-  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two, one}), {4 * kMiB, kPiB}),
-            (Piece{{4 * kMiB, kPiB}, {NodeId{1}}}));
-  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {two, one}), {3 * kMiB, kPiB}),
-            (Piece{{3 * kMiB, 4 * kMiB}, {NodeId{2}}}));
-  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {one}), {4 * kMiB, kPiB}, 7),
-            (Piece{{4 * kMiB, 4 * kMiB + 7}, {NodeId{1}}}));
-}
-
-TEST(WidenToPages, CoversWholePages) {
-  EXPECT_EQ(WidenToPages({1, 2}), (ByteRange{0, 4096}));
-  EXPECT_EQ(WidenToPages({4096, 8193}), (ByteRange{4096, 12288}));
-  EXPECT_EQ(WidenToPages({5, 5}), (ByteRange{5, 5}));
-}
-
-TEST(IntervalSet, AgreesWithASetOfBytes) {
-  const uint64_t seed = 20250601;
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  Rng rng(seed);
-  IntervalSet set;
-  std::vector<bool> model(300, false);
-  for (int step = 0; step < 5000; ++step) {
-    const uint64_t begin = rng.Below(290);
-    const ByteRange range{begin, begin + rng.Below(std::min<uint64_t>(40, 300 - begin))};
-    uint64_t missing = 0;
-    for (uint64_t i = range.begin; i < range.end; ++i) missing += model[i] ? 0 : 1;
-    ASSERT_EQ(set.MissingBytes(range), missing) << step;
-    const bool add = rng.Chance(550);
-    add ? set.Add(range) : set.Remove(range);
-    for (uint64_t i = range.begin; i < range.end; ++i) model[i] = add;
-    uint64_t last_end = 0;
-    for (const ByteRange& interval : set.All()) {
-      ASSERT_TRUE(interval.begin < interval.end);
-      ASSERT_TRUE(last_end == 0 || interval.begin > last_end);
-      last_end = interval.end;
-      for (uint64_t i = interval.begin; i < interval.end; ++i) ASSERT_TRUE(model[i]);
-    }
-  }
-}
 
 TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
   struct Row {

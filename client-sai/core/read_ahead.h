@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "client-sai/core/ranges.h"
+#include "common/model/ranges.h"
 
 namespace mosa::sai {
 

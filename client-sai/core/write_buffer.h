@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "client-sai/core/ranges.h"
+#include "common/model/ranges.h"
 
 namespace mosa::sai {
 

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "client-sai/core/ranges.h"
 #include "common/base/large_buffer.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
+#include "common/model/ranges.h"
 
 namespace mosa::sai {
 

@@ -164,6 +164,7 @@ class Filesystem::Impl final : public SessionListener {
   OpenMode PassthroughRefused(HandleId handle);
   void LeavePassthrough(OpenFile& handle);
   void FollowKernelWrites();
+  std::optional<NodeId> LocalHolder(const DataAccess& access) const;
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
   void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
@@ -294,6 +295,16 @@ class Filesystem::Impl final : public SessionListener {
   static void TakeBack(Inode& inode);
   static void NoteOutdated(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
+  // ---- copies (copies.cc)
+  bool HasDataToCommit(Inode& inode);
+  // After the last close's commit: what to wait for, if its copies are to be there before close
+  // returns. Lets the node seal the object first. Caller holds the inode's io.
+  std::optional<AwaitCopiesRequest> BeginAwaitingCopies(Inode& inode);
+  // Waits as long as there is progress. The data is safe already: it fails for nobody.
+  void AwaitCopies(const AwaitCopiesRequest& request);
+  // Written through a descriptor: nodes that follow the file hear of it now and then.
+  void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
+
   void FinishCommit(Inode& inode, bool is_inline, bool last_close, const Attributes& attributes,
                     Mark mark);
   void KeepInline(Inode& inode);

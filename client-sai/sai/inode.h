@@ -13,11 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client-sai/core/ranges.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/object_view.h"
+#include "common/model/ranges.h"
 
 namespace mosa::sai {
 
@@ -127,6 +127,7 @@ struct Inode : Unsaved {
 
   std::map<NodeId, std::shared_ptr<LocalObject>> objects;
   bool wrote_locally = false;  // Through a descriptor since the last FinishLocalWrites.
+  ByteRange unannounced;       // Of that, what nodes that follow the file have not heard of.
 
   Names names;                                  // Of directories.
   uint32_t posix_locks = 0;                     // Times a lock was granted since none was held.

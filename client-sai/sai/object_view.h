@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "client-sai/core/ranges.h"
+#include "common/model/ranges.h"
 
 namespace mosa::sai {
 

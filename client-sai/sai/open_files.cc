@@ -21,6 +21,12 @@ bool IsThere(const LocalObject& object) {
   return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
 }
 
+// Not while others must hear of what is written, or wait until nobody can write.
+bool MayBeWrittenByKernel(const DataAccess& access) {
+  return access.may_write && access.layout.OnOneNode() && !access.copied_eagerly &&
+         access.close_copies <= 1;
+}
+
 bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
 
 }  // namespace
@@ -383,6 +389,14 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   return {handle->id, handle->mode};
 }
 
+// The node of this host, if it has a copy of every byte.
+std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
+  for (const NodeId node : access.layout.Nodes()) {
+    if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;
+  }
+  return std::nullopt;
+}
+
 // The object, if the kernel may read (or write) it by itself; room for writing is then held.
 std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
   AccessPtr access;
@@ -393,17 +407,17 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
     access = inode.access;
     size = View(inode).size_bytes;
   }
-  if (!access || !access->layout.OnOneNode() || access->is_inline || access->lost ||
-      access->frozen || (write && !access->may_write))
+  if (!access || access->is_inline || access->lost || access->frozen ||
+      (write && !MayBeWrittenByKernel(*access)))
     return nullptr;
-  const NodeId node = access->layout.segments.front().nodes.front();
-  if (!nodes_.IsLocal(node)) return nullptr;
-  auto object = LocalObjectOf(inode, *access, node, write);
+  const std::optional<NodeId> node = LocalHolder(*access);
+  if (!node) return nullptr;
+  auto object = LocalObjectOf(inode, *access, *node, write);
   struct stat status {};
   if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 ||
       static_cast<uint64_t>(status.st_size) != size)
     return nullptr;
-  if (write && !grants_.Reserve(node, kPassthroughRoomBytes)) return nullptr;
+  if (write && !grants_.Reserve(*node, kPassthroughRoomBytes)) return nullptr;
   return *object;
 }
 
@@ -416,7 +430,8 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
   // Not what was recalled or relocated since: the file may go on elsewhere.
   const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra() &&
                        !inode.fenced && !inode.access->frozen && !inode.access->is_inline &&
-                       inode.access->layout.OnOneNode();
+                       object && inode.access->layout.HoldsAll(object->node) &&
+                       (!handle.write || MayBeWrittenByKernel(*inode.access));
   if (object && current && inode.cached_handles == 0) {
     struct stat status {};
     if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {
@@ -516,6 +531,7 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
   Inode& inode = *handle->inode;
   Outcome<Done> result = Done{};
   bool concerned = handle->write;
+  std::optional<AwaitCopiesRequest> awaited;
   {
     const std::lock_guard lock(inode.mutex);
     concerned = concerned || (inode.needs_commit && inode.write_handles == 0);
@@ -529,10 +545,13 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
       const std::lock_guard lock(inode.mutex);
       last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held;
     }
+    const bool has_news = HasDataToCommit(inode);
     result = Commit(inode, last);
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
+    if (last && has_news && result.ok()) awaited = BeginAwaitingCopies(inode);
   }
+  if (awaited) AwaitCopies(*awaited);
   DropLocksOf(inode, lock_owner, false);
   NoteLockOwnersClosing(*handle, lock_owner);
   return result;

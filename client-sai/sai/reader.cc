@@ -12,6 +12,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/hash.h"
 
 namespace mosa::sai {
 namespace {
@@ -21,6 +22,9 @@ struct Buffer {
   explicit Buffer(size_t size) : bytes(new std::byte[size]) {}
   std::unique_ptr<std::byte[]> bytes;
 };
+
+// So much in a row is read from the same copy.
+constexpr uint64_t kSpreadBytesMin = 4 << 20;
 
 // Mapping costs more than it saves when less is read.
 constexpr size_t kMappedBytesMin = 64 << 10;
@@ -171,8 +175,13 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
                                                              ByteRange range) {
   Inode& inode = *handle.inode;
   const std::vector<Piece> pieces = SplitRange(access.layout, range);
-  if (pieces.size() != 1) return std::nullopt;
-  for (const NodeId node : pieces.front().nodes) {
+  std::vector<NodeId> holders;
+  if (pieces.size() == 1) {
+    holders = pieces.front().nodes;
+  } else if (const auto holder = LocalHolder(access)) {
+    holders.push_back(*holder);
+  }
+  for (const NodeId node : holders) {
     if (!nodes_.IsLocal(node)) continue;
     auto object = LocalObjectOf(inode, access, node, false);
     struct stat status {};
@@ -269,8 +278,10 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
   std::vector<CopyChoice> copies;
   for (const NodeId node : piece.nodes)
     copies.push_back({node, nodes_.IsLocal(node), NodeAlive(node)});
+  // Other clients begin with other copies, and a stream goes through all of them.
+  const uint64_t stretch = piece.range.begin / std::max(access.layout.chunk_bytes, kSpreadBytesMin);
   const std::vector<NodeId> order =
-      OrderCopies(copies, inode.file.value + piece.range.begin / access.layout.chunk_bytes);
+      OrderCopies(copies, Mix64(client_.value ^ Mix64(inode.file.value ^ Mix64(stretch))));
   Status status = OkStatus();
   for (size_t i = 0; i < order.size(); ++i) {
     const bool is_last = i + 1 == order.size();

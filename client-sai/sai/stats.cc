@@ -27,6 +27,7 @@ constexpr const char* kNames[] = {
     "recalls",
     "spills",
     "errors",
+    "closes_without_copies",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Counter::kCount));
 

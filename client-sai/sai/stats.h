@@ -31,6 +31,7 @@ enum class Counter : uint8_t {
   kRecalls,
   kSpills,
   kErrors,
+  kClosesWithoutCopies,
   kCount,
 };
 

@@ -485,8 +485,12 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
     written += static_cast<size_t>(count);
   }
   stats_.Add(Counter::kBytesWrittenLocal, data.size());
-  const std::lock_guard lock(inode.mutex);
-  inode.wrote_locally = true;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.wrote_locally = true;
+  }
+  if (access.copied_eagerly)
+    NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});
   return Done{};
 }
 

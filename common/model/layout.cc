@@ -54,6 +54,18 @@ std::vector<NodeId> Layout::Nodes() const {
   return nodes;
 }
 
+bool Layout::HoldsAll(NodeId node) const {
+  for (const Segment& segment : segments) {
+    for (uint32_t position = 0; position < segment.width; ++position) {
+      bool held = false;
+      for (size_t i = position; i < segment.nodes.size(); i += segment.width)
+        held = held || segment.nodes[i] == node;
+      if (!held) return false;
+    }
+  }
+  return bound();
+}
+
 bool Layout::OnOneNode() const {
   if (!bound()) return false;
   for (const Segment& segment : segments) {

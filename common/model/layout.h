@@ -24,7 +24,7 @@ inline constexpr uint64_t kSegmentUnit = 4096;
 struct Segment {
   uint64_t begin = 0;  // In bytes, a multiple of kSegmentUnit. The segment reaches to the next
                        // one's begin, the last one to the end.
-  uint32_t width = 1;         // Stripe positions.
+  uint32_t width = 1;  // Stripe positions.
   std::vector<NodeId> nodes;  // copies() * width of them; see above.
 
   uint32_t copies() const { return static_cast<uint32_t>(nodes.size()) / width; }
@@ -50,6 +50,8 @@ struct Layout {
   uint64_t SegmentEnd(uint64_t offset) const;
   // Every node named, ascending, each once.
   std::vector<NodeId> Nodes() const;
+  // True if `node` has a copy of every byte.
+  bool HoldsAll(NodeId node) const;
   // True if every chunk has its only copy on one node: the file is one plain file there.
   bool OnOneNode() const;
 

@@ -18,6 +18,33 @@ Layout LayoutOf(uint64_t chunk_units, std::vector<Segment> segments) {
   return layout;
 }
 
+TEST(Layout, KnowsWhoHoldsEveryByte) {
+  const NodeId a{1};
+  const NodeId b{2};
+  const NodeId c{3};
+  struct Row {
+    std::vector<Segment> segments;
+    std::vector<NodeId> holders;
+  };
+  const Row rows[] = {
+      {{}, {}},
+      {{{0, 1, {a}}}, {a}},
+      {{{0, 1, {a, c}}}, {a, c}},
+      {{{0, 2, {a, b}}}, {}},
+      {{{0, 2, {a, b, c, c}}}, {c}},
+      {{{0, 2, {a, b, b, a}}}, {a, b}},
+      {{{0, 2, {a, b, b, a}}, {kUnit, 1, {c, b}}}, {b}},
+  };
+  for (const Row& row : rows) {
+    const Layout layout = LayoutOf(1, row.segments);
+    std::vector<NodeId> holders;
+    for (const NodeId node : {a, b, c}) {
+      if (layout.HoldsAll(node)) holders.push_back(node);
+    }
+    EXPECT_EQ(holders, row.holders) << &row - rows;
+  }
+}
+
 TEST(Layout, WhatFollowsAFullNodeOnItsFormerNodesIsOneSegmentWithIt) {
   Layout layout = LayoutOf(4, {{0, 1, {NodeId{1}}}});
   layout.Relocate(2 * kUnit, 3 * kUnit, {0, 1, {NodeId{2}}});

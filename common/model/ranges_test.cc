@@ -87,7 +87,9 @@ TEST(IntervalSet, AgreesWithASetOfBytes) {
     const auto first = std::find(model.begin() + static_cast<int>(begin), model.end(), true);
     const auto next = set.NextFrom(begin);
     ASSERT_EQ(next.has_value(), first != model.end()) << step;
-    if (next) ASSERT_EQ(next->begin, static_cast<uint64_t>(first - model.begin())) << step;
+    if (next) {
+      ASSERT_EQ(next->begin, static_cast<uint64_t>(first - model.begin())) << step;
+    }
     const bool add = rng.Chance(550);
     add ? set.Add(range) : set.Remove(range);
     for (uint64_t i = range.begin; i < range.end; ++i) model[i] = add;

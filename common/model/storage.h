@@ -105,6 +105,9 @@ struct CopyReport {
   bool operator==(const CopyReport&) const = default;
 };
 
+// Whom a node names in the capabilities that it seals to read from other nodes.
+inline constexpr ClientId kNodeClient{UINT64_MAX};
+
 // The right to reach one file's object on any node, issued by the manager, proved by an HMAC
 // (proto/convert/capability.h).
 struct Capability {

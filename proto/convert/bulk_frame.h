@@ -22,6 +22,11 @@ inline constexpr size_t kFramePrefixBytes = 8;
 inline constexpr uint32_t kFrameHeaderBytesMax = 64 * 1024;
 inline constexpr uint32_t kFramePayloadBytesMax = 8 * 1024 * 1024;
 
+// Bits of BulkReply.blocks.
+inline constexpr unsigned kBlockHasData = 1;
+inline constexpr unsigned kBlockSettled = 2;
+inline constexpr unsigned kBlockDamaged = 4;
+
 struct FramePrefix {
   uint32_t header_bytes = 0;
   uint32_t payload_bytes = 0;

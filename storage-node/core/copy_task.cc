@@ -19,7 +19,8 @@ constexpr size_t kWantedAhead = 8;
 uint64_t BlockFloor(uint64_t offset) { return offset / kChecksumBlockBytes * kChecksumBlockBytes; }
 
 ByteRange WidenToBlocks(ByteRange range) {
-  return {BlockFloor(range.begin), std::min(kFileBytesMax, BlockFloor(range.end - 1) + kChecksumBlockBytes)};
+  return {BlockFloor(range.begin),
+          std::min(kFileBytesMax, BlockFloor(range.end - 1) + kChecksumBlockBytes)};
 }
 
 uint32_t CrcWithZeroes(uint32_t crc, uint64_t bytes) {
@@ -38,8 +39,7 @@ bool SameContent(BlockIndex block, uint32_t crc_a, uint64_t a_bytes, uint32_t cr
 
 }  // namespace
 
-CopyTask::CopyTask(CopyOrder order, CopyLimits limits)
-    : order_(std::move(order)), limits_(limits) {
+CopyTask::CopyTask(CopyOrder order, CopyLimits limits) : order_(std::move(order)), limits_(limits) {
   MOSA_CHECK(order_.sources.bound() && order_.sources.chunk_bytes > 0);
   for (const NodeId node : order_.sources.Nodes()) {
     if (node == kNoNode) {
@@ -54,6 +54,7 @@ CopyTask::CopyTask(CopyOrder order, CopyLimits limits)
     source.dirty.Add(kEverything);
     sources_.push_back(std::move(source));
   }
+  done_ = sources_.empty() && !order_.follow;
 }
 
 CopyTask::Source* CopyTask::Find(NodeId node) {
@@ -63,31 +64,26 @@ CopyTask::Source* CopyTask::Find(NodeId node) {
 
 // ---- what next
 
-std::optional<CopyAction> CopyTask::Next(Time now) {
+std::optional<CopyAction> CopyTask::Next(Time now, CopyRoom room) {
   if (finished()) return std::nullopt;
   for (size_t i = 0; i < sources_.size(); ++i) {
     const size_t turn = (turn_ + i) % sources_.size();
-    if (std::optional<CopyAction> action = NextOf(sources_[turn], now)) {
+    if (std::optional<CopyAction> action = NextOf(sources_[turn], now, room)) {
       turn_ = turn + 1;
       action->begun = now;
       return action;
     }
   }
-  if (order_.follow || cut_begun_ || !std::ranges::all_of(sources_, &Source::confirmed))
-    return std::nullopt;
-  if (!owns_all_) {
-    done_ = true;
-    return std::nullopt;
-  }
+  if (order_.follow || cut_begun_ || !AllConfirmed()) return std::nullopt;
   cut_begun_ = true;
   return CopyAction{.kind = CopyAction::Kind::kCut,
                     .range = {order_.size_bytes, order_.size_bytes},
                     .begun = now};
 }
 
-std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now) {
+std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now, CopyRoom room) {
   if (now < source.retry_at) return std::nullopt;
-  if (!source.wanted.empty() && fetches_ < limits_.fetches_max) {
+  if (!source.wanted.empty() && fetches_ < limits_.fetches_max && room.fetches) {
     CopyAction action = source.wanted.front();
     source.wanted.pop_front();
     ++fetches_;
@@ -98,14 +94,16 @@ std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now) {
   // What is dirty and not busy does not come from this source.
   if (source.busy.empty()) source.dirty.Clear();
   if (!source.dirty.empty()) return std::nullopt;
-  if (order_.follow) return Ask(source, {}, /*hold=*/true);
-  if (!source.busy.empty() || source.confirmed) return std::nullopt;
-  return Ask(source, {}, /*hold=*/!source.unsettled.empty());
+  if (!order_.follow && (!source.busy.empty() || source.confirmed)) return std::nullopt;
+  const bool hold = order_.follow || !source.unsettled.empty();
+  if (hold && !room.holds) return std::nullopt;
+  return Ask(source, {}, hold);
 }
 
 CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
   source.dirty.Remove(window);
   source.asking = true;
+  source.asked = window;
   return {.kind = CopyAction::Kind::kAsk,
           .source = source.node,
           .range = window,
@@ -129,7 +127,8 @@ std::optional<ByteRange> CopyTask::NextRun(NodeId node, uint64_t from, uint64_t 
   return std::nullopt;
 }
 
-// Whole blocks of the source, as many as a window has; or one part of a block that is not all of it.
+// Whole blocks of the source, as many as a window has; or one part of a block that is not all of
+// it.
 std::optional<ByteRange> CopyTask::NextWindow(const Source& source) const {
   for (uint64_t from = 0;;) {
     const auto dirty = source.dirty.NextFrom(from);
@@ -213,31 +212,49 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   source.asking = false;
   source.failures = 0;
   if (theirs.incarnation != source.incarnation) {
-    return Fail(StatusCode::kUnavailable,
-                fmt::format("node {} has begun anew (incarnation {:x}, not {:x}): its object of "
-                            "file {} is another one",
-                            source.node.value, theirs.incarnation, source.incarnation,
-                            order_.file.value));
+    return Fail(
+        StatusCode::kUnavailable,
+        fmt::format("node {} has begun anew (incarnation {:x}, not {:x}): its object of "
+                    "file {} is another one",
+                    source.node.value, theirs.incarnation, source.incarnation, order_.file.value));
   }
-  const bool relay_knows = CheckRelay(source, theirs, now);
+  const bool final = CheckRelay(source, theirs, now) && theirs.quiet;
   if (finished()) return;
   NoteChanges(source, ask, theirs);
   if (!ask.range.empty()) {
     source.unsettled.Remove(ask.range);
-    Compare(source, ask, theirs, own);
-    if (!theirs.quiet || !relay_knows) source.unsettled.Add(ask.range);
+    Compare(source, ask, theirs, own, final);
+    if (!final) source.unsettled.Add(ask.range);
+    if (final && !order_.follow) news_.push_back(ask.range);
   }
-  // Beyond both ends there is nothing, unless it may still come.
-  uint64_t reach = std::max(theirs.object_bytes, own.object_bytes);
-  if (source.relay && !order_.follow && !(relay_knows && theirs.tail_settled))
-    reach = std::max(order_.size_bytes, own.object_bytes);
-  if (reach < kFileBytesMax)
-    source.dirty.Remove({WidenToBlocks({reach, reach + 1}).end, kFileBytesMax});
+  DropTail(source, theirs, own, final);
   source.confirmed = ask.settles && source.settled();
+  // Where all is its own, what lies beyond the file's end is cut off first.
+  if (!owns_all_ && !order_.follow && AllConfirmed()) done_ = true;
+}
+
+bool CopyTask::AllConfirmed() const { return std::ranges::all_of(sources_, &Source::confirmed); }
+
+// Beyond both ends there is nothing to compare. Of a relay that may get more, the file's end
+// counts.
+void CopyTask::DropTail(Source& source, const BlockSums& theirs, const BlockSums& own, bool final) {
+  const bool may_grow = source.relay && !order_.follow && !(final && theirs.tail_settled);
+  uint64_t reach = std::max(may_grow ? order_.size_bytes : theirs.object_bytes, own.object_bytes);
+  // What is being fetched may make the own object longer.
+  if (const auto busy = source.busy.All(); !busy.empty()) reach = std::max(reach, busy.back().end);
+  const ByteRange tail{BlockFloor(reach + kChecksumBlockBytes - 1), kFileBytesMax};
+  const bool was_dirty = !source.dirty.empty();
+  source.dirty.Remove(tail);
+  if (final) {
+    source.unsettled.Remove(tail);
+    if (was_dirty && source.dirty.empty()) news_.push_back({reach, reach + 1});
+  } else {
+    source.unsettled.Add(tail);
+  }
 }
 
 void CopyTask::Compare(Source& source, const CopyAction& ask, const BlockSums& theirs,
-                       const BlockSums& own) {
+                       const BlockSums& own, bool final) {
   const uint64_t first_block = ask.range.begin / kChecksumBlockBytes;
   MOSA_CHECK(theirs.blocks.size() == own.blocks.size());
   const uint64_t reach = std::max(theirs.object_bytes, own.object_bytes);
@@ -247,35 +264,34 @@ void CopyTask::Compare(Source& source, const CopyAction& ask, const BlockSums& t
     for (uint64_t at = run->begin; at < run->end && !finished();) {
       const ByteRange part{at, std::min(run->end, BlockFloor(at) + kChecksumBlockBytes)};
       const size_t i = at / kChecksumBlockBytes - first_block;
-      if (at < limit)
-        CompareBlock(source, part, theirs, own, theirs.blocks[i], own.blocks[i]);
-      if (source.relay && !theirs.blocks[i].settled) source.unsettled.Add(part);
+      const bool settles = final && (!source.relay || theirs.blocks[i].settled);
+      if (at < limit) CompareBlock(source, part, theirs, own, i, settles);
+      if (!settles) source.unsettled.Add(part);
       at = part.end;
     }
   }
 }
 
 void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& theirs_all,
-                            const BlockSums& own_all, const BlockSum& theirs,
-                            const BlockSum& own) {
+                            const BlockSums& own_all, size_t i, bool settles) {
+  const BlockSum& theirs = theirs_all.blocks[i];
+  const BlockSum& own = own_all.blocks[i];
   const bool is_cut = !order_.follow && theirs_all.object_bytes > order_.size_bytes;
   const uint64_t source_bytes = is_cut ? order_.size_bytes : theirs_all.object_bytes;
   const uint64_t source_end = std::clamp(source_bytes, part.begin, part.end);
   const uint64_t own_end = std::clamp(own_all.object_bytes, part.begin, part.end);
-  const bool settles = theirs_all.quiet && (!source.relay || theirs.settled) && !order_.follow;
   if (!theirs.has_data || source_end == part.begin) {
     if (own.has_data) Want(source, CopyAction::Kind::kClear, {part.begin, own_end}, settles);
     return;
   }
   if (theirs.damaged) {
-    return Fail(StatusCode::kDataLoss,
-                fmt::format("block {} of file {} is corrupt on node {}",
-                            part.begin / kChecksumBlockBytes, order_.file.value,
-                            source.node.value));
+    return Fail(StatusCode::kDataLoss, fmt::format("block {} of file {} is corrupt on node {}",
+                                                   part.begin / kChecksumBlockBytes,
+                                                   order_.file.value, source.node.value));
   }
   const bool whole = part.size() == kChecksumBlockBytes;
-  const bool comparable = whole && own.has_data && !own.damaged &&
-                          (!is_cut || source_end == part.end);
+  const bool comparable =
+      whole && own.has_data && !own.damaged && (!is_cut || source_end == part.end);
   if (comparable && SameContent(BlockOf(part.begin), theirs.crc, theirs_all.object_bytes, own.crc,
                                 own_all.object_bytes)) {
     copied_bytes_ += source_end - part.begin;
@@ -337,7 +353,8 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
                        status.code() == StatusCode::kFailedPrecondition;
     if (!final && now - source->failing_since < limits_.give_up_after) return;
   }
-  Fail(status.code(), MessageOf(status));
+  const bool silent = status.code() == StatusCode::kDeadlineExceeded;
+  Fail(silent ? StatusCode::kUnavailable : status.code(), MessageOf(status));
 }
 
 // ---- what others may rely on
@@ -353,8 +370,7 @@ bool CopyTask::Settled(ByteRange range) const {
       }
     }
     // Until it is heard, the window that it was asked for is in no set.
-    if (source.asking && !source.confirmed && source.asked.begin < range.end &&
-        range.begin < source.asked.end)
+    if (source.asking && source.asked.begin < range.end && range.begin < source.asked.end)
       return false;
   }
   return true;

@@ -1,9 +1,9 @@
-// CopyTask: how a node carries out one CopyOrder: what to ask, what to fetch, when it is done. Pure;
-// one owner, who performs what Next() says, several things at once if it likes, and reports what
-// came of each.
+// CopyTask: how a node carries out one CopyOrder: what to ask, what to fetch, when it is done.
+// Pure; one owner, who performs what Next() says, several things at once if it likes, and reports
+// what came of each.
 //
-// Of each source the task keeps three sets of bytes: `dirty` (to be compared), `busy` (different, and
-// being fetched) and `unsettled` (equal, but the source may still change it unseen). All begins
+// Of each source the task keeps three sets of bytes: `dirty` (to be compared), `busy` (different,
+// and being fetched) and `unsettled` (equal, but the source may still change it unseen). All begins
 // dirty. A comparison takes a window of checksums from the source and from the own object; the
 // source also says what has changed there since it was last asked, which becomes dirty again. The
 // task is done when all three sets are empty and every source has said, after the last fetch, that
@@ -32,9 +32,9 @@ namespace mosa::node {
 struct CopyLimits {
   uint64_t fetch_bytes = 2 << 20;  // At once; a multiple of a block.
   uint64_t window_bytes = kSumsBytesMax;
-  size_t fetches_max = 3;                   // Under way at once.
-  Duration give_up_after = Seconds(9);      // Without an answer of a source.
-  Duration relay_wait_max = Seconds(10);    // For a relay to hear of its own order.
+  size_t fetches_max = 3;                    // Under way at once.
+  Duration give_up_after = Seconds(9);       // Without an answer of a source.
+  Duration relay_wait_max = Seconds(10);     // For a relay to hear of its own order.
   Duration retry_first = Milliseconds(100);  // Doubles up to the next.
   Duration retry_max = Seconds(1);
 };
@@ -48,12 +48,19 @@ struct CopyAction {
     kCut,      // The own object at range.begin.
   };
   Kind kind = Kind::kAsk;
-  NodeId source;
-  ByteRange range;
+  NodeId source{};
+  ByteRange range{};
   uint64_t after_change = 0;
   bool hold = false;
-  bool settles = false;  // Of fetches and clears: what comes will not change.
-  Time begun;
+  // Of fetches and clears: what comes will not change. Of questions: nothing else is under way.
+  bool settles = false;
+  Time begun{};
+};
+
+// What there is room for now, besides questions that are answered at once.
+struct CopyRoom {
+  bool fetches = true;
+  bool holds = true;
 };
 
 class CopyTask {
@@ -63,7 +70,7 @@ class CopyTask {
   explicit CopyTask(CopyOrder order, CopyLimits limits = {});
 
   // What to do next, if there is anything to do now that is not under way.
-  std::optional<CopyAction> Next(Time now);
+  std::optional<CopyAction> Next(Time now, CopyRoom room = {});
   // When Next should be asked again though nothing was reported: absent if not needed.
   std::optional<Time> next_time() const;
 
@@ -90,37 +97,41 @@ class CopyTask {
 
  private:
   struct Source {
-    NodeId node;
+    NodeId node{};
     bool relay = false;
     uint64_t incarnation = 0;
-    IntervalSet dirty;
-    IntervalSet busy;
-    IntervalSet unsettled;
-    std::deque<CopyAction> wanted;  // Its ranges are in `busy`.
+    IntervalSet dirty{};
+    IntervalSet busy{};
+    IntervalSet unsettled{};
+    std::deque<CopyAction> wanted{};  // Its ranges are in `busy`.
     uint64_t change = 0;
     bool asking = false;
+    ByteRange asked{};       // While asking; it is in none of the sets.
     bool confirmed = false;  // All is settled, and nothing changed after that.
     uint32_t failures = 0;   // Since it last answered.
-    Time failing_since;
-    Time retry_at;
-    std::optional<Time> without_order_since;
+    Time failing_since{};
+    Time retry_at{};
+    std::optional<Time> without_order_since{};
 
     bool settled() const { return dirty.empty() && busy.empty() && unsettled.empty(); }
   };
 
-  std::optional<CopyAction> NextOf(Source& source, Time now);
+  std::optional<CopyAction> NextOf(Source& source, Time now, CopyRoom room);
   CopyAction Ask(Source& source, ByteRange window, bool hold);
   std::optional<ByteRange> NextWindow(const Source& source) const;
   // The first bytes of [from, limit) that come from `node`, as far as they lie together.
   std::optional<ByteRange> NextRun(NodeId node, uint64_t from, uint64_t limit) const;
   void NoteChanges(Source& source, const CopyAction& ask, const BlockSums& sums);
   // Sorts a window's blocks: equal, to be fetched, to be cleared.
-  void Compare(Source& source, const CopyAction& ask, const BlockSums& theirs,
-               const BlockSums& own);
-  void CompareBlock(Source& source, ByteRange part, const BlockSum& theirs, const BlockSum& own,
-                    uint64_t source_bytes, uint64_t own_bytes, bool may_settle);
+  void Compare(Source& source, const CopyAction& ask, const BlockSums& theirs, const BlockSums& own,
+               bool final);
+  void CompareBlock(Source& source, ByteRange part, const BlockSums& theirs_all,
+                    const BlockSums& own_all, size_t i, bool settles);
+  void DropTail(Source& source, const BlockSums& theirs, const BlockSums& own, bool final);
   void Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles);
+  // False: a relay that has no order for this version (yet).
   bool CheckRelay(Source& source, const BlockSums& sums, Time now);
+  bool AllConfirmed() const;
   void Fail(StatusCode code, std::string message);
   Source* Find(NodeId node);
 

@@ -31,4 +31,15 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
   return shown.capability;
 }
 
+Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime) const {
+  const std::lock_guard lock(mutex_);
+  if (key_.empty())
+    return UnavailableError("the node has not registered with the manager yet: it has no key");
+  return SealCapability({.file = file,
+                         .client = kNodeClient,
+                         .may_write = false,
+                         .expires = clock_.Now() + offset_ + lifetime},
+                        key_);
+}
+
 }  // namespace mosa::node

@@ -29,6 +29,9 @@ class AccessGate {
     ++key_count_;
   }
 
+  // The right to read `file` on other nodes. Unavailable if the node has not registered yet.
+  Result<std::string> SealForReading(FileId file, Duration lifetime) const;
+
   // One connection's memory of the capability that it showed last. Of one thread.
   struct Shown {
     std::string sealed;

@@ -21,6 +21,8 @@ constexpr Duration kFrameTime = Seconds(30);
 // Payload is received, checked and stored in pieces of this size, which stay in the CPU's cache.
 constexpr size_t kScratchBytes = 256 * 1024;
 constexpr std::chrono::seconds kBudgetWait{5};
+// How long an answer may be held.
+constexpr Duration kHoldMax = Seconds(1);
 
 ErrorReason ReasonOf(StatusCode code) {
   switch (code) {
@@ -60,8 +62,12 @@ Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
 }  // namespace
 
 BulkConnection::BulkConnection(UniqueFd socket, BulkConnectionOptions options, ObjectEngine& engine,
-                               const AccessGate& gate)
-    : options_(std::move(options)), engine_(engine), gate_(gate), socket_(std::move(socket)) {}
+                               const AccessGate& gate, const Copier& copier)
+    : options_(std::move(options)),
+      engine_(engine),
+      gate_(gate),
+      copier_(copier),
+      socket_(std::move(socket)) {}
 
 void BulkConnection::Serve() {
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
@@ -109,6 +115,7 @@ bool BulkConnection::NeedsWriteRight() const {
     case Operation::kAllocate:
     case Operation::kAppend:
     case Operation::kFinishLocalWrites:
+    case Operation::kNoteWritten:
       return true;
     case Operation::kOpenLocal:
       return request_.open_local().write();
@@ -155,6 +162,16 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
       return CheckRange(request_.allocate().offset_bytes(), request_.allocate().length_bytes());
     case Operation::kSeek:
       return CheckRange(request_.seek().offset_bytes(), 0);
+    case Operation::kNoteWritten:
+      return CheckRange(request_.note_written().offset_bytes(),
+                        request_.note_written().length_bytes());
+    case Operation::kSums:
+      if (request_.sums().length_bytes() > kSumsBytesMax) {
+        return InvalidArgumentError(
+            fmt::format("checksums of {} bytes: at most {} are answered for at once",
+                        request_.sums().length_bytes(), kSumsBytesMax));
+      }
+      return CheckRange(request_.sums().offset_bytes(), request_.sums().length_bytes());
     case Operation::OPERATION_NOT_SET:
       return InvalidArgumentError("the request names no operation that this node knows");
     default:
@@ -295,6 +312,13 @@ Status BulkConnection::Simple(const Capability& capability) {
                               request_.allocate().length_bytes());
     case Operation::kFinishLocalWrites:
       return engine_.FinishLocalWrites(file, capability.client);
+    case Operation::kNoteWritten: {
+      const v1::BulkNoteWritten& note = request_.note_written();
+      return engine_.NoteLocalWrite(
+          file, {note.offset_bytes(), note.offset_bytes() + note.length_bytes()});
+    }
+    case Operation::kSums:
+      return Sum();
     case Operation::kSeek: {
       MOSA_ASSIGN_OR_RETURN(const uint64_t at, engine_.Seek(file, request_.seek().offset_bytes(),
                                                             request_.seek().data()));
@@ -310,6 +334,43 @@ Status BulkConnection::Simple(const Capability& capability) {
       return OkStatus();
     }
   }
+}
+
+// What has changed is read first, then how far the own order is, then the bytes: whatever happens
+// in between is a change that the next answer tells of.
+Status BulkConnection::Sum() {
+  const FileId file{request_.file_id()};
+  const v1::BulkSums& asked = request_.sums();
+  const ByteRange range{asked.offset_bytes(), asked.offset_bytes() + asked.length_bytes()};
+  if (asked.wait_ms() > 0) {
+    engine_.AwaitChange(file, asked.after_change(),
+                        std::min(kHoldMax, Milliseconds(asked.wait_ms())),
+                        [this] { return socket_.IsStale(); });
+  }
+  BlockSums sums = engine_.ChangesSince(file, asked.after_change());
+  std::vector<bool> settled;
+  copier_.DescribeOrder(file, range, sums, settled);
+  MOSA_RETURN_IF_ERROR(
+      engine_.SumBlocks(file, range, sums, std::span(scratch_.get(), kScratchBytes)));
+  reply_.set_size_bytes(sums.object_bytes);
+  reply_.set_quiet(sums.quiet);
+  reply_.set_incarnation(sums.incarnation);
+  reply_.set_change(sums.change);
+  reply_.set_all_changed(sums.all_changed);
+  reply_.set_order_version(sums.order_version);
+  reply_.set_tail_settled(sums.tail_settled);
+  for (const ByteRange& part : sums.changed) {
+    reply_.add_changed_ranges(part.begin);
+    reply_.add_changed_ranges(part.end);
+  }
+  for (size_t i = 0; i < sums.blocks.size(); ++i) {
+    const BlockSum& block = sums.blocks[i];
+    reply_.add_crc32c(block.crc);
+    reply_.mutable_blocks()->push_back(static_cast<char>((block.has_data ? kBlockHasData : 0U) |
+                                                         (settled[i] ? kBlockSettled : 0U) |
+                                                         (block.damaged ? kBlockDamaged : 0U)));
+  }
+  return OkStatus();
 }
 
 }  // namespace mosa::node

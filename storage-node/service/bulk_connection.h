@@ -13,6 +13,7 @@
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
 #include "storage-node/service/access_gate.h"
+#include "storage-node/service/copier.h"
 #include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
@@ -25,9 +26,9 @@ struct BulkConnectionOptions {
 
 class BulkConnection {
  public:
-  // `engine` and `gate` must outlive it.
+  // The references must outlive it.
   BulkConnection(UniqueFd socket, BulkConnectionOptions options, ObjectEngine& engine,
-                 const AccessGate& gate);
+                 const AccessGate& gate, const Copier& copier);
 
   // Until the peer closes, breaks the rules of framing, stalls in the middle of a frame, or
   // Shutdown.
@@ -42,6 +43,7 @@ class BulkConnection {
   Status AnswerAppend(uint32_t payload_bytes);
   Status AnswerOpenLocal(const Capability& capability);
   Status AnswerWith(const Status& status);
+  Status Sum();
   Status Refuse(const Status& why, uint64_t payload_left);
   Status SendPlanned(ReadPlan& plan);
 
@@ -55,6 +57,7 @@ class BulkConnection {
   const BulkConnectionOptions options_;
   ObjectEngine& engine_;
   const AccessGate& gate_;
+  const Copier& copier_;
   FrameSocket socket_;
   AccessGate::Shown shown_;
   std::unique_ptr<std::byte[]> scratch_;

@@ -80,9 +80,9 @@ void TurnAway(UniqueFd socket, size_t connections_max) {
 }  // namespace
 
 Result<std::unique_ptr<BulkServer>> BulkServer::Start(const BulkServerOptions& options,
-                                                      ObjectEngine& engine,
-                                                      const AccessGate& gate) {
-  std::unique_ptr<BulkServer> server(new BulkServer(options, engine, gate));
+                                                      ObjectEngine& engine, const AccessGate& gate,
+                                                      const Copier& copier) {
+  std::unique_ptr<BulkServer> server(new BulkServer(options, engine, gate, copier));
   MOSA_RETURN_IF_ERROR(server->Listen());
   server->acceptor_ = std::thread([raw = server.get()] { raw->AcceptLoop(); });
   return server;
@@ -138,8 +138,8 @@ void BulkServer::Accept(int listener, bool is_unix) {
     TuneTcp(socket.get());
     connection.peer = PeerAddress(socket.get()).value_or("a peer that has gone");
   }
-  Served& served = served_.emplace_back(
-      std::make_unique<BulkConnection>(std::move(socket), std::move(connection), engine_, gate_));
+  Served& served = served_.emplace_back(std::make_unique<BulkConnection>(
+      std::move(socket), std::move(connection), engine_, gate_, copier_));
   served.thread = std::thread([&served] {
     served.connection->Serve();
     served.connection->Shutdown();

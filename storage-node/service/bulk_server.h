@@ -31,10 +31,11 @@ struct BulkServerOptions {
 
 class BulkServer {
  public:
-  // Unavailable if an address cannot be had, InvalidArgument if it is none. `engine` and `gate`
+  // Unavailable if an address cannot be had, InvalidArgument if it is none. The others
   // must outlive the server.
   static Result<std::unique_ptr<BulkServer>> Start(const BulkServerOptions& options,
-                                                   ObjectEngine& engine, const AccessGate& gate);
+                                                   ObjectEngine& engine, const AccessGate& gate,
+                                                   const Copier& copier);
   // Ends all connections, waits for the requests that they are at, removes the Unix socket.
   ~BulkServer();
 
@@ -43,8 +44,9 @@ class BulkServer {
   const std::string& socket_path() const { return options_.socket_path; }
 
  private:
-  BulkServer(BulkServerOptions options, ObjectEngine& engine, const AccessGate& gate)
-      : options_(std::move(options)), engine_(engine), gate_(gate) {}
+  BulkServer(BulkServerOptions options, ObjectEngine& engine, const AccessGate& gate,
+             const Copier& copier)
+      : options_(std::move(options)), engine_(engine), gate_(gate), copier_(copier) {}
 
   struct Served {
     explicit Served(std::unique_ptr<BulkConnection> c) : connection(std::move(c)) {}
@@ -62,6 +64,7 @@ class BulkServer {
   const BulkServerOptions options_;
   ObjectEngine& engine_;
   const AccessGate& gate_;
+  const Copier& copier_;
   std::string address_;
   UniqueFd tcp_;
   UniqueFd unix_;

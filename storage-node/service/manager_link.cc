@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -39,10 +40,11 @@ bool IsFinal(const Status& status) {
 }  // namespace
 
 ManagerLink::ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate,
-                         std::function<void(Status)> on_shutdown)
+                         Copier& copier, std::function<void(Status)> on_shutdown)
     : options_(std::move(options)),
       engine_(engine),
       gate_(gate),
+      copier_(copier),
       on_shutdown_(std::move(on_shutdown)),
       channel_(MakeChannel(options_.manager_address, options_.secret)),
       stub_(v1::NodeSessionService::NewStub(channel_)) {}
@@ -160,23 +162,31 @@ Status ManagerLink::Register(Stream& stream) {
 }
 
 Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
-  MOSA_ASSIGN_OR_RETURN(const ManagerToNode message, FromProto(wire));
+  MOSA_ASSIGN_OR_RETURN(ManagerToNode message, FromProto(wire));
   if (const auto* registered = std::get_if<NodeRegistered>(&message)) return Adopt(*registered);
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
-  const auto* drop = std::get_if<DropObjectsOrder>(&std::get<NodeOrder>(message));
-  if (!drop) return OkStatus();
-  engine_.Drop(drop->files);
-  LogInfo("dropped {} objects; {} bytes are used now", drop->files.size(), engine_.used_bytes());
+  Obey(std::get<NodeOrder>(std::move(message)));
+  return OkStatus();
+}
+
+void ManagerLink::Obey(NodeOrder order) {
+  if (auto* copy = std::get_if<CopyOrder>(&order)) return copier_.Take(std::move(*copy));
+  if (const auto* cancel = std::get_if<CancelCopyOrder>(&order))
+    return copier_.Cancel(std::span(&cancel->file, 1));
+  const auto& drop = std::get<DropObjectsOrder>(order);
+  copier_.Cancel(drop.files);  // It would make them again.
+  engine_.Drop(drop.files);
+  LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
   const std::lock_guard lock(mutex_);
   beat_now_ = true;
   changed_.notify_all();
-  return OkStatus();
 }
 
 Status ManagerLink::Adopt(const NodeRegistered& registered) {
   MOSA_RETURN_IF_ERROR(engine_.store().SetCluster(registered.cluster_name));
   gate_.SetKey(registered.capability_key, registered.now);
+  copier_.CancelAll();  // What is to go on is ordered again.
   engine_.RepeatCorruptObjects();
   LogInfo("registered as node {} of cluster {}", registered.node.value, registered.cluster_name);
   return OkStatus();
@@ -203,6 +213,14 @@ void ManagerLink::Beat() {
   v1::NodeMessage message;
   ToProto(engine_.TakeHeartbeat(), &message);
   // A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
+  stream_->Write(message);
+}
+
+void ManagerLink::Send(const CopyReport& report) {
+  const std::lock_guard write_lock(write_mutex_);
+  if (stream_ == nullptr) return;
+  v1::NodeMessage message;
+  ToProto(report, &message);
   stream_->Write(message);
 }
 

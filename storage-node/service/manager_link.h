@@ -21,6 +21,7 @@
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/credentials.h"
 #include "storage-node/service/access_gate.h"
+#include "storage-node/service/copier.h"
 #include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
@@ -34,9 +35,9 @@ struct ManagerLinkOptions {
 
 class ManagerLink {
  public:
-  // `engine` and `gate` must outlive it. `on_shutdown` is called, once, on the link's thread, when
+  // The references must outlive it. `on_shutdown` is called, once, on the link's thread, when
   // the manager will never take the node back.
-  ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate,
+  ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate, Copier& copier,
               std::function<void(Status)> on_shutdown);
   ~ManagerLink();
 
@@ -44,6 +45,9 @@ class ManagerLink {
   // refusal, or FailedPrecondition if the objects are another cluster's.
   Status Start(Duration wait);
   void Stop();
+  // Reports how an order is getting on. Without a session it is not sent: the manager orders anew.
+  // Safe from any thread.
+  void Send(const CopyReport& report);
 
  private:
   using Stream = grpc::ClientReaderWriter<v1::NodeMessage, v1::ManagerToNode>;
@@ -54,6 +58,7 @@ class ManagerLink {
   Status RunStream(bool& was_registered);
   Status Register(Stream& stream);
   Status Carry(const v1::ManagerToNode& wire);
+  void Obey(NodeOrder order);
   Status Adopt(const NodeRegistered& registered);
   void Beat();
   // Until the channel is connected, the end comes, or an attempt would say why it is not.
@@ -64,6 +69,7 @@ class ManagerLink {
   const ManagerLinkOptions options_;
   ObjectEngine& engine_;
   AccessGate& gate_;
+  Copier& copier_;
   const std::function<void(Status)> on_shutdown_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::NodeSessionService::Stub> stub_;

@@ -64,7 +64,11 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
 
 ObjectEngine::ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes,
                            const Clock& clock)
-    : store_(std::move(store)), clock_(clock), budget_(kBudgetBytes), admission_(limit_bytes) {}
+    : store_(std::move(store)),
+      clock_(clock),
+      budget_(kBudgetBytes),
+      last_change_(static_cast<uint64_t>(SystemClock().Now().ns)),
+      admission_(limit_bytes) {}
 
 ObjectEngine::~ObjectEngine() = default;
 
@@ -116,6 +120,7 @@ bool ObjectEngine::MayHaveWriters(Object& object) {
   const Result<UniqueFd> fd = store_->Open(object.file, OpenMode::kRead);
   if (!fd.ok() || !RefreshSize(object, fd->get()).ok()) return true;
   object.writers_unconfirmed = false;
+  NoteAllChanged(object);
   const std::lock_guard lock(account_mutex_);
   lent_.erase(object.file);
   return false;
@@ -169,6 +174,7 @@ void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
 void ObjectEngine::ForgetChecksums(Object& object) {
   object.checksums.Forget();
   ++object.forgotten_count;
+  NoteAllChanged(object);
 }
 
 void ObjectEngine::Remove(Object& object) {
@@ -178,6 +184,7 @@ void ObjectEngine::Remove(Object& object) {
     const std::lock_guard lock(objects_mutex_);
     objects_.erase(object.file);
   }
+  Wake(object.file);
   const std::lock_guard lock(account_mutex_);
   if (object.counted_unsealed) --unsealed_objects_;
   seal_queue_.Remove(object.file);
@@ -352,6 +359,7 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   const uint64_t size_before = object.size_bytes;
   object.size_bytes = std::max(size_before, offset + data.size());
   if (quiet) object.checksums.Written(offset, data.size(), crcs, size_before, object.size_bytes);
+  engine_->NoteWritten(object, {offset, offset + data.size()});
   engine_->bytes_written_remote_ += data.size();
   return OkStatus();
 }
@@ -374,6 +382,7 @@ Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> da
       ForgetChecksums(object);
     }
   }
+  if (at.ok()) NoteWritten(object, {*at, *at + data.size()});
   NoteChange(object, kRestAfterWrite);
   GiveBack(reserved);
   if (!at.ok()) return Named(at.status(), file);
@@ -392,6 +401,7 @@ Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
   const Status cut = store_->Truncate(opened->fd.get(), size_bytes);
   if (cut.ok()) {
     object.checksums.Cut(size_before, size_bytes);
+    NoteWritten(object, {size_bytes, size_before});
   } else {
     ForgetChecksums(object);
   }
@@ -424,6 +434,7 @@ Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t l
     if (punch) ForgetChecksums(object);
   } else if (punch) {
     object.checksums.Punched(offset, length, object.size_bytes);
+    NoteWritten(object, {offset, offset + length});
   }
   const Status refreshed = RefreshSize(object, fd);
   NoteChange(object, kRestAfterWrite);

@@ -3,8 +3,8 @@
 // to hand a descriptor out, and no capabilities: who calls has checked them.
 //
 // Safe from any thread. Locks, in this order: an object's mutex, then objects_mutex_, then
-// account_mutex_. An object's mutex is held while its bytes are read or written (memory speed), so
-// that bytes and checksums agree; never while a socket is waited for.
+// account_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are read or written
+// (memory speed), so that bytes and checksums agree; never while a socket is waited for.
 //
 // Local writers: a client with a write descriptor may change an object at any time, so while there
 // is one, checksums are computed for each reply and not kept. The object is sealed after the client
@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,9 +28,12 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
+#include "common/model/block_sums.h"
 #include "common/model/ids.h"
+#include "common/model/ranges.h"
 #include "common/model/storage.h"
 #include "storage-node/core/admission.h"
+#include "storage-node/core/change_log.h"
 #include "storage-node/core/checksum_table.h"
 #include "storage-node/core/upkeep.h"
 #include "storage-node/service/memory_budget.h"
@@ -67,7 +71,8 @@ class ObjectEngine {
     uint64_t size_bytes = 0;
     uint64_t allocated_bytes = 0;
     ChecksumTable checksums = ChecksumTable::ForNewObject();
-    uint64_t forgotten_count = 0;  // How often all checksums were forgotten.
+    uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
+    std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
     std::map<ClientId, ConnectionId> writers;
     bool writers_unconfirmed = false;  // The kernel has not confirmed that nobody can write.
     bool counted_unsealed = false;
@@ -134,6 +139,22 @@ class ObjectEngine {
   // `connection` has ended: what was opened through it and not finished may be abandoned.
   void ConnectionEnded(ConnectionId connection);
 
+  // ---- for nodes that copy (object_sums.cc)
+
+  // What has changed after `after_change` (of an earlier answer; 0: none was had), without blocks.
+  BlockSums ChangesSince(FileId file, uint64_t after_change);
+  // Adds the checksums of at most kSumsBytesMax, computing those that are not known. An absent
+  // object is empty.
+  Status SumBlocks(FileId file, ByteRange range, BlockSums& sums, std::span<std::byte> scratch);
+  // Waits until ChangesSince would have something to say, at most `wait`, or until `give_up` (asked
+  // a few times a second) says so. Holds no lock.
+  void AwaitChange(FileId file, uint64_t after_change, Duration wait,
+                   const std::function<bool()>& give_up);
+  // A local writer has written there.
+  Status NoteLocalWrite(FileId file, ByteRange range);
+  // There is something new to say of these ranges, though their bytes are the same.
+  void NoteChanged(FileId file, std::span<const ByteRange> ranges);
+
   // Removes objects at once; they are no longer counted as used, though the pages of one that some
   // local program still has open are freed only when it closes it. What fails is logged and tried
   // again with each Account.
@@ -184,10 +205,17 @@ class ObjectEngine {
   void NoteCorrupt(Object& object, BlockIndex block);
   void ForgetChecksums(Object& object);
   void Remove(Object& object);
+  void NoteWritten(Object& object, ByteRange range);
+  void NoteAllChanged(Object& object);
+  Status MarkData(Object& object, int fd, ByteRange range, BlockSums& sums);
+  Status SumBlock(Object& object, int fd, BlockIndex block, BlockSum& sum,
+                  std::span<std::byte> scratch);
   Status SumMissing(Object& object, int fd, const ReadPlan& plan, std::span<std::byte> scratch);
   Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify);
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
+  void Wake(FileId file);
+  bool HasChanged(FileId file, uint64_t after_change);
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
@@ -204,6 +232,14 @@ class ObjectEngine {
   std::atomic<uint64_t> bytes_written_remote_{0};
   std::atomic<uint64_t> bytes_written_local_{0};
   std::atomic<uint64_t> descriptors_passed_{0};
+
+  std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
+
+  std::mutex waiters_mutex_;
+  std::condition_variable woken_;
+  std::multiset<FileId> waiters_;  // Guarded by waiters_mutex_.
+  uint64_t wakes_ = 0;             // Guarded by waiters_mutex_.
+  std::atomic<uint64_t> waiter_count_{0};
 
   mutable std::mutex objects_mutex_;
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.

@@ -71,9 +71,11 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   std::unique_ptr<StorageNode> node(new StorageNode(options.scrub_bytes_per_second));
   MOSA_ASSIGN_OR_RETURN(node->engine_,
                         ObjectEngine::Open(std::move(store), options.limit_bytes, node->clock_));
-  MOSA_ASSIGN_OR_RETURN(node->server_, BulkServer::Start({.listen = options.listen,
-                                                          .socket_path = options.socket_path},
-                                                         *node->engine_, node->gate_));
+  node->copier_ = std::make_unique<Copier>(*node->engine_, node->gate_);
+  MOSA_ASSIGN_OR_RETURN(
+      node->server_,
+      BulkServer::Start({.listen = options.listen, .socket_path = options.socket_path},
+                        *node->engine_, node->gate_, *node->copier_));
   const uint64_t unsealed = node->engine_->TakeHeartbeat().unsealed_objects;
   if (unsealed > 0) {
     LogInfo(
@@ -95,13 +97,15 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
                                           .limit_bytes = options.limit_bytes,
                                           .used_bytes = 0,
                                           .objects = {}}},
-      *node->engine_, node->gate_, options.on_shutdown);
+      *node->engine_, node->gate_, *node->copier_, options.on_shutdown);
+  node->copier_->Start([raw = node.get()](const CopyReport& report) { raw->link_->Send(report); });
   MOSA_RETURN_IF_ERROR(node->link_->Start(options.start_wait));
   return node;
 }
 
 StorageNode::~StorageNode() {
   if (link_ != nullptr) link_->Stop();
+  if (copier_ != nullptr) copier_->Stop();
   server_ = nullptr;
   {
     const std::lock_guard lock(mutex_);

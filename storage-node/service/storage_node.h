@@ -18,6 +18,7 @@
 #include "proto/convert/credentials.h"
 #include "storage-node/service/access_gate.h"
 #include "storage-node/service/bulk_server.h"
+#include "storage-node/service/copier.h"
 #include "storage-node/service/manager_link.h"
 #include "storage-node/service/object_engine.h"
 
@@ -65,6 +66,7 @@ class StorageNode {
   const SystemClock clock_;
   AccessGate gate_;
   std::unique_ptr<ObjectEngine> engine_;
+  std::unique_ptr<Copier> copier_;
   std::unique_ptr<BulkServer> server_;
   std::unique_ptr<ManagerLink> link_;
   std::thread sealer_;

@@ -106,6 +106,9 @@ class LocalNodeApi final : public sai::NodeApi {
   Status FinishLocalWrites(const sai::ObjectTarget& target) override {
     return Reach(target.node).status();
   }
+  Status NoteWritten(const sai::ObjectTarget& target, uint64_t, uint64_t) override {
+    return Reach(target.node).status();
+  }
 
  private:
   Result<LocalNode*> Reach(NodeId id) const {

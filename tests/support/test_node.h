@@ -3,6 +3,8 @@
 #ifndef MOSA_TESTS_SUPPORT_TEST_NODE_H_
 #define MOSA_TESTS_SUPPORT_TEST_NODE_H_
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -19,6 +21,7 @@
 #include "common/base/host_identity.h"
 #include "proto/convert/capability.h"
 #include "storage-node/service/bulk_server.h"
+#include "storage-node/service/copier.h"
 
 namespace mosa::testing {
 
@@ -41,6 +44,8 @@ class TemporaryDirectory {
 };
 
 struct TestNodeOptions {
+  NodeId id = kTestNode;
+  std::string key = NewCapabilityKey();  // Nodes of one cluster have the same.
   uint64_t limit_bytes = uint64_t{1} << 30;
   size_t connections_max = 64;
   bool registered = true;
@@ -49,10 +54,11 @@ struct TestNodeOptions {
 class TestNode {
  public:
   TestNode(std::unique_ptr<node::ObjectStore> store, const TestNodeOptions& options = {})
-      : gate_(clock_) {
+      : id_(options.id), key_(options.key), gate_(clock_) {
     auto engine = node::ObjectEngine::Open(std::move(store), options.limit_bytes, engine_clock_);
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
+    copier_ = std::make_unique<node::Copier>(*engine_, gate_);
     if (options.registered) gate_.SetKey(key_, clock_.Now());
     StartServer(options.connections_max);
     client_ = NewClient();
@@ -62,19 +68,19 @@ class TestNode {
     auto server = node::BulkServer::Start({.listen = listen,
                                            .socket_path = directory_.path() + "/node.sock",
                                            .connections_max = connections_max},
-                                          *engine_, gate_);
+                                          *engine_, gate_, *copier_);
     MOSA_CHECK(server.ok());
     server_ = *std::move(server);
   }
   void StopServer() { server_ = nullptr; }
 
   NodeAddress Address() const {
-    return {.node = kTestNode,
-            .name = "n1",
+    return {.node = id_,
+            .name = fmt::format("n{}", id_.value),
             .address = server_->address(),
             .socket_path = server_->socket_path(),
             .host_identity = *HostIdentity(),
-            .incarnation = 1,
+            .incarnation = engine_->store().record().incarnation,
             .state = NodeState::kLive};
   }
   std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {}) const {
@@ -106,16 +112,19 @@ class TestNode {
   const std::string& directory() const { return directory_.path(); }
   const std::string& key() const { return key_; }
   node::ObjectEngine& engine() { return *engine_; }
+  node::Copier& copier() { return *copier_; }
   node::BulkServer& server() { return *server_; }
   sai::BulkNodeApi& client() { return *client_; }
 
  private:
+  const NodeId id_;
+  const std::string key_;
   const TemporaryDirectory directory_;
   const SystemClock clock_;
   ManualClock engine_clock_{Time{1}};
-  const std::string key_ = NewCapabilityKey();
   node::AccessGate gate_;
   std::unique_ptr<node::ObjectEngine> engine_;
+  std::unique_ptr<node::Copier> copier_;
   std::unique_ptr<node::BulkServer> server_;
   std::unique_ptr<sai::BulkNodeApi> client_;
 };

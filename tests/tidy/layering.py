@@ -15,7 +15,7 @@ ARROWS = {
     "client-sai/core": ["common/model"],
     "proto/convert": ["common/model"],
     "manager/service": ["manager/core", "manager/store", "proto/convert"],
-    "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert"],
+    "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert", "client-sai/api"],
     "client-sai/api": ["proto/convert"],
     "client-sai/sai": ["client-sai/core", "client-sai/api"],
     "client-sai/fuse": ["client-sai/sai"],

@@ -1,0 +1,87 @@
+// What a mount does for files with copies: tells its node what it writes by itself, and waits at
+// close until there are as many copies as the file's `ack` asks for.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+namespace {
+
+// A node hears of what was written when it is so much, or not one stretch.
+constexpr uint64_t kAnnouncedBytes = 1 << 20;
+// A close gives up when copying has made no progress for this long.
+constexpr Duration kCopiesWaitMax = kWaitMax;
+
+}  // namespace
+
+void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node,
+                                          ByteRange range) {
+  ByteRange announced;
+  {
+    const std::lock_guard lock(inode.mutex);
+    ByteRange& waiting = inode.unannounced;
+    const bool continues = !waiting.empty() && range.begin == waiting.end;
+    if (!waiting.empty() && !continues) announced = std::exchange(waiting, range);
+    if (announced.empty()) waiting = continues ? ByteRange{waiting.begin, range.end} : range;
+    if (announced.empty() && waiting.size() >= kAnnouncedBytes)
+      announced = std::exchange(waiting, {});
+  }
+  if (announced.empty()) return;
+  // Who misses it finds the difference when the file is closed.
+  const Status told =
+      nodes_.NoteWritten({node, inode.file, access.capability}, announced.begin, announced.size());
+  if (!told.ok()) stats_.Add(Counter::kErrors);
+}
+
+bool Filesystem::Impl::HasDataToCommit(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  return inode.data_dirty;
+}
+
+std::optional<AwaitCopiesRequest> Filesystem::Impl::BeginAwaitingCopies(Inode& inode) {
+  AccessPtr access;
+  AwaitCopiesRequest request{.file = inode.file, .data_version = 0, .copies = 1};
+  bool finish = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+    if (!access || access->close_copies <= 1 || !access->layout.bound()) return std::nullopt;
+    request.data_version = inode.attributes.data_version;
+    request.copies = access->close_copies;
+    // While this mount could write unseen, no node's copy counts.
+    finish = inode.passthrough_writers == 0 && std::exchange(inode.wrote_locally, false);
+    if (finish) std::erase_if(inode.objects, [](const auto& o) { return o.second->writable; });
+  }
+  for (const NodeId node : access->layout.Nodes()) {
+    if (!finish || !nodes_.IsLocal(node)) continue;
+    if (!nodes_.FinishLocalWrites({node, inode.file, access->capability}).ok())
+      stats_.Add(Counter::kErrors);
+  }
+  return request;
+}
+
+void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
+  AwaitCopiesReply last;
+  Time moved = clock_.Monotonic();
+  while (clock_.Monotonic() - moved < kCopiesWaitMax) {
+    const auto reply = Ask<AwaitCopiesReply>(request);
+    if (!reply.ok()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      continue;
+    }
+    if (reply->copies_valid >= request.copies) return;
+    if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
+      moved = clock_.Monotonic();
+    last = *reply;
+    if (!reply->more) break;
+  }
+  stats_.Add(Counter::kClosesWithoutCopies);
+  LogWarning("file {} was closed with {} of {} copies: the others will follow, or no node has room",
+             request.file.value, last.copies_valid, request.copies);
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,576 @@
+#include "storage-node/core/copy_task.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/base/crc32c.h"
+#include "common/base/rng.h"
+#include "common/model/checksum_blocks.h"
+#include "storage-node/core/change_log.h"
+
+namespace mosa::node {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kBlock = kChecksumBlockBytes;
+constexpr FileId kFile{5};
+constexpr uint64_t kVersion = 9;
+
+// ---- objects of nodes, as strings; a block of zeroes is a hole
+
+struct Peer {
+  std::string bytes{};
+  bool quiet = true;
+  uint64_t incarnation = 1;
+  uint64_t change = 100;
+  ChangeLog log{100};
+  const CopyTask* task = nullptr;  // By which it is made, if it is a copy.
+
+  void Write(uint64_t offset, const std::string& data) {
+    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size(), '\0');
+    bytes.replace(offset, data.size(), data);
+    log.Note({offset, offset + data.size()}, ++change);
+  }
+  void Cut(uint64_t size) {
+    if (size >= bytes.size()) return;
+    log.Note({size, bytes.size()}, ++change);
+    bytes.resize(size);
+  }
+  void SetQuiet(bool value) {
+    quiet = value;
+    log.NoteAll(++change);
+  }
+};
+
+BlockSums SumsOf(const Peer& peer, ByteRange range, uint64_t after_change) {
+  BlockSums sums;
+  sums.object_bytes = peer.bytes.size();
+  sums.quiet = peer.quiet;
+  sums.incarnation = peer.incarnation;
+  sums.change = peer.change;
+  const auto changed = peer.log.Since(after_change);
+  sums.all_changed = !changed;
+  if (changed) sums.changed = *changed;
+  if (peer.task != nullptr && !peer.task->order().follow) {
+    sums.order_version = peer.task->order().data_version;
+    sums.tail_settled = peer.task->done();
+  }
+  const uint64_t first = range.begin / kBlock;
+  for (uint64_t i = 0; i < BlocksTouched(range.begin, range.size()); ++i) {
+    const uint64_t begin = std::min<uint64_t>((first + i) * kBlock, peer.bytes.size());
+    const std::string block = peer.bytes.substr(begin, kBlock);
+    BlockSum sum;
+    sum.has_data = block.find_first_not_of('\0') != std::string::npos;
+    if (sum.has_data) sum.crc = Crc32c(block.data(), block.size());
+    sum.settled =
+        peer.task != nullptr && peer.task->Settled({std::max(range.begin, (first + i) * kBlock),
+                                                    std::min(range.end, (first + i + 1) * kBlock)});
+    sums.blocks.push_back(sum);
+  }
+  return sums;
+}
+
+std::string Show(const CopyAction& action) {
+  const auto blocks = [](uint64_t bytes) {
+    return bytes % kBlock == 0 ? fmt::format("{}", bytes / kBlock) : fmt::format("{}B", bytes);
+  };
+  const std::string range = blocks(action.range.begin) + "-" + blocks(action.range.end);
+  switch (action.kind) {
+    case CopyAction::Kind::kAsk:
+      return fmt::format("{} {}@{}", action.hold ? "hold" : "ask",
+                         action.range.empty() ? "" : range, action.source.value);
+    case CopyAction::Kind::kFetch:
+      return fmt::format("fetch {}@{}", range, action.source.value);
+    case CopyAction::Kind::kClear:
+      return "clear " + range;
+    case CopyAction::Kind::kCut:
+      return "cut " + blocks(action.range.begin);
+  }
+  return "";
+}
+
+std::string Of(char letter, uint64_t blocks) { return std::string(blocks * kBlock, letter); }
+
+CopyOrder OrderOf(uint64_t size_bytes, uint64_t chunk_bytes, std::vector<Segment> segments) {
+  CopyOrder order;
+  order.file = kFile;
+  order.order = 1;
+  order.data_version = kVersion;
+  order.size_bytes = size_bytes;
+  order.sources.chunk_bytes = chunk_bytes;
+  order.sources.segments = std::move(segments);
+  for (const NodeId node : order.sources.Nodes()) {
+    if (node == kNoNode) continue;
+    NodeAddress& address = order.nodes.emplace_back();
+    address.node = node;
+    address.incarnation = 1;
+  }
+  return order;
+}
+
+// A node that copies, and those it copies from.
+struct Rig {
+  std::map<NodeId, Peer*> peers;
+  Peer own;
+  CopyTask task;
+  Time now{1};
+  std::string log;
+
+  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits limits = {})
+      : peers(std::move(sources)), task(std::move(order), limits) {}
+
+  void Perform(const CopyAction& action) {
+    switch (action.kind) {
+      case CopyAction::Kind::kAsk: {
+        const BlockSums theirs =
+            SumsOf(*peers.at(action.source), action.range, action.after_change);
+        task.OnSums(action, theirs, SumsOf(own, action.range, 0), now);
+        break;
+      }
+      case CopyAction::Kind::kFetch: {
+        std::string bytes = peers.at(action.source)->bytes;
+        bytes.resize(std::max<size_t>(bytes.size(), action.range.end), '\0');
+        own.Write(action.range.begin, bytes.substr(action.range.begin, action.range.size()));
+        task.OnDone(action, now);
+        break;
+      }
+      case CopyAction::Kind::kClear:
+        own.Write(action.range.begin, std::string(action.range.size(), '\0'));
+        task.OnDone(action, now);
+        break;
+      case CopyAction::Kind::kCut:
+        own.Cut(action.range.begin);
+        task.OnDone(action, now);
+        break;
+    }
+    for (const ByteRange& range : task.TakeSettled()) own.log.Note(range, ++own.change);
+  }
+  // One thing at a time, until there is nothing to do, or it would have to wait.
+  void Run() {
+    for (int step = 0; step < 1000; ++step) {
+      const auto action = task.Next(now, {.fetches = true, .holds = false});
+      if (!action) return;
+      if (!log.empty()) log += ", ";
+      log += Show(*action);
+      Perform(*action);
+    }
+    FAIL() << "it goes on for ever: " << log.substr(0, 500);
+  }
+};
+
+constexpr NodeId kA{1};
+constexpr NodeId kB{2};
+
+// ---- one source that does not change
+
+TEST(CopyTask, FetchesWhatDiffersAndNothingElse) {
+  struct Row {
+    std::string name;
+    std::string source;
+    std::string own;
+    uint64_t size_bytes;
+    std::string expected;
+  };
+  const std::string ab = Of('a', 1) + Of('b', 1);
+  const std::string tail = Of('a', 1) + "tail";
+  const Row rows[] = {
+      {"nothing there", "", "", 0, "ask 0-1024@1, cut 0"},
+      {"new", ab, "", 2 * kBlock, "ask 0-1024@1, fetch 0-2@1, ask @1, cut 2"},
+      {"equal", ab, ab, 2 * kBlock, "ask 0-1024@1, cut 2"},
+      {"one block", ab, Of('a', 1) + Of('x', 1), 2 * kBlock,
+       "ask 0-1024@1, fetch 1-2@1, ask @1, cut 2"},
+      {"a short block", tail, "", tail.size(),
+       "ask 0-1024@1, fetch 0-65540B@1, ask @1, cut 65540B"},
+      {"a short block is equal to one with zeroes behind", tail, tail + std::string(9, '\0'),
+       tail.size(), "ask 0-1024@1, cut 65540B"},
+      {"the own object is longer", ab, ab + Of('c', 1), 2 * kBlock,
+       "ask 0-1024@1, clear 2-3, ask @1, cut 2"},
+      {"the own object is longer in the last block", tail, tail + "junk", tail.size(),
+       "ask 0-1024@1, fetch 1-65540B@1, clear 65540B-65544B, ask @1, cut 65540B"},
+      {"a hole", Of('a', 1) + Of('\0', 2) + Of('b', 1), Of('a', 2), 4 * kBlock,
+       "ask 0-1024@1, clear 1-2, fetch 3-4@1, ask @1, cut 4"},
+      {"nothing beyond the file's end is fetched", ab + Of('c', 1), "", kBlock + 5,
+       "ask 0-1024@1, fetch 0-65541B@1, ask @1, cut 65541B"},
+      {"nothing beyond the file's end is kept", ab, ab, kBlock,
+       "ask 0-1024@1, clear 1-2, ask @1, cut 1"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    Peer source{.bytes = row.source};
+    Rig rig(OrderOf(row.size_bytes, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+    rig.own.bytes = row.own;
+    rig.Run();
+    EXPECT_EQ(rig.log, row.expected);
+    EXPECT_TRUE(rig.task.done());
+    std::string wanted = row.source.substr(0, row.size_bytes);
+    wanted.resize(std::max(wanted.size(), rig.own.bytes.size()), '\0');
+    EXPECT_TRUE(rig.own.bytes == wanted);
+  }
+}
+
+TEST(CopyTask, FetchesInBoundedPartsAndAsksAhead) {
+  Peer source{.bytes = Of('a', 10)};
+  Rig rig(OrderOf(10 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}},
+          {.fetch_bytes = 4 * kBlock, .window_bytes = 6 * kBlock});
+  rig.Run();
+  EXPECT_EQ(rig.log,
+            "ask 0-6@1, fetch 0-4@1, fetch 4-6@1, ask 6-10@1, fetch 6-8@1, fetch 8-10@1, ask @1, "
+            "cut 10");
+  EXPECT_EQ(rig.task.fetched_bytes(), 10 * kBlock);
+}
+
+TEST(CopyTask, TouchesOnlyWhatItHasASourceFor) {
+  // Chunks of one block on two positions, of which the first is not copied; then one page short of
+  // a block on another node.
+  Peer a{.bytes = Of('a', 6)};
+  Peer b{.bytes = Of('b', 8)};
+  Rig rig(
+      OrderOf(8 * kBlock, kBlock, {{0, 2, {kNoNode, kA}}, {6 * kBlock - kSegmentUnit, 1, {kB}}}),
+      {{kA, &a}, {kB, &b}});
+  rig.own.bytes = Of('m', 8);
+  rig.Run();
+  EXPECT_TRUE(rig.task.done());
+  std::string wanted = Of('m', 8);
+  for (const uint64_t block : {1, 3, 5}) wanted.replace(block * kBlock, kBlock, Of('a', 1));
+  wanted.replace(6 * kBlock - kSegmentUnit, 2 * kBlock + kSegmentUnit,
+                 std::string(2 * kBlock + kSegmentUnit, 'b'));
+  EXPECT_TRUE(rig.own.bytes == wanted);
+  EXPECT_THAT(rig.log, ::testing::Not(HasSubstr("cut")));
+}
+
+TEST(CopyTask, ChunksSmallerThanABlockAreFetchedWhole) {
+  Peer a{.bytes = Of('a', 2)};
+  Peer b{.bytes = Of('b', 2)};
+  const uint64_t chunk = 3 * 4096;
+  Rig rig(OrderOf(2 * kBlock - 100, chunk, {{0, 2, {kA, kB}}}), {{kA, &a}, {kB, &b}});
+  rig.Run();
+  ASSERT_TRUE(rig.task.done());
+  ASSERT_EQ(rig.own.bytes.size(), 2 * kBlock - 100);
+  for (uint64_t i = 0; i < rig.own.bytes.size(); ++i)
+    ASSERT_EQ(rig.own.bytes[i], i / chunk % 2 == 0 ? 'a' : 'b') << i;
+}
+
+// ---- sources that change
+
+TEST(CopyTask, IsNotDoneByWhatASourceSaidBeforeAChange) {
+  Peer source{.bytes = Of('a', 2)};
+  Rig rig(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+  rig.Perform(*rig.task.Next(rig.now));
+  const auto fetch = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*fetch), "fetch 0-2@1");
+  rig.Perform(*fetch);
+  source.Write(kBlock, "x");
+  rig.Run();
+  EXPECT_EQ(rig.log, "ask @1, ask 1-2@1, fetch 1-2@1, ask @1, cut 2");
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
+TEST(CopyTask, AQuestionUnderWayWhenAFetchEndsDoesNotConfirmIt) {
+  Peer source{.bytes = Of('a', 2)};
+  Rig rig(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}}, {.window_bytes = kBlock});
+  rig.Perform(*rig.task.Next(rig.now));
+  const auto fetch = rig.task.Next(rig.now);
+  const auto ask = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*ask), "ask 1-2@1");
+  const BlockSums said = SumsOf(source, ask->range, ask->after_change);
+  source.Write(0, "y");  // After the answer left, before the bytes did, or the other way round.
+  rig.Perform(*fetch);
+  rig.task.OnSums(*ask, said, SumsOf(rig.own, ask->range, 0), rig.now);
+  EXPECT_FALSE(rig.task.Settled({0, 2 * kBlock}));
+  rig.Run();
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
+TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
+  Peer source{.bytes = Of('a', 1)};
+  source.quiet = false;
+  Rig rig(OrderOf(kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+  rig.Run();
+  EXPECT_EQ(rig.log, "ask 0-1024@1, fetch 0-1@1");
+  EXPECT_FALSE(rig.task.done());
+  const auto hold = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*hold), "hold @1");
+  source.bytes[7] = 'x';  // Seen by nobody.
+  source.SetQuiet(true);
+  rig.Perform(*hold);
+  rig.Run();
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
+TEST(CopyTask, FollowsAGrowingFileAndIsNeverDone) {
+  Peer source;
+  CopyOrder order = OrderOf(0, kBlock, {{0, 1, {kA}}});
+  order.follow = true;
+  Rig rig(std::move(order), {{kA, &source}});
+  for (int i = 0; i < 5; ++i) {
+    source.Write(source.bytes.size(), std::string(50'000, static_cast<char>('a' + i)));
+    rig.Run();
+    const auto hold = rig.task.Next(rig.now);
+    ASSERT_TRUE(hold && hold->hold) << rig.log;
+    rig.Perform(*hold);
+    rig.Run();
+    EXPECT_TRUE(rig.own.bytes == source.bytes) << i;
+    source.Write(10, std::string(1, static_cast<char>('A' + i)));
+    rig.Perform(*rig.task.Next(rig.now));
+    rig.Run();
+    EXPECT_TRUE(rig.own.bytes == source.bytes) << i;
+    EXPECT_FALSE(rig.task.finished());
+    EXPECT_FALSE(rig.task.Settled({0, 1}));
+  }
+  // Little more than was written has come: the blocks that grew.
+  EXPECT_LT(rig.task.fetched_bytes(), 3 * source.bytes.size() + 6 * kBlock);
+}
+
+// ---- failures
+
+TEST(CopyTask, ASourceThatDoesNotAnswerIsGivenUpAfterAWhile) {
+  struct Row {
+    StatusCode code;
+    int64_t seconds;  // Until it is given up; 0: at once.
+    StatusCode reported;
+  };
+  const Row rows[] = {
+      {StatusCode::kUnavailable, 9, StatusCode::kUnavailable},
+      {StatusCode::kDeadlineExceeded, 9, StatusCode::kUnavailable},
+      {StatusCode::kPermissionDenied, 9, StatusCode::kPermissionDenied},
+      {StatusCode::kResourceExhausted, 0, StatusCode::kResourceExhausted},
+      {StatusCode::kDataLoss, 0, StatusCode::kDataLoss},
+  };
+  for (const Row& row : rows) {
+    Peer source{.bytes = Of('a', 1)};
+    Rig rig(OrderOf(kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+    const Time begun = rig.now;
+    int tries = 0;
+    while (!rig.task.finished() && ++tries < 100) {
+      const auto action = rig.task.Next(rig.now);
+      if (action) {
+        rig.task.OnFailed(*action, Status(row.code, "no"), rig.now);
+      } else {
+        ASSERT_TRUE(rig.task.next_time());
+        rig.now = *rig.task.next_time();
+      }
+    }
+    ASSERT_TRUE(rig.task.failure());
+    EXPECT_EQ(rig.task.failure()->code, row.reported);
+    EXPECT_GE((rig.now - begun).ns, Seconds(row.seconds).ns);
+    EXPECT_LT((rig.now - begun).ns, Seconds(row.seconds + 2).ns);
+    EXPECT_LT(tries, 40);
+  }
+}
+
+TEST(CopyTask, GoesOnWhenTheSourceAnswersAgain) {
+  Peer source{.bytes = Of('a', 3)};
+  Rig rig(OrderOf(3 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}}, {.fetch_bytes = kBlock});
+  int tries = 0;
+  for (int i = 0; i < 1000 && !rig.task.done(); ++i) {
+    const auto action = rig.task.Next(rig.now);
+    if (!action) {
+      ASSERT_TRUE(rig.task.next_time());
+      rig.now = *rig.task.next_time();
+    } else if (++tries % 3 != 0) {
+      rig.task.OnFailed(*action, UnavailableError("gone"), rig.now);
+    } else {
+      rig.Perform(*action);
+    }
+  }
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
+TEST(CopyTask, DoesNotTakeAnEmptyRestartedNodeForTheSource) {
+  Peer source{.bytes = Of('a', 2)};
+  Rig rig(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+  rig.Perform(*rig.task.Next(rig.now));
+  source = Peer{.incarnation = 2};
+  rig.Run();
+  ASSERT_TRUE(rig.task.failure());
+  EXPECT_EQ(rig.task.failure()->code, StatusCode::kUnavailable);
+  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has begun anew"));
+}
+
+// ---- relays
+
+TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
+  Peer primary{.bytes = Of('a', 2)};
+  Rig relay(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &primary}});
+  CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 1, {kB}}});
+  order.relays = {kB};
+  Rig last(order, {{kB, &relay.own}});
+  relay.own.bytes = last.own.bytes = Of('o', 2);  // What both had before the file was written anew.
+  last.Run();
+  EXPECT_FALSE(last.task.done());  // The relay has not heard of its order.
+  relay.own.task = &relay.task;
+  for (int i = 0; i < 10 && !last.task.finished(); ++i) {
+    relay.Run();
+    const auto hold = last.task.Next(last.now);
+    ASSERT_TRUE(hold.has_value());
+    last.Perform(*hold);
+    last.Run();
+  }
+  EXPECT_TRUE(last.task.done());
+  EXPECT_TRUE(last.own.bytes == primary.bytes);
+}
+
+TEST(CopyTask, ARelayThatNeverHearsOfItsOrderIsGivenUp) {
+  Peer stale{.bytes = Of('a', 2)};
+  CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 1, {kB}}});
+  order.relays = {kB};
+  Rig rig(order, {{kB, &stale}});
+  for (int i = 0; i < 30 && !rig.task.finished(); ++i) {
+    rig.Run();
+    if (const auto hold = rig.task.Next(rig.now)) rig.Perform(*hold);
+    rig.now = rig.now + Seconds(1);
+  }
+  ASSERT_TRUE(rig.task.failure());
+  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has had no order for it for 10 s"));
+}
+
+// Three copies of a striped file, each on the next node of the stripe: every node is a relay of
+// another, in a circle. Things happen in random order, several at once.
+TEST(CopyTask, CirclesOfRelaysComeToAnEnd) {
+  const uint64_t seed = 20251121;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Rng rng(seed);
+  for (const uint64_t chunk : {kBlock, kBlock + 4096, 5 * kBlock}) {
+    constexpr uint32_t kWidth = 4;
+    const uint64_t size = 41 * kBlock + 777;
+    std::string file(size, '\0');
+    for (uint64_t i = 0; i < size; ++i) file[i] = static_cast<char>('a' + i / 1000 % 26);
+    const auto position = [&](uint64_t at) { return at / chunk % kWidth; };
+    std::vector<std::unique_ptr<Rig>> rigs;
+    for (uint32_t n = 0; n < kWidth; ++n) {
+      Segment segment{0, kWidth, {}};
+      CopyOrder order;
+      std::vector<NodeId> relays;
+      for (uint32_t p = 0; p < kWidth; ++p) {
+        const uint32_t copy = (n + kWidth - p) % kWidth;  // Node n holds this copy of position p.
+        const NodeId before{(n + kWidth - 1) % kWidth + 1};
+        segment.nodes.push_back(copy == 1 || copy == 2 ? before : kNoNode);
+        if (copy == 2) relays.push_back(before);
+      }
+      order = OrderOf(size, chunk, {segment});
+      order.relays = relays;
+      rigs.push_back(
+          std::make_unique<Rig>(order, std::map<NodeId, Peer*>{},
+                                CopyLimits{.fetch_bytes = 2 * kBlock, .window_bytes = 7 * kBlock}));
+      for (uint64_t i = 0; i < size; ++i) {
+        if (position(i) == n) {
+          rigs[n]->own.bytes.resize(i + 1, '\0');
+          rigs[n]->own.bytes[i] = file[i];
+        }
+      }
+    }
+    for (uint32_t n = 0; n < kWidth; ++n) {
+      rigs[n]->own.task = &rigs[n]->task;
+      rigs[n]->peers[NodeId{(n + kWidth - 1) % kWidth + 1}] = &rigs[(n + kWidth - 1) % kWidth]->own;
+    }
+    std::vector<std::vector<CopyAction>> under_way(kWidth);
+    size_t steps = 0;
+    const auto is_done = [](const auto& rig) { return rig->task.done(); };
+    while (!std::ranges::all_of(rigs, is_done) && ++steps < 20'000) {
+      const auto n = static_cast<uint32_t>(rng.Below(kWidth));
+      if (rng.Chance(500)) {
+        if (auto action = rigs[n]->task.Next(rigs[n]->now)) under_way[n].push_back(*action);
+      } else if (!under_way[n].empty()) {
+        const size_t i = rng.Below(under_way[n].size());
+        rigs[n]->Perform(under_way[n][i]);
+        under_way[n].erase(under_way[n].begin() + static_cast<int64_t>(i));
+      }
+    }
+    ASSERT_TRUE(std::ranges::all_of(rigs, is_done)) << "chunks of " << chunk;
+    for (uint32_t n = 0; n < kWidth; ++n) {
+      for (uint64_t i = 0; i < size; ++i) {
+        if ((n + kWidth - position(i)) % kWidth <= 2) {
+          ASSERT_EQ(rigs[n]->own.bytes[i], file[i]) << n << " at " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
+  int ended = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    Peer source;
+    Rig rig(OrderOf(20 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}},
+            {.fetch_bytes = 2 * kBlock, .window_bytes = 5 * kBlock});
+    rig.own.bytes = Of('o', rng.Below(25));
+    std::vector<CopyAction> under_way;
+    std::string when_asked;  // The source, when it was asked last.
+    bool lent = false;
+    for (int step = 0; step < 4000 && !rig.task.done(); ++step) {
+      const bool changes = step < 300;
+      const uint64_t at = rng.Below(20 * kBlock - 5000);
+      if (changes && rng.Chance(100)) source.Write(at, std::string(rng.Below(5000) + 1, 's'));
+      if (changes && rng.Chance(30)) source.Cut(at);
+      if (changes ? rng.Chance(20) : lent) source.SetQuiet(std::exchange(lent, !lent));
+      if (lent && rng.Chance(200) && at < source.bytes.size()) source.bytes[at] = 'u';
+      if (rng.Chance(500)) {
+        if (auto action = rig.task.Next(rig.now)) under_way.push_back(*action);
+      } else if (!under_way.empty()) {
+        const size_t i = rng.Below(under_way.size());
+        if (changes && rng.Chance(50)) {
+          rig.task.OnFailed(under_way[i], UnavailableError("a fault"), rig.now);
+          rig.now = rig.now + Seconds(1);
+        } else {
+          if (under_way[i].kind == CopyAction::Kind::kAsk) when_asked = source.bytes;
+          rig.Perform(under_way[i]);
+        }
+        under_way.erase(under_way.begin() + static_cast<int64_t>(i));
+      }
+    }
+    ASSERT_TRUE(rig.task.done() || rig.task.failure());
+    if (rig.task.failure()) continue;  // A fault of the last step, the cut.
+    source.bytes = when_asked;         // What came later is another version's.
+    // Where one of them ends earlier, the other one has zeroes.
+    const size_t both = std::min(source.bytes.size(), rig.own.bytes.size());
+    ASSERT_TRUE(rig.own.bytes.substr(0, both) == source.bytes.substr(0, both));
+    ASSERT_TRUE(source.bytes.find_first_not_of('\0', both) == std::string::npos);
+    ASSERT_TRUE(rig.own.bytes.find_first_not_of('\0', both) == std::string::npos);
+    ++ended;
+  }
+  EXPECT_GT(ended, 40);
+}
+
+// ---- the log of changes
+
+TEST(ChangeLog, TellsWhatChangedAfterACount) {
+  ChangeLog log(10);
+  EXPECT_EQ(log.Since(9), std::nullopt);
+  EXPECT_EQ(log.Since(11), std::nullopt);
+  EXPECT_EQ(log.Since(10), std::vector<ByteRange>{});
+  log.Note({0, 10}, 11);
+  log.Note({10, 20}, 12);
+  log.Note({100, 200}, 13);
+  EXPECT_EQ(log.Since(10), (std::vector<ByteRange>{{0, 20}, {100, 200}}));
+  EXPECT_EQ(log.Since(12), (std::vector<ByteRange>{{100, 200}}));
+  EXPECT_EQ(log.Since(13), std::vector<ByteRange>{});
+  log.NoteAll(14);
+  EXPECT_EQ(log.Since(13), std::nullopt);
+  EXPECT_EQ(log.Since(14), std::vector<ByteRange>{});
+}
+
+TEST(ChangeLog, OfTheOldOnesItKnowsTheRoughPlace) {
+  ChangeLog log(0);
+  for (uint64_t i = 1; i <= 1000; ++i) log.Note({i * 1000, i * 1000 + 1}, i);
+  const auto all = log.Since(0);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(all->size(), kChangedRangesMax);
+  EXPECT_EQ(all->front(), (ByteRange{1000, 937'001}));
+  EXPECT_EQ(log.Since(999), (std::vector<ByteRange>{{1'000'000, 1'000'001}}));
+}
+
+}  // namespace
+}  // namespace mosa::node

@@ -1,0 +1,412 @@
+#include "storage-node/service/copier.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/model/checksum_blocks.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr size_t kFetchesMax = 4;
+constexpr size_t kHoldsMax = 4;
+constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
+constexpr size_t kFinishedMax = 4096;  // Orders that are remembered for those who copy from here.
+constexpr Duration kHoldMax = Seconds(1);
+constexpr Duration kHoldMin = Milliseconds(50);
+constexpr Duration kCallWait = Seconds(5);
+constexpr Duration kReportEvery = Seconds(1);
+constexpr Duration kCapabilityLife = Seconds(60);
+constexpr std::chrono::seconds kIdle{5};   // Then connections to other nodes are closed.
+constexpr size_t kPieceBytes = 256 << 10;  // Stored at once, under the object's lock.
+constexpr size_t kPage = 4096;
+// A hole in a block with data is kept as one if it is at least so long.
+constexpr size_t kHoleBytesMin = 4 * kPage;
+
+bool IsZero(std::span<const std::byte> bytes) {
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+struct Stretch {
+  ByteRange range;
+  bool zero = false;
+};
+
+// Divides what was fetched for `range` into data and holes. A whole block of zeroes is data: the
+// source has it stored.
+std::vector<Stretch> FindHoles(ByteRange range, std::span<const std::byte> bytes) {
+  std::vector<Stretch> stretches;
+  const auto add = [&](uint64_t begin, uint64_t end, bool zero) {
+    if (begin == end) return;
+    if (!stretches.empty() && stretches.back().zero == zero) {
+      stretches.back().range.end = end;
+    } else {
+      stretches.push_back({{begin, end}, zero});
+    }
+  };
+  for (uint64_t at = range.begin; at < range.end;) {
+    const uint64_t end = at + BytesInBlock(at, range.end - at);
+    const auto block = bytes.subspan(at - range.begin, end - at);
+    uint64_t data_begin = at;
+    uint64_t zero_begin = at;  // All from here on to the page looked at is zero.
+    for (uint64_t page = at; page < end;) {
+      const uint64_t page_end = std::min(end, (page / kPage + 1) * kPage);
+      if (!IsZero(block.subspan(page - at, page_end - page))) {
+        if (page - zero_begin >= kHoleBytesMin) {
+          add(data_begin, zero_begin, false);
+          add(zero_begin, page, true);
+          data_begin = page;
+        }
+        zero_begin = page_end;
+      }
+      page = page_end;
+    }
+    const bool hole_at_end = end - zero_begin >= kHoleBytesMin && zero_begin > at;
+    add(data_begin, hole_at_end ? zero_begin : end, false);
+    if (hole_at_end) add(zero_begin, end, true);
+    at = end;
+  }
+  return stretches;
+}
+
+Status CheckOrder(const CopyOrder& order) {
+  const auto wrong = [&](std::string_view what) {
+    return InvalidArgumentError(
+        fmt::format("copy order {} for file {}: {}", order.order, order.file.value, what));
+  };
+  if (!order.sources.bound() || order.sources.chunk_bytes == 0) return wrong("it names no sources");
+  for (const Segment& segment : order.sources.segments) {
+    if (segment.width == 0 || segment.nodes.size() != segment.width)
+      return wrong("it names several sources for the same bytes");
+  }
+  for (const NodeId node : order.sources.Nodes()) {
+    if (node != kNoNode &&
+        std::ranges::find(order.nodes, node, &NodeAddress::node) == order.nodes.end())
+      return wrong(fmt::format("source {} has no address", node.value));
+  }
+  return OkStatus();
+}
+
+ErrorReason ReasonFor(StatusCode code) {
+  if (code == StatusCode::kResourceExhausted) return ErrorReason::kNoSpace;
+  if (code == StatusCode::kDataLoss) return ErrorReason::kCorrupt;
+  return ErrorReason::kNone;
+}
+
+}  // namespace
+
+struct Copier::Job {
+  Job(CopyOrder order, const CopyLimits& limits) : task(std::move(order), limits) {}
+  FileId file() const { return task.order().file; }
+
+  CopyTask task;  // Guarded by Copier::mutex_, but its order, which is constant.
+  Time reported_at;
+  uint64_t reported_bytes = 0;
+
+  // Held shared by who changes the object for this job; `cancelled` is set under it.
+  std::shared_mutex store_mutex;
+  bool cancelled = false;
+};
+
+Copier::Copier(ObjectEngine& engine, const AccessGate& gate, CopyLimits limits)
+    : engine_(engine),
+      gate_(gate),
+      limits_(limits),
+      nodes_({.host_identity = "",
+              .channel = {.connections_max = kFetchesMax + kHoldsMax},
+              .call_wait = kCallWait}) {}
+
+Copier::~Copier() { Stop(); }
+
+void Copier::Start(Report report) {
+  report_ = std::move(report);
+  for (size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+void Copier::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    nodes_.SetNodes({});  // Ends calls under way.
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+// ---- orders
+
+void Copier::Take(CopyOrder order) {
+  const FileId file = order.file;
+  const Status wrong = CheckOrder(order);
+  if (!wrong.ok()) {
+    LogError("{}", MessageOf(wrong));
+    Cancel(std::span(&file, 1));
+    CopyReport report{
+        .file = file, .order = order.order, .data_version = order.data_version, .failure = {}};
+    report.failure = Failure{wrong.code(), ErrorReason::kInvalid, MessageOf(wrong)};
+    report_(report);
+    return;
+  }
+  auto job = std::make_shared<Job>(std::move(order), limits_);
+  Cancel(std::span(&file, 1));
+  std::unique_lock lock(mutex_);
+  for (NodeAddress address : job->task.order().nodes) {
+    address.state = NodeState::kLive;  // The manager says that it can be reached.
+    known_nodes_[address.node] = std::move(address);
+  }
+  RefreshNodes();
+  jobs_[file] = job;
+  if (job->task.finished()) {  // There is nothing that this node is to hold.
+    Retire(job);
+    const auto report = ReportOf(*job, clock_.Monotonic());
+    lock.unlock();
+    return report_(*report);
+  }
+  active_.insert(file);
+  changed_.notify_all();
+}
+
+void Copier::Cancel(std::span<const FileId> files) {
+  for (const FileId file : files) {
+    JobRef job;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = jobs_.find(file);
+      if (found == jobs_.end()) continue;
+      job = std::move(found->second);
+      jobs_.erase(found);
+      active_.erase(file);
+    }
+    const std::unique_lock lock(job->store_mutex);
+    job->cancelled = true;
+  }
+}
+
+void Copier::CancelAll() {
+  std::vector<FileId> files;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [file, job] : jobs_) files.push_back(file);
+  }
+  Cancel(files);
+}
+
+void Copier::RefreshNodes() {
+  std::vector<NodeAddress> nodes;
+  for (const auto& [id, address] : known_nodes_) nodes.push_back(address);
+  if (!stopping_) nodes_.SetNodes(nodes);
+}
+
+void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
+                           std::vector<bool>& settled) const {
+  settled.assign(BlocksTouched(range.begin, range.size()), false);
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(file);
+  if (found == jobs_.end() || found->second->task.order().follow) return;
+  const CopyTask& task = found->second->task;
+  sums.order_version = task.order().data_version;
+  // A little early: what comes beyond an end that is not yet reached is asked for by its range.
+  sums.tail_settled = task.done();
+  if (task.done() || task.Settled(range)) {
+    settled.assign(settled.size(), true);
+    return;
+  }
+  for (size_t i = 0; i < settled.size(); ++i) {
+    const uint64_t block =
+        range.begin / kChecksumBlockBytes * kChecksumBlockBytes + i * kChecksumBlockBytes;
+    settled[i] = task.Settled(
+        {std::max(range.begin, block), std::min(range.end, block + kChecksumBlockBytes)});
+  }
+}
+
+// ---- the pool
+
+void Copier::Run() {
+  std::unique_ptr<std::byte[]> buffer;
+  while (std::optional<Turn> turn = NextTurn()) {
+    const size_t size =
+        turn->action.kind == CopyAction::Kind::kFetch ? limits_.fetch_bytes : kChecksumBlockBytes;
+    buffer = std::make_unique_for_overwrite<std::byte[]>(size);
+    Perform(*turn, {buffer.get(), size});
+  }
+}
+
+std::optional<Copier::Turn> Copier::NextTurn() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    std::optional<Time> wake_at;
+    const Time now = clock_.Monotonic();
+    if (auto turn = PickTurn(now, wake_at)) return turn;
+    std::chrono::nanoseconds wait = kIdle;
+    if (wake_at) wait = std::chrono::nanoseconds(std::max<int64_t>(1'000'000, (*wake_at - now).ns));
+    const bool idle = changed_.wait_for(lock, wait) == std::cv_status::timeout && active_.empty();
+    if (idle && fetching_ + holding_ == 0 && !known_nodes_.empty()) {
+      known_nodes_.clear();
+      RefreshNodes();
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake_at) {
+  auto next = active_.upper_bound(served_last_);
+  for (size_t i = 0; i < active_.size(); ++i, ++next) {
+    if (next == active_.end()) next = active_.begin();
+    const JobRef& job = jobs_.at(*next);
+    const auto action =
+        job->task.Next(now, {.fetches = fetching_ < kFetchesMax, .holds = holding_ < kHoldsMax});
+    if (!action) {
+      const auto at = job->task.next_time();
+      if (at && (!wake_at || *at < *wake_at)) wake_at = at;
+      continue;
+    }
+    served_last_ = *next;
+    Turn turn{job, *action, {}};
+    if (action->hold) {
+      ++holding_;
+      const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
+      turn.hold = std::max(kHoldMin, Duration{kHoldMax.ns / std::max<int64_t>(1, share)});
+    } else if (action->kind == CopyAction::Kind::kFetch) {
+      ++fetching_;
+    }
+    return turn;
+  }
+  return std::nullopt;
+}
+
+void Copier::Perform(const Turn& turn, std::span<std::byte> buffer) {
+  Job& job = *turn.job;
+  const CopyAction& action = turn.action;
+  BlockSums theirs;
+  BlockSums own;
+  Status status;
+  if (action.kind == CopyAction::Kind::kAsk) {
+    status = Ask(turn, buffer, theirs, own);
+  } else if (action.kind == CopyAction::Kind::kFetch) {
+    status = Fetch(job, action, buffer);
+  } else {
+    status = Change(job, action);
+  }
+  std::unique_lock lock(mutex_);
+  if (action.hold) --holding_;
+  if (action.kind == CopyAction::Kind::kFetch) --fetching_;
+  changed_.notify_all();
+  const auto current = jobs_.find(job.file());
+  if (current == jobs_.end() || current->second != turn.job) return;
+  const Time now = clock_.Monotonic();
+  if (!status.ok()) {
+    job.task.OnFailed(action, status, now);
+  } else if (action.kind == CopyAction::Kind::kAsk) {
+    job.task.OnSums(action, theirs, own, now);
+  } else {
+    job.task.OnDone(action, now);
+  }
+  const std::vector<ByteRange> settled = job.task.TakeSettled();
+  std::optional<CopyReport> report = ReportOf(job, now);
+  if (job.task.finished() && active_.erase(job.file()) > 0) Retire(turn.job);
+  lock.unlock();
+  if (!settled.empty()) engine_.NoteChanged(job.file(), settled);
+  if (!report) return;
+  if (const auto description = engine_.Describe(job.file()); description.ok())
+    report->allocated_bytes = description->stat.allocated_bytes;
+  if (report->failure)
+    LogWarning("cannot copy file {}: {}", report->file.value, report->failure->message);
+  report_(*report);
+}
+
+// What is done is remembered for a while, for those who copy from here.
+void Copier::Retire(const JobRef& job) {
+  if (job->task.failure()) {
+    jobs_.erase(job->file());
+    return;
+  }
+  finished_.push_back(job);
+  if (finished_.size() <= kFinishedMax) return;
+  const JobRef oldest = finished_.front().lock();
+  finished_.pop_front();
+  if (oldest == nullptr) return;
+  const auto found = jobs_.find(oldest->file());
+  if (found != jobs_.end() && found->second == oldest) jobs_.erase(found);
+}
+
+std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
+  const CopyTask& task = job.task;
+  const bool has_news = task.copied_bytes() != job.reported_bytes;
+  if (!task.finished() && (!has_news || now - job.reported_at < kReportEvery)) return std::nullopt;
+  job.reported_at = now;
+  job.reported_bytes = task.copied_bytes();
+  CopyReport report{.file = job.file(),
+                    .order = task.order().order,
+                    .data_version = task.order().data_version,
+                    .copied_bytes = task.copied_bytes(),
+                    .fetched_bytes = task.fetched_bytes(),
+                    .allocated_bytes = 0,
+                    .done = task.done(),
+                    .failure = task.failure()};
+  if (report.failure) report.failure->reason = ReasonFor(report.failure->code);
+  return report;
+}
+
+// ---- what is to be done
+
+Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs,
+                   BlockSums& own) {
+  const FileId file = turn.job->file();
+  MOSA_ASSIGN_OR_RETURN(const std::string capability, gate_.SealForReading(file, kCapabilityLife));
+  MOSA_ASSIGN_OR_RETURN(theirs, nodes_.Sums({turn.action.source, file, capability},
+                                            {.range = turn.action.range,
+                                             .after_change = turn.action.after_change,
+                                             .wait = turn.hold}));
+  return engine_.SumBlocks(file, turn.action.range, own, scratch);
+}
+
+Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
+  MOSA_ASSIGN_OR_RETURN(const std::string capability,
+                        gate_.SealForReading(job.file(), kCapabilityLife));
+  const auto bytes = buffer.first(action.range.size());
+  MOSA_RETURN_IF_ERROR(
+      nodes_.Read({action.source, job.file(), capability}, action.range.begin, bytes));
+  for (const Stretch& stretch : FindHoles(action.range, bytes)) {
+    if (stretch.zero) {
+      MOSA_RETURN_IF_ERROR(Change(job, {.kind = CopyAction::Kind::kClear, .range = stretch.range}));
+    } else {
+      MOSA_RETURN_IF_ERROR(
+          Store(job, stretch.range,
+                bytes.subspan(stretch.range.begin - action.range.begin, stretch.range.size())));
+    }
+  }
+  return OkStatus();
+}
+
+Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes) {
+  const std::shared_lock lock(job.store_mutex);
+  if (job.cancelled) return AbortedError("the order was cancelled");
+  MOSA_ASSIGN_OR_RETURN(ObjectEngine::Writer writer,
+                        engine_.BeginWrite(job.file(), range.begin, range.size()));
+  for (uint64_t at = range.begin; at < range.end;) {
+    const uint64_t n = std::min(range.end - at, kPieceBytes - at % kChecksumBlockBytes);
+    const auto piece = bytes.subspan(at - range.begin, n);
+    MOSA_RETURN_IF_ERROR(writer.WritePiece(at, piece, BlockChecksums(at, piece)));
+    at += n;
+  }
+  return OkStatus();
+}
+
+Status Copier::Change(Job& job, const CopyAction& action) {
+  const std::shared_lock lock(job.store_mutex);
+  if (job.cancelled) return AbortedError("the order was cancelled");
+  if (action.kind == CopyAction::Kind::kCut)
+    return engine_.Truncate(job.file(), action.range.begin);
+  return engine_.Allocate(job.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                          action.range.begin, action.range.size());
+}
+
+}  // namespace mosa::node
