@@ -230,12 +230,11 @@ void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
 // ---- the pool
 
 void Copier::Run() {
-  std::unique_ptr<std::byte[]> buffer;
+  std::vector<std::byte> scratch(kChecksumBlockBytes);
   while (std::optional<Turn> turn = NextTurn()) {
-    const size_t size =
-        turn->action.kind == CopyAction::Kind::kFetch ? limits_.fetch_bytes : kChecksumBlockBytes;
-    buffer = std::make_unique_for_overwrite<std::byte[]>(size);
-    Perform(*turn, {buffer.get(), size});
+    if (turn->action.kind == CopyAction::Kind::kFetch && turn->buffer == nullptr)
+      turn->buffer = std::make_unique_for_overwrite<std::byte[]>(limits_.fetch_bytes);
+    Perform(*turn, scratch);
   }
 }
 
@@ -250,6 +249,7 @@ std::optional<Copier::Turn> Copier::NextTurn() {
     const bool idle = changed_.wait_for(lock, wait) == std::cv_status::timeout && active_.empty();
     if (idle && fetching_ + holding_ == 0 && !known_nodes_.empty()) {
       known_nodes_.clear();
+      buffers_.clear();
       RefreshNodes();
     }
   }
@@ -269,35 +269,42 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
       continue;
     }
     served_last_ = *next;
-    Turn turn{job, *action, {}};
+    Turn turn{job, *action, {}, nullptr};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
       turn.hold = std::max(kHoldMin, Duration{kHoldMax.ns / std::max<int64_t>(1, share)});
     } else if (action->kind == CopyAction::Kind::kFetch) {
       ++fetching_;
+      if (!buffers_.empty()) {
+        turn.buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+      }
     }
     return turn;
   }
   return std::nullopt;
 }
 
-void Copier::Perform(const Turn& turn, std::span<std::byte> buffer) {
+void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   Job& job = *turn.job;
   const CopyAction& action = turn.action;
   BlockSums theirs;
   BlockSums own;
   Status status;
   if (action.kind == CopyAction::Kind::kAsk) {
-    status = Ask(turn, buffer, theirs, own);
+    status = Ask(turn, scratch, theirs, own);
   } else if (action.kind == CopyAction::Kind::kFetch) {
-    status = Fetch(job, action, buffer);
+    status = Fetch(job, action, {turn.buffer.get(), limits_.fetch_bytes});
   } else {
     status = Change(job, action);
   }
   std::unique_lock lock(mutex_);
   if (action.hold) --holding_;
-  if (action.kind == CopyAction::Kind::kFetch) --fetching_;
+  if (action.kind == CopyAction::Kind::kFetch) {
+    --fetching_;
+    buffers_.push_back(std::move(turn.buffer));
+  }
   changed_.notify_all();
   const auto current = jobs_.find(job.file());
   if (current == jobs_.end() || current->second != turn.job) return;

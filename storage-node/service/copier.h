@@ -66,13 +66,14 @@ class Copier {
     JobRef job;
     CopyAction action;
     Duration hold;
+    std::unique_ptr<std::byte[]> buffer;  // Of fetches; null: to be made.
   };
 
   void Run();
   // Waits for something to do; none when stopping.
   std::optional<Turn> NextTurn();
   std::optional<Turn> PickTurn(Time now, std::optional<Time>& wake_at);
-  void Perform(const Turn& turn, std::span<std::byte> buffer);
+  void Perform(Turn& turn, std::span<std::byte> scratch);
   Status Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs, BlockSums& own);
   Status Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer);
   Status Store(Job& job, ByteRange range, std::span<const std::byte> bytes);
@@ -96,6 +97,7 @@ class Copier {
   std::set<FileId> active_;  // Of these, those that are not finished.
   std::deque<std::weak_ptr<Job>> finished_;
   std::map<NodeId, NodeAddress> known_nodes_;
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // Idle; freed when there is nothing to do.
   FileId served_last_;
   size_t fetching_ = 0;
   size_t holding_ = 0;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -127,6 +128,28 @@ Sample MeasureBulk(testing::TestNode& node, uint64_t total_bytes, size_t piece, 
   });
 }
 
+// Another node makes a copy of the file, which it must not have. Its pages are new, unlike those of
+// the other measurements.
+Sample MeasureCopy(testing::TestNode& source, testing::TestNode& target, uint64_t total_bytes,
+                   uint64_t order_number) {
+  CopyOrder order;
+  order.file = kFile;
+  order.order = order_number;
+  order.data_version = 1;
+  order.size_bytes = total_bytes;
+  order.sources.chunk_bytes = 1 << 20;
+  order.sources.segments = {{0, 1, {testing::kTestNode}}};
+  order.nodes = {source.Address()};
+  std::promise<bool> done;
+  target.copier().Start([&done](const CopyReport& report) {
+    if (report.done || report.failure) done.set_value(report.done);
+  });
+  return Measure(total_bytes, [&] {
+    target.copier().Take(order);
+    MOSA_CHECK(done.get_future().get());
+  });
+}
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -168,6 +191,24 @@ int Run(int rounds, uint64_t total_bytes) {
       rows.push_back(Row(piece, reading, samples));
     }
   }
+  std::vector<double> rates, cpu;
+  for (int i = 0; i < rounds; ++i) {
+    testing::TestNodeOptions options;
+    options.id = NodeId{2};
+    options.key = node.key();
+    options.limit_bytes = 2 * total_bytes;
+    auto copies = node::OpenDirectoryStore({.path = directory.path() + "/c", .node_name = "n2"});
+    MOSA_CHECK(copies.ok());
+    testing::TestNode other(*std::move(copies), options);
+    const Sample sample = MeasureCopy(node, other, total_bytes, static_cast<uint64_t>(i) + 1);
+    rates.push_back(sample.megabytes_per_second);
+    cpu.push_back(sample.cpu_seconds_per_gigabyte);
+    other.copier().Stop();
+    other.engine().Drop(std::vector<FileId>{kFile});
+  }
+  rows.push_back({{"operation", "copy"},
+                  {"bulk_mb_per_s", Median(rates)},
+                  {"bulk_cpu_s_per_gb", Median(cpu)}});
   const nlohmann::json report = {{"total_bytes", total_bytes},
                                  {"rounds", rounds},
                                  {"cores", std::thread::hardware_concurrency()},
