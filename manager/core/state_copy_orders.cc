@@ -85,11 +85,16 @@ void ManagerCore::State::CopySources(FileId file, const Inode& inode,
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(file, targets[target]);
   std::set<NodeId> sources, relays;
-  const auto is_relay = [&](NodeId node) {
+  // It must have been ordered to fetch this very position: another one it would never have.
+  const auto is_relay = [&](NodeId node, size_t segment, size_t position) {
     const auto earlier = targets.begin() + static_cast<ptrdiff_t>(target);
     const CopyTask* its = copy_.orders.Find(file, node);
-    return std::find(targets.begin(), earlier, node) != earlier && its && its->running() &&
-           its->follow == order.follow && (order.follow || its->data_version == order.data_version);
+    if (std::find(targets.begin(), earlier, node) == earlier || !its || !its->running() ||
+        its->follow != order.follow || (!order.follow && its->data_version != order.data_version) ||
+        segment >= its->sources.segments.size())
+      return false;
+    const std::vector<NodeId>& fetched = its->sources.segments[segment].nodes;
+    return position < fetched.size() && fetched[position] != kNoNode;
   };
   const auto answers = [this](NodeId node) {
     const Node* known = FindNode(node);
@@ -116,7 +121,7 @@ void ManagerCore::State::CopySources(FileId file, const Inode& inode,
         const NodeId other = cells[c].node;
         if (c == own || other == kNoNode || !answers(other)) continue;
         const bool valid = !order.follow && IsValid(inode, i, c);
-        const bool relays_it = c < own && is_relay(other);
+        const bool relays_it = c < own && is_relay(other, i, position);
         if (!valid && !relays_it) continue;
         const bool better = source == kNoNode || (c < own && source != current);
         if (better || other == current) source = other;
@@ -124,7 +129,7 @@ void ManagerCore::State::CopySources(FileId file, const Inode& inode,
       if (current == primary && answers(primary) && !IsLost(bytes, primary)) source = primary;
       if (source == kNoNode) continue;
       sources.insert(source);
-      if (source != primary && is_relay(source)) relays.insert(source);
+      if (source != primary && is_relay(source, i, position)) relays.insert(source);
     }
   }
   for (const NodeId node : sources) order.nodes.push_back(FindNode(node)->address);
