@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "manager/core/copy_orders.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {

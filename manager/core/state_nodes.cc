@@ -87,10 +87,10 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   node.last_heard = now_;
   Schedule(now_ + kNodeDeadAfter);
   WriteNode(node);
-  effects_.to_nodes.push_back(
-      {id,
-       NodeRegistered{
-           .node = id, .cluster_name = cluster_.cluster_name, .capability_key = {}, .now = now_}});
+  ToNode& answer = effects_.to_nodes.emplace_back();
+  answer.node = id;
+  answer.message = NodeRegistered{
+      .node = id, .cluster_name = cluster_.cluster_name, .capability_key = {}, .now = now_};
   std::vector<FileId> unowned = UnownedObjects(id, registration.objects);
   effects_.log.push_back(fmt::format(
       "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,

@@ -111,19 +111,21 @@ Result<FileStatus> FromProto(const v1::FileStatus& message) {
   FieldChecker check;
   check.Present("file.entry", message.has_entry());
   check.Present("file.layout", message.has_layout());
-  FileStatus status{
-      .path = check.Bytes("file.path", message.path(), kLongPathBytesMax),
-      .entry = Read(message.entry(), check),
-      .layout = Read(message.layout(), check),
-      .is_inline = message.is_inline(),
-      .lost = message.lost(),
-      .task = check.Bytes("file.task", message.task(), kPathBytesMax),
-      .allocated_bytes = {},
-      .copies_wanted = message.copies_wanted(),
-      .copies_valid = message.copies_valid(),
-      .copies = ReadList<CopyStatus>("file.copies", message.copies(), kNodesMax, check),
-      .copies_missing =
-          check.Bytes("file.copies_missing", message.copies_missing(), kTextBytesMax)};
+  FileStatus status{.path = check.Bytes("file.path", message.path(), kLongPathBytesMax),
+                    .entry = Read(message.entry(), check),
+                    .layout = Read(message.layout(), check),
+                    .is_inline = message.is_inline(),
+                    .lost = message.lost(),
+                    .task = check.Bytes("file.task", message.task(), kPathBytesMax),
+                    .allocated_bytes = {},
+                    .copies_wanted = message.copies_wanted(),
+                    .copies_valid = message.copies_valid(),
+                    .copies = {},
+                    .copies_missing = check.Bytes("file.copies_missing", message.copies_missing(),
+                                                  kTextBytesMax)};
+  if (check.Count("file.copies", message.copies_size(), kNodesMax)) {
+    for (const auto& item : message.copies()) status.copies.push_back(Read(item, check));
+  }
   for (const auto& item : message.allocated()) {
     status.allocated_bytes.emplace_back(
         NodeId{item.node_id()}, check.Number("file.allocated.bytes", item.allocated_bytes()));
