@@ -330,7 +330,7 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
     source.unsettled.Add(action.range);
   }
   if (action.kind != CopyAction::Kind::kFetch) return;
-  source.failures = 0;
+  source.failures = source.failed_fetches = 0;
   copied_bytes_ += action.range.size();
   fetched_bytes_ += action.range.size();
 }
@@ -342,6 +342,7 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
     } else {
       --fetches_;
       source->busy.Remove(action.range);
+      if (source->failed_fetches++ == 0) source->fetches_fail_since = action.begun;
     }
     source->dirty.Add(action.range);
     if (source->failures++ == 0) source->failing_since = action.begun;
@@ -351,7 +352,10 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
     const bool final = status.code() == StatusCode::kResourceExhausted ||
                        status.code() == StatusCode::kDataLoss ||
                        status.code() == StatusCode::kFailedPrecondition;
-    if (!final && now - source->failing_since < limits_.give_up_after) return;
+    // That it answers questions does not help if nothing can be fetched.
+    const bool asked = action.kind == CopyAction::Kind::kAsk;
+    const Time since = asked ? source->failing_since : source->fetches_fail_since;
+    if (!final && now - since < limits_.give_up_after) return;
   }
   const bool silent = status.code() == StatusCode::kDeadlineExceeded;
   Fail(silent ? StatusCode::kUnavailable : status.code(), MessageOf(status));

@@ -110,6 +110,8 @@ class CopyTask {
     bool confirmed = false;  // All is settled, and nothing changed after that.
     uint32_t failures = 0;   // Since it last answered.
     Time failing_since{};
+    uint32_t failed_fetches = 0;  // Since one succeeded.
+    Time fetches_fail_since{};
     Time retry_at{};
     std::optional<Time> without_order_since{};
 

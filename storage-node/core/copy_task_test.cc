@@ -371,13 +371,13 @@ TEST(CopyTask, ASourceThatDoesNotAnswerIsGivenUpAfterAWhile) {
 TEST(CopyTask, GoesOnWhenTheSourceAnswersAgain) {
   Peer source{.bytes = Of('a', 3)};
   Rig rig(OrderOf(3 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}}, {.fetch_bytes = kBlock});
-  int tries = 0;
+  Rng rng(7);
   for (int i = 0; i < 1000 && !rig.task.done(); ++i) {
     const auto action = rig.task.Next(rig.now);
     if (!action) {
       ASSERT_TRUE(rig.task.next_time());
       rig.now = *rig.task.next_time();
-    } else if (++tries % 3 != 0) {
+    } else if (rng.Chance(400)) {
       rig.task.OnFailed(*action, UnavailableError("gone"), rig.now);
     } else {
       rig.Perform(*action);
@@ -385,6 +385,24 @@ TEST(CopyTask, GoesOnWhenTheSourceAnswersAgain) {
   }
   EXPECT_TRUE(rig.task.done());
   EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
+TEST(CopyTask, ASourceThatOnlyAnswersQuestionsIsGivenUpToo) {
+  Peer source{.bytes = Of('a', 1)};
+  Rig rig(OrderOf(kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+  for (int i = 0; i < 1000 && !rig.task.finished(); ++i) {
+    const auto action = rig.task.Next(rig.now);
+    if (!action) {
+      ASSERT_TRUE(rig.task.next_time());
+      rig.now = *rig.task.next_time();
+    } else if (action->kind == CopyAction::Kind::kFetch) {
+      rig.task.OnFailed(*action, DeadlineExceededError("too slow"), rig.now);
+    } else {
+      rig.Perform(*action);
+    }
+  }
+  ASSERT_TRUE(rig.task.failure());
+  EXPECT_EQ(rig.task.failure()->code, StatusCode::kUnavailable);
 }
 
 TEST(CopyTask, DoesNotTakeAnEmptyRestartedNodeForTheSource) {
