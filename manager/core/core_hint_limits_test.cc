@@ -41,7 +41,9 @@ class CoreHintLimits : public CoreFixture {
     std::string& value = image_.at(InodeKey(file));
     InodeRecord record = *Decode<InodeRecord>(InodeKey(file), value);
     record.hints = hints;
+    record.copies.clear();
     value = Encode(record);
+    value.resize(value.size() - sizeof(uint32_t));  // The number of copies: it knew of none.
     value[0] = 1;
   }
 };
