@@ -271,9 +271,10 @@ TEST(TaskProcesses, EndWithTheirRunner) {
 class Elsewhere {
  public:
   explicit Elsewhere(const Directory& directory) : host(HostAt(directory.path)) {
-    directory.Write("server",
-                    "while read -r id < requests; do test $id = end && exit\n"
-                    "{ sh script.$id < in.$id > said.$id 2>&1; echo $? > code.$id; } & done\n");
+    directory.Write(
+        "server",
+        "exec 5<> requests; while read -r id <&5; do test $id = end && exit\n"
+        "{ sh script.$id < in.$id > said.$id 2>&1; echo $? > code.$id; } 5<&- & done\n");
     directory.Write("client",
                     "cd \"$0\"; id=$$; printf %s \"$1\" > script.$id; mkfifo in.$id; exec 4<&0\n"
                     "cat <&4 > in.$id & feeder=$!; echo $id > requests\n"
