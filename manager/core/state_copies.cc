@@ -375,6 +375,10 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
     const Node* node = FindNode(cell.node);
     if (cell.node != kNoNode && (!node || node->given_up)) take_out(cell);
   }
+  // More than there are nodes to stay on cannot be waited for.
+  const auto usable = static_cast<uint32_t>(std::count_if(
+      nodes_.begin(), nodes_.end(), [this](const auto& entry) { return Stays(entry.first); }));
+  const uint32_t enough = std::max(std::min(wanted, usable), 1U);
   for (size_t position = 0; position < width; ++position) {
     uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
     uint32_t safe = staying;  // Of these, those that have all.
@@ -384,7 +388,7 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
       safe += IsValid(inode, segment, c) ? 1 : 0;
     }
     for (size_t c = position; c < cells.size(); c += width)
-      if (cells[c].node != kNoNode && !Stays(cells[c].node) && safe >= wanted) take_out(cells[c]);
+      if (cells[c].node != kNoNode && !Stays(cells[c].node) && safe >= enough) take_out(cells[c]);
     for (const bool valid : {false, true}) {
       for (size_t c = cells.size(); c > 0 && staying > std::max(wanted, 1U); --c) {
         CopyCell& cell = cells[c - 1];

@@ -40,7 +40,7 @@ struct Options {
   bool dry_run = false;
 };
 
-Result<Workflow> ReadWorkflowFile(const std::string& path, const std::vector<RunHost>& hosts) {
+Result<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
   std::error_code error;
@@ -48,7 +48,11 @@ Result<Workflow> ReadWorkflowFile(const std::string& path, const std::vector<Run
   if (error || size > predict::kDocumentBytesMax)
     return InvalidArgumentError(
         fmt::format("{} is no workflow: {}", path, error ? error.message() : "it is too long"));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
+                               const std::vector<RunHost>& hosts) {
   std::vector<std::string> directories;
   for (const RunHost& host : hosts) directories.push_back(host.directory);
   predict::BuildResult read =
@@ -145,10 +149,16 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
   options.hosts.cluster = options.cluster.name;
   options.hosts.cluster_directory = options.cluster.directory;
-  MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(options.hosts));
-  record.hosts = std::move(found.hosts);
-  MOSA_ASSIGN_OR_RETURN(const Workflow workflow, ReadWorkflowFile(options.workflow, record.hosts));
-  for (const std::string& name : found.silent)
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.workflow));
+  auto found = FindHosts(options.hosts);
+  if (!found.ok()) {  // What is wrong wherever it runs is said first.
+    MOSA_RETURN_IF_ERROR(ParseWorkflow(options.workflow, text, {}).status());
+    return found.status();
+  }
+  record.hosts = std::move(found->hosts);
+  MOSA_ASSIGN_OR_RETURN(const Workflow workflow,
+                        ParseWorkflow(options.workflow, text, record.hosts));
+  for (const std::string& name : found->silent)
     fmt::print(stderr, "mosa run: host {} is left out: it does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
   if (options.dry_run) return ShowPlan(workflow, record, line);
