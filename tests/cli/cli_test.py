@@ -163,7 +163,7 @@ def inputs(tool):
             (["run", words, "--system", "fast"], 2, "fast"),
             (["run", words, "--slots", "many"], 2, "many"),
             (["run", words, "--hosts", "a,b"], 2, "--hosts and --exec need --mount"),
-            (["run", words, "--mount", "/no/such/mount"], 3, "/no/such/mount"),
+            (["run", words, "--mount", "/no/such/mount"], 5, "/no/such/mount"),
             (["run", words, "--mount", "/tmp", "--workdir", "/tmp"], 2, "--workdir '/tmp' is outside the mount"),
             (["secret", "create", plain_file.name], 3, "exists"),
             (["status", "--manager", "127.0.0.1:1"], 5, "127.0.0.1:1"),
