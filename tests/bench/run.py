@@ -33,6 +33,7 @@ from cluster import (  # noqa: E402
     check,
     check_location,
     placed_directory,
+    set_hint,
     why_not,
 )
 from rows import PEERS, ROWS, Results, to_markdown  # noqa: E402
