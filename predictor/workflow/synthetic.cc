@@ -1,0 +1,296 @@
+#include "predictor/workflow/synthetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/rng.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kKB = 1000;
+constexpr uint64_t kMB = 1000 * kKB;
+constexpr uint64_t kGB = 1000 * kMB;
+// Regions are chunks, and those are whole pages.
+constexpr uint64_t kRegionStep = 4096;
+constexpr const char* kShared = "data/shared";
+
+struct Bytes {
+  uint64_t in = 0;
+  uint64_t middle = 0;
+  uint64_t out = 0;
+};
+
+// Paper 002, Table 2. It has no row for scatter and gather: a region is as large as the file that
+// is broadcast, which is what one task then reads in either pattern.
+Bytes TableTwo(Pattern pattern, WorkloadSize size) {
+  const auto row = static_cast<size_t>(size);
+  static constexpr Bytes kPipeline[] = {{100 * kKB, 200 * kKB, 10 * kKB},
+                                        {100 * kMB, 200 * kMB, 1 * kMB},
+                                        {1 * kGB, 2 * kGB, 10 * kMB}};
+  static constexpr Bytes kBroadcast[] = {
+      {100 * kKB, 0, 1 * kKB}, {100 * kMB, 0, 1 * kMB}, {1 * kGB, 0, 10 * kMB}};
+  static constexpr Bytes kReduce[] = {
+      {10 * kKB, 0, 100 * kKB}, {10 * kMB, 0, 200 * kMB}, {100 * kMB, 0, 2 * kGB}};
+  switch (pattern) {
+    case Pattern::kPipeline:
+      return kPipeline[row];
+    case Pattern::kReduce:
+      return kReduce[row];
+    default:
+      return kBroadcast[row];
+  }
+}
+
+uint64_t Scaled(uint64_t bytes, uint64_t millionths) {
+  const Wide scaled = static_cast<Wide>(bytes) * millionths / kScaleOne;
+  return std::max<uint64_t>(1, static_cast<uint64_t>(scaled));
+}
+
+Transfer Whole(std::string path, uint64_t bytes) {
+  Transfer transfer;
+  transfer.content = path;
+  transfer.path = std::move(path);
+  transfer.bytes = bytes;
+  return transfer;
+}
+
+Transfer Of(const char* directory, uint32_t k, uint64_t bytes) {
+  return Whole(fmt::format("{}/{}", directory, k), bytes);
+}
+
+Transfer InBackend(std::string path, Transfer like) {
+  like.path = std::move(path);
+  like.in_backend = true;
+  return like;
+}
+
+class Maker {
+ public:
+  explicit Maker(const SyntheticOptions& options) : options_(options) {
+    const Bytes bytes = TableTwo(options.pattern, options.size);
+    in_ = Scaled(bytes.in, options.scale_millionths);
+    middle_ = Scaled(bytes.middle, options.scale_millionths);
+    out_ = Scaled(bytes.out, options.scale_millionths);
+    region_ = (in_ + kRegionStep - 1) / kRegionStep * kRegionStep;
+  }
+
+  std::vector<SyntheticPart> Make() {
+    switch (options_.pattern) {
+      case Pattern::kPipeline:
+        Pipeline();
+        break;
+      case Pattern::kReduce:
+        Reduce();
+        break;
+      case Pattern::kBroadcast:
+        Broadcast();
+        break;
+      case Pattern::kScatter:
+        Scatter();
+        break;
+      case Pattern::kGather:
+        Gather();
+        break;
+    }
+    EndPart(Phase::kStages);
+    StageOut();
+    return std::move(parts_);
+  }
+
+ private:
+  void Pipeline() {
+    for (uint32_t k = 0; k < options_.width; ++k) {
+      const Transfer in = In(k);
+      SyntheticTask task{{}, {in}, k};
+      if (options_.stage_in) task.reads.push_back(InBackend("in", in));
+      Add("stage-in", std::move(task));
+      OwnHint(in.path, {{"pattern", "pipeline"}});
+    }
+    EndPart(Phase::kStageIn);
+    AddStage(
+        "stage-1", [&](uint32_t k) { return In(k); }, "mid-1", middle_);
+    AddStage(
+        "stage-2", [&](uint32_t k) { return Of("mid-1", k, middle_); }, "mid-2", middle_);
+    AddStage(
+        "stage-3", [&](uint32_t k) { return Of("mid-2", k, middle_); }, "out", out_);
+    for (uint32_t k = 0; k < options_.width; ++k) AddResult(Of("out", k, out_), true);
+  }
+
+  template <typename Source>
+  void AddStage(const char* stage, Source source, const char* target, uint64_t bytes) {
+    for (uint32_t k = 0; k < options_.width; ++k)
+      Add(stage, {{source(k)}, {Of(target, k, bytes)}, k});
+  }
+
+  void Reduce() {
+    const Transfer all = Whole("out/all", out_);
+    SyntheticTask reader{{}, {all}, 0};
+    for (uint32_t k = 0; k < options_.width; ++k) {
+      Add("write", {{}, {Of("parts", k, in_)}, k});
+      reader.reads.push_back(Of("parts", k, in_));
+    }
+    Add("reduce", std::move(reader));
+    AddResult(all, true);
+  }
+
+  void Broadcast() {
+    const Transfer shared = Whole(kShared, in_);
+    Add("write", {{}, {shared}, 0});
+    if (options_.copies > 0)
+      OwnHint(shared.path, {{"pattern", fmt::format("broadcast:{}", options_.copies)}});
+    for (uint32_t k = 0; k < options_.width; ++k) {
+      Add("read", {{shared}, {Of("out", k, out_)}, k});
+      AddResult(Of("out", k, out_), false);
+    }
+  }
+
+  void Scatter() {
+    const Transfer whole = Whole("data/scattered", region_ * options_.width);
+    Add("write", {{}, {whole}, 0});
+    OwnHint(whole.path, {{"pattern", fmt::format("scatter:{}", region_)}});
+    for (uint32_t k = 0; k < options_.width; ++k) Add("read", {{Region(whole, k)}, {}, k});
+  }
+
+  void Gather() {
+    const Transfer whole = Whole("data/gathered", region_ * options_.width);
+    for (uint32_t k = 0; k < options_.width; ++k) Add("write", {{}, {Region(whole, k)}, k});
+    OwnHint(whole.path, {{"pattern", fmt::format("gather:{}", region_)}});
+    const size_t writers = draft_.tasks.size();
+    Add("read", {{whole}, {}, 0});
+    for (size_t i = 0; i < writers; ++i) draft_.tasks.back().after.push_back(draft_.tasks[i].id);
+  }
+
+  void StageOut() {
+    if (!options_.stage_out) return;
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Transfer& result = results_[i];
+      std::string name = result.path;
+      std::replace(name.begin(), name.end(), '/', '-');
+      Add("stage-out", {{result}, {InBackend(name, result)}, static_cast<uint32_t>(i)});
+    }
+    EndPart(Phase::kStageOut);
+  }
+
+  // All pipelines start from one file.
+  Transfer In(uint32_t k) const {
+    Transfer in = Of("in", k, in_);
+    in.content = "in";
+    return in;
+  }
+
+  Transfer Region(const Transfer& whole, uint32_t k) const {
+    Transfer region = whole;
+    region.begin = k * region_;
+    region.bytes = region_;
+    region.is_region = true;
+    return region;
+  }
+
+  void Add(const std::string& stage, SyntheticTask task) {
+    TaskDraft draft;
+    draft.id = fmt::format("{}-{}", stage, task.lane);
+    draft.stage = stage;
+    draft.command = {"mosa", "bench", "work"};
+    for (const Transfer& read : task.reads) {
+      if (!read.in_backend) draft.inputs.push_back(read.path);
+    }
+    for (const Transfer& write : task.writes) {
+      if (write.in_backend) continue;
+      (write.is_region ? draft.inputs : draft.outputs).push_back(write.path);
+      if (!write.is_region) sizes_[write.path] = write.bytes;
+    }
+    draft_.tasks.push_back(std::move(draft));
+    tasks_.push_back(std::move(task));
+  }
+
+  void AddResult(Transfer result, bool local) {
+    if (local) OwnHint(result.path, {{"placement", "local"}});
+    results_.push_back(std::move(result));
+  }
+
+  void EndPart(Phase phase) {
+    draft_.name =
+        fmt::format("{}-{}-{}", ToText(options_.pattern), ToText(options_.size), ToText(phase));
+    for (const auto& [path, bytes] : sizes_) {
+      FileDraft file;
+      file.path = path;
+      file.size_bytes = bytes;
+      draft_.files.push_back(std::move(file));
+    }
+    BuildResult built = BuildWorkflow(draft_);
+    MOSA_CHECK(tasks_.empty() || built.faults.empty());
+    // Drafts take no hints for what no task writes.
+    for (WorkflowFile& file : built.workflow.files) {
+      if (const auto own = hints_.find(file.path); own != hints_.end()) file.hints = own->second;
+    }
+    if (!tasks_.empty()) parts_.push_back({phase, std::move(built.workflow), std::move(tasks_)});
+    draft_ = {};
+    tasks_.clear();
+    sizes_.clear();
+    hints_.clear();
+  }
+
+  void OwnHint(const std::string& path, HintMap hints) { hints_[path] = std::move(hints); }
+
+  const SyntheticOptions options_;
+  uint64_t in_ = 0, middle_ = 0, out_ = 0, region_ = 0;
+  // Of the part that is being made:
+  WorkflowDraft draft_;
+  std::map<std::string, uint64_t> sizes_;
+  std::map<std::string, HintMap> hints_;
+  std::vector<SyntheticTask> tasks_;
+
+  std::vector<Transfer> results_;
+  std::vector<SyntheticPart> parts_;
+};
+
+constexpr const char* kPatterns[] = {"pipeline", "reduce", "broadcast", "scatter", "gather"};
+constexpr const char* kSizes[] = {"small", "medium", "large"};
+constexpr const char* kPhases[] = {"stage-in", "stages", "stage-out"};
+
+template <typename Value, size_t count>
+std::optional<Value> Parse(const char* const (&names)[count], std::string_view text) {
+  const auto found = std::find(std::begin(names), std::end(names), text);
+  if (found == std::end(names)) return std::nullopt;
+  return static_cast<Value>(found - std::begin(names));
+}
+
+}  // namespace
+
+const char* ToText(Pattern pattern) { return kPatterns[static_cast<size_t>(pattern)]; }
+const char* ToText(WorkloadSize size) { return kSizes[static_cast<size_t>(size)]; }
+const char* ToText(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+std::optional<Pattern> ParsePattern(std::string_view text) {
+  return Parse<Pattern>(kPatterns, text);
+}
+
+std::optional<WorkloadSize> ParseWorkloadSize(std::string_view text) {
+  return Parse<WorkloadSize>(kSizes, text);
+}
+
+std::vector<SyntheticPart> MakeSynthetic(const SyntheticOptions& options) {
+  MOSA_CHECK(options.width >= 1 && options.width <= kSyntheticWidthMax);
+  return Maker(options).Make();
+}
+
+uint64_t StoredBytes(const std::vector<SyntheticPart>& parts, uint32_t copies) {
+  uint64_t bytes = 0;
+  for (const SyntheticPart& part : parts) {
+    for (const SyntheticTask& task : part.tasks) {
+      for (const Transfer& write : task.writes) {
+        if (write.in_backend) continue;
+        bytes += write.bytes * (write.path == kShared ? std::max<uint64_t>(1, copies) : 1);
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace mosa::predict
