@@ -165,6 +165,13 @@ def inputs(tool):
             (["run", words, "--hosts", "a,b"], 2, "--hosts and --exec need --mount"),
             (["run", words, "--mount", "/no/such/mount"], 5, "/no/such/mount"),
             (["run", words, "--mount", "/tmp", "--workdir", "/tmp"], 2, "--workdir '/tmp' is outside the mount"),
+            (["bench"], 2, "subcommand"),
+            (["bench", "patterns", "--cluster", "nosuch"], 3, "'nosuch'"),
+            (["bench", "patterns", "--mount", "/tmp", "--hosts", "a,a"], 2, "twice"),
+            (["bench", "patterns", "--mount", "/tmp", "--scale", "0"], 2, "--scale 0: '0' is no share"),
+            (["bench", "patterns", "--mount", "/tmp", "--width", "-1"], 2, "-1"),
+            (["bench", "work", "read:x"], 2, "'read:x' has no content"),
+            (["bench", "work", "read:x:0:8:/no/such/file"], 3, "/no/such/file"),
             (["secret", "create", plain_file.name], 3, "exists"),
             (["status", "--manager", "127.0.0.1:1"], 5, "127.0.0.1:1"),
             (["status", "--manager", "127.0.0.1:1", "--secret", "/no/such/secret"], 3, "/no/such/secret"),
@@ -181,7 +188,7 @@ def inputs(tool):
 
 
 def help_and_version(tool):
-    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["stat"], ["where"], ["hint", "set"], ["hint", "rule", "add"],
+    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["bench", "patterns"], ["stat"], ["where"], ["hint", "set"], ["hint", "rule", "add"],
                   ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")

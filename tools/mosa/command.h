@@ -36,6 +36,7 @@ void AddHintRules(CLI::App& noun, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
 void AddWorkflow(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
+void AddBench(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);
 

@@ -44,7 +44,11 @@ int Main(int argc, char** argv) {
   AddHint(app, line);
   AddLost(app, line);
   AddRun(app, line);
+<<<<<<< HEAD
   AddWorkflow(app, line);
+=======
+  AddBench(app, line);
+>>>>>>> 188056b (WIP bench)
   AddSecret(app, line);
   AddVersion(app, line);
   try {

@@ -314,6 +314,7 @@ void Engine::KeepRecord(bool now) {
 }
 
 void Engine::ShowProgress(bool now) {
+  if (options_.quiet) return;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const Duration each = terminal ? kProgressEachOnTerminal : kProgressEach;
   if (!now && Now() - progress_shown_ < each) return;

@@ -28,6 +28,7 @@ struct EngineOptions {
   std::string record_path;
   std::string logs;        // A directory that exists: standard output and error of every attempt.
   bool keep_logs = false;  // Those that are there stay.
+  bool quiet = false;      // Nothing on standard error.
   int held = -1;           // As of TaskProcesses.
 };
 
@@ -88,6 +89,7 @@ class Engine {
   Duration WaitAtMost() const;
   void KeepRecord(bool now);
   void ShowProgress(bool now);
+  void Say(const std::string& sentence) const;
   Status End();
   void Interrupt();
 

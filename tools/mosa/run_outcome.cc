@@ -32,11 +32,12 @@ std::string LastLine(const std::string& path) {
   return last.substr(0, 300);
 }
 
-void Say(const std::string& sentence) {
+}  // namespace
+
+void Engine::Say(const std::string& sentence) const {
+  if (options_.quiet) return;
   fmt::print(stderr, "{}mosa run: {}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", sentence);
 }
-
-}  // namespace
 
 void Engine::Handle(const TaskProcesses::Ended& ended) {
   const auto found = running_.find(ended.pid);

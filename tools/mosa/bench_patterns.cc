@@ -1,0 +1,311 @@
+// `mosa bench patterns`: what is asked for, checked whole before the first run; then cell by cell,
+// the systems of a group in turns, so that their ratios are of the same minutes.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/bench.h"
+#include "tools/mosa/bench_plan.h"
+#include "tools/mosa/bench_progress.h"
+#include "tools/mosa/bench_report.h"
+#include "tools/mosa/bench_results.h"
+#include "tools/mosa/bench_run.h"
+#include "tools/mosa/cluster.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Options {
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  PlanRequest plan;
+  uint32_t width = 0;  // 0: as many as hosts.
+  uint64_t seed = 1;
+  std::string workdir = "mosa-bench";
+  std::string stage_in, stage_out;
+  std::string out = "patterns.json";
+  bool map = false;
+};
+
+class Bench {
+ public:
+  Bench(const BenchPlan& plan, const Options& options, RunPlace place, BenchResults& results)
+      : plan_(plan), options_(options), place_(std::move(place)), results_(results) {}
+
+  Status Run() {
+    for (const Group& group : plan_.groups) total_ += group.cells.size() * plan_.repeats_min;
+    Status status;
+    for (const Group& group : plan_.groups) {
+      status = RunGroup(group);
+      if (!status.ok()) break;
+    }
+    bar_.End();
+    const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
+    // Only a failure leaves something to be looked at.
+    if (interrupted) RemoveScratch();
+    const Status saved = results_.Save(status.ok()   ? "done"
+                                       : interrupted ? "interrupted"
+                                                     : "failed");
+    if (interrupted && !status.ok())
+      return AbortedError(
+          fmt::format("interrupted: the same command goes on with {}", options_.out));
+    return status.ok() ? saved : status;
+  }
+
+ private:
+  Status RunGroup(const Group& group) {
+    for (size_t repeat = 0; repeat < plan_.repeats_max; ++repeat) {
+      if (repeat >= plan_.repeats_min) {
+        if (IsSettled(group)) return OkStatus();
+        total_ += group.cells.size();
+      }
+      for (size_t i = 0; i < group.cells.size(); ++i) {
+        // Nobody is always the first after a pause.
+        const Cell& cell = group.cells[(i + repeat) % group.cells.size()];
+        ++done_;
+        if (results_.RunCount(cell) > repeat) continue;
+        MOSA_RETURN_IF_ERROR(RunOnce(cell, repeat));
+      }
+    }
+    return OkStatus();
+  }
+
+  bool IsSettled(const Group& group) const {
+    return std::all_of(group.cells.begin(), group.cells.end(), [this](const Cell& cell) {
+      return IsWithin(Summarize(results_.SecondsOf(cell, "stages")), kIntervalShare);
+    });
+  }
+
+  Status RunOnce(const Cell& cell, size_t repeat) {
+    const std::string name =
+        fmt::format("{} {} {}", ToText(cell.pattern), ToText(cell.size), cell.name());
+    bar_.Show(done_ - 1, total_, SecondsLeft(), name);
+    const Time begin = clock_.Monotonic();
+    // Readers of JSON take 53 bits whole.
+    const uint64_t seed =
+        HashCombine(HashCombine(options_.seed, repeat), Hash64(cell.name())) >> 11;
+    auto run = RunCell(place_, cell, options_.width, seed);
+    if (!run.ok())
+      return Status(run.status().code(),
+                    fmt::format("{}, run {}: {}", name, repeat + 1, MessageOf(run.status())));
+    taken_ = taken_ + (clock_.Monotonic() - begin);
+    ++taken_runs_;
+    results_.AddRun(cell, *std::move(run));
+    RemoveScratch();
+    return results_.Save("running");
+  }
+
+  void RemoveScratch() const {
+    std::error_code ignored;
+    fs::remove_all(place_.scratch, ignored);
+  }
+
+  double SecondsLeft() const {
+    if (taken_runs_ == 0) return 0;
+    const double each = static_cast<double>(taken_.ns) / 1e9 / static_cast<double>(taken_runs_);
+    return each * static_cast<double>(total_ - std::min(total_, done_ - 1));
+  }
+
+  const BenchPlan& plan_;
+  const Options& options_;
+  const RunPlace place_;
+  BenchResults& results_;
+  const SystemClock clock_;
+  ProgressBar bar_;
+  size_t total_ = 0, done_ = 0;
+  Duration taken_;
+  size_t taken_runs_ = 0;
+};
+
+Status CheckBackend(const std::string& option, const std::string& directory) {
+  if (directory.empty() || directory.find("{host}") != std::string::npos) return OkStatus();
+  std::error_code error;
+  if (fs::path(directory).is_absolute() && fs::is_directory(directory, error)) return OkStatus();
+  return NotFoundError(
+      fmt::format("{} {}: there is no such directory: give the backend's, an absolute path", option,
+                  directory));
+}
+
+Status CheckPlaces(const BenchPlan& plan, const Options& options,
+                   const std::vector<RunHost>& hosts) {
+  MOSA_RETURN_IF_ERROR(CheckBackend("--stage-in", options.stage_in));
+  MOSA_RETURN_IF_ERROR(CheckBackend("--stage-out", options.stage_out));
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      const auto parts = predict::MakeSynthetic({.pattern = cell.pattern,
+                                                 .size = cell.size,
+                                                 .scale_millionths = cell.scale_millionths,
+                                                 .width = options.width,
+                                                 .copies = cell.copies,
+                                                 .stage_in = !options.stage_in.empty(),
+                                                 .stage_out = !options.stage_out.empty()});
+      const Status fits =
+          CheckPlace(cell.system, hosts, options.workdir, predict::StoredBytes(parts, cell.copies));
+      if (!fits.ok())
+        return Status(fits.code(), fmt::format("{} {}: {}", ToText(cell.pattern), ToText(cell.size),
+                                               MessageOf(fits)));
+    }
+  }
+  return OkStatus();
+}
+
+Result<std::vector<RunHost>> FindAllHosts(Options& options) {
+  options.hosts.cluster = options.cluster.name;
+  options.hosts.cluster_directory = options.cluster.directory;
+  MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(options.hosts));
+  if (!found.silent.empty())
+    return UnavailableError(
+        fmt::format("host {} does not answer: bring its mount back, or leave "
+                    "the host out with --hosts",
+                    found.silent.front()));
+  return std::move(found.hosts);
+}
+
+Status CheckNames(Options& options, size_t hosts) {
+  const fs::path workdir = options.workdir;
+  if (workdir.empty() || workdir.has_parent_path() || workdir == "." || workdir == "..")
+    return InvalidArgumentError(fmt::format(
+        "--workdir '{}': give the name of a directory that the benchmark may make and remove",
+        options.workdir));
+  if (options.width == 0) options.width = static_cast<uint32_t>(hosts);
+  if (options.width <= predict::kSyntheticWidthMax) return OkStatus();
+  return InvalidArgumentError(fmt::format("--width {}: at most {} pipelines, readers or writers",
+                                          options.width, predict::kSyntheticWidthMax));
+}
+
+json ConfigurationOf(const Options& options, const std::vector<RunHost>& hosts) {
+  json list = json::array();
+  for (const RunHost& host : hosts)
+    list.push_back({{"name", host.name},
+                    {"mount", host.mount_point},
+                    {"slots", host.slots},
+                    {"link_bytes_per_second", host.link_bytes_per_second}});
+  return {{"hosts", std::move(list)},
+          {"width", options.width},
+          {"seed", options.seed},
+          {"stage_in", options.stage_in},
+          {"stage_out", options.stage_out}};
+}
+
+Status RunBench(Options options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<RunHost> hosts, FindAllHosts(options));
+  options.plan.hosts = static_cast<uint32_t>(hosts.size());
+  MOSA_RETURN_IF_ERROR(CheckNames(options, hosts.size()));
+  MOSA_ASSIGN_OR_RETURN(const BenchPlan plan, PlanBench(options.plan));
+  const cluster::InterruptGuard guard;
+  const auto lock = LockRecord(options.out);
+  if (!lock.ok())
+    return FailedPreconditionError(
+        fmt::format("{} cannot be written, or another benchmark writes it: give another --out and "
+                    "--workdir",
+                    options.out));
+  BenchResults results(options.out, ConfigurationOf(options, hosts));
+  MOSA_RETURN_IF_ERROR(results.Load());
+  MOSA_RETURN_IF_ERROR(CheckPlaces(plan, options, hosts));
+  RunPlace place;
+  place.hosts = hosts;
+  if (options.hosts.mount.empty()) {
+    MOSA_ASSIGN_OR_RETURN(place.links,
+                          LinksOfCluster(options.cluster.directory, options.cluster.name));
+  }
+  place.workdir = options.workdir;
+  place.stage_in = options.stage_in;
+  place.stage_out = options.stage_out;
+  std::error_code error;
+  place.scratch = fs::absolute(options.out, error).string() + ".run";
+  place.program = fs::read_symlink("/proc/self/exe", error);
+  place.held = lock->get();
+  fs::remove_all(place.scratch, error);
+  const Status ended = Bench(plan, options, std::move(place), results).Run();
+  if (line.json) {
+    PrintJson(results.ToJson(ended.ok() ? "done" : "failed"));
+  } else {
+    PrintTable(plan, results);
+    if (options.map) PrintMaps(plan, results);
+  }
+  return ended;
+}
+
+void AddPlanOptions(CLI::App& command, PlanRequest& plan) {
+  command.add_option("--patterns", plan.patterns, "pipeline, reduce, broadcast, scatter, gather")
+      ->delimiter(',');
+  command.add_option("--sizes", plan.sizes, "small, medium, large: Table 2 of paper 002")
+      ->delimiter(',');
+  command.add_option("--scale", plan.scales, "Of these sizes: 0.1, or for one of them large=0.02")
+      ->delimiter(',');
+  command
+      .add_option("--systems", plan.systems,
+                  "dss: without hints; wass: with hints and locations; local[=DIR]: a directory of "
+                  "each host's own; path=NAME:DIR: any other mounted one ({host} is the host's "
+                  "name)")
+      ->delimiter(',');
+  command
+      .add_option("--replicas", plan.replicas,
+                  "Copies of what is broadcast under wass; without it 1,2,4,8,12,16,N")
+      ->delimiter(',');
+  command
+      .add_option("--repeats", plan.repeats,
+                  "MIN..MAX: until the mean's 95 % interval is within 5 %, or MAX")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "patterns",
+      "The papers' synthetic workflows on several stores, every byte compared\n\n"
+      "  mosa bench patterns --scale 0.1 --out patterns.json\n"
+      "  mosa bench patterns --patterns pipeline --systems dss,wass,path=nfs:/mnt/nfs\n"
+      "  mosa bench patterns --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
+      "Cells that --out has already are kept. Hosts find this program where it is here.");
+  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER");
+  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER_DIR");
+  command->add_option("--mount", options->hosts.mount,
+                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
+  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
+      ->delimiter(',');
+  command->add_option("--exec", options->hosts.exec,
+                      "With --hosts: how a script runs on {host}, as the last word");
+  command->add_option("--slots", options->hosts.slots,
+                      "Tasks at a time on each host; without it the cores are shared out");
+  command->add_option("--link", options->hosts.link,
+                      "What a host's link carries, for the scheduler: 1gbit");
+  AddPlanOptions(*command, options->plan);
+  command->add_option("--width", options->width,
+                      "Pipelines, readers or writers; without it as many as hosts");
+  command->add_option("--stage-in", options->stage_in,
+                      "A backend's directory that pipelines' input comes from, timed apart");
+  command->add_option("--stage-out", options->stage_out,
+                      "A backend's directory that results go to, timed apart");
+  command->add_option("--seed", options->seed, "Of the files' bytes")->capture_default_str();
+  command->add_option("--workdir", options->workdir, "Made and removed below each system's place")
+      ->capture_default_str();
+  command->add_option("--out", options->out, "JSON of every run")->capture_default_str();
+  command->add_flag("--map", options->map, "Also where each stage ran, and its files lay");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunBench(*options, line); }; });
+}
+
+void AddBench(CLI::App& app, CommandLine& line) {
+  CLI::App* noun = app.add_subcommand("bench", "Measure stores with the workflows of the papers");
+  noun->require_subcommand(1);
+  AddBenchPatterns(*noun, line);
+  AddBenchWork(*noun, line);
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,39 @@
+// One run of one cell: its phases carried out, everything read compared, and what it took.
+#ifndef MOSA_TOOLS_MOSA_BENCH_RUN_H_
+#define MOSA_TOOLS_MOSA_BENCH_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "predictor/workflow/synthetic.h"
+#include "tools/mosa/bench_systems.h"
+#include "tools/mosa/bench_traffic.h"
+#include "tools/mosa/run_hosts.h"
+#include "tools/mosa/run_record.h"
+
+namespace mosa::cli {
+
+struct RunPlace {
+  std::vector<RunHost> hosts;
+  std::map<std::string, std::string> links;  // As of TrafficMeter.
+  std::string workdir;              // Below each system's place; ours alone, made and removed.
+  std::string stage_in, stage_out;  // Directories of the backend; empty: none.
+  std::string scratch;              // A directory here, for records and logs.
+  std::string program;              // The `mosa` that hosts run.
+  int held = -1;                    // As of TaskProcesses.
+};
+
+// The run as JSON with stable names: seconds of each phase and stage, bytes by path and link, how
+// many tasks of each stage and which bytes of its files each host had. Nothing is left of its
+// files. An error names the task, its host and what it said; records and logs are left then.
+// Precondition: at least one host.
+Result<nlohmann::json> RunCell(const RunPlace& place, const Cell& cell, uint32_t width,
+                               uint64_t seed);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_BENCH_RUN_H_

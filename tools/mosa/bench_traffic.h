@@ -1,0 +1,56 @@
+// What a benchmark's bytes went over: by path, as the mounts count them, and over each host's link.
+#ifndef MOSA_TOOLS_MOSA_BENCH_TRAFFIC_H_
+#define MOSA_TOOLS_MOSA_BENCH_TRAFFIC_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+struct LinkBytes {
+  uint64_t sent = 0;
+  uint64_t received = 0;
+};
+
+struct Traffic {
+  // "bytes_read_remote" and so on, of all mounts; without a mount that can be asked from here,
+  // none.
+  std::map<std::string, uint64_t> by_path;
+  // By host; only of clusters of namespaces on this machine. Headers are counted.
+  std::map<std::string, LinkBytes> links;
+
+  // What a mount moved between itself and nodes elsewhere, and nodes between one another; without
+  // links only what mounts moved.
+  uint64_t NetworkBytes() const;
+  // Of the link and direction that carried most; 0 without links.
+  uint64_t BusiestLinkBytes() const;
+};
+
+Traffic operator-(const Traffic& after, const Traffic& before);
+nlohmann::json ToJson(const Traffic& traffic);
+
+class TrafficMeter {
+ public:
+  // `links` are names of network devices of this machine, whose other ends the hosts have.
+  TrafficMeter(const std::vector<RunHost>& hosts, std::map<std::string, std::string> links);
+
+  Traffic Read() const;
+
+ private:
+  std::vector<std::string> mount_points_;
+  std::map<std::string, std::string> links_;
+};
+
+// The devices of the hosts of a cluster on this machine; none if it has no namespaces.
+Result<std::map<std::string, std::string>> LinksOfCluster(const std::string& directory,
+                                                          const std::string& name);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_BENCH_TRAFFIC_H_
