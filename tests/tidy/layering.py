@@ -21,11 +21,15 @@ ARROWS = {
     "client-sai/fuse": ["client-sai/sai"],
     "tools/cluster": ["client-sai/api"],
     "predictor/workflow": ["common/model"],
-    "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow"],
+    "predictor/des": ["common/base"],
+    "predictor/model": ["predictor/workflow"],
+    "predictor/run": ["predictor/des", "predictor/model", "manager/core", "client-sai/core"],
+    "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow", "predictor/run"],
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
-PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow"]
+PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow",
+        "predictor/des", "predictor/model", "predictor/run"]
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]
 

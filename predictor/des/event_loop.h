@@ -1,0 +1,113 @@
+// EventLoop: virtual time. Actions run one after the other in the order of their times; those of
+// one time in the order in which they were asked for. Integer nanoseconds; the same actions give
+// the same run, and the same digest, everywhere.
+//
+// One owner, one thread. What waits in the loop refers to its owners: they outlive Run().
+#ifndef MOSA_PREDICTOR_DES_EVENT_LOOP_H_
+#define MOSA_PREDICTOR_DES_EVENT_LOOP_H_
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/time.h"
+
+namespace mosa::des {
+
+class Root;
+
+class EventLoop {
+ public:
+  explicit EventLoop(Time start = {}) : now_(start) {}
+  // Ends what is still under way (activity.h), wherever it waits.
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  Time now() const { return now_; }
+
+  // Runs `action` at `at`: a small callable of plain values (pointers, ids), called once.
+  // Precondition: at >= now().
+  template <typename Action>
+  void At(Time at, Action action) {
+    static_assert(std::is_trivially_copyable_v<Action> && sizeof(Action) <= kActionBytes);
+    MOSA_CHECK(at >= now_);
+    const uint32_t slot = TakeSlot();
+    slots_[slot].run = [](const std::byte* bytes) {
+      alignas(Action) std::byte copy[sizeof(Action)];
+      std::memcpy(copy, bytes, sizeof(Action));
+      (*std::launder(reinterpret_cast<Action*>(copy)))();
+    };
+    std::memcpy(slots_[slot].bytes, &action, sizeof(Action));
+    Push({at.ns, sequence_++, slot});
+  }
+  template <typename Action>
+  void After(Duration delay, Action action) {
+    At(now_ + delay, action);
+  }
+
+  // `co_await loop.Until(at)`: goes on at that time, behind what was asked for before.
+  auto Until(Time at) {
+    struct Awaiter {
+      EventLoop& loop;
+      Time at;
+      bool await_ready() const { return false; }
+      void await_suspend(std::coroutine_handle<> waiter) const {
+        loop.At(at, [waiter] { waiter.resume(); });
+      }
+      void await_resume() const {}
+    };
+    return Awaiter{*this, at};
+  }
+  auto Sleep(Duration duration) { return Until(now_ + duration); }
+
+  // Until nothing is left to do, or Stop(). A stopped loop may run on.
+  void Run();
+  void Stop() { stopped_ = true; }
+
+  // How many actions have run.
+  uint64_t events() const { return events_; }
+  // Of the times and the order of all of them.
+  uint64_t digest() const { return digest_; }
+
+ private:
+  friend class Root;
+  static constexpr size_t kActionBytes = 24;
+  struct Slot {
+    void (*run)(const std::byte*) = nullptr;
+    alignas(8) std::byte bytes[kActionBytes];
+  };
+  struct Entry {
+    int64_t at_ns = 0;
+    uint64_t sequence = 0;
+    uint32_t slot = 0;
+    bool Before(const Entry& other) const {
+      return at_ns != other.at_ns ? at_ns < other.at_ns : sequence < other.sequence;
+    }
+  };
+
+  uint32_t TakeSlot();
+  void Push(Entry entry);
+  Entry Pop();
+
+  Time now_;
+  uint64_t sequence_ = 0;
+  uint64_t events_ = 0;
+  uint64_t digest_ = 0;
+  bool stopped_ = false;
+  // A heap of four children each: half as deep as a binary one, and its entries are small.
+  std::vector<Entry> heap_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_slots_;
+  Root* roots_ = nullptr;  // What is under way.
+};
+
+}  // namespace mosa::des
+
+#endif  // MOSA_PREDICTOR_DES_EVENT_LOOP_H_

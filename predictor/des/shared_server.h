@@ -1,0 +1,69 @@
+// SharedServer: processor sharing. `servers` cores serve all jobs at once and equally; no job gets
+// more than one core. (Egalitarian processor sharing with a limit per job.)
+//
+// All jobs advance together, so one virtual time is enough: it runs at the rate that each job gets,
+// a job ends when it has advanced by the job's work, and the next to end is the least of a heap. A
+// job costs O(log jobs), whatever comes and goes meanwhile.
+#ifndef MOSA_PREDICTOR_DES_SHARED_SERVER_H_
+#define MOSA_PREDICTOR_DES_SHARED_SERVER_H_
+
+#include <coroutine>
+#include <cstdint>
+#include <vector>
+
+#include "predictor/des/event_loop.h"
+
+namespace mosa::des {
+
+class SharedServer {
+ public:
+  // Precondition: servers > 0.
+  SharedServer(EventLoop& loop, uint32_t servers);
+
+  // `co_await server.Work(work)`: `work` is the time that it takes alone. Below 10^15 ns.
+  auto Work(Duration work) {
+    struct Awaiter {
+      SharedServer& server;
+      Duration work;
+      bool await_ready() const { return work.ns <= 0; }
+      void await_suspend(std::coroutine_handle<> waiter) const { server.Add(work, waiter); }
+      void await_resume() const {}
+    };
+    return Awaiter{*this, work};
+  }
+
+  size_t jobs() const { return jobs_.size(); }
+  // The work of all jobs that have come.
+  Duration offered() const { return offered_; }
+
+ private:
+  // Virtual time is counted in parts of a nanosecond, so that slow progress is not lost.
+  static constexpr int64_t kPartsPerNs = 1024;
+  struct Job {
+    int64_t end_parts = 0;
+    uint64_t sequence = 0;
+    std::coroutine_handle<> waiter;
+    bool operator>(const Job& other) const {
+      return end_parts != other.end_parts ? end_parts > other.end_parts : sequence > other.sequence;
+    }
+  };
+
+  void Add(Duration work, std::coroutine_handle<> waiter);
+  void Advance();
+  void ExpectNext();
+  void EndJobs();
+
+  EventLoop& loop_;
+  const int64_t servers_;
+  std::vector<Job> jobs_;  // A heap, the first to end on top.
+  uint64_t sequence_ = 0;
+  int64_t virtual_parts_ = 0;
+  Time advanced_at_;
+  Time expected_at_;  // When the earliest event that is under way fires.
+  bool expects_ = false;
+  Duration offered_;
+};
+
+}  // namespace mosa::des
+
+#endif  // MOSA_PREDICTOR_DES_SHARED_SERVER_H_

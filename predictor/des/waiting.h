@@ -1,0 +1,97 @@
+// What an activity can wait for besides time: a Signal that others give, a place among few (Slots),
+// the end of several others (Group). Who waits first goes on first. Each goes on in an event of its
+// own, so nobody runs inside another's call. They live longer than those who wait.
+#ifndef MOSA_PREDICTOR_DES_WAITING_H_
+#define MOSA_PREDICTOR_DES_WAITING_H_
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "common/base/check.h"
+#include "predictor/des/event_loop.h"
+
+namespace mosa::des {
+
+// `co_await signal.Wait()` goes on at the next Give(). Whoever waits for a condition asks again.
+class Signal {
+ public:
+  explicit Signal(EventLoop& loop) : loop_(loop) {}
+  void Give() {
+    for (const std::coroutine_handle<> waiter : std::exchange(waiters_, {}))
+      loop_.At(loop_.now(), [waiter] { waiter.resume(); });
+  }
+  auto Wait() {
+    struct Awaiter {
+      Signal& signal;
+      bool await_ready() const { return false; }
+      void await_suspend(std::coroutine_handle<> waiter) const {
+        signal.waiters_.push_back(waiter);
+      }
+      void await_resume() const {}
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  EventLoop& loop_;
+  std::vector<std::coroutine_handle<>> waiters_;
+};
+
+// `co_await slots.Take()` waits for one of `count` places; Return() gives it to the next.
+class Slots {
+ public:
+  Slots(EventLoop& loop, uint32_t count) : loop_(loop), free_(count) {}
+  auto Take() {
+    struct Awaiter {
+      Slots& slots;
+      bool await_ready() const {
+        if (slots.free_ == 0) return false;
+        --slots.free_;
+        return true;
+      }
+      void await_suspend(std::coroutine_handle<> waiter) const { slots.waiters_.push_back(waiter); }
+      void await_resume() const {}
+    };
+    return Awaiter{*this};
+  }
+  void Return() {
+    if (waiters_.empty()) {
+      ++free_;
+      return;
+    }
+    const std::coroutine_handle<> waiter = waiters_.front();
+    waiters_.pop_front();
+    loop_.At(loop_.now(), [waiter] { waiter.resume(); });
+  }
+
+ private:
+  EventLoop& loop_;
+  uint32_t free_;
+  std::deque<std::coroutine_handle<>> waiters_;
+};
+
+// Counts what was begun and has not ended:
+//   while (group.under_way() > 0) co_await group.changed().Wait();
+class Group {
+ public:
+  explicit Group(EventLoop& loop) : changed_(loop) {}
+  void Begin() { ++under_way_; }
+  void End() {
+    MOSA_CHECK(under_way_ > 0);
+    --under_way_;
+    changed_.Give();
+  }
+  uint64_t under_way() const { return under_way_; }
+  Signal& changed() { return changed_; }
+
+ private:
+  uint64_t under_way_ = 0;
+  Signal changed_;
+};
+
+}  // namespace mosa::des
+
+#endif  // MOSA_PREDICTOR_DES_WAITING_H_
