@@ -11,7 +11,7 @@ constexpr size_t kChildren = 4;
 
 }  // namespace
 
-EventLoop::~EventLoop() {
+void EventLoop::EndAll() {
   while (roots_ != nullptr) roots_->End();
 }
 

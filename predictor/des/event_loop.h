@@ -25,8 +25,7 @@ class Root;
 class EventLoop {
  public:
   explicit EventLoop(Time start = {}) : now_(start) {}
-  // Ends what is still under way (activity.h), wherever it waits.
-  ~EventLoop();
+  ~EventLoop() { EndAll(); }
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -70,6 +69,9 @@ class EventLoop {
   // Until nothing is left to do, or Stop(). A stopped loop may run on.
   void Run();
   void Stop() { stopped_ = true; }
+
+  // Ends what is still under way (activity.h), wherever it waits. The loop must not run again.
+  void EndAll();
 
   // How many actions have run.
   uint64_t events() const { return events_; }

@@ -7,6 +7,17 @@
 #include "common/base/rng.h"
 
 namespace mosa::des {
+namespace {
+
+// (value * factor + more) / divisor, rounded down. Nothing of them is negative, `more` < divisor.
+int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
+  if (value <= (INT64_MAX - more) / factor) return (value * factor + more) / divisor;
+  return static_cast<int64_t>(
+      (static_cast<Wide>(value) * static_cast<Wide>(factor) + static_cast<Wide>(more)) /
+      static_cast<Wide>(divisor));
+}
+
+}  // namespace
 
 SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
     : loop_(loop), servers_(servers), advanced_at_(loop.now()) {
@@ -21,14 +32,13 @@ void SharedServer::Add(Duration work, std::coroutine_handle<> waiter) {
   ExpectNext();
 }
 
-// Brings virtual time up to now.
+// Brings virtual time up to now: it runs at min(jobs, servers) / jobs.
 void SharedServer::Advance() {
   const Time now = loop_.now();
   const auto jobs = static_cast<int64_t>(jobs_.size());
   if (jobs > 0) {
-    const auto parts = static_cast<Wide>((now - advanced_at_).ns) * kPartsPerNs;
-    virtual_parts_ += static_cast<int64_t>(parts * static_cast<Wide>(std::min(jobs, servers_)) /
-                                           static_cast<Wide>(jobs));
+    const int64_t parts = (now - advanced_at_).ns * kPartsPerNs;
+    virtual_parts_ += jobs <= servers_ ? parts : MulDiv(parts, servers_, jobs, 0);
   }
   advanced_at_ = now;
 }
@@ -37,12 +47,10 @@ void SharedServer::Advance() {
 // were added meanwhile, looks again.
 void SharedServer::ExpectNext() {
   if (jobs_.empty()) return;
-  const auto jobs = static_cast<Wide>(jobs_.size());
-  const Wide rate = std::min(jobs, static_cast<Wide>(servers_));
-  const auto left =
-      static_cast<Wide>(std::max<int64_t>(0, jobs_.front().end_parts - virtual_parts_));
-  const Wide unit = static_cast<Wide>(kPartsPerNs) * rate;
-  const Time at = loop_.now() + Nanoseconds(static_cast<int64_t>((left * jobs + unit - 1) / unit));
+  const auto jobs = static_cast<int64_t>(jobs_.size());
+  int64_t parts = std::max<int64_t>(0, jobs_.front().end_parts - virtual_parts_);
+  if (jobs > servers_) parts = MulDiv(parts, jobs, servers_, servers_ - 1);
+  const Time at = loop_.now() + Nanoseconds((parts + kPartsPerNs - 1) / kPartsPerNs);
   if (expects_ && expected_at_ <= at) return;
   expects_ = true;
   expected_at_ = at;

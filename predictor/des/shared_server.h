@@ -38,7 +38,7 @@ class SharedServer {
 
  private:
   // Virtual time is counted in parts of a nanosecond, so that slow progress is not lost.
-  static constexpr int64_t kPartsPerNs = 1024;
+  static constexpr int64_t kPartsPerNs = 64;
   struct Job {
     int64_t end_parts = 0;
     uint64_t sequence = 0;

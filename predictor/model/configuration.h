@@ -1,0 +1,46 @@
+// Configuration: the deployment that a prediction is about. Plain values; every field may be varied
+// by itself.
+#ifndef MOSA_PREDICTOR_MODEL_CONFIGURATION_H_
+#define MOSA_PREDICTOR_MODEL_CONFIGURATION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "predictor/model/platform.h"
+#include "predictor/workflow/scheduler.h"
+
+namespace mosa::predict {
+
+inline constexpr uint32_t kSimulatedHostsMax = 10'000;
+
+struct Configuration {
+  uint32_t hosts = 4;  // That run tasks; each has a mount.
+  // 0: every host has a storage node as well. Else so many further hosts have them, and no tasks.
+  uint32_t storage_hosts = 0;
+  bool manager_apart = false;  // On a host of its own; else on the first that runs tasks.
+  uint32_t slots = 0;          // Tasks at a time on each host. 0: one per core.
+  System system = System::kWass;
+  uint64_t chunk_bytes = 1 << 20;
+  uint32_t stripe_width = 0;         // 0: all nodes.
+  uint32_t replicas = 1;             // Of every file that no hint says it of.
+  std::string placement = "stripe";  // Of every file that no hint says it of: stripe or local.
+  uint64_t store_bytes = 0;          // The limit of each node. 0: as the platform says.
+  uint64_t seed = 1;                 // Of the cluster: where files without hints begin.
+  bool operator==(const Configuration&) const = default;
+};
+
+// One sentence: what is wrong, and what may be said instead.
+Status Check(const Configuration& configuration);
+
+// "hosts=19,storage=5,chunk=256K,system=dss" on top of `base`. Names: hosts, storage, manager
+// (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed.
+// Checked.
+Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
+// The same form, all fields.
+std::string ToText(const Configuration& configuration);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_MODEL_CONFIGURATION_H_

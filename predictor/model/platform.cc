@@ -1,0 +1,105 @@
+#include "predictor/model/platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "common/base/rng.h"
+#include "predictor/model/platform_fields.h"
+
+namespace mosa::predict {
+namespace {
+
+// Longer than any service, and short enough that sums of them fit.
+constexpr double kNsMax = 1e13;
+constexpr double kNsPerByteMax = 1e6;
+constexpr double kSpreadMax = 10;
+constexpr uint64_t kWholeMax = uint64_t{1} << 60;
+constexpr uint32_t kCoresMax = 4096;
+// A draw makes no time or rate less than a tenth of what was measured.
+constexpr double kFactorMin = 0.1;
+
+std::string NameOf(const char* section, const char* field) {
+  return *section == 0 ? std::string(field) : fmt::format("{}.{}", section, field);
+}
+
+std::string WrongNumber(const std::string& name, double value, double most) {
+  if (value >= 0 && value <= most) return "";
+  return fmt::format("{} is {}: it must be a number from 0 to {}", name, value, most);
+}
+
+std::string Wrong(const std::string& name, const Cost& cost) {
+  std::string wrong = WrongNumber(name + ".ns_per_call", cost.ns_per_call, kNsMax);
+  if (wrong.empty()) wrong = WrongNumber(name + ".ns_per_byte", cost.ns_per_byte, kNsPerByteMax);
+  return wrong.empty() ? WrongNumber(name + ".spread", cost.spread, kSpreadMax) : wrong;
+}
+std::string Wrong(const std::string& name, double value) {
+  return WrongNumber(name, value, name == "host.speed" ? 1000 : kSpreadMax);
+}
+std::string Wrong(const std::string& name, uint64_t value) {
+  if (value <= kWholeMax) return "";
+  return fmt::format("{} is {}: it must be at most {}", name, value, kWholeMax);
+}
+std::string Wrong(const std::string& name, uint32_t value) {
+  if (value <= kCoresMax) return "";
+  return fmt::format("{} is {}: it must be at most {}", name, value, kCoresMax);
+}
+std::string Wrong(const std::string&, bool) { return ""; }
+std::string Wrong(const std::string&, const std::string&) { return ""; }
+
+// Sum of twelve uniform draws, less six: the standard normal distribution, near enough.
+double NormalDraw(Rng& rng) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += static_cast<double>(rng.Below(1 << 20)) / (1 << 20);
+  return sum;
+}
+double FactorOf(double spread, Rng& rng) {
+  return std::max(kFactorMin, 1 + spread * NormalDraw(rng));
+}
+
+}  // namespace
+
+Duration Cost::Of(uint64_t bytes) const {
+  const double ns = ns_per_call + static_cast<double>(bytes) * ns_per_byte;
+  return Nanoseconds(std::llround(std::min(ns, static_cast<double>(kServiceMax.ns))));
+}
+
+Status Check(const Platform& platform) {
+  std::string wrong;
+  VisitFields(platform, [&wrong](const char* section, const char* field, const auto& value) {
+    if (wrong.empty()) wrong = Wrong(NameOf(section, field), value);
+  });
+  const auto needs = [&wrong](const char* name, double value) {
+    if (wrong.empty() && !(value > 0))
+      wrong = fmt::format("{} is {}: it must be above 0", name, value);
+  };
+  needs("host.cores", platform.host.cores);
+  needs("host.speed", platform.host.speed);
+  needs("host.out_bytes_per_second", static_cast<double>(platform.host.out_bytes_per_second));
+  needs("host.in_bytes_per_second", static_cast<double>(platform.host.in_bytes_per_second));
+  needs("client.fuse_read_bytes", static_cast<double>(platform.client.fuse_read_bytes));
+  needs("client.fuse_write_bytes", static_cast<double>(platform.client.fuse_write_bytes));
+  needs("client.io_threads", platform.client.io_threads);
+  needs("client.fetch_threads", platform.client.fetch_threads);
+  return wrong.empty() ? OkStatus() : InvalidArgumentError(wrong);
+}
+
+Platform Perturbed(const Platform& platform, uint64_t seed) {
+  Platform drawn = platform;
+  Rng rng(seed);
+  VisitFields(drawn, [&rng](const char*, const char*, auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Cost>) {
+      const double factor = FactorOf(value.spread, rng);
+      value.ns_per_call *= factor;
+      value.ns_per_byte *= factor;
+    }
+  });
+  const double factor = FactorOf(drawn.network.spread, rng);
+  for (uint64_t* rate : {&drawn.host.out_bytes_per_second, &drawn.host.in_bytes_per_second})
+    *rate = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(*rate) * factor));
+  return drawn;
+}
+
+}  // namespace mosa::predict

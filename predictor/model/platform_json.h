@@ -1,0 +1,27 @@
+// The platform file: JSON that a person can read, write and correct.
+//
+//   {"mosa_platform": 1, "machine": "...", "measured": "...", "by": "...", "shared_cores": 0,
+//    "host": {"cores": 2, ...}, "manager": {"open": {"ns_per_call": 9000, "ns_per_byte": 0,
+//    "spread": 0.05}, ...}, ...}
+//
+// Every field stands under its name in platform.h, which ends in its unit. All must be there, and
+// no others; keys that begin with "comment" may stand anywhere.
+#ifndef MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
+#define MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
+
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "predictor/model/platform.h"
+
+namespace mosa::predict {
+
+// InvalidArgument names the line where the text is no JSON, the version, or the field: one
+// sentence.
+Result<Platform> ReadPlatform(std::string_view text);
+std::string WritePlatform(const Platform& platform);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_

@@ -1,0 +1,99 @@
+#include "predictor/model/platform.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "predictor/model/platform_json.h"
+
+namespace mosa::predict {
+namespace {
+
+Platform Example() {
+  Platform platform;
+  platform.machine = "two cores, \"quoted\"";
+  platform.measured = "2026-11-21";
+  platform.host.cores = 8;
+  platform.host.speed = 1.25;
+  platform.shared_cores = 2;
+  platform.manager.open = {9000, 0.5, 0.05};
+  platform.client.passthrough = false;
+  platform.network.spread = 0.02;
+  return platform;
+}
+
+TEST(PlatformFile, ReadsBackWhatItWrote) {
+  const auto read = ReadPlatform(WritePlatform(Example()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Example());
+}
+
+// Replaces the first `from` of the example's file.
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = WritePlatform(Example());
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(PlatformFile, LetsPeopleComment) {
+  const auto read =
+      ReadPlatform(With("\"cores\": 8", "\"comment cores\": \"a guess\",\"cores\": 8"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Example());
+}
+
+TEST(PlatformFile, SaysWhatIsWrongInOneSentence) {
+  const struct {
+    std::string text;
+    const char* expected;
+  } rows[] = {
+      {"", "line 1: this is no JSON, or cut short"},
+      {WritePlatform(Example()).substr(0, 200), "this is no JSON, or cut short"},
+      {"[1]", "a platform file is one JSON object"},
+      {"{}", "it has no 'mosa_platform'"},
+      {std::string(5000, '['), "not more than 1000"},
+      {With("\"mosa_platform\": 1", "\"mosa_platform\": 2"), "is of version 2, this program reads"},
+      {With("\"cores\": 8", "\"cores\": \"8\""), "'host.cores' must be a whole number"},
+      {With("\"cores\": 8", "\"cores\": -8"), "'host.cores' must be a whole number"},
+      {With("\"cores\": 8", "\"cores\": 99999999999"), "'host.cores' must be a whole number"},
+      {With("\"cores\": 8", "\"cores\": 0"), "host.cores is 0: it must be above 0"},
+      {With("\"cores\": 8", "\"cors\": 8"), "'host.cores' is missing"},
+      {With("\"cores\": 8", "\"cors\": 8, \"cores\": 8"), "'host.cors' is no field"},
+      {With("\"host\": {", "\"more\": 1, \"host\": {"), "'more' is no field"},
+      {With("\"passthrough\": false", "\"passthrough\": 0"), "must be true or false"},
+      {With("9000.0", "-1"), "manager.open.ns_per_call is -1: it must be a number from 0"},
+      {With("9000.0", "1e300"), "manager.open.ns_per_call is 1e+300"},
+      {With("\"ns_per_call\": 9000.0,", ""), "'manager.open.ns_per_call' is missing"},
+      {With("\"ns_per_call\": 9000.0", "\"ns\": 1"), "'manager.open.ns' is no field of a cost"},
+      {With("\"speed\": 1.25", "\"speed\": 0"), "host.speed is 0: it must be above 0"},
+  };
+  for (const auto& row : rows) {
+    const auto read = ReadPlatform(row.text);
+    ASSERT_FALSE(read.ok()) << row.expected;
+    EXPECT_NE(MessageOf(read.status()).find(row.expected), std::string::npos)
+        << row.expected << ": " << read.status();
+  }
+}
+
+TEST(Platform, IsDrawnFromItsSpreads) {
+  const Platform base = Example();
+  EXPECT_EQ(Perturbed(base, 1), Perturbed(base, 1));
+  EXPECT_NE(Perturbed(base, 1), Perturbed(base, 2));
+  double sum = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    const Platform drawn = Perturbed(base, seed);
+    EXPECT_EQ(drawn.manager.make, base.manager.make);  // It has no spread.
+    sum += drawn.manager.open.ns_per_call / 400;
+  }
+  EXPECT_NEAR(sum, 9000, 9000 * 0.05 * 4 / 20);
+}
+
+TEST(Cost, IsOfTheCallAndOfItsBytes) {
+  const Cost cost{100, 0.5, 0};
+  EXPECT_EQ(cost.Of(0).ns, 100);
+  EXPECT_EQ(cost.Of(1000).ns, 600);
+}
+
+}  // namespace
+}  // namespace mosa::predict

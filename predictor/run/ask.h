@@ -1,0 +1,37 @@
+// Inside predictor/run: how a simulated client asks the manager one thing, and what a layout holds
+// where.
+#ifndef MOSA_PREDICTOR_RUN_ASK_H_
+#define MOSA_PREDICTOR_RUN_ASK_H_
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "predictor/run/simulated_client.h"
+
+namespace mosa::predict {
+
+// The reply at `index` as what it should be.
+template <typename T>
+sai::Outcome<T> ReplyAs(const std::vector<Reply>& replies, size_t index) {
+  for (size_t i = 0; i < replies.size() && i <= index; ++i)
+    if (const auto* failure = std::get_if<Failure>(&replies[i])) return *failure;
+  const auto* reply = index < replies.size() ? std::get_if<T>(&replies[index]) : nullptr;
+  if (reply != nullptr) return *reply;
+  return Failure{StatusCode::kInternal, ErrorReason::kNone, "the manager answered something else"};
+}
+
+template <typename T>
+des::Activity<sai::Outcome<T>> SimulatedClient::Ask(Request request) {
+  std::vector<Request> requests;
+  requests.push_back(std::move(request));
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  co_return ReplyAs<T>(replies, 0);
+}
+
+// How many of a file's bytes each node has, as `mosa run` counts them.
+std::map<NodeId, uint64_t> HeldBytes(const Layout& layout, uint64_t size_bytes);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_ASK_H_

@@ -1,0 +1,65 @@
+#include "predictor/run/machines.h"
+
+#include <algorithm>
+
+#include "common/base/rng.h"
+
+namespace mosa::predict {
+namespace {
+
+Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
+  constexpr uint64_t kNsPerSecond = 1'000'000'000;
+  if (bytes <= UINT64_MAX / kNsPerSecond)
+    return Nanoseconds(static_cast<int64_t>(bytes * kNsPerSecond / bytes_per_second));
+  return Nanoseconds(static_cast<int64_t>(static_cast<Wide>(bytes) * kNsPerSecond /
+                                          static_cast<Wide>(bytes_per_second)));
+}
+
+}  // namespace
+
+Machines::Machines(des::EventLoop& loop, const Platform& platform,
+                   const Configuration& configuration)
+    : loop_(loop), platform_(platform), speed_(platform.host.speed) {
+  const bool together = configuration.storage_hosts == 0;
+  first_node_ = together ? 0 : configuration.hosts;
+  node_count_ = together ? configuration.hosts : configuration.storage_hosts;
+  uint32_t count = first_node_ + node_count_;
+  manager_ = MachineIndex{configuration.manager_apart ? count++ : 0};
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool own_cores = platform.shared_cores == 0;
+    if (own_cores || i == 0)
+      cores_.push_back(std::make_unique<des::SharedServer>(
+          loop, own_cores ? platform.host.cores : platform.shared_cores));
+    machines_.push_back(std::make_unique<Machine>(loop, cores_.back().get()));
+  }
+}
+
+des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint64_t bytes) {
+  Machine& source = *machines_[from.value];
+  Machine& target = *machines_[to.value];
+  if (from == to) {
+    source.bytes.inside += bytes;
+    co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.network.loopback_latency_ns)));
+    co_await source.inside.Serve(platform_.network.loopback.Of(bytes));
+    co_return;
+  }
+  const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
+  source.bytes.sent += bytes;
+  const auto out = source.out.Enter(TimeAt(platform_.host.out_bytes_per_second, bytes));
+  co_await loop_.Until(out.begin + latency);
+  const auto in = target.in.Enter(TimeAt(platform_.host.in_bytes_per_second, bytes));
+  co_await loop_.Until(std::max(in.end, out.end + latency));
+  target.bytes.received += bytes;
+}
+
+Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {
+  const NetworkPlatform& network = platform_.network;
+  if (from == to) return Nanoseconds(static_cast<int64_t>(network.loopback_latency_ns));
+  const Duration most = Nanoseconds(static_cast<int64_t>(network.queue_ns_max));
+  const Duration out = std::min(machines_[from.value]->out.Backlog(), most);
+  const Duration in = std::min(machines_[to.value]->in.Backlog(), most);
+  return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
+         TimeAt(platform_.host.out_bytes_per_second, bytes);
+}
+
+}  // namespace mosa::predict

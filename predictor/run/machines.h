@@ -1,0 +1,82 @@
+// Machines: the hosts of a simulated cluster: their cores, which all processes on a host share, and
+// their links (paper 000, section 2.3).
+//
+// A link has a queue in each direction, which bulk data pass chunk by chunk, first come first
+// served. A chunk takes the sender's link and, one latency later, the receiver's; it need not have
+// left one wholly to enter the other. Many senders to one receiver wait in its queue. Small
+// messages do not wait for whole chunks, since connections share a link packet by packet: only as
+// long as the link's packet queue is at most.
+#ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
+#define MOSA_PREDICTOR_RUN_MACHINES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/base/strong_id.h"
+#include "predictor/des/activity.h"
+#include "predictor/des/event_loop.h"
+#include "predictor/des/fifo_server.h"
+#include "predictor/des/shared_server.h"
+#include "predictor/model/configuration.h"
+#include "predictor/model/platform.h"
+
+namespace mosa::predict {
+
+// Hosts that run tasks come first, then those with storage alone, then the manager's own.
+using MachineIndex = StrongId<struct SimulatedMachineTag, uint32_t>;
+
+struct LinkBytes {
+  uint64_t sent = 0;      // To other hosts, payload of bulk data.
+  uint64_t received = 0;  // From other hosts.
+  uint64_t inside = 0;    // Between processes of this host, by socket.
+  bool operator==(const LinkBytes&) const = default;
+};
+
+class Machines {
+ public:
+  // `loop` and `platform` outlive this.
+  Machines(des::EventLoop& loop, const Platform& platform, const Configuration& configuration);
+
+  uint32_t count() const { return static_cast<uint32_t>(machines_.size()); }
+  MachineIndex manager() const { return manager_; }
+  // Where storage node `index` (from 0) is.
+  MachineIndex node(uint32_t index) const { return MachineIndex{first_node_ + index}; }
+  uint32_t node_count() const { return node_count_; }
+
+  // `co_await machines.Work(host, cost.Of(bytes))`: one thread's work on the host's cores; as long
+  // as it takes where the platform was measured.
+  auto Work(MachineIndex on, Duration work) {
+    if (speed_ != 1)
+      work = Nanoseconds(static_cast<int64_t>(static_cast<double>(work.ns) / speed_));
+    return machines_[on.value]->cpu->Work(work);
+  }
+  // Bulk data from one process to another: ends when the last byte has come.
+  des::Activity<void> Transfer(MachineIndex from, MachineIndex to, uint64_t bytes);
+  // How long a small message would take now.
+  Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
+
+  const LinkBytes& link(MachineIndex of) const { return machines_[of.value]->bytes; }
+
+ private:
+  struct Machine {
+    Machine(des::EventLoop& loop, des::SharedServer* cores)
+        : cpu(cores), out(loop), in(loop), inside(loop) {}
+    des::SharedServer* cpu;
+    des::FifoServer out, in, inside;
+    LinkBytes bytes;
+  };
+
+  des::EventLoop& loop_;
+  const Platform& platform_;
+  const double speed_;
+  uint32_t first_node_ = 0;
+  uint32_t node_count_ = 0;
+  MachineIndex manager_;
+  std::vector<std::unique_ptr<des::SharedServer>> cores_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+};
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_MACHINES_H_

@@ -1,0 +1,157 @@
+#include "predictor/run/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "common/base/hash.h"
+#include "predictor/des/activity.h"
+#include "predictor/run/simulated_runner.h"
+
+namespace mosa::predict {
+namespace {
+
+// Any time will do; the manager's leases count from it.
+constexpr Time kBegin{1'700'000'000'000'000'000};
+// Clients have random ids; these are as good.
+constexpr uint64_t kFirstClient = 1000;
+
+Status Check(const Workflow& workflow) {
+  for (const WorkflowFile& file : workflow.files) {
+    if (file.path.starts_with('/')) continue;
+    if (!file.size_bytes)
+      return InvalidArgumentError(
+          fmt::format("file '{}' has no size: a prediction needs one of every file", file.path));
+    if (*file.size_bytes > kFileBytesMax)
+      return InvalidArgumentError(fmt::format("file '{}' has {} B: a file has at most {}",
+                                              file.path, *file.size_bytes, kFileBytesMax));
+  }
+  for (const Task& task : workflow.tasks)
+    if (task.expected && (task.expected->ns < 0 || *task.expected > kServiceMax))
+      return InvalidArgumentError(fmt::format(
+          "{} is said to run {:.0f} s: a prediction is for 0 to {} s", Describe(task),
+          static_cast<double>(task.expected->ns) / 1e9, kServiceMax.ns / 1'000'000'000));
+  return OkStatus();
+}
+
+manager::ManagerOptions OptionsOf(const Configuration& configuration) {
+  manager::ManagerOptions options;
+  options.cluster_seed = configuration.seed;
+  options.chunk_bytes = configuration.chunk_bytes;
+  options.stripe_width = configuration.stripe_width;
+  options.default_placement = configuration.placement;
+  options.sessions_max = std::max(options.sessions_max, configuration.hosts + 1);
+  return options;
+}
+
+// What was staged in first does not count.
+LinkBytes Since(const LinkBytes& before, const LinkBytes& now) {
+  return {now.sent - before.sent, now.received - before.received, now.inside - before.inside};
+}
+
+// The whole cluster.
+class Simulation {
+ public:
+  Simulation(const Workflow& workflow, const Platform& platform, const Configuration& configuration,
+             Prediction& prediction)
+      : workflow_(workflow),
+        machines_(loop_, platform, configuration),
+        manager_(loop_, platform, machines_, OptionsOf(configuration)),
+        prediction_(prediction) {
+    const uint64_t limit =
+        configuration.store_bytes > 0 ? configuration.store_bytes : platform.host.store_bytes;
+    for (uint32_t i = 0; i < machines_.node_count(); ++i)
+      manager_.AddNode(machines_.node(i), limit);
+    if (configuration.replicas > 1) manager_.AddReplicasRule(configuration.replicas);
+    for (uint32_t i = 0; i < configuration.hosts; ++i)
+      clients_.push_back(std::make_unique<SimulatedClient>(
+          loop_, platform, machines_, manager_, ClientId{kFirstClient + i}, MachineIndex{i}));
+    runner_ = std::make_unique<SimulatedRunner>(loop_, workflow, platform, configuration, machines_,
+                                                clients_, prediction);
+    manager_.Begin();
+  }
+
+  // What is under way refers to the members: it ends first.
+  ~Simulation() { loop_.EndAll(); }
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  void Run() {
+    des::Spawn(loop_, Everything());
+    loop_.Run();
+    Report();
+  }
+  void ReportLayouts() {
+    for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
+      const auto status = manager_.core().GetFileStatus("/" + workflow_.files[i].path);
+      if (status.ok())
+        prediction_.files.push_back({PathIndex{i}, status->is_inline, status->layout});
+    }
+  }
+
+ private:
+  des::Activity<void> Everything() {
+    co_await runner_->StageIn();
+    for (uint32_t i = 0; i < machines_.count(); ++i)
+      staged_.push_back(machines_.link(MachineIndex{i}));
+    co_await runner_->Run();
+  }
+  void Report() {
+    for (uint32_t i = 0; i < machines_.count(); ++i) {
+      PredictedMachine machine;
+      machine.name = fmt::format("h{}", i + 1);
+      machine.link = Since(staged_[i], machines_.link(MachineIndex{i}));
+      prediction_.machines.push_back(machine);
+    }
+    for (uint32_t i = 1; i <= manager_.node_count(); ++i)
+      prediction_.machines[manager_.MachineOf(NodeId{i}).value].store_bytes_max =
+          manager_.node_bytes_max(NodeId{i});
+    prediction_.manager_calls = manager_.calls();
+    prediction_.events = loop_.events();
+    prediction_.digest = HashCombine(loop_.digest(), manager_.decisions());
+  }
+
+  des::EventLoop loop_{kBegin};
+  const Workflow& workflow_;
+  Machines machines_;
+  SimulatedManager manager_;
+  std::vector<std::unique_ptr<SimulatedClient>> clients_;
+  std::unique_ptr<SimulatedRunner> runner_;
+  std::vector<LinkBytes> staged_;
+  Prediction& prediction_;
+};
+
+void SumStages(const Workflow& workflow, Prediction& prediction) {
+  std::map<std::string, PredictedStage> stages;
+  for (size_t i = 0; i < prediction.tasks.size(); ++i) {
+    const PredictedTask& task = prediction.tasks[i];
+    if (!task.ran) continue;
+    PredictedStage& stage = stages[workflow.tasks[i].stage];
+    if (stage.tasks++ == 0) stage = {workflow.tasks[i].stage, 1, task.start, task.end};
+    stage.start = std::min(stage.start, task.start);
+    stage.end = std::max(stage.end, task.end);
+  }
+  for (auto& [name, stage] : stages) prediction.stages.push_back(std::move(stage));
+  std::stable_sort(
+      prediction.stages.begin(), prediction.stages.end(),
+      [](const PredictedStage& a, const PredictedStage& b) { return a.start < b.start; });
+}
+
+}  // namespace
+
+Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
+                           const Configuration& configuration, const PredictOptions& options) {
+  MOSA_RETURN_IF_ERROR(Check(platform));
+  MOSA_RETURN_IF_ERROR(Check(configuration));
+  MOSA_RETURN_IF_ERROR(Check(workflow));
+  Prediction prediction;
+  Simulation simulation(workflow, platform, configuration, prediction);
+  simulation.Run();
+  if (options.with_layouts) simulation.ReportLayouts();
+  SumStages(workflow, prediction);
+  return prediction;
+}
+
+}  // namespace mosa::predict

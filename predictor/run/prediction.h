@@ -1,0 +1,82 @@
+// Predict: how long a workflow would take on a platform in a configuration, and what it would move.
+//
+// A discrete-event simulation after paper 000 (sections 2.3, 2.4), with the real manager, the real
+// rules of the client, and the real scheduler inside: only time is modelled. The same arguments
+// give the same prediction, bit for bit.
+#ifndef MOSA_PREDICTOR_RUN_PREDICTION_H_
+#define MOSA_PREDICTOR_RUN_PREDICTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/model/layout.h"
+#include "predictor/model/configuration.h"
+#include "predictor/model/platform.h"
+#include "predictor/run/machines.h"
+#include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+// Times count from the beginning of the run.
+struct PredictedTask {
+  bool ran = false;
+  HostIndex host;
+  Duration start;  // When the runner gave it to its host.
+  Duration end;    // When its last output was closed.
+  Duration launching, reading, computing, writing;
+  uint64_t read_local = 0;
+  uint64_t read_remote = 0;
+  uint64_t read_cached = 0;
+  uint64_t written = 0;
+  Reason reason = Reason::kInTurn;  // Why there.
+};
+
+struct PredictedStage {
+  std::string name;
+  uint32_t tasks = 0;
+  Duration start;  // Of its first task,
+  Duration end;    // of its last.
+};
+
+// Where a file was put; only if asked for.
+struct PredictedFile {
+  PathIndex file;
+  bool is_inline = false;
+  Layout layout;
+};
+
+struct PredictedMachine {
+  std::string name;  // "h1", as `mosa cluster up` names hosts.
+  LinkBytes link;
+  uint64_t store_bytes_max = 0;  // The most that its storage node held.
+};
+
+struct Prediction {
+  Duration turnaround;
+  std::vector<PredictedTask> tasks;    // By task.
+  std::vector<PredictedStage> stages;  // In the order of their first start.
+  std::vector<PredictedMachine> machines;
+  std::vector<PredictedFile> files;
+  // The run would fail: which task, where, when and why. All times are until then.
+  std::optional<std::string> failure;
+  uint64_t manager_calls = 0;
+  uint64_t events = 0;
+  uint64_t digest = 0;  // Of all events and of all that the manager decided.
+};
+
+struct PredictOptions {
+  bool with_layouts = false;
+};
+
+// InvalidArgument: what is wrong with the platform or the configuration, or which file of the
+// workflow has no size.
+Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
+                           const Configuration& configuration, const PredictOptions& options = {});
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_PREDICTION_H_

@@ -1,0 +1,255 @@
+// Predictions of small workflows beside what arithmetic says of them.
+#include "predictor/run/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "predictor/run/prediction_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+TEST(Prediction, OfAPipelineOnOneHostIsTheSumOfItsParts) {
+  WorkflowMaker maker;
+  maker.File("a", 100 * kMiB).File("b", 50 * kMiB).File("c", 10 * kMiB);
+  maker.Task("first", {}, {"a"}, Milliseconds(700));
+  maker.Task("second", {"a"}, {"b"}, Milliseconds(20));
+  maker.Task("third", {"b"}, {"c"}, Milliseconds(3));
+  const Prediction prediction = MustPredict(maker.Build(), PlainPlatform(), "hosts=1");
+  ASSERT_FALSE(prediction.failure) << *prediction.failure;
+  const auto mib = static_cast<int64_t>(kMiB);
+  const int64_t writing = (100 + 50 + 10) * mib;
+  const int64_t reading = (100 + 50) * mib / 2;
+  EXPECT_EQ(prediction.turnaround.ns, writing + reading + Milliseconds(723).ns);
+  EXPECT_EQ(prediction.tasks[1].reading.ns, 50 * mib);
+  EXPECT_EQ(prediction.tasks[1].computing.ns, Milliseconds(20).ns);
+  EXPECT_EQ(prediction.tasks[1].writing.ns, 50 * mib);
+  EXPECT_EQ(prediction.tasks[1].read_local, 100 * kMiB);
+  ASSERT_EQ(prediction.machines.size(), 1U);
+  EXPECT_EQ(prediction.machines[0].link, LinkBytes());
+  EXPECT_EQ(prediction.machines[0].store_bytes_max, 160 * kMiB);
+  ASSERT_EQ(prediction.stages.size(), 3U);
+  EXPECT_EQ(prediction.stages[2].end.ns, prediction.turnaround.ns);
+}
+
+// Every task that is ready has a core: the slowest counts. With fewer cores they share.
+TEST(Prediction, SharesTheCoresOfAHost) {
+  WorkflowMaker maker;
+  for (const char* name : {"a", "b", "c", "d"}) maker.Task(name, {}, {}, Milliseconds(100));
+  Platform platform = PlainPlatform();
+  EXPECT_EQ(MustPredict(maker.Build(), platform, "hosts=1").turnaround.ns, Milliseconds(100).ns);
+  EXPECT_EQ(MustPredict(maker.Build(), platform, "hosts=1,slots=1").turnaround.ns,
+            Milliseconds(400).ns);
+  platform.host.cores = 2;
+  EXPECT_EQ(MustPredict(maker.Build(), platform, "hosts=1,slots=4").turnaround.ns,
+            Milliseconds(200).ns);
+  // The hosts of an emulated cluster share one machine.
+  platform.shared_cores = 2;
+  EXPECT_EQ(MustPredict(maker.Build(), platform, "hosts=4,slots=1").turnaround.ns,
+            Milliseconds(200).ns);
+  platform.host.speed = 2;
+  EXPECT_EQ(MustPredict(maker.Build(), platform, "hosts=4,slots=1").turnaround.ns,
+            Milliseconds(100).ns);
+}
+
+Workflow Writers(uint32_t count) {
+  WorkflowMaker maker;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string n = std::to_string(i);
+    maker.File("out." + n, 100 * kMiB);
+    maker.Task("write_" + n, {}, {"out." + n});
+  }
+  return maker.Build();
+}
+
+TEST(Prediction, LetsWritersShareTheLinkOfTheirNode) {
+  const double alone_s = 100.0 * static_cast<double>(kMiB) / 1e8;
+  for (const uint32_t writers : {1U, 2U, 4U}) {
+    const Prediction prediction =
+        MustPredict(Writers(writers), PlainPlatform(),
+                    "storage=1,slots=1,system=dss,hosts=" + std::to_string(writers));
+    // The link is busy to the end, and who ends first is not much ahead: a write-behind buffer.
+    const double all_s = alone_s * writers;
+    EXPECT_NEAR(static_cast<double>(prediction.turnaround.ns) / 1e9, all_s, 0.01 * all_s);
+    for (const PredictedTask& task : prediction.tasks)
+      EXPECT_NEAR(static_cast<double>(task.end.ns) / 1e9, all_s, 0.1 * all_s) << writers;
+    const PredictedMachine& node = prediction.machines.back();
+    EXPECT_EQ(node.link.received, writers * 100 * kMiB);
+    EXPECT_EQ(node.link.sent, 0U);
+    EXPECT_EQ(node.store_bytes_max, writers * 100 * kMiB);
+  }
+}
+
+// Striped over two nodes, a writer is bound by its own link, as before; two are not bound by one
+// node's link any more.
+TEST(Prediction, LetsNodesServeBesideEachOther) {
+  const double alone_s = 100.0 * static_cast<double>(kMiB) / 1e8;
+  const Prediction prediction =
+      MustPredict(Writers(2), PlainPlatform(), "hosts=2,storage=2,slots=1,system=dss");
+  for (const PredictedTask& task : prediction.tasks)
+    EXPECT_NEAR(static_cast<double>(task.end.ns) / 1e9, alone_s, 0.1 * alone_s);
+}
+
+TEST(Prediction, ReadsWhatTheKernelHasWithoutTheNetwork) {
+  WorkflowMaker maker;
+  maker.File("in", 64 * kMiB).File("one", 1).File("two", 1);
+  maker.Task("first", {"in"}, {"one"});
+  maker.Task("second", {"in"}, {"two"});
+  const Prediction prediction =
+      MustPredict(maker.Build(), PlainPlatform(), "hosts=1,storage=1,slots=1");
+  EXPECT_EQ(prediction.tasks[0].read_remote, 64 * kMiB);
+  EXPECT_EQ(prediction.tasks[1].read_cached, 64 * kMiB);
+  EXPECT_EQ(prediction.tasks[1].read_remote, 0U);
+  EXPECT_EQ(prediction.machines[1].link.sent, 64 * kMiB);
+  Platform forgetful = PlainPlatform();
+  forgetful.host.page_cache_bytes = 32 * kMiB;
+  EXPECT_EQ(
+      MustPredict(maker.Build(), forgetful, "hosts=1,storage=1,slots=1").machines[1].link.sent,
+      128 * kMiB);
+}
+
+// Four fetches of a stream are under way from one node: the link is kept full.
+TEST(Prediction, ReadsAtTheRateOfTheLink) {
+  WorkflowMaker maker;
+  maker.File("in", 200 * kMiB);
+  maker.Task("read", {"in"}, {});
+  for (const char* configuration : {"hosts=1,storage=1", "hosts=1,storage=4"}) {
+    const Prediction prediction = MustPredict(maker.Build(), BusyPlatform(), configuration);
+    const double link_s = 200.0 * static_cast<double>(kMiB) / 1e8;
+    EXPECT_NEAR(static_cast<double>(prediction.tasks[0].reading.ns) / 1e9, link_s, 0.05 * link_s)
+        << configuration;
+  }
+}
+
+TEST(Prediction, KnowsWhichPatternsHintsHelp) {
+  const struct {
+    const char* what;
+    Workflow workflow;
+    // Of what the default configuration takes.
+    double wass_at_least;
+    double wass_at_most;
+  } rows[] = {
+      {"pipeline", Pipelines(8, 20 * kMiB), 0.2, 0.7},
+      {"reduce", Reduce(8, 20 * kMiB), 0.2, 0.9},
+      // A striped file is read from all nodes at once already: copies gain little.
+      {"broadcast", Broadcast(8, 20 * kMiB), 0.8, 1.25},
+  };
+  for (const auto& row : rows) {
+    const Prediction dss = MustPredict(row.workflow, BusyPlatform(), "hosts=8,slots=1,system=dss");
+    const Prediction wass = MustPredict(row.workflow, BusyPlatform(), "hosts=8,slots=1");
+    ASSERT_FALSE(dss.failure || wass.failure) << row.what;
+    const double ratio =
+        static_cast<double>(wass.turnaround.ns) / static_cast<double>(dss.turnaround.ns);
+    EXPECT_GT(ratio, row.wass_at_least) << row.what;
+    EXPECT_LT(ratio, row.wass_at_most) << row.what;
+  }
+}
+
+TEST(Prediction, RepeatsItselfExactly) {
+  const Workflow workflow = Pipelines(12, 3 * kMiB);
+  for (const char* configuration : {"hosts=5", "hosts=5,system=dss", "hosts=3,storage=2,slots=2"}) {
+    const Prediction one = MustPredict(workflow, BusyPlatform(), configuration);
+    const Prediction two = MustPredict(workflow, BusyPlatform(), configuration);
+    EXPECT_EQ(one.digest, two.digest) << configuration;
+    EXPECT_EQ(one.turnaround.ns, two.turnaround.ns) << configuration;
+  }
+  EXPECT_NE(MustPredict(workflow, BusyPlatform(), "hosts=5").digest,
+            MustPredict(workflow, BusyPlatform(), "hosts=5,seed=2").digest);
+}
+
+TEST(Prediction, OfAFullStoreSaysWhoFailsWhereAndWhen) {
+  const Prediction prediction =
+      MustPredict(Writers(3), PlainPlatform(), "hosts=1,storage=1,slots=1,store=256M");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("fails on h1 at"), std::string::npos) << *prediction.failure;
+  EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+  EXPECT_GT(prediction.turnaround.ns, 0);
+}
+
+TEST(Prediction, NeedsFiguresThatCanBe) {
+  const struct {
+    Workflow workflow;
+    const char* expected;
+  } rows[] = {
+      {WorkflowMaker().Task("write", {}, {"unknown"}).Build(), "'unknown' has no size"},
+      {WorkflowMaker().File("vast", UINT64_MAX).Task("write", {}, {"vast"}).Build(),
+       "'vast' has 18446744073709551615 B"},
+      {WorkflowMaker().Task("long", {}, {}, Seconds(2'000'000)).Build(),
+       "task 'long' is said to run 2000000 s"},
+  };
+  for (const auto& row : rows) {
+    const auto prediction = Predict(row.workflow, PlainPlatform(), {});
+    ASSERT_FALSE(prediction.ok()) << row.expected;
+    EXPECT_NE(MessageOf(prediction.status()).find(row.expected), std::string::npos)
+        << prediction.status();
+  }
+}
+
+// Small files stay with the manager: they cross no link and fill no node.
+TEST(Prediction, KeepsSmallFilesWithTheManager) {
+  WorkflowMaker maker;
+  for (int i = 0; i < 20; ++i) {
+    maker.File("small." + std::to_string(i), 4000);
+    maker.Task("write_" + std::to_string(i), {}, {"small." + std::to_string(i)});
+  }
+  const Prediction prediction =
+      MustPredict(maker.Build(), BusyPlatform(), "hosts=2", {.with_layouts = true});
+  ASSERT_EQ(prediction.files.size(), 20U);
+  for (const PredictedFile& file : prediction.files) EXPECT_TRUE(file.is_inline);
+  EXPECT_EQ(prediction.machines[1].link.sent, 0U);
+  EXPECT_EQ(prediction.machines[1].store_bytes_max, 0U);
+}
+
+// Copies are made by the nodes, at the cost of their links; a close that is to wait for them does.
+TEST(Prediction, MakesCopiesOverTheLinksOfNodes) {
+  const auto predict = [](const HintMap& hints) {
+    WorkflowMaker maker;
+    maker.File("all", 50 * kMiB, hints).Task("write", {}, {"all"});
+    return MustPredict(maker.Build(), PlainPlatform(), "hosts=3,slots=1");
+  };
+  const Prediction one = predict({});
+  const Prediction three = predict({{"replicas", "3"}, {"ack", "pessimistic"}});
+  ASSERT_FALSE(one.failure || three.failure);
+  uint64_t stored = 0, sent = 0, sent_once = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    stored += three.machines[i].store_bytes_max;
+    sent += three.machines[i].link.sent;
+    sent_once += one.machines[i].link.sent;
+  }
+  EXPECT_EQ(stored, 3 * 50 * kMiB);
+  EXPECT_EQ(sent, sent_once + 2 * 50 * kMiB);
+  // The nodes copy beside each other, each at most as fast as its link.
+  EXPECT_GT(three.turnaround.ns, one.turnaround.ns + static_cast<int64_t>(25 * kMiB) * 10);
+}
+
+// A close gives up waiting when nothing moves, not when much has to.
+TEST(Prediction, WaitsForALongCopy) {
+  WorkflowMaker maker;
+  maker.File("all", 4096 * kMiB,
+             {{"replicas", "2"}, {"ack", "pessimistic"}, {"placement", "local"}});
+  maker.Task("write", {}, {"all"});
+  const Prediction prediction = MustPredict(maker.Build(), PlainPlatform(), "hosts=2");
+  ASSERT_FALSE(prediction.failure) << *prediction.failure;
+  EXPECT_GT(prediction.turnaround.ns, static_cast<int64_t>(4096 * kMiB) * 10);
+  EXPECT_EQ(prediction.machines[1].store_bytes_max, 4096 * kMiB);
+}
+
+TEST(Prediction, OfManyHostsInOneDirectoryRecallsAndGoesOn) {
+  WorkflowMaker maker;
+  for (int i = 0; i < 60; ++i) {
+    const std::string n = std::to_string(i);
+    maker.File("d/x/" + n, 100'000).File("d/y/" + n, 1000);
+    maker.Task("write_" + n, {}, {"d/x/" + n, "d/y/" + n}, Milliseconds(5));
+    maker.Task("read_" + n, {"d/x/" + n, "d/y/" + n}, {}, Milliseconds(5));
+  }
+  for (const char* configuration : {"hosts=6,slots=2", "hosts=6,slots=2,system=dss",
+                                    "hosts=1,slots=4,manager=apart", "hosts=3,storage=2"}) {
+    const Prediction prediction = MustPredict(maker.Build(), BusyPlatform(), configuration);
+    ASSERT_FALSE(prediction.failure) << configuration << ": " << *prediction.failure;
+    for (const PredictedTask& task : prediction.tasks) EXPECT_TRUE(task.ran);
+  }
+}
+
+}  // namespace
+}  // namespace mosa::predict

@@ -1,0 +1,303 @@
+#include "predictor/run/simulated_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "predictor/run/ask.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr Duration kUpkeepEvery = Seconds(1);
+
+// The first name of `path`, which is cut off it.
+std::string_view TakeName(std::string_view& path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  const std::string_view name = path.substr(0, path.find('/'));
+  path.remove_prefix(name.size());
+  while (path.starts_with('/')) path.remove_prefix(1);
+  return name;
+}
+
+// "h1,h2".
+std::vector<std::string> SplitNames(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    if (!name.empty()) names.emplace_back(name);
+    text.remove_prefix(std::min(name.size() + 1, text.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+SimulatedClient::SimulatedClient(des::EventLoop& loop, const Platform& platform, Machines& machines,
+                                 SimulatedManager& manager, ClientId id, MachineIndex on)
+    : loop_(loop),
+      platform_(platform),
+      machines_(machines),
+      manager_(manager),
+      id_(id),
+      machine_(on),
+      grants_(loop, manager, id),
+      pages_(platform.host.page_cache_bytes),
+      buffer_freed_(loop),
+      io_threads_(loop, platform.client.io_threads),
+      fetch_threads_(loop, platform.client.fetch_threads) {
+  const SessionReady ready = manager_.AddClient(id, on, [this](const Push& push) { OnPush(push); });
+  file_ids_ = ready.file_ids;
+  des::Spawn(loop_, Upkeep());
+}
+
+des::Activity<void> SimulatedClient::Upkeep() {
+  for (;;) {
+    co_await loop_.Sleep(kUpkeepEvery);
+    grants_.GiveBackIdle();
+  }
+}
+
+bool SimulatedClient::HoldsAllHere(const Layout& layout) const {
+  if (!layout.bound()) return false;
+  const std::vector<NodeId> nodes = layout.Nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId node) { return IsLocal(node) && layout.HoldsAll(node); });
+}
+
+// ---- names
+
+des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::string_view name) {
+  Directory& directory = directories_[parent];
+  if (const auto known = directory.names.find(name); known != directory.names.end())
+    co_return known->second;
+  co_await Work(platform_.client.call);
+  if (directory.delegated && directory.complete) co_return FileId{};
+  const uint64_t recalls = recalls_[parent];
+  Request request = LookupRequest{parent, std::string(name)};
+  const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
+  const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
+  if (!reply.ok() && !absent) co_return reply.failure();
+  const FileId found = absent ? FileId{} : reply->entry.file;
+  if (recalls == recalls_[parent]) directory.names.insert_or_assign(std::string(name), found);
+  co_return found;
+}
+
+des::Activity<sai::Outcome<SimulatedClient::Place>> SimulatedClient::PlaceOf(
+    const std::string& path, bool make_directories) {
+  std::string_view rest = path;
+  Place place{kRootFile, TakeName(rest)};
+  while (!rest.empty()) {
+    Outcome<FileId> found = co_await Lookup(place.parent, place.name);
+    if (found.ok() && *found == FileId{} && make_directories)
+      found = co_await MakeChildDirectory(place.parent, place.name);
+    if (!found.ok()) co_return found.failure();
+    if (*found == FileId{})
+      co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
+                        fmt::format("no directory '{}' on the way to '{}'", place.name, path)};
+    place.parent = *found;
+    place.name = TakeName(rest);
+  }
+  co_return place;
+}
+
+des::Activity<sai::Outcome<FileId>> SimulatedClient::NewFileId() {
+  if (file_ids_.count == 0) {
+    Request request = FileIdRangeRequest{};
+    const Outcome<FileIdRangeReply> range = co_await Ask<FileIdRangeReply>(std::move(request));
+    if (!range.ok()) co_return range.failure();
+    file_ids_ = *range;
+  }
+  --file_ids_.count;
+  co_return FileId{file_ids_.first.value++};
+}
+
+void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply) {
+  Directory& directory = directories_[parent];
+  directory.names.insert_or_assign(std::string(name), reply.entry.file);
+  if (reply.entry.attributes.type == FileType::kDirectory) {
+    Directory& made = directories_[reply.entry.file];
+    made.delegated = made.complete = reply.delegated;
+    made.inline_bytes_max = reply.access ? reply.access->inline_bytes_max : 0;
+    return;
+  }
+  directory.delegated = reply.delegated;
+  const bool unbound = reply.access && !reply.access->layout.bound();
+  directory.inline_bytes_max = unbound ? reply.access->inline_bytes_max : 0;
+}
+
+des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId parent,
+                                                                        std::string_view name) {
+  const Outcome<FileId> id = co_await NewFileId();
+  if (!id.ok()) co_return id.failure();
+  co_await Work(platform_.client.call);
+  const uint64_t recalls = recalls_[parent];
+  MakeRequest make;
+  make.parent = parent;
+  make.name = name;
+  make.file = *id;
+  make.type = FileType::kDirectory;
+  make.permissions = 0755;
+  make.now = loop_.now();
+  Request request = make;
+  const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
+  if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
+    directories_[parent].names.erase(make.name);
+    co_return co_await Lookup(parent, name);
+  }
+  if (!reply.ok()) co_return reply.failure();
+  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
+  co_return reply->entry.file;
+}
+
+// A new file, open for writing. Deferred, it is known only here until it is bound or closed.
+des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::string_view name,
+                                                            const std::string& task, bool defer) {
+  const Outcome<FileId> id = co_await NewFileId();
+  if (!id.ok()) co_return id.failure();
+  co_await Work(platform_.client.call);
+  MakeRequest make;
+  make.parent = parent;
+  make.name = name;
+  make.file = *id;
+  make.permissions = 0644;
+  make.task = task;
+  make.now = loop_.now();
+  make.open = true;
+  Directory& directory = directories_[parent];
+  if (defer && directory.delegated && directory.inline_bytes_max > 0) {
+    directory.names.insert_or_assign(make.name, *id);
+    File& file = files_[*id];
+    file.fresh = true;
+    file.access.may_write = true;
+    file.access.inline_bytes_max = directory.inline_bytes_max;
+    file.unsent = std::move(make);
+    co_return *id;
+  }
+  make.bind = true;
+  const uint64_t recalls = recalls_[parent];
+  Request request = make;
+  const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
+  if (!reply.ok()) co_return reply.failure();
+  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
+  File& file = files_[*id];
+  file.fresh = file.manager_counts_open = true;
+  file.attributes = reply->entry.attributes;
+  if (reply->access) file.access = *reply->access;
+  co_return *id;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(FileId file,
+                                                                 const HintMap& hints) {
+  for (const auto& [name, value] : hints) {
+    co_await Work(platform_.client.call);
+    SetXattrRequest set;
+    set.file = file;
+    set.name = "user.mosa." + name;
+    set.value = value;
+    Request request = set;
+    const Outcome<EmptyReply> reply = co_await Ask<EmptyReply>(std::move(request));
+    if (!reply.ok()) co_return reply.failure();
+  }
+  // What was told of its layout, or of what will be made in it or below, is old.
+  files_[file].fresh = false;
+  for (auto& [id, directory] : directories_) directory.inline_bytes_max = 0;
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::MakeDirectory(const std::string& path,
+                                                                      const HintMap& hints) {
+  const std::string inside = path + "/.";
+  const Outcome<Place> place = co_await PlaceOf(inside, true);
+  if (!place.ok()) co_return place.failure();
+  co_return co_await SetHints(place->parent, hints);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std::string& path,
+                                                                      const HintMap& hints) {
+  const Outcome<Place> place = co_await PlaceOf(path, true);
+  if (!place.ok()) co_return place.failure();
+  // The runner removes what is there; nothing is.
+  const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
+  if (!there.ok()) co_return there.failure();
+  if (hints.empty() || *there != FileId{}) co_return Done{};
+  const Outcome<FileId> file = co_await Create(place->parent, place->name, "", false);
+  if (!file.ok()) co_return file.failure();
+  Request release = ReleaseRequest{*file};
+  const Outcome<EmptyReply> released = co_await Ask<EmptyReply>(std::move(release));
+  if (!released.ok()) co_return released.failure();
+  files_[*file].manager_counts_open = false;
+  const Outcome<Done> set = co_await SetHints(*file, hints);
+  if (!set.ok()) co_return set.failure();
+  SetAttributesRequest times;
+  times.file = *file;
+  times.access_time = times.modify_time = Time{};
+  Request request = times;
+  const Outcome<AttributesReply> marked = co_await Ask<AttributesReply>(std::move(request));
+  if (!marked.ok()) co_return marked.failure();
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& path) {
+  co_await Work(platform_.runner.look);
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  const Outcome<FileId> file = co_await Lookup(place->parent, place->name);
+  if (!file.ok()) co_return file.failure();
+  FileLook look;
+  const auto status = manager_.core().GetFileStatus("/" + path);
+  if (*file == FileId{} || !status.ok())
+    co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
+                      fmt::format("'{}' is not there", path)};
+  look.size_bytes = status->entry.attributes.size_bytes;
+  if (look.size_bytes == 0) co_return look;
+  const char* name = status->is_inline ? "user.mosa.location" : "user.mosa.layout";
+  Request request = GetXattrRequest{*file, name};
+  const Outcome<GetXattrReply> reply = co_await Ask<GetXattrReply>(std::move(request));
+  if (!reply.ok()) co_return reply.failure();
+  if (status->is_inline) {
+    for (const std::string& node : SplitNames(reply->value))
+      look.bytes_by_node[node] = look.size_bytes;
+  } else {
+    for (const auto& [node, bytes] : HeldBytes(status->layout, look.size_bytes))
+      look.bytes_by_node[manager_.NameOf(node)] += bytes;
+  }
+  co_return look;
+}
+
+// ---- what the manager says unasked
+
+void SimulatedClient::OnPush(const Push& push) {
+  if (const auto* recall = std::get_if<RecallPush>(&push)) {
+    des::Spawn(loop_, Confirm(*recall));
+  } else if (const auto* grant = std::get_if<GrantRecallPush>(&push)) {
+    grants_.GiveBack(grant->node);
+  }
+}
+
+des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
+  ++recalls_[recall.file];
+  co_await Work(platform_.client.call);
+  std::vector<Request> requests;
+  RecallDoneRequest done;
+  done.recall = recall.recall;
+  if (recall.kind == RecallKind::kEntries) {
+    Directory& directory = directories_[recall.file];
+    for (const auto& [name, id] : directory.names) {
+      const auto file = files_.find(id);
+      if (file == files_.end() || !file->second.unsent) continue;
+      requests.emplace_back(*std::exchange(file->second.unsent, std::nullopt));
+      file->second.manager_counts_open = true;
+    }
+    directory = {};
+  } else {
+    File& file = files_[recall.file];
+    file.fresh = false;
+    done.holds_open = file.handles > 0;
+    done.pinned = file.pinned;
+  }
+  requests.emplace_back(done);
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,169 @@
+// SimulatedClient: one mount of a simulated cluster, as its programs and the runner use it. It asks
+// the manager what a real one asks, splits and orders bytes by the same rules (client-sai/core),
+// and moves sizes instead of bytes.
+//
+// Programs read and write whole files, once, from the beginning to the end. What a real mount does
+// besides and this one does not: spill to another node when one is full (the write fails, and that
+// is the prediction), and go on when a node or the manager dies.
+#ifndef MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
+#define MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client-sai/core/outcome.h"
+#include "client-sai/core/read_ahead.h"
+#include "common/model/ranges.h"
+#include "predictor/des/activity.h"
+#include "predictor/des/waiting.h"
+#include "predictor/run/machines.h"
+#include "predictor/run/page_cache.h"
+#include "predictor/run/simulated_grants.h"
+#include "predictor/run/simulated_manager.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+// What reading a file has moved.
+struct BytesRead {
+  uint64_t local = 0;   // From this host's node, or kept by the manager.
+  uint64_t remote = 0;  // From other hosts.
+  uint64_t cached = 0;  // The kernel had them.
+};
+
+// What the runner sees of a file.
+struct FileLook {
+  uint64_t size_bytes = 0;
+  std::map<std::string, uint64_t> bytes_by_node;
+};
+
+// One loop; activities of one client may overlap. Paths outlive the calls.
+class SimulatedClient {
+ public:
+  template <typename T>
+  using Outcome = sai::Outcome<T>;
+  using Done = sai::Done;
+
+  // All outlive this.
+  SimulatedClient(des::EventLoop& loop, const Platform& platform, Machines& machines,
+                  SimulatedManager& manager, ClientId id, MachineIndex on);
+
+  MachineIndex machine() const { return machine_; }
+
+  // ---- what programs do
+  des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task);
+  des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
+                                         const std::string& task);
+  // ---- what the runner does
+  // Makes the directory and those above it that are not there, and sets hints on it.
+  des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
+  // The parent directory, and an empty file that carries the hints, if there are any.
+  des::Activity<Outcome<Done>> PrepareOutput(const std::string& path, const HintMap& hints);
+  des::Activity<Outcome<FileLook>> Look(const std::string& path);
+
+ private:
+  struct Directory {
+    bool delegated = false;
+    bool complete = false;  // All its names are known.
+    uint64_t inline_bytes_max = 0;
+    std::map<std::string, FileId, std::less<>> names;  // 0: known to be absent.
+  };
+  struct File {
+    bool fresh = false;  // `access` and `attributes` are what the manager has.
+    DataAccess access;
+    Attributes attributes;
+    bool manager_counts_open = false;
+    uint32_t handles = 0;
+    bool pinned = false;                // The kernel writes the object.
+    std::optional<MakeRequest> unsent;  // Not known to the manager yet.
+  };
+  struct Place {
+    FileId parent;
+    std::string_view name;
+  };
+  struct Block {
+    explicit Block(des::EventLoop& loop, ByteRange r) : range(r), come(loop) {}
+    ByteRange range;
+    bool done = false;
+    des::Signal come;
+  };
+  struct Reader;
+  struct Writer;
+
+  template <typename T>
+  des::Activity<Outcome<T>> Ask(Request request);
+  auto Work(const Cost& cost, uint64_t bytes = 0) {
+    return machines_.Work(machine_, cost.Of(bytes));
+  }
+  bool IsLocal(NodeId node) const {
+    return node != kNoNode && manager_.MachineOf(node) == machine_;
+  }
+  // The node of this host, if it holds the whole file.
+  bool HoldsAllHere(const Layout& layout) const;
+
+  // ---- names (simulated_client.cc)
+  des::Activity<Outcome<FileId>> Lookup(FileId parent, std::string_view name);
+  des::Activity<Outcome<Place>> PlaceOf(const std::string& path, bool make_directories);
+  des::Activity<Outcome<FileId>> MakeChildDirectory(FileId parent, std::string_view name);
+  des::Activity<Outcome<Done>> SetHints(FileId file, const HintMap& hints);
+  des::Activity<Outcome<FileId>> NewFileId();
+  des::Activity<Outcome<FileId>> Create(FileId parent, std::string_view name,
+                                        const std::string& task, bool defer);
+  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply);
+  void OnPush(const Push& push);
+  des::Activity<void> Confirm(RecallPush recall);
+  des::Activity<void> Upkeep();
+
+  // ---- writing (simulated_client_write.cc)
+  des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task);
+  des::Activity<Outcome<Done>> WriteAll(Writer& writer);
+  des::Activity<Outcome<Done>> WriteByKernel(Writer& writer);
+  des::Activity<Outcome<Done>> EnsureBound(Writer& writer, uint64_t first_bytes);
+  des::Activity<Outcome<Done>> WriteBound(Writer& writer, ByteRange range);
+  des::Activity<bool> TakeRoom(Writer& writer, const Piece& piece);
+  des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
+  void SendOpenExtent(Writer& writer);
+  des::Activity<void> SendExtent(Writer& writer, ByteRange extent);
+  des::Activity<void> StoreOn(NodeId node, FileId file, uint64_t bytes);
+  des::Activity<Outcome<Done>> Commit(Writer& writer);
+  des::Activity<void> AwaitCopies(const Writer& writer);
+  Failure NoSpace(const Writer& writer, NodeId node) const;
+
+  // ---- reading (simulated_client_read.cc)
+  des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
+  des::Activity<void> ReadByKernel(File& file, BytesRead& read);
+  des::Activity<void> ReadStream(Reader& reader);
+  des::Activity<void> ReadRange(Reader& reader, ByteRange range);
+  void FetchAhead(Reader& reader, ByteRange range);
+  des::Activity<void> FetchBlock(Reader& reader, Block& block);
+  des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
+  des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
+
+  des::EventLoop& loop_;
+  const Platform& platform_;
+  Machines& machines_;
+  SimulatedManager& manager_;
+  const ClientId id_;
+  const MachineIndex machine_;
+  SimulatedGrants grants_;
+  PageCache pages_;
+  FileIdRangeReply file_ids_;
+  std::map<FileId, Directory> directories_;
+  std::map<FileId, File> files_;
+  std::map<FileId, uint64_t> recalls_;  // How often each was recalled: what came meanwhile is old.
+  uint64_t buffered_bytes_ = 0;
+  uint64_t streams_ = 0;  // Files that are read from other hosts now.
+  des::Signal buffer_freed_;
+  des::Slots io_threads_;
+  des::Slots fetch_threads_;
+};
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_

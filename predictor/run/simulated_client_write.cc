@@ -1,0 +1,295 @@
+// How a program's writes leave a simulated mount.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client-sai/core/rules.h"
+#include "client-sai/core/write_buffer.h"
+#include "predictor/run/ask.h"
+#include "predictor/run/simulated_client.h"
+
+namespace mosa::predict {
+namespace {
+
+// As of the SAI's writer.
+constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
+
+}  // namespace
+
+// One file that is being written, from its open to its close.
+struct SimulatedClient::Writer {
+  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, uint64_t size)
+      : file(id), state(f), path(p), size_bytes(size), sending(loop) {}
+  const FileId file;
+  File& state;
+  const std::string& path;
+  const uint64_t size_bytes;
+  uint64_t pages_end = 0;       // Pages below have room taken for them.
+  ByteRange open_extent;        // Buffered, and not sent yet.
+  uint64_t buffered_bytes = 0;  // With what is being sent.
+  des::Group sending;
+  std::map<NodeId, uint64_t> allocated;
+};
+
+Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
+  return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+          fmt::format("node {} is full: '{}' ({} B) does not fit", manager_.NameOf(node),
+                      writer.path, writer.size_bytes)};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
+                                                                  uint64_t size_bytes,
+                                                                  const std::string& task) {
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  Outcome<FileId> file = co_await Lookup(place->parent, place->name);
+  if (!file.ok()) co_return file.failure();
+  if (*file == FileId{}) {
+    file = co_await Create(place->parent, place->name, task, true);
+    if (!file.ok()) co_return file.failure();
+  } else {
+    const Outcome<Done> opened = co_await OpenForWriting(*file, task);
+    if (!opened.ok()) co_return opened.failure();
+  }
+  Writer writer(loop_, *file, files_[*file], path, size_bytes);
+  ++writer.state.handles;
+  Outcome<Done> written = co_await WriteAll(writer);
+  SendOpenExtent(writer);
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  co_await Work(platform_.client.call);
+  if (written.ok()) written = co_await Commit(writer);
+  --writer.state.handles;
+  writer.state.pinned = false;
+  if (written.ok()) co_await AwaitCopies(writer);
+  co_return written;
+}
+
+// What was there is cut off.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
+                                                                       const std::string& task) {
+  co_await Work(platform_.client.call);
+  OpenRequest open;
+  open.file = file;
+  open.write = true;
+  open.task = task;
+  Request request = open;
+  const Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
+  if (!reply.ok()) co_return reply.failure();
+  SetAttributesRequest cut;
+  cut.file = file;
+  cut.size_bytes = 0;
+  cut.modify_time_now = true;
+  request = cut;
+  const Outcome<AttributesReply> was_cut = co_await Ask<AttributesReply>(std::move(request));
+  if (!was_cut.ok()) co_return was_cut.failure();
+  File& state = files_[file];
+  state.access = reply->access;
+  state.attributes = was_cut->attributes;
+  state.manager_counts_open = true;
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer) {
+  const Layout& layout = writer.state.access.layout;
+  const DataAccess& right = writer.state.access;
+  if (platform_.client.passthrough && layout.bound() && layout.OnOneNode() &&
+      !right.copied_eagerly && right.close_copies <= 1 &&
+      IsLocal(layout.segments.front().nodes.front())) {
+    const NodeId node = layout.segments.front().nodes.front();
+    if (co_await grants_.Reserve(node, sai::kPassthroughRoomBytes)) {
+      const Outcome<Done> written = co_await WriteByKernel(writer);
+      co_return written;
+    }
+  }
+  const uint64_t step = platform_.client.fuse_write_bytes;
+  for (uint64_t at = 0; at < writer.size_bytes; at += step) {
+    const ByteRange range{at, std::min(at + step, writer.size_bytes)};
+    co_await Work(platform_.client.fuse_write, range.size());
+    const DataAccess& access = writer.state.access;
+    if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
+    ByteRange store = range;
+    if (!access.layout.bound()) {
+      const Outcome<Done> bound = co_await EnsureBound(writer, range.end);
+      if (!bound.ok()) co_return bound.failure();
+      store.begin = 0;  // What was inline goes first.
+    }
+    const Outcome<Done> written = co_await WriteBound(writer, store);
+    if (!written.ok()) co_return written.failure();
+  }
+  co_return Done{};
+}
+
+// The object is a plain file of this host, which the kernel writes without asking anybody. Room for
+// the beginning is set aside; more is taken as the file grows.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteByKernel(Writer& writer) {
+  const NodeId node = writer.state.access.layout.segments.front().nodes.front();
+  writer.state.pinned = true;
+  co_await Work(platform_.client.passthrough_write, writer.size_bytes);
+  const uint64_t used = WidenToPages({0, writer.size_bytes}).end;
+  bool has_room = true;
+  if (used > sai::kPassthroughRoomBytes) {
+    has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
+  }
+  grants_.Settle(node, std::min(used, sai::kPassthroughRoomBytes), sai::kPassthroughRoomBytes);
+  if (!has_room) co_return NoSpace(writer, node);
+  writer.allocated[node] = used;
+  manager_.NoteStored(node, writer.file, used);
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writer,
+                                                                    uint64_t first_bytes) {
+  File& state = writer.state;
+  std::vector<Request> requests;
+  if (state.unsent) {
+    requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
+    state.manager_counts_open = true;
+  }
+  requests.emplace_back(BindRequest{writer.file, first_bytes});
+  const size_t last = requests.size() - 1;
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
+  if (!bound.ok()) co_return bound.failure();
+  state.access = bound->access;
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& writer,
+                                                                   ByteRange range) {
+  const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, range, kPieceBytesMax);
+  for (const Piece& piece : pieces) {
+    const bool has_room = co_await TakeRoom(writer, piece);
+    if (!has_room) co_return NoSpace(writer, piece.nodes.front());
+    const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
+                                       [this](NodeId node) { return IsLocal(node); });
+    if (!all_local) {
+      co_await BufferPiece(writer, piece.range);
+      continue;
+    }
+    co_await Work(platform_.client.local_write, piece.range.size());
+    for (const NodeId node : piece.nodes)
+      manager_.NoteStored(node, writer.file, piece.range.size());
+  }
+  co_return Done{};
+}
+
+des::Activity<bool> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
+  const ByteRange pages = WidenToPages(piece.range);
+  const uint64_t begin = std::max(pages.begin, writer.pages_end);
+  const uint64_t bytes = pages.end > begin ? pages.end - begin : 0;
+  for (const NodeId node : piece.nodes) {
+    const bool taken = co_await grants_.Take(node, bytes);
+    if (!taken) co_return false;
+    writer.allocated[node] += bytes;
+  }
+  writer.pages_end = std::max(writer.pages_end, pages.end);
+  co_return true;
+}
+
+// Into the buffer, which has a limit for each file and one for the mount; whole extents are sent.
+des::Activity<void> SimulatedClient::BufferPiece(Writer& writer, ByteRange range) {
+  const ClientPlatform& limits = platform_.client;
+  const uint64_t chunk_bytes = writer.state.access.layout.chunk_bytes;
+  while (!range.empty()) {
+    const uint64_t boundary = sai::WriteBuffer::BoundaryAfter(range.begin, chunk_bytes);
+    const uint64_t end = std::min(range.end, boundary);
+    const uint64_t bytes = end - range.begin;
+    while (writer.buffered_bytes > 0 &&
+           (writer.buffered_bytes + bytes > limits.write_behind_file_bytes_max ||
+            buffered_bytes_ + bytes > limits.write_behind_bytes_max)) {
+      SendOpenExtent(writer);
+      co_await buffer_freed_.Wait();
+    }
+    writer.buffered_bytes += bytes;
+    buffered_bytes_ += bytes;
+    if (writer.open_extent.end != range.begin) SendOpenExtent(writer);
+    if (writer.open_extent.empty()) writer.open_extent = {range.begin, range.begin};
+    writer.open_extent.end = end;
+    if (end == boundary) SendOpenExtent(writer);
+    range.begin = end;
+  }
+}
+
+void SimulatedClient::SendOpenExtent(Writer& writer) {
+  if (writer.open_extent.empty()) return;
+  writer.sending.Begin();
+  des::Spawn(loop_, SendExtent(writer, writer.open_extent));
+  writer.open_extent = {};
+}
+
+des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent) {
+  co_await io_threads_.Take();
+  const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, extent);
+  for (const Piece& piece : pieces)
+    for (const NodeId node : piece.nodes) co_await StoreOn(node, writer.file, piece.range.size());
+  io_threads_.Return();
+  writer.buffered_bytes -= extent.size();
+  buffered_bytes_ -= extent.size();
+  buffer_freed_.Give();
+  writer.sending.End();
+}
+
+des::Activity<void> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes) {
+  const MachineIndex there = manager_.MachineOf(node);
+  co_await Work(platform_.client.send, bytes);
+  co_await machines_.Transfer(machine_, there, bytes);
+  co_await machines_.Work(there, platform_.node.write.Of(bytes));
+  manager_.NoteStored(node, file, bytes);
+  co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
+  File& state = writer.state;
+  CommitRequest commit;
+  commit.file = writer.file;
+  commit.size_bytes = writer.size_bytes;
+  commit.size_is_exact = false;
+  commit.modify_time = loop_.now();
+  commit.last_close = true;
+  for (const auto& [node, bytes] : writer.allocated)
+    commit.nodes.push_back({node, bytes, grants_.TakeUnreported(node)});
+  if (!state.access.layout.bound()) {
+    commit.inline_data = std::string(writer.size_bytes, '\0');
+    if (!state.unsent) commit.based_on_version = state.attributes.data_version;
+  }
+  std::vector<Request> requests;
+  if (state.unsent) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
+  const size_t at = requests.size();
+  requests.emplace_back(std::move(commit));
+  const uint64_t recalls = recalls_[writer.file];
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  const Outcome<AttributesReply> reply = ReplyAs<AttributesReply>(replies, at);
+  if (!reply.ok()) co_return reply.failure();
+  state.attributes = reply->attributes;
+  state.manager_counts_open = false;
+  // Inline bytes are kept as well: whoever opens the file here next finds them.
+  if (!state.access.layout.bound()) {
+    state.access.is_inline = writer.size_bytes > 0;
+    state.access.inline_valid_bytes = writer.size_bytes;
+  }
+  state.fresh = recalls == recalls_[writer.file];
+  co_return Done{};
+}
+
+// A close returns when there are as many copies as the file asks for, or no more will
+// come, or copying makes no progress any more.
+des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
+  const DataAccess& access = writer.state.access;
+  if (access.close_copies <= 1 || !access.layout.bound()) co_return;
+  AwaitCopiesRequest await;
+  await.file = writer.file;
+  await.data_version = writer.state.attributes.data_version;
+  await.copies = access.close_copies;
+  AwaitCopiesReply last;
+  Time moved = loop_.now();
+  while (loop_.now() - moved < kWaitMax) {
+    Request request = await;
+    const Outcome<AwaitCopiesReply> reply = co_await Ask<AwaitCopiesReply>(std::move(request));
+    if (!reply.ok() || reply->copies_valid >= await.copies || !reply->more) co_return;
+    if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
+      moved = loop_.now();
+    last = *reply;
+  }
+}
+
+}  // namespace mosa::predict

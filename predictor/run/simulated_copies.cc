@@ -1,0 +1,90 @@
+#include "predictor/run/simulated_copies.h"
+
+#include <algorithm>
+
+#include "common/model/ranges.h"
+#include "predictor/run/simulated_manager.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kStretchBytes = 1 << 20;
+constexpr uint64_t kRequestBytes = 128;
+constexpr Duration kReportEvery = Seconds(1);
+
+}  // namespace
+
+void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
+  Task& task = tasks_[{node, order.file}];
+  // Another version, unless it is that of the bytes which were followed while they were written.
+  if (task.order.data_version != order.data_version && !task.order.follow) task.begin = 0;
+  task.order = order;
+  task.cancelled = false;
+  changed_.Give();
+  if (task.runs) return;
+  task.runs = true;
+  des::Spawn(loop_, Carry({node, order.file}));
+}
+
+void SimulatedCopies::Cancel(NodeId node, FileId file) {
+  const auto task = tasks_.find({node, file});
+  if (task == tasks_.end()) return;
+  task->second.cancelled = true;
+  changed_.Give();
+}
+
+des::Activity<void> SimulatedCopies::Carry(Key key) {
+  Task& task = tasks_[key];
+  Time reported = loop_.now();
+  while (!task.cancelled) {
+    const bool follow = task.order.follow;
+    const uint64_t limit = follow ? manager_.WrittenOf(key.second) : task.order.size_bytes;
+    if (task.begin < limit) {
+      co_await FetchNext(key, limit);
+      if (loop_.now() - reported < kReportEvery) continue;
+      reported = loop_.now();
+      co_await Report(key);
+    } else if (follow) {
+      co_await changed_.Wait();
+    } else {
+      const uint64_t order = task.order.order;
+      co_await Report(key);
+      if (task.order.order == order) break;
+    }
+  }
+  task.runs = false;
+}
+
+des::Activity<void> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
+  Task& task = tasks_[key];
+  const Piece piece = FirstPiece(task.order.sources, {task.begin, limit}, kStretchBytes);
+  const uint64_t bytes = piece.range.size();
+  const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
+  if (source != kNoNode && source != key.first) {
+    const MachineIndex from = manager_.MachineOf(source);
+    const MachineIndex to = manager_.MachineOf(key.first);
+    co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
+    co_await machines_.Work(from, platform_.node.read.Of(bytes));
+    co_await machines_.Transfer(from, to, bytes);
+    co_await machines_.Work(to, platform_.node.write.Of(bytes));
+    manager_.NoteCopied(key.first, key.second, bytes);
+    task.fetched_bytes += bytes;
+  }
+  task.begin = piece.range.end;
+}
+
+des::Activity<void> SimulatedCopies::Report(Key key) {
+  const Task& task = tasks_[key];
+  CopyReport report;
+  report.file = key.second;
+  report.order = task.order.order;
+  report.data_version = task.order.data_version;
+  report.copied_bytes = report.fetched_bytes = task.fetched_bytes;
+  report.allocated_bytes = manager_.StoredOn(key.first, key.second);
+  report.done = !task.order.follow && task.begin >= task.order.size_bytes;
+  co_await loop_.Sleep(
+      machines_.MessageDelay(manager_.MachineOf(key.first), machines_.manager(), kRequestBytes));
+  manager_.ReportCopy(key.first, report);
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,280 @@
+#include "predictor/run/simulated_manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/hash.h"
+
+namespace mosa::predict {
+namespace {
+
+// What an envelope takes on the wire besides inline bytes.
+constexpr uint64_t kMessageBytes = 256;
+// A heartbeat or a keep-alive that says nothing new decides nothing: often enough to be alive.
+constexpr Duration kSignOfLifeEvery = Seconds(2);
+
+struct CostOfRequest {
+  const ManagerPlatform& manager;
+  const Cost& operator()(const LookupRequest&) const { return manager.lookup; }
+  const Cost& operator()(const MakeRequest&) const { return manager.make; }
+  const Cost& operator()(const OpenRequest&) const { return manager.open; }
+  const Cost& operator()(const BindRequest&) const { return manager.bind; }
+  const Cost& operator()(const CommitRequest&) const { return manager.commit; }
+  const Cost& operator()(const GrantRequest&) const { return manager.grant; }
+  const Cost& operator()(const GetAttributesRequest&) const { return manager.attribute; }
+  const Cost& operator()(const SetAttributesRequest&) const { return manager.attribute; }
+  const Cost& operator()(const GetXattrRequest&) const { return manager.attribute; }
+  const Cost& operator()(const SetXattrRequest&) const { return manager.attribute; }
+  const Cost& operator()(const auto&) const { return manager.other; }
+};
+
+uint64_t InlineBytesOf(const Request& request) {
+  const auto* commit = std::get_if<CommitRequest>(&request);
+  return commit && commit->inline_data ? commit->inline_data->size() : 0;
+}
+
+}  // namespace
+
+SimulatedManager::SimulatedManager(des::EventLoop& loop, const Platform& platform,
+                                   Machines& machines, manager::ManagerOptions options)
+    : loop_(loop),
+      platform_(platform),
+      machines_(machines),
+      core_(std::move(options)),
+      turn_(loop, 1),
+      copies_(loop, platform, machines, *this) {}
+
+NodeId SimulatedManager::AddNode(MachineIndex on, uint64_t limit_bytes) {
+  Node node;
+  node.id = NodeId{static_cast<uint32_t>(nodes_.size() + 1)};
+  node.name = fmt::format("h{}", on.value + 1);
+  node.machine = on;
+  node.limit_bytes = limit_bytes;
+  node.last_report = loop_.now();
+  nodes_.push_back(node);
+  NodeRegistration registration;
+  registration.name = node.name;
+  registration.incarnation = 1;
+  registration.host_identity = node.name;
+  registration.limit_bytes = limit_bytes;
+  Step(manager::RegisterNode{std::move(registration)});
+  NodeHeartbeat heartbeat;
+  heartbeat.limit_bytes = limit_bytes;
+  Step(manager::NodeReport{node.id, heartbeat});
+  return node.id;
+}
+
+void SimulatedManager::AddReplicasRule(uint32_t replicas) {
+  manager::AddHintRule rule;
+  rule.glob = "/**";
+  rule.hints.push_back({"replicas", fmt::format("{}", replicas)});
+  Step(manager::Command{std::move(rule)});
+}
+
+SessionReady SimulatedManager::AddClient(ClientId client, MachineIndex on,
+                                         std::function<void(const Push&)> on_push) {
+  Client& made = clients_[client];
+  made.machine = on;
+  made.on_push = std::move(on_push);
+  made.last_sent = loop_.now();
+  SessionStart start;
+  start.client = client;
+  start.node_name = start.host_identity = fmt::format("h{}", on.value + 1);
+  Step(manager::StartSession{std::move(start)});
+  MOSA_CHECK(ready_.has_value());
+  SessionReady ready = *std::move(ready_);
+  ready_.reset();
+  return ready;
+}
+
+void SimulatedManager::Begin() { des::Spawn(loop_, Upkeep()); }
+
+des::Activity<void> SimulatedManager::Upkeep() {
+  for (;;) {
+    co_await loop_.Sleep(kHeartbeatEvery);
+    for (Node& node : nodes_) {
+      if (!node.changed && loop_.now() - node.last_report < kSignOfLifeEvery) continue;
+      node.changed = false;
+      node.last_report = loop_.now();
+      NodeHeartbeat heartbeat;
+      heartbeat.used_bytes = node.used_bytes;
+      heartbeat.limit_bytes = node.limit_bytes;
+      heartbeat.object_count = node.objects.size();
+      Step(manager::NodeReport{node.id, heartbeat});
+    }
+    for (auto& [id, client] : clients_) {
+      if (loop_.now() - client.last_sent < kSignOfLifeEvery) continue;
+      client.last_sent = loop_.now();
+      Step(manager::SessionRequest{id, {}});
+    }
+  }
+}
+
+des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
+                                                         std::vector<Request> requests) {
+  ++calls_;
+  Client& from = clients_.at(client);
+  from.last_sent = loop_.now();
+  RequestEnvelope envelope;
+  envelope.id = RequestId{++from.last_request};
+  envelope.answered_below =
+      from.waiting.empty() ? envelope.id : RequestId{from.waiting.begin()->first};
+  Answer answer;
+  from.waiting[envelope.id.value] = &answer;
+  const Duration cost = CostOf(requests);
+  uint64_t bytes = kMessageBytes;
+  for (const Request& request : requests) bytes += InlineBytesOf(request);
+  envelope.requests = std::move(requests);
+  const MachineIndex here = machines_.manager();
+  from.last_arrival =
+      std::max(from.last_arrival, loop_.now() + machines_.MessageDelay(from.machine, here, bytes));
+  co_await loop_.Until(from.last_arrival);
+  co_await turn_.Take();
+  co_await machines_.Work(here, cost);
+  manager::Command command = manager::SessionRequest{client, std::move(envelope)};
+  manager::Effects effects = core_.Step(command, loop_.now());
+  uint64_t written = 0;
+  for (const KvBatch::Write& write : effects.writes.writes)
+    written += write.key.size() + (write.value ? write.value->size() : 0);
+  if (written > 0) co_await machines_.Work(here, platform_.manager.persist.Of(written));
+  Deliver(std::move(effects));
+  turn_.Return();
+  struct Awaiter {
+    Answer& answer;
+    bool await_ready() const { return answer.come; }
+    void await_suspend(std::coroutine_handle<> waiter) const { answer.waiter = waiter; }
+    void await_resume() const {}
+  };
+  co_await Awaiter{answer};
+  co_return std::move(answer.replies);
+}
+
+void SimulatedManager::Send(ClientId client, std::vector<Request> requests) {
+  des::Spawn(loop_, SendActivity(client, std::move(requests)));
+}
+
+des::Activity<void> SimulatedManager::SendActivity(ClientId client, std::vector<Request> requests) {
+  const std::vector<Reply> replies = co_await Call(client, std::move(requests));
+}
+
+Duration SimulatedManager::CostOf(const std::vector<Request>& requests) const {
+  Duration cost;
+  for (const Request& request : requests)
+    cost = cost + std::visit(CostOfRequest{platform_.manager}, request).Of(InlineBytesOf(request));
+  return cost;
+}
+
+void SimulatedManager::Step(const manager::Command& command) {
+  Deliver(core_.Step(command, loop_.now()));
+}
+
+void SimulatedManager::Deliver(manager::Effects effects) {
+  for (const KvBatch::Write& write : effects.writes.writes) {
+    decisions_ = HashCombine(decisions_, Hash64(write.key));
+    if (write.value) decisions_ = HashCombine(decisions_, Hash64(*write.value));
+  }
+  for (manager::ToClient& to : effects.to_clients) {
+    if (auto* ready = std::get_if<SessionReady>(&to.message)) {
+      ready_ = std::move(*ready);
+    } else if (auto* reply = std::get_if<ReplyEnvelope>(&to.message)) {
+      DeliverTo(to.client, std::move(*reply));
+    } else if (auto* push = std::get_if<Push>(&to.message)) {
+      DeliverTo(to.client, std::move(*push));
+    }
+  }
+  for (const manager::ToNode& to : effects.to_nodes) {
+    const auto* order = std::get_if<NodeOrder>(&to.message);
+    if (order != nullptr) Obey(to.node, *order);
+  }
+  ScheduleTick(effects.wake_at);
+}
+
+void SimulatedManager::DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message) {
+  Client& to = clients_.at(client);
+  const Time at = std::max(
+      to.last_delivery,
+      loop_.now() + machines_.MessageDelay(machines_.manager(), to.machine, kMessageBytes));
+  to.last_delivery = at;
+  to.inbox.push_back(std::move(message));
+  loop_.At(at, [this, client] { Receive(client); });
+}
+
+void SimulatedManager::Receive(ClientId client) {
+  Client& to = clients_.at(client);
+  std::variant<ReplyEnvelope, Push> message = std::move(to.inbox[to.delivered++]);
+  if (to.delivered == to.inbox.size()) {
+    to.inbox.clear();
+    to.delivered = 0;
+  }
+  if (const auto* push = std::get_if<Push>(&message)) {
+    to.on_push(*push);
+    return;
+  }
+  ReplyEnvelope& envelope = std::get<ReplyEnvelope>(message);
+  const auto waiting = to.waiting.find(envelope.id.value);
+  if (waiting == to.waiting.end()) return;  // A keep-alive's answer.
+  Answer& answer = *waiting->second;
+  to.waiting.erase(waiting);
+  answer.replies = std::move(envelope.replies);
+  answer.come = true;
+  if (answer.waiter) answer.waiter.resume();
+}
+
+void SimulatedManager::NoteStored(NodeId node, FileId file, uint64_t bytes) {
+  written_[file] += bytes;
+  NoteCopied(node, file, bytes);
+  copies_.NoteWritten();
+}
+
+void SimulatedManager::NoteCopied(NodeId node, FileId file, uint64_t bytes) {
+  Node& at = nodes_[node.value - 1];
+  at.objects[file] += bytes;
+  at.used_bytes += bytes;
+  at.used_bytes_max = std::max(at.used_bytes_max, at.used_bytes);
+  at.changed = true;
+}
+
+void SimulatedManager::ReportCopy(NodeId node, const CopyReport& report) {
+  Step(manager::NodeCopyReport{node, report});
+}
+
+uint64_t SimulatedManager::WrittenOf(FileId file) const {
+  const auto written = written_.find(file);
+  return written == written_.end() ? 0 : written->second;
+}
+
+uint64_t SimulatedManager::StoredOn(NodeId node, FileId file) const {
+  const auto& objects = nodes_[node.value - 1].objects;
+  const auto object = objects.find(file);
+  return object == objects.end() ? 0 : object->second;
+}
+
+// Orders reach their node at once: they are few and small, and nobody waits for one.
+void SimulatedManager::Obey(NodeId node, const NodeOrder& order) {
+  if (const auto* copy = std::get_if<CopyOrder>(&order)) return copies_.Order(node, *copy);
+  if (const auto* cancel = std::get_if<CancelCopyOrder>(&order))
+    return copies_.Cancel(node, cancel->file);
+  Node& at = nodes_[node.value - 1];
+  for (const FileId file : std::get<DropObjectsOrder>(order).files) {
+    copies_.Cancel(node, file);
+    const auto object = at.objects.find(file);
+    if (object == at.objects.end()) continue;
+    at.used_bytes -= object->second;
+    at.objects.erase(object);
+    at.changed = true;
+  }
+}
+
+void SimulatedManager::ScheduleTick(std::optional<Time> at) {
+  if (!at || (tick_at_ && *tick_at_ <= *at)) return;
+  tick_at_ = std::max(*at, loop_.now());
+  loop_.At(*tick_at_, [this, when = *tick_at_] {
+    if (!tick_at_ || *tick_at_ != when) return;  // Overtaken by an earlier one.
+    tick_at_.reset();
+    Step(manager::Tick{});
+  });
+}
+
+}  // namespace mosa::predict

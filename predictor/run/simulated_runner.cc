@@ -1,0 +1,290 @@
+#include "predictor/run/simulated_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "predictor/workflow/patterns.h"
+
+namespace mosa::predict {
+namespace {
+
+uint32_t SlotsOf(const Platform& platform, const Configuration& configuration) {
+  if (configuration.slots > 0) return configuration.slots;
+  const uint32_t cores =
+      platform.shared_cores > 0 ? platform.shared_cores / configuration.hosts : platform.host.cores;
+  return std::max<uint32_t>(1, cores);
+}
+
+std::vector<SchedulerHost> HostsOf(const Platform& platform, const Configuration& configuration) {
+  SchedulerHost host;
+  host.slots = SlotsOf(platform, configuration);
+  host.link_bytes_per_second =
+      std::min(platform.host.in_bytes_per_second, platform.host.out_bytes_per_second);
+  return std::vector<SchedulerHost>(configuration.hosts, host);
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
+
+}  // namespace
+
+SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
+                                 const Platform& platform, const Configuration& configuration,
+                                 Machines& machines,
+                                 std::vector<std::unique_ptr<SimulatedClient>>& clients,
+                                 Prediction& prediction)
+    : loop_(loop),
+      workflow_(workflow),
+      platform_(platform),
+      configuration_(configuration),
+      machines_(machines),
+      clients_(clients),
+      prediction_(prediction),
+      execution_(workflow, {}),
+      scheduler_(configuration.system, HostsOf(platform, configuration)),
+      wake_(loop) {
+  prediction_.tasks.resize(workflow.tasks.size());
+  for (uint32_t i = 0; i < configuration.hosts; ++i)
+    host_names_.emplace(fmt::format("h{}", i + 1), HostIndex{i});
+  if (configuration.system == System::kDss) return;
+  PatternOptions options;
+  options.hosts = configuration.hosts;
+  for (FileHints& plan : PlanHints(workflow, options))
+    if (!plan.hints.empty()) hints_.emplace(plan.file, std::move(plan.hints));
+}
+
+const HintMap& SimulatedRunner::HintsOf(PathIndex file) const {
+  static const HintMap kNone;
+  const auto hints = hints_.find(file);
+  return hints == hints_.end() || inheriting_.contains(file) ? kNone : hints->second;
+}
+
+des::Activity<void> SimulatedRunner::StageIn() {
+  static const std::string kTask = "stage in";
+  SimulatedClient& client = *clients_.front();
+  for (const PathIndex input : OutsideInputs(workflow_)) {
+    const WorkflowFile& file = workflow_.at(input);
+    if (!IsOnTheStore(file)) continue;
+    auto done = co_await client.PrepareOutput(file.path, file.hints);
+    if (done.ok()) done = co_await client.WriteFile(file.path, *file.size_bytes, kTask);
+    if (!done.ok()) Fail(fmt::format("staging '{}' in", file.path), HostIndex{0}, done.failure());
+  }
+}
+
+des::Activity<void> SimulatedRunner::Run() {
+  begun_ = loop_.now();
+  co_await HintDirectories();
+  begun_ = loop_.now();  // What comes before the first task is no part of the run.
+  for (;;) {
+    co_await AddReady();
+    while (!prediction_.failure) {
+      const std::optional<Assignment> assignment = scheduler_.Next(loop_.now());
+      if (!assignment) break;
+      co_await Launch(*assignment);
+    }
+    const bool gives_up = prediction_.failure.has_value();
+    if (running_.empty() && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
+    if (ended_.empty()) {
+      if (const auto change = scheduler_.NextChange(); change)
+        loop_.At(std::max(*change, loop_.now()), [this] { wake_.Give(); });
+      co_await wake_.Wait();
+    }
+    const std::vector<Ended> ended = std::exchange(ended_, {});
+    for (const Ended& each : ended) co_await Handle(each);
+  }
+  prediction_.turnaround = Elapsed();
+  loop_.Stop();
+}
+
+// Where all that is written into a directory wants the same hints, the directory carries them.
+des::Activity<void> SimulatedRunner::HintDirectories() {
+  struct Wanted {
+    std::vector<PathIndex> files;
+    HintMap hints;
+    bool same = true;
+  };
+  std::map<std::string, Wanted> directories;
+  for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
+    const std::string parent = ParentOf(workflow_.files[i].path);
+    if (!workflow_.files[i].producer || parent.empty()) continue;
+    const HintMap& hints = HintsOf(PathIndex{i});
+    Wanted& wanted = directories[parent];
+    if (wanted.files.empty()) wanted.hints = hints;
+    wanted.same = wanted.same && wanted.hints == hints;
+    wanted.files.push_back(PathIndex{i});
+  }
+  for (const auto& [path, wanted] : directories) {
+    if (!wanted.same || wanted.hints.empty()) continue;
+    const auto made = co_await clients_.front()->MakeDirectory(path, wanted.hints);
+    if (!made.ok()) Fail(fmt::format("hinting '{}'", path), HostIndex{0}, made.failure());
+    inheriting_.insert(wanted.files.begin(), wanted.files.end());
+  }
+}
+
+des::Activity<void> SimulatedRunner::AddReady() {
+  const std::vector<TaskIndex> ready = execution_.TakeReady();
+  if (!ready.empty()) ExpectEnds();
+  for (const TaskIndex task : ready) {
+    std::optional<ReadyTask> look = co_await Look(task);
+    if (look) scheduler_.AddReady(*std::move(look), loop_.now());
+  }
+}
+
+// Where the inputs are.
+des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
+  ReadyTask ready;
+  ready.task = task;
+  ready.levels_to_end = workflow_.at(task).levels_to_end;
+  std::map<HostIndex, uint64_t> held;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    const WorkflowFile& file = workflow_.at(input);
+    if (!IsOnTheStore(file)) continue;
+    if (!files_.contains(input)) {
+      const auto look = co_await clients_.front()->Look(file.path);
+      if (!look.ok()) {
+        Fail(Describe(workflow_.at(task)), HostIndex{0}, look.failure());
+        co_return std::nullopt;
+      }
+      files_[input] = *look;
+    }
+    const FileLook& facts = files_.at(input);
+    ready.input_bytes += facts.size_bytes;
+    for (const auto& [node, bytes] : facts.bytes_by_node)
+      if (const auto host = host_names_.find(node); host != host_names_.end())
+        held[host->second] += bytes;
+  }
+  for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
+  co_return ready;
+}
+
+des::Activity<void> SimulatedRunner::Launch(Assignment assignment) {
+  const TaskIndex task = assignment.task;
+  const HostIndex host = assignment.host;
+  execution_.Start(task);
+  PredictedTask& predicted = at(task);
+  predicted.ran = true;
+  predicted.host = host;
+  predicted.start = Elapsed();
+  predicted.reason = assignment.reason;
+  co_await machines_.Work(at(HostIndex{0}).machine(), platform_.runner.dispatch.Of(0));
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    const WorkflowFile& file = workflow_.at(output);
+    if (!IsOnTheStore(file)) continue;
+    const auto prepared = co_await at(host).PrepareOutput(file.path, HintsOf(output));
+    if (!prepared.ok()) Fail(Describe(workflow_.at(task)), host, prepared.failure());
+  }
+  running_.emplace(task, host);
+  des::Spawn(loop_, RunTask(task, host));
+}
+
+des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
+  PredictedTask& predicted = at(task);
+  const MachineIndex machine = at(host).machine();
+  Time last = loop_.now();
+  const auto lap = [this, &last] { return loop_.now() - std::exchange(last, loop_.now()); };
+  co_await machines_.Work(machine, platform_.runner.launch.Of(0));
+  predicted.launching = lap();
+  co_await ReadInputs(task, host);
+  predicted.reading = lap();
+  const Duration compute = workflow_.at(task).expected.value_or(Duration());
+  co_await machines_.Work(machine, compute);
+  predicted.computing = lap();
+  co_await WriteOutputs(task, host);
+  predicted.writing = lap();
+  predicted.end = Elapsed();
+  co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.runner.notice_ns)));
+  ended_.push_back({task, host});
+  wake_.Give();
+}
+
+des::Activity<void> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) {
+  PredictedTask& predicted = at(task);
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    const WorkflowFile& file = workflow_.at(input);
+    if (!IsOnTheStore(file) || prediction_.failure) continue;
+    const auto read = co_await at(host).ReadFile(file.path, workflow_.at(task).id);
+    if (!read.ok()) {
+      Fail(Describe(workflow_.at(task)), host, read.failure());
+      co_return;
+    }
+    predicted.read_local += read->local;
+    predicted.read_remote += read->remote;
+    predicted.read_cached += read->cached;
+  }
+}
+
+des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host) {
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    const WorkflowFile& file = workflow_.at(output);
+    if (!IsOnTheStore(file) || prediction_.failure) continue;
+    const auto written =
+        co_await at(host).WriteFile(file.path, *file.size_bytes, workflow_.at(task).id);
+    if (!written.ok()) {
+      Fail(Describe(workflow_.at(task)), host, written.failure());
+      co_return;
+    }
+    at(task).written += *file.size_bytes;
+  }
+}
+
+des::Activity<void> SimulatedRunner::Handle(Ended ended) {
+  running_.erase(ended.task);
+  scheduler_.Release(ended.host);
+  if (prediction_.failure) co_return;
+  const bool located = co_await LocateOutputs(ended.task, ended.host);
+  if (!located) co_return;
+  StageTime& stage = stage_times_[workflow_.at(ended.task).stage];
+  stage.total_ns += (at(ended.task).end - at(ended.task).start).ns;
+  ++stage.tasks;
+  execution_.Finish(ended.task);
+}
+
+des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex host) {
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    if (!IsOnTheStore(workflow_.at(output))) continue;
+    const auto look = co_await at(host).Look(workflow_.at(output).path);
+    if (!look.ok()) {
+      Fail(Describe(workflow_.at(task)), host, look.failure());
+      co_return false;
+    }
+    files_[output] = *look;
+  }
+  co_return true;
+}
+
+// When each host's next task should end, by what is said of tasks and what their stage took so far.
+void SimulatedRunner::ExpectEnds() {
+  std::vector<std::optional<Time>> ends(configuration_.hosts);
+  std::vector<bool> unknown(configuration_.hosts, false);
+  for (const auto& [index, host] : running_) {
+    const Task& task = workflow_.at(index);
+    const auto stage = stage_times_.find(task.stage);
+    std::optional<Duration> expected = task.expected;
+    if (stage != stage_times_.end())
+      expected = Duration{stage->second.total_ns / stage->second.tasks};
+    const Duration run = Elapsed() - at(index).start;
+    if (!expected || *expected < run) {
+      unknown[host.value] = true;
+      continue;
+    }
+    const Time end = loop_.now() + (*expected - run);
+    if (!ends[host.value] || end < *ends[host.value]) ends[host.value] = end;
+  }
+  for (uint32_t i = 0; i < ends.size(); ++i)
+    scheduler_.ExpectFree(HostIndex{i}, unknown[i] ? std::nullopt : ends[i]);
+}
+
+// The first failure is the prediction.
+void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why) {
+  if (prediction_.failure) return;
+  prediction_.failure = fmt::format("{} fails on h{} at {:.3f} s: {}", what, host.value + 1,
+                                    static_cast<double>(Elapsed().ns) / 1e9, why.message);
+}
+
+}  // namespace mosa::predict

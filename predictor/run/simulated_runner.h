@@ -1,0 +1,84 @@
+// SimulatedRunner: `mosa run` in virtual time. The same Execution, Scheduler and PlanHints, asked
+// in the same order as tools/mosa/run_engine.cc asks them; what the runner does itself, one thing
+// after the other, costs what the platform says.
+#ifndef MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
+#define MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "predictor/des/activity.h"
+#include "predictor/des/waiting.h"
+#include "predictor/run/prediction.h"
+#include "predictor/run/simulated_client.h"
+#include "predictor/workflow/execution.h"
+#include "predictor/workflow/scheduler.h"
+
+namespace mosa::predict {
+
+class SimulatedRunner {
+ public:
+  // Client i is the mount of host i. All outlive this.
+  SimulatedRunner(des::EventLoop& loop, const Workflow& workflow, const Platform& platform,
+                  const Configuration& configuration, Machines& machines,
+                  std::vector<std::unique_ptr<SimulatedClient>>& clients, Prediction& prediction);
+
+  // Puts what no task writes onto the store, from the first host, with the user's hints.
+  des::Activity<void> StageIn();
+  // Hints directories, then runs all tasks. Stops the loop at its end.
+  des::Activity<void> Run();
+
+ private:
+  struct Ended {
+    TaskIndex task;
+    HostIndex host;
+  };
+  struct StageTime {
+    int64_t total_ns = 0;
+    int64_t tasks = 0;
+  };
+
+  des::Activity<void> HintDirectories();
+  des::Activity<void> AddReady();
+  des::Activity<std::optional<ReadyTask>> Look(TaskIndex task);
+  des::Activity<void> Launch(Assignment assignment);
+  des::Activity<void> RunTask(TaskIndex task, HostIndex host);
+  des::Activity<void> ReadInputs(TaskIndex task, HostIndex host);
+  des::Activity<void> WriteOutputs(TaskIndex task, HostIndex host);
+  des::Activity<void> Handle(Ended ended);
+  des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
+  void ExpectEnds();
+  void Fail(const std::string& what, HostIndex host, const Failure& why);
+  const HintMap& HintsOf(PathIndex file) const;
+
+  SimulatedClient& at(HostIndex host) { return *clients_[host.value]; }
+  PredictedTask& at(TaskIndex task) { return prediction_.tasks[task.value]; }
+  Duration Elapsed() const { return loop_.now() - begun_; }
+
+  des::EventLoop& loop_;
+  const Workflow& workflow_;
+  const Platform& platform_;
+  const Configuration& configuration_;
+  Machines& machines_;
+  std::vector<std::unique_ptr<SimulatedClient>>& clients_;
+  Prediction& prediction_;
+  Execution execution_;
+  Scheduler scheduler_;
+  Time begun_;
+  std::map<PathIndex, HintMap> hints_;
+  std::set<PathIndex> inheriting_;  // Their directory carries their hints.
+  std::map<PathIndex, FileLook> files_;
+  std::map<std::string, HostIndex> host_names_;
+  std::map<std::string, StageTime> stage_times_;
+  std::map<TaskIndex, HostIndex> running_;
+  std::vector<Ended> ended_;
+  des::Signal wake_;
+};
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
