@@ -35,6 +35,7 @@ void AddHint(CLI::App& app, CommandLine& line);
 void AddHintRules(CLI::App& noun, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
 void AddWorkflow(CLI::App& app, CommandLine& line);
+void AddPredict(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
 void AddBench(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);

@@ -44,11 +44,9 @@ int Main(int argc, char** argv) {
   AddHint(app, line);
   AddLost(app, line);
   AddRun(app, line);
-<<<<<<< HEAD
   AddWorkflow(app, line);
-=======
   AddBench(app, line);
->>>>>>> 188056b (WIP bench)
+  AddPredict(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

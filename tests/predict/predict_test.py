@@ -1,0 +1,127 @@
+"""What `mosa predict` promises on its command line: a table, JSON and a trace of the same run; bad input is one
+sentence and an exit code.
+
+    predict_test.py --mosa PROGRAM
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLATFORM = HERE / "platform_guess.json"
+WORKLOAD = HERE / "pipeline.yaml"
+
+
+def check(condition, text):
+    if not condition:
+        raise SystemExit(f"FAILED: {text}")
+
+
+def run(mosa, *words):
+    return subprocess.run([mosa, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+
+
+def good(mosa, *words):
+    done = run(mosa, *words)
+    check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr.strip()}")
+    return done
+
+
+def predict(mosa, *words):
+    return json.loads(good(mosa, "--json", "predict", "--platform", PLATFORM, "--workload", WORKLOAD, *words).stdout)
+
+
+def test_answers(mosa):
+    answer = predict(mosa, "--config", "hosts=2")
+    check(answer["failure"] is None, answer["failure"])
+    check([s["name"] for s in answer["stages"]] == ["make", "turn", "join"], f"stages: {answer['stages']}")
+    check(len(answer["tasks"]) == 5 and len(answer["hosts"]) == 2, "every task and host is listed")
+    low, high = answer["turnaround_interval_s"]
+    check(0.875 < low <= high < 60, f"interval {low} to {high}")
+    check(low * 0.8 <= answer["turnaround_s"] <= high * 1.2, "the prediction is near its interval")
+    check(answer["tasks"][2]["bytes_read_local"] == 40 << 20, "a pipeline reads where it wrote")
+    again = predict(mosa, "--config", "hosts=2")
+    check(again == answer, "the same question has the same answer")
+    dss = predict(mosa, "--config", "hosts=2,system=dss")
+    check(dss["turnaround_s"] > answer["turnaround_s"], "hints help a pipeline")
+    sent = sum(h["bytes_sent"] for h in dss["hosts"])
+    check(sent == sum(h["bytes_received"] for h in dss["hosts"]) > 0, "what is sent is received")
+    table = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--repeats", 0).stdout
+    check("STAGE" in table and "Turnaround" in table, table)
+
+
+def test_trace(mosa, directory):
+    path = pathlib.Path(directory) / "trace.json"
+    answer = predict(mosa, "--config", "hosts=2", "--trace", path)
+    trace = json.loads(path.read_text())
+    names = {e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M"}
+    check(names == {"h1", "h2"}, f"processes: {names}")
+    slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    check({"make_1", "join", "read", "compute", "write", "launch"} <= {e["name"] for e in slices}, "slices of all kinds")
+    tasks = {e["name"]: e for e in slices if "args" in e}
+    check(len(tasks) == len(answer["tasks"]), "a slice per task")
+    check(abs(tasks["join"]["ts"] + tasks["join"]["dur"] - answer["tasks"][4]["end_s"] * 1e6) < 1, "in microseconds")
+    rows = {}
+    for task in tasks.values():
+        rows.setdefault((task["pid"], task["tid"]), []).append((task["ts"], task["ts"] + task["dur"]))
+    for row in rows.values():
+        row.sort()
+        check(all(a[1] <= b[0] + 1e-3 for a, b in zip(row, row[1:])), "no two tasks in a slot at a time")
+    for part in slices:
+        owner = [t for t in tasks.values() if (t["pid"], t["tid"]) == (part["pid"], part["tid"])
+                 and t["ts"] - 1e-3 <= part["ts"] and part["ts"] + part["dur"] <= t["ts"] + t["dur"] + 1e-3]
+        check(len(owner) == 1, f"{part['name']} lies in one task")
+
+
+def test_full_store(mosa):
+    done = good(mosa, "--json", "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "hosts=1,store=64M")
+    answer = json.loads(done.stdout)
+    check("is full" in answer["failure"] and "is full" in done.stderr, f"{answer['failure']} / {done.stderr}")
+
+
+def test_bad_input(mosa, directory):
+    bad = pathlib.Path(directory) / "bad.json"
+    text = PLATFORM.read_text()
+    rows = [
+        (text[:900], "cut short", {}),
+        (text.replace('"mosa_platform": 1', '"mosa_platform": 7'), "version 7", {}),
+        (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),
+        (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
+        (text, "cannot read", {"workload": "/nonexistent.yaml"}),
+        (text, "has no size", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
+        (text, "cannot write", {"trace": "/nonexistent/trace.json"}),
+    ]
+    for content, expected, other in rows:
+        bad.write_text(content)
+        workload = other.get("workload", str(WORKLOAD))
+        if workload.startswith("tasks:"):
+            path = pathlib.Path(directory) / "workload.yaml"
+            path.write_text(workload)
+            workload = str(path)
+        words = ["predict", "--platform", bad, "--workload", workload, "--config", other.get("config", "hosts=2")]
+        if "trace" in other:
+            words += ["--trace", other["trace"]]
+        done = run(mosa, *words)
+        lines = done.stderr.strip().split("\n")
+        check(done.returncode in (2, 3) and not done.stdout, f"{expected}: exit code {done.returncode}, {done.stdout}")
+        check(len(lines) == 1 and expected in lines[0], f"expected '{expected}': {done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mosa", required=True)
+    mosa = parser.parse_args().mosa
+    with tempfile.TemporaryDirectory() as directory:
+        test_answers(mosa)
+        test_trace(mosa, directory)
+        test_full_store(mosa)
+        test_bad_input(mosa, directory)
+    print("passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+#include "tools/mosa/predict_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "common/base/units.h"
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::PredictedTask;
+
+double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
+double MicrosecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e3; }
+std::string ShowSeconds(Duration duration) { return fmt::format("{:.3f}", SecondsOf(duration)); }
+std::string ShowBytes(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+struct StageSum {
+  Duration reading, computing, writing;
+  uint64_t local = 0, remote = 0, cached = 0, written = 0;
+};
+
+StageSum SumOf(const predict::Workflow& workflow, const predict::Prediction& prediction,
+               const std::string& stage) {
+  StageSum sum;
+  for (size_t i = 0; i < prediction.tasks.size(); ++i) {
+    const PredictedTask& task = prediction.tasks[i];
+    if (workflow.tasks[i].stage != stage) continue;
+    sum.reading = sum.reading + task.reading;
+    sum.computing = sum.computing + task.computing;
+    sum.writing = sum.writing + task.writing;
+    sum.local += task.read_local;
+    sum.remote += task.read_remote;
+    sum.cached += task.read_cached;
+    sum.written += task.written;
+  }
+  return sum;
+}
+
+// Tasks that ran, by start; those that end later go first among equals.
+std::vector<size_t> ByStart(const predict::Prediction& prediction) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < prediction.tasks.size(); ++i)
+    if (prediction.tasks[i].ran) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return prediction.tasks[a].start < prediction.tasks[b].start;
+  });
+  return order;
+}
+
+nlohmann::json Slice(const std::string& name, const std::string& category, size_t process,
+                     size_t thread, Duration begin, Duration duration) {
+  return {{"name", name},
+          {"cat", category},
+          {"ph", "X"},
+          {"ts", MicrosecondsOf(begin)},
+          {"dur", MicrosecondsOf(duration)},
+          {"pid", process},
+          {"tid", thread}};
+}
+
+}  // namespace
+
+void PrintPrediction(const predict::Workflow& workflow, const predict::Prediction& prediction,
+                     const std::optional<Interval>& interval) {
+  Table stages({"STAGE", "TASKS", "BEGINS S", "ENDS S", "SECONDS", "READ LOCALLY", "READ REMOTELY",
+                "CACHED", "WRITTEN"});
+  for (const predict::PredictedStage& stage : prediction.stages) {
+    const StageSum sum = SumOf(workflow, prediction, stage.name);
+    stages.Add({stage.name, fmt::format("{}", stage.tasks), ShowSeconds(stage.start),
+                ShowSeconds(stage.end), ShowSeconds(stage.end - stage.start), ShowBytes(sum.local),
+                ShowBytes(sum.remote), ShowBytes(sum.cached), ShowBytes(sum.written)});
+  }
+  stages.Print();
+  Table machines({"HOST", "SENT", "RECEIVED", "STORED AT MOST"});
+  for (const predict::PredictedMachine& machine : prediction.machines)
+    machines.Add({machine.name, ShowBytes(machine.link.sent), ShowBytes(machine.link.received),
+                  ShowBytes(machine.store_bytes_max)});
+  fmt::print("\n");
+  machines.Print();
+  fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
+  if (interval)
+    fmt::print(" ({} to {} in nine of ten)", ShowSeconds(interval->low),
+               ShowSeconds(interval->high));
+  fmt::print("{}\n", prediction.failure ? ", until the run fails" : "");
+}
+
+nlohmann::json ToJson(const predict::Workflow& workflow,
+                      const predict::Configuration& configuration,
+                      const predict::Prediction& prediction,
+                      const std::optional<Interval>& interval) {
+  nlohmann::json root = {{"workflow", workflow.name},
+                         {"configuration", predict::ToText(configuration)},
+                         {"turnaround_s", SecondsOf(prediction.turnaround)},
+                         {"turnaround_interval_s", nullptr},
+                         {"failure", nullptr},
+                         {"manager_calls", prediction.manager_calls},
+                         {"events", prediction.events},
+                         {"digest", fmt::format("{:016x}", prediction.digest)},
+                         {"stages", nlohmann::json::array()},
+                         {"hosts", nlohmann::json::array()},
+                         {"tasks", nlohmann::json::array()}};
+  if (interval)
+    root["turnaround_interval_s"] = {SecondsOf(interval->low), SecondsOf(interval->high)};
+  if (prediction.failure) root["failure"] = *prediction.failure;
+  for (const predict::PredictedStage& stage : prediction.stages)
+    root["stages"].push_back({{"name", stage.name},
+                              {"tasks", stage.tasks},
+                              {"start_s", SecondsOf(stage.start)},
+                              {"end_s", SecondsOf(stage.end)}});
+  for (const predict::PredictedMachine& machine : prediction.machines)
+    root["hosts"].push_back({{"name", machine.name},
+                             {"bytes_sent", machine.link.sent},
+                             {"bytes_received", machine.link.received},
+                             {"bytes_inside", machine.link.inside},
+                             {"store_bytes_max", machine.store_bytes_max}});
+  for (size_t i = 0; i < prediction.tasks.size(); ++i) {
+    const PredictedTask& task = prediction.tasks[i];
+    if (!task.ran) continue;
+    root["tasks"].push_back({{"id", workflow.tasks[i].id},
+                             {"stage", workflow.tasks[i].stage},
+                             {"host", prediction.machines[task.host.value].name},
+                             {"placed", predict::ToText(task.reason)},
+                             {"start_s", SecondsOf(task.start)},
+                             {"end_s", SecondsOf(task.end)},
+                             {"read_s", SecondsOf(task.reading)},
+                             {"compute_s", SecondsOf(task.computing)},
+                             {"write_s", SecondsOf(task.writing)},
+                             {"bytes_read_local", task.read_local},
+                             {"bytes_read_remote", task.read_remote},
+                             {"bytes_read_cached", task.read_cached},
+                             {"bytes_written", task.written}});
+  }
+  return root;
+}
+
+nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Prediction& prediction) {
+  nlohmann::json events = nlohmann::json::array();
+  for (size_t i = 0; i < prediction.machines.size(); ++i)
+    events.push_back({{"name", "process_name"},
+                      {"ph", "M"},
+                      {"pid", i + 1},
+                      {"args", {{"name", prediction.machines[i].name}}}});
+  // A task takes the first slot of its host that is free.
+  std::vector<std::vector<Duration>> slots(prediction.machines.size());
+  for (const size_t i : ByStart(prediction)) {
+    const PredictedTask& task = prediction.tasks[i];
+    std::vector<Duration>& of_host = slots[task.host.value];
+    auto slot = std::find_if(of_host.begin(), of_host.end(),
+                             [&task](Duration until) { return until <= task.start; });
+    if (slot == of_host.end()) slot = of_host.insert(slot, Duration());
+    *slot = task.end;
+    const auto thread = static_cast<size_t>(slot - of_host.begin()) + 1;
+    const size_t process = task.host.value + 1;
+    const predict::Task& from = workflow.tasks[i];
+    nlohmann::json slice =
+        Slice(from.id, from.stage, process, thread, task.start, task.end - task.start);
+    slice["args"] = {{"bytes_read_local", task.read_local},
+                     {"bytes_read_remote", task.read_remote},
+                     {"bytes_read_cached", task.read_cached},
+                     {"bytes_written", task.written}};
+    events.push_back(std::move(slice));
+    const std::pair<const char*, Duration> parts[] = {{"launch", task.launching},
+                                                      {"read", task.reading},
+                                                      {"compute", task.computing},
+                                                      {"write", task.writing}};
+    Duration at = task.end - task.launching - task.reading - task.computing - task.writing;
+    for (const auto& [name, duration] : parts) {
+      if (duration.ns > 0) events.push_back(Slice(name, from.stage, process, thread, at, duration));
+      at = at + duration;
+    }
+  }
+  return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
+}
+
+}  // namespace mosa::cli
