@@ -204,7 +204,7 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
                  .change = reply.change(),
                  .all_changed = reply.all_changed(),
                  .changed = {},
-                 .order_version = reply.order_version(),
+                 .order = reply.order(),
                  .tail_settled = reply.tail_settled()};
   for (int i = 0; i < reply.changed_ranges_size(); i += 2) {
     const ByteRange range{reply.changed_ranges(i), reply.changed_ranges(i + 1)};

@@ -19,13 +19,13 @@ struct BlockSum {
   uint32_t crc = 0;       // Of the block as far as the object reaches; 0 without data.
   bool has_data = false;  // Else it is a hole, or lies beyond the object's end.
   bool settled = false;   // Of a copy: what it is to hold of the asked part of the block by the
-                          // order for `order_version` is there, and will not change.
+                          // order is there, and will not change.
   bool damaged = false;   // Known to be corrupt; there is no checksum.
   bool operator==(const BlockSum&) const = default;
 };
 
 struct BlockSums {
-  uint64_t object_bytes = 0;    // Where the object ends.
+  uint64_t object_bytes = 0;     // Where the object ends.
   std::vector<BlockSum> blocks;  // One per block that the asked range touches.
   // Nobody can change the object but through the node: no program of its host has it open for
   // writing.
@@ -36,9 +36,9 @@ struct BlockSums {
   uint64_t change = 0;
   bool all_changed = false;
   std::vector<ByteRange> changed;
-  // Of a copy that is being made: the data_version of its order (0: it has none), and whether
-  // nothing more will come beyond `object_bytes`.
-  uint64_t order_version = 0;
+  // Of a copy that is being made: the number of its order (0: it has none), and whether nothing
+  // more will come beyond `object_bytes`.
+  uint64_t order = 0;
   bool tail_settled = false;
   bool operator==(const BlockSums&) const = default;
 };

@@ -62,6 +62,15 @@ struct DropObjectsOrder {
   bool operator==(const DropObjectsOrder&) const = default;
 };
 
+// A source that holds a copy which is being made itself. What it has counts for who copies it only
+// once it has settled that by this order or a later one: by an older one, even if it is done, it
+// may have fetched other parts of the file.
+struct CopyRelay {
+  NodeId node;
+  uint64_t order = 0;
+  bool operator==(const CopyRelay&) const = default;
+};
+
 // What a node is to fetch from other nodes so that it holds its copies of a file's bytes. Takes the
 // place of any order for the file before it. A node that is to hold nothing new of a position finds
 // kNoNode there. Equal bytes need not be fetched: checksums are compared first.
@@ -75,9 +84,7 @@ struct CopyOrder {
   bool follow = false;
   Layout sources;                  // Of one copy: where to fetch each byte.
   std::vector<NodeAddress> nodes;  // Those named in `sources`.
-  // Of these, the ones that hold copies which are being made by orders for the same data_version:
-  // what they pass on counts only once they have it for good. All others hold it already.
-  std::vector<NodeId> relays;
+  std::vector<CopyRelay> relays;   // Of these; all others hold what is fetched there already.
   bool operator==(const CopyOrder&) const = default;
 };
 

@@ -53,8 +53,10 @@ void CopyOrders::Finish(FileId file, NodeId node) {
 }
 
 void CopyOrders::Fail(FileId file, NodeId node, std::string why, Time retry_at) {
+  CopyTask failed{.failure = std::move(why), .retry_at = retry_at};
+  if (const CopyTask* task = Find(file, node)) failed.sources = task->sources;
   Finish(file, node);
-  tasks_[file][node] = CopyTask{.failure = std::move(why), .retry_at = retry_at};
+  tasks_[file][node] = std::move(failed);
 }
 
 void CopyOrders::Enqueue(FileId file, NodeId node, uint32_t live_copies) {

@@ -52,6 +52,7 @@ class CopyOrders {
   void SetProgress(FileId file, NodeId node, uint64_t copied_bytes);
   // The order is done, or given up.
   void Finish(FileId file, NodeId node);
+  // Its sources are remembered, so that the next order can name others.
   void Fail(FileId file, NodeId node, std::string why, Time retry_at);
 
   // Waits for its turn at the node: fewest live copies first, then who came first.

@@ -334,10 +334,12 @@ TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
   const Orders orders = TakeOrders();
   ASSERT_EQ(orders.size(), 3U);
   NodeId before = nodes_[0];
+  std::vector<CopyRelay> relays;
   for (const auto& [node, order] : orders) {
     EXPECT_EQ(order.sources.segments[0].nodes, std::vector<NodeId>{before});
-    EXPECT_EQ(order.relays, before == nodes_[0] ? std::vector<NodeId>() : std::vector{before});
+    EXPECT_EQ(order.relays, relays);
     before = node;
+    relays = {{node, order.order}};
   }
   // One in the middle is gone: who fetched from it is told another.
   Step(NodeStreamLost{orders[1].first});
@@ -360,9 +362,10 @@ TEST_F(CoreCopies, OfAStripeNoTwoNodesWaitForOneAnother) {
     const size_t before = finished.size();
     for (const auto& [node, order] : orders) {
       if (std::find(finished.begin(), finished.end(), node) != finished.end()) continue;
-      const bool ready = std::all_of(order.relays.begin(), order.relays.end(), [&](NodeId relay) {
-        return std::find(finished.begin(), finished.end(), relay) != finished.end();
-      });
+      const bool ready =
+          std::all_of(order.relays.begin(), order.relays.end(), [&](const CopyRelay& relay) {
+            return std::find(finished.begin(), finished.end(), relay.node) != finished.end();
+          });
       if (ready) finished.push_back(node);
     }
     ASSERT_GT(finished.size(), before) << "they wait in a circle";

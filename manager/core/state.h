@@ -465,11 +465,16 @@ struct ManagerCore::State {
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 
   // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
-  void OrderCopies(FileId file, Inode& inode, bool eagerly);
-  void OrderCopy(FileId file, const Inode& inode, const std::vector<NodeId>& targets, size_t target,
+  void OrderCopies(FileId file, const Inode& inode, bool eagerly);
+  void OrderCopy(FileId file, const Inode& inode, NodeId target, const std::set<NodeId>& earlier,
                  bool follow);
-  void CopySources(FileId file, const Inode& inode, const std::vector<NodeId>& targets,
-                   size_t target, CopyOrder& order) const;
+  bool Answers(NodeId node) const;
+  const CopyTask* RelayTask(NodeId node, size_t segment, size_t position,
+                            const CopyOrder& order) const;
+  NodeId SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current, NodeId avoid,
+                   const std::set<NodeId>& earlier, const CopyOrder& order) const;
+  void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& earlier,
+                   CopyOrder& order) const;
   void EndCopyTask(FileId file, NodeId node);
   void ForgetCopies(FileId file);
   void ForgetCopiesBy(NodeId node);

@@ -105,7 +105,12 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   Session& session = actor();
   Inode& inode = *Find(request.file);
   // Where the first copy's node is gone, another takes its place before anybody writes.
-  if (inode.bytes && !inode.bytes->copies.empty()) ReviewCopies(request.file);
+  if (inode.bytes && !inode.bytes->copies.empty()) {
+    ReviewCopies(request.file);
+    // The asker, too, may read by the layout of before: objects are dropped once all let go of it.
+    if (access_changed_.contains(request.file))
+      SendRecall(session, request.file, RecallKind::kAccess);
+  }
   const auto lost = LostAt(inode);
   if (lost && !request.write)
     return Refuse(

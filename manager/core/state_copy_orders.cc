@@ -20,36 +20,39 @@ constexpr size_t kFailureBytesMax = 500;
 // ---- orders
 
 // In the order in which copies come in the layout: each fetches from one before it.
-void ManagerCore::State::OrderCopies(FileId file, Inode& inode, bool eagerly) {
+void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eagerly) {
   const FileBytes& bytes = *inode.bytes;
+  const bool writing = write_opens_.contains(file);
   std::vector<NodeId> targets;
-  for (const auto& cells : bytes.copies) {
-    for (const CopyCell& cell : cells) {
-      const bool known = std::find(targets.begin(), targets.end(), cell.node) != targets.end();
-      if (cell.node != kNoNode && !known) targets.push_back(cell.node);
-    }
+  std::set<NodeId> known{kNoNode};
+  // What somebody changes meanwhile is not what was committed.
+  if (!bytes.is_inline && (!writing || eagerly)) {
+    for (const auto& cells : bytes.copies)
+      for (const CopyCell& cell : cells)
+        if (known.insert(cell.node).second) targets.push_back(cell.node);
   }
   std::vector<NodeId> ended;
   for (const auto& [node, task] : copy_.orders.Of(file))
-    if (std::find(targets.begin(), targets.end(), node) == targets.end()) ended.push_back(node);
+    if (!known.contains(node)) ended.push_back(node);
   for (const NodeId node : ended) EndCopyTask(file, node);
-  const bool writing = write_opens_.contains(file);
-  if (bytes.is_inline || (writing && !eagerly)) return;
-  for (size_t i = 0; i < targets.size(); ++i) OrderCopy(file, inode, targets, i, writing);
+  std::set<NodeId> earlier;
+  for (const NodeId target : targets) {
+    OrderCopy(file, inode, target, earlier, writing);
+    earlier.insert(target);
+  }
 }
 
-void ManagerCore::State::OrderCopy(FileId file, const Inode& inode,
-                                   const std::vector<NodeId>& targets, size_t target, bool follow) {
+void ManagerCore::State::OrderCopy(FileId file, const Inode& inode, NodeId target,
+                                   const std::set<NodeId>& earlier, bool follow) {
   const FileBytes& bytes = *inode.bytes;
-  const NodeId id = targets[target];
-  const Node* node = FindNode(id);
-  if (!node || !node->connected || !IsReachable(id)) return;
+  const CopyTask* task = copy_.orders.Find(file, target);
+  // Of one that is silent nothing counts: what it fetches from may go meanwhile.
+  if (!Answers(target)) return task && task->running() ? EndCopyTask(file, target) : void();
   bool is_needed = follow;
   for (size_t i = 0; i < bytes.copies.size(); ++i)
-    for (size_t c = 0; c < bytes.copies[i].size(); ++c)
-      is_needed = is_needed || (bytes.copies[i][c].node == id && !IsValid(inode, i, c));
-  if (!is_needed) return EndCopyTask(file, id);
-  const CopyTask* task = copy_.orders.Find(file, id);
+    for (size_t c = 0; c < bytes.copies[i].size() && !is_needed; ++c)
+      is_needed = bytes.copies[i][c].node == target && !IsValid(inode, i, c);
+  if (!is_needed) return EndCopyTask(file, target);
   if (task && !task->running() && task->retry_at > now_) return;
   CopyOrder order{.file = file,
                   .data_version = inode.data_version,
@@ -58,82 +61,113 @@ void ManagerCore::State::OrderCopy(FileId file, const Inode& inode,
                   .sources = {},
                   .nodes = {},
                   .relays = {}};
-  CopySources(file, inode, targets, target, order);
-  if (order.nodes.empty()) return EndCopyTask(file, id);  // Nobody has it.
+  FillSources(inode, target, earlier, order);
+  if (order.nodes.empty()) return EndCopyTask(file, target);  // Nobody has it.
   const bool stands = task && task->running() && task->follow == follow &&
                       (follow || task->data_version == order.data_version) &&
                       task->sources == order.sources;
   if (stands) return;
-  if (!follow && !copy_.orders.MayStart(file, id))
-    return copy_.orders.Enqueue(file, id, ValidCopies(inode));
+  if (!follow && !copy_.orders.MayStart(file, target)) {
+    // What it follows is not there any more, or may become its own to be written to.
+    if (task && task->running()) EndCopyTask(file, target);
+    return copy_.orders.Enqueue(file, target, ValidCopies(inode));
+  }
   copy_.last_order = std::max(copy_.last_order + 1, static_cast<uint64_t>(now_.ns));
   order.order = copy_.last_order;
-  copy_.orders.Start(file, id,
+  copy_.orders.Start(file, target,
                      {.order = order.order,
                       .data_version = order.data_version,
                       .follow = follow,
                       .sources = order.sources});
-  SendOrder(id, std::move(order));
+  SendOrder(target, std::move(order));
 }
 
-// Fills in where the target is to fetch each of its positions: from the copy before its own that is
-// there, or is being made by an earlier target (which keeps them from waiting for one another in a
-// circle); where it fetches already stays if it still can.
-void ManagerCore::State::CopySources(FileId file, const Inode& inode,
-                                     const std::vector<NodeId>& targets, size_t target,
-                                     CopyOrder& order) const {
-  const FileBytes& bytes = *inode.bytes;
-  const CopyTask* task = copy_.orders.Find(file, targets[target]);
-  std::set<NodeId> sources, relays;
+bool ManagerCore::State::Answers(NodeId id) const {
+  const Node* node = FindNode(id);
+  return node && node->connected && IsReachable(id);
+}
+
+// The task by which the node is making its copy of the position, for the same purpose as `order`.
+const CopyTask* ManagerCore::State::RelayTask(NodeId node, size_t segment, size_t position,
+                                              const CopyOrder& order) const {
+  const CopyTask* task = copy_.orders.Find(order.file, node);
+  if (!task || !task->running() || task->follow != order.follow ||
+      (!order.follow && task->data_version != order.data_version) ||
+      segment >= task->sources.segments.size())
+    return nullptr;
   // It must have been ordered to fetch this very position: another one it would never have.
-  const auto is_relay = [&](NodeId node, size_t segment, size_t position) {
-    const auto earlier = targets.begin() + static_cast<ptrdiff_t>(target);
-    const CopyTask* its = copy_.orders.Find(file, node);
-    if (std::find(targets.begin(), earlier, node) == earlier || !its || !its->running() ||
-        its->follow != order.follow || (!order.follow && its->data_version != order.data_version) ||
-        segment >= its->sources.segments.size())
-      return false;
-    const std::vector<NodeId>& fetched = its->sources.segments[segment].nodes;
-    return position < fetched.size() && fetched[position] != kNoNode;
+  const std::vector<NodeId>& fetched = task->sources.segments[segment].nodes;
+  return position < fetched.size() && fetched[position] != kNoNode ? task : nullptr;
+}
+
+// Where the owner of cell `own` is to fetch it: where it does already, if it still can; else from
+// the copy before it that is there, or is being made by an earlier target (which keeps them from
+// waiting for one another in a circle). Not from `avoid`, if there is another one.
+NodeId ManagerCore::State::SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current,
+                                     NodeId avoid, const std::set<NodeId>& earlier,
+                                     const CopyOrder& order) const {
+  const Segment& first = inode.bytes->segments[segment];
+  const std::vector<CopyCell>& cells = inode.bytes->copies[segment];
+  const size_t position = own % first.width;
+  const NodeId primary = first.nodes[position];
+  const bool primary_has_it = Answers(primary) && !IsLost(*inode.bytes, primary);
+  const auto usable = [&](size_t c) {
+    const NodeId other = cells[c].node;
+    if (c == own || other == kNoNode || !Answers(other)) return false;
+    if (!order.follow && IsValid(inode, segment, c)) return true;
+    return c < own && earlier.contains(other) && RelayTask(other, segment, position, order);
   };
-  const auto answers = [this](NodeId node) {
-    const Node* known = FindNode(node);
-    return known && known->connected && IsReachable(node);
+  if (current == primary && primary_has_it) return current;
+  for (size_t c = position; current != kNoNode && c < cells.size(); c += first.width)
+    if (cells[c].node == current && usable(c)) return current;
+  NodeId avoided = kNoNode;
+  const auto take = [&](NodeId node) {
+    if (node == avoid) avoided = node;
+    return node != avoid;
   };
+  for (size_t c = own; c >= first.width;) {
+    c -= first.width;
+    if (usable(c) && take(cells[c].node)) return cells[c].node;
+  }
+  if (primary_has_it && take(primary)) return primary;
+  for (size_t c = own + first.width; c < cells.size(); c += first.width)
+    if (usable(c) && take(cells[c].node)) return cells[c].node;
+  return avoided;
+}
+
+// Fills in where the target is to fetch each of its positions.
+void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
+                                     const std::set<NodeId>& earlier, CopyOrder& order) const {
+  const FileBytes& bytes = *inode.bytes;
+  const CopyTask* task = copy_.orders.Find(order.file, target);
+  std::set<NodeId> sources;
+  std::map<NodeId, uint64_t> relays;
   order.sources.chunk_bytes = bytes.chunk_bytes;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
     const Segment& first = bytes.segments[i];
     Segment& segment = order.sources.segments.emplace_back(first);
+    const auto& cells = bytes.copies[i];
+    const bool ordered = task && i < task->sources.segments.size() &&
+                         task->sources.segments[i].nodes.size() == first.nodes.size();
     for (size_t position = 0; position < first.width; ++position) {
       NodeId& source = segment.nodes[position];
       source = kNoNode;
       size_t own = position;
-      const auto& cells = bytes.copies[i];
-      while (own < cells.size() && cells[own].node != targets[target]) own += first.width;
+      while (own < cells.size() && cells[own].node != target) own += first.width;
       if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
-      const bool ordered = task && task->running() && i < task->sources.segments.size() &&
-                           task->sources.segments[i].nodes.size() == first.nodes.size();
-      const NodeId current = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
-      const NodeId primary = first.nodes[position];
-      if (answers(primary) && !IsLost(bytes, primary)) source = primary;
-      // Others that have it are as good, even behind: the first copy's node may be gone.
-      for (size_t c = position; c < cells.size(); c += first.width) {
-        const NodeId other = cells[c].node;
-        if (c == own || other == kNoNode || !answers(other)) continue;
-        const bool valid = !order.follow && IsValid(inode, i, c);
-        const bool relays_it = c < own && is_relay(other, i, position);
-        if (!valid && !relays_it) continue;
-        const bool better = source == kNoNode || (c < own && source != current);
-        if (better || other == current) source = other;
-      }
-      if (current == primary && answers(primary) && !IsLost(bytes, primary)) source = primary;
+      const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
+      const bool goes_on = task && task->running();
+      source = SourceFor(inode, i, own, goes_on ? before : kNoNode, goes_on ? kNoNode : before,
+                         earlier, order);
       if (source == kNoNode) continue;
       sources.insert(source);
-      if (source != primary && is_relay(source, i, position)) relays.insert(source);
+      if (source == first.nodes[position] || !earlier.contains(source)) continue;
+      if (const CopyTask* relay = RelayTask(source, i, position, order))
+        relays.emplace(source, relay->order);
     }
   }
   for (const NodeId node : sources) order.nodes.push_back(FindNode(node)->address);
-  order.relays.assign(relays.begin(), relays.end());
+  for (const auto& [node, number] : relays) order.relays.push_back({node, number});
 }
 
 void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {

@@ -44,10 +44,18 @@ void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   item->set_follow(value.follow);
   Write(value.sources, item->mutable_sources());
   WriteList(value.nodes, item->mutable_nodes());
-  WriteIds(value.relays, item->mutable_relay_ids());
+  for (const CopyRelay& relay : value.relays) {
+    wire::CopyRelay* const out_relay = item->add_relays();
+    out_relay->set_node_id(relay.node.value);
+    out_relay->set_order(relay.order);
+  }
 }
 CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
   check.Present("copy.sources", in.has_sources());
+  std::vector<CopyRelay> relays;
+  if (check.Count("copy.relays", in.relays_size(), kNodesMax))
+    for (const wire::CopyRelay& relay : in.relays())
+      relays.push_back({NodeId{relay.node_id()}, relay.order()});
   return {.file = FileId{in.file_id()},
           .order = in.order(),
           .data_version = in.data_version(),
@@ -55,7 +63,7 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
           .follow = in.follow(),
           .sources = Read(in.sources(), check),
           .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check),
-          .relays = ReadIds<NodeId>("copy.relay_ids", in.relay_ids(), kNodesMax, check)};
+          .relays = std::move(relays)};
 }
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);

@@ -47,7 +47,9 @@ CopyTask::CopyTask(CopyOrder order, CopyLimits limits) : order_(std::move(order)
       continue;
     }
     Source source{.node = node};
-    source.relay = std::ranges::find(order_.relays, node) != order_.relays.end();
+    const auto relay = std::ranges::find(order_.relays, node, &CopyRelay::node);
+    source.relay = relay != order_.relays.end();
+    if (source.relay) source.relay_order = relay->order;
     const auto address = std::ranges::find(order_.nodes, node, &NodeAddress::node);
     MOSA_CHECK(address != order_.nodes.end());
     source.incarnation = address->incarnation;
@@ -182,7 +184,7 @@ void CopyTask::Fail(StatusCode code, std::string message) {
 
 bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
   if (!source.relay || order_.follow) return true;
-  if (sums.order_version == order_.data_version) {
+  if (sums.order >= source.relay_order) {
     source.without_order_since.reset();
     return true;
   }

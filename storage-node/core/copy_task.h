@@ -99,6 +99,7 @@ class CopyTask {
   struct Source {
     NodeId node{};
     bool relay = false;
+    uint64_t relay_order = 0;  // By which, or by a later one, it settles what counts.
     uint64_t incarnation = 0;
     IntervalSet dirty{};
     IntervalSet busy{};

@@ -60,7 +60,7 @@ BlockSums SumsOf(const Peer& peer, ByteRange range, uint64_t after_change) {
   sums.all_changed = !changed;
   if (changed) sums.changed = *changed;
   if (peer.task != nullptr && !peer.task->order().follow) {
-    sums.order_version = peer.task->order().data_version;
+    sums.order = peer.task->order().order;
     sums.tail_settled = peer.task->done();
   }
   const uint64_t first = range.begin / kBlock;
@@ -422,7 +422,7 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
   Peer primary{.bytes = Of('a', 2)};
   Rig relay(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &primary}});
   CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 1, {kB}}});
-  order.relays = {kB};
+  order.relays = {{kB, relay.task.order().order}};
   Rig last(order, {{kB, &relay.own}});
   relay.own.bytes = last.own.bytes = Of('o', 2);  // What both had before the file was written anew.
   last.Run();
@@ -439,10 +439,24 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
   EXPECT_TRUE(last.own.bytes == primary.bytes);
 }
 
+// By that the relay fetched other parts of the file: it knows nothing of what is asked for now.
+TEST(CopyTask, WhatARelayHasDoneByAnEarlierOrderDoesNotCount) {
+  Peer primary{.bytes = Of('a', 2)};
+  Rig relay(OrderOf(2 * kBlock, kBlock, {{0, 2, {kA, kNoNode}}}), {{kA, &primary}});
+  relay.own.task = &relay.task;
+  relay.Run();
+  ASSERT_TRUE(relay.task.done());
+  CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 2, {kNoNode, kB}}});
+  order.relays = {{kB, relay.task.order().order + 1}};
+  Rig last(order, {{kB, &relay.own}});
+  last.Run();
+  EXPECT_FALSE(last.task.finished());
+}
+
 TEST(CopyTask, ARelayThatNeverHearsOfItsOrderIsGivenUp) {
   Peer stale{.bytes = Of('a', 2)};
   CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 1, {kB}}});
-  order.relays = {kB};
+  order.relays = {{kB, 7}};
   Rig rig(order, {{kB, &stale}});
   for (int i = 0; i < 30 && !rig.task.finished(); ++i) {
     rig.Run();
@@ -469,12 +483,12 @@ TEST(CopyTask, CirclesOfRelaysComeToAnEnd) {
     for (uint32_t n = 0; n < kWidth; ++n) {
       Segment segment{0, kWidth, {}};
       CopyOrder order;
-      std::vector<NodeId> relays;
+      std::vector<CopyRelay> relays;
       for (uint32_t p = 0; p < kWidth; ++p) {
         const uint32_t copy = (n + kWidth - p) % kWidth;  // Node n holds this copy of position p.
         const NodeId before{(n + kWidth - 1) % kWidth + 1};
         segment.nodes.push_back(copy == 1 || copy == 2 ? before : kNoNode);
-        if (copy == 2) relays.push_back(before);
+        if (copy == 2) relays.push_back({before, 0});
       }
       order = OrderOf(size, chunk, {segment});
       order.relays = relays;

@@ -357,7 +357,7 @@ Status BulkConnection::Sum() {
   reply_.set_incarnation(sums.incarnation);
   reply_.set_change(sums.change);
   reply_.set_all_changed(sums.all_changed);
-  reply_.set_order_version(sums.order_version);
+  reply_.set_order(sums.order);
   reply_.set_tail_settled(sums.tail_settled);
   for (const ByteRange& part : sums.changed) {
     reply_.add_changed_ranges(part.begin);

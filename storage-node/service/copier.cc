@@ -212,7 +212,7 @@ void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
   const auto found = jobs_.find(file);
   if (found == jobs_.end() || found->second->task.order().follow) return;
   const CopyTask& task = found->second->task;
-  sums.order_version = task.order().data_version;
+  sums.order = task.order().order;
   // A little early: what comes beyond an end that is not yet reached is asked for by its range.
   sums.tail_settled = task.done();
   if (task.done() || task.Settled(range)) {

@@ -55,7 +55,7 @@ class Copier {
   void CancelAll();
 
   // Fills in what a node that copies from this one must know of the order here (BlockSums:
-  // order_version, tail_settled), and which blocks of `range` are settled.
+  // order, tail_settled), and which blocks of `range` are settled.
   void DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
                      std::vector<bool>& settled) const;
 

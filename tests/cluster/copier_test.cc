@@ -301,12 +301,13 @@ TEST_F(CopierTest, AChainTakesTheBytesFromTheFirstNodeOnce) {
   primary.Write(0, data);
   // The last one hears first: what the one before it has of an older version must not count.
   middle.Write(0, Noise(kMiB, 9));
+  const CopyOrder first = Order(primary, data.size());
   CopyOrder second = Order(middle, data.size());
-  second.relays = {middle.id()};
+  second.relays = {{middle.id(), first.order}};
   last.node().copier().Take(second);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_FALSE(last.HasEnded(second.order));
-  EXPECT_DONE(Copy(middle, Order(primary, data.size())));
+  EXPECT_DONE(Copy(middle, first));
   EXPECT_DONE(last.End(second.order));
   EXPECT_TRUE(middle.Read(0, data.size()) == data);
   EXPECT_TRUE(last.Read(0, data.size()) == data);
