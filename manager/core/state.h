@@ -461,6 +461,7 @@ struct ManagerCore::State {
   std::vector<NodeId> RecentlyDropped(FileId file) const;
   Layout ReaderLayoutOf(const Inode& inode) const;
   std::optional<NodeId> UncoveredNode(const Inode& inode, bool count_silent) const;
+  static bool IsFirstCopyLost(const Inode& inode);
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 

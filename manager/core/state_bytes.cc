@@ -85,7 +85,9 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   if (inode.bytes) {
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
-    access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value();
+    // What another copy has is of no use to who stores in the first.
+    access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value() ||
+                  (may_write && IsFirstCopyLost(inode));
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {

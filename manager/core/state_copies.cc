@@ -152,6 +152,17 @@ std::optional<NodeId> ManagerCore::State::UncoveredNode(const Inode& inode,
   return std::nullopt;
 }
 
+bool ManagerCore::State::IsFirstCopyLost(const Inode& inode) {
+  if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return false;
+  const FileBytes& bytes = *inode.bytes;
+  for (size_t i = 0; i < bytes.segments.size(); ++i)
+    for (size_t position = 0; position < bytes.segments[i].width; ++position)
+      if (IsLost(bytes, bytes.segments[i].nodes[position]) &&
+          HasBytes(bytes, inode.size_bytes, i, position))
+        return true;
+  return false;
+}
+
 uint32_t ManagerCore::State::ValidCopies(const Inode& inode) const {
   if (!inode.bytes || inode.bytes->segments.empty()) return 1;
   const FileBytes& bytes = *inode.bytes;
