@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "proto/convert/admin.h"
 #include "proto/convert/hints.h"
+#include "proto/convert/staging.h"
 #include "proto/convert/status.h"
 
 namespace mosa::sai {
@@ -32,6 +34,8 @@ constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
 constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
 // A mount that has a file open does not close it because it is asked.
 constexpr std::chrono::seconds kFilesCloseMax{2};
+// Longer than a lease: of a mount that does not answer nothing is to be feared after it.
+constexpr std::chrono::seconds kFilesSettleMax{7};
 
 // Calls `ask` until it answers anything but Aborted.
 Status AskUntilSettled(const std::function<Status()>& ask) {
@@ -240,6 +244,49 @@ Result<uint64_t> AdminClient::EndWorkflow(const std::string& run) {
       return response.files_left();
     std::this_thread::sleep_for(delay);
   }
+}
+
+Result<std::vector<StageOutcome>> AdminClient::MarkStaged(const std::vector<StagedFile>& files) {
+  std::vector<StageOutcome> outcomes(files.size(), StageOutcome::kBusy);
+  std::vector<size_t> open(files.size());
+  std::iota(open.begin(), open.end(), size_t{0});
+  const auto deadline = std::chrono::steady_clock::now() + kFilesSettleMax;
+  for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
+    for (size_t begin = 0; begin < open.size(); begin += kStagedFilesMax) {
+      const size_t limit = std::min(open.size(), begin + kStagedFilesMax);
+      std::vector<StagedFile> asked;
+      for (size_t i = begin; i < limit; ++i) asked.push_back(files[open[i]]);
+      v1::MarkStagedRequest request;
+      ToProto(asked, &request);
+      v1::MarkStagedResponse response;
+      MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
+        grpc::ClientContext context;
+        SetDeadline(context);
+        response.Clear();
+        return FromGrpc(stub_->manager->MarkStaged(&context, request, &response));
+      }));
+      MOSA_ASSIGN_OR_RETURN(const std::vector<StageOutcome> answers, FromProto(response));
+      if (answers.size() != asked.size())
+        return InternalError("the manager did not answer for every file");
+      for (size_t i = begin; i < limit; ++i) outcomes[open[i]] = answers[i - begin];
+    }
+    std::erase_if(open, [&](size_t i) { return outcomes[i] != StageOutcome::kBusy; });
+    if (open.empty() || std::chrono::steady_clock::now() >= deadline) return outcomes;
+    std::this_thread::sleep_for(delay);
+  }
+}
+
+Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max) {
+  v1::ListUnstagedRequest request;
+  request.set_files_max(files_max);
+  v1::ListUnstagedResponse response;
+  MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    response.Clear();
+    return FromGrpc(stub_->manager->ListUnstaged(&context, request, &response));
+  }));
+  return FromProto(response);
 }
 
 }  // namespace mosa::sai

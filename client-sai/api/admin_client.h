@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/model/hints.h"
+#include "common/model/staging.h"
 #include "common/model/status.h"
 #include "proto/convert/credentials.h"
 
@@ -49,6 +50,14 @@ class AdminClient {
   // How many temporary files are still open somewhere: they go when they are closed. Waits up to
   // two seconds for mounts to say that they have none of them open.
   Result<uint64_t> EndWorkflow(const std::string& run);
+
+  // Has the manager remember that these files, as of these versions, have been copied out: one
+  // outcome for each, in their order. Waits some seconds until every mount that knows them has said
+  // whether it writes, and for those who do to close them; kBusy of what is not settled then.
+  Result<std::vector<StageOutcome>> MarkStaged(const std::vector<StagedFile>& files);
+  // Files with lifetime=keep that have not been copied out as they are now, at most `files_max` (up
+  // to 10,000) of them by path. Waits as SetHint.
+  Result<UnstagedFiles> ListUnstaged(uint32_t files_max);
 
  private:
   struct Stub;

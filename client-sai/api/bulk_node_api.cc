@@ -76,7 +76,7 @@ Status BulkNodeApi::Read(const ObjectTarget& target, uint64_t offset, std::span<
     answer = OkStatus();
     return TransferRead(transfer, socket, offset, out, answer);
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, transfer.deadline));
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = transfer.deadline}));
   return answer;
 }
 
@@ -94,7 +94,7 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
     answer = OkStatus();
     return TransferWrite(transfer, socket, offset, data, answer);
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, transfer.deadline));
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = transfer.deadline}));
   return answer;
 }
 
@@ -108,7 +108,7 @@ Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequ
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
     return ReceiveReply(socket, request.id(), reply, deadline).status();
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, /*repeatable=*/true, deadline));
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   return reply;
 }
@@ -163,7 +163,7 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, data, deadline));
     return ReceiveReply(socket, request.id(), reply, deadline).status();
   };
-  const Status status = channel->Run(exchange, /*repeatable=*/false, deadline);
+  const Status status = channel->Run(exchange, {.deadline = deadline});
   if (!status.ok() && begun) {
     return DeadlineExceededError(
         fmt::format("the append of {} bytes to file {} may or may not have happened: {}",
@@ -237,9 +237,16 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   }
   v1::BulkRequest request = RequestFor(target);
   request.mutable_open_local()->set_write(write);
+  request.set_id(1);
+  const Time deadline = Deadline();
+  v1::BulkReply reply;
   UniqueFd descriptor;
-  MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply,
-                        channel->CallLocal(std::move(request), &descriptor, Deadline()));
+  const auto exchange = [&](FrameSocket& socket) {
+    MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
+    return ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status();
+  };
+  MOSA_RETURN_IF_ERROR(channel->Run(
+      exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   if (!descriptor)
     return InternalError(fmt::format("{} answered without a descriptor", channel->Name()));

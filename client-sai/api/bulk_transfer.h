@@ -30,9 +30,9 @@ Status TransferRead(const Transfer& transfer, FrameSocket& socket, uint64_t offs
 Status TransferWrite(const Transfer& transfer, FrameSocket& socket, uint64_t offset,
                      std::span<const std::byte> data, Status& answer);
 // Receives the answer to request `id`. InvalidArgument if it answers something else; if the node
-// turned the connection away, why.
+// turned the connection away, why. A descriptor that came along is put into `descriptor`.
 Result<FramePrefix> ReceiveReply(FrameSocket& socket, uint64_t id, v1::BulkReply& reply,
-                                 Time deadline);
+                                 Time deadline, UniqueFd* descriptor = nullptr);
 
 }  // namespace mosa::sai
 

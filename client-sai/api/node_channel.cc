@@ -22,7 +22,7 @@
 namespace mosa::sai {
 namespace {
 
-constexpr Duration kLocalRetryAfter = Seconds(1);
+constexpr Duration kSocketRetryAfter = Seconds(1);
 
 Time Now() { return SystemClock().Monotonic(); }
 
@@ -60,8 +60,18 @@ Result<UniqueFd> ConnectTcp(const std::string& text, Duration wait) {
   return socket;
 }
 
-Status Unreachable(const std::string& name, const Status& why) {
-  return UnavailableError(fmt::format("{}: {}", name, MessageOf(why)));
+Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return InvalidArgumentError(
+        fmt::format("its socket '{}': the path is empty or too long", path));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  auto connected = Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, wait);
+  if (connected.ok()) return connected;
+  return Status(connected.status().code(),
+                fmt::format("its socket {}: {}", path, MessageOf(connected.status())));
 }
 
 }  // namespace
@@ -80,9 +90,11 @@ void NodeChannel::SetState(NodeState state) {
   const std::lock_guard lock(mutex_);
   state_ = state;
   if (CheckState().ok()) return;
-  idle_.clear();
-  for (FrameSocket* socket : busy_) socket->Shutdown();
-  released_.notify_all();
+  for (Pool* pool : {&tcp_, &unix_}) {
+    pool->idle.clear();
+    for (FrameSocket* socket : pool->busy) socket->Shutdown();
+    pool->released.notify_all();
+  }
 }
 
 Status NodeChannel::CheckState() const {
@@ -91,121 +103,98 @@ Status NodeChannel::CheckState() const {
       fmt::format("{} is {}", Name(), state_ == NodeState::kSilent ? "silent" : "lost"));
 }
 
-Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(bool fresh, Time deadline) {
+bool NodeChannel::HasIdle(Pool& pool) {
+  while (!pool.idle.empty() && pool.idle.back()->IsStale()) pool.idle.pop_back();
+  return !pool.idle.empty();
+}
+
+Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh, Time deadline) {
   std::unique_lock lock(mutex_);
+  Pool& pool = PoolOf(kind);
   while (true) {
     MOSA_RETURN_IF_ERROR(CheckState());
-    while (!fresh && !idle_.empty()) {
-      std::unique_ptr<FrameSocket> socket = std::move(idle_.back());
-      idle_.pop_back();
-      if (socket->IsStale()) continue;
-      busy_.insert(socket.get());
+    if (fresh) pool.idle.clear();  // If one has broken, so probably have the others.
+    if (HasIdle(pool)) {
+      std::unique_ptr<FrameSocket> socket = std::move(pool.idle.back());
+      pool.idle.pop_back();
+      pool.busy.insert(socket.get());
       return socket;
     }
-    if (fresh) idle_.clear();  // If one has broken, so probably have the others.
-    if (busy_.size() + connecting_ < options_.connections_max) break;
+    if (pool.busy.size() + pool.connecting < options_.connections_max) break;
     const Duration left = deadline - Now();
-    if (left.ns <= 0 ||
-        released_.wait_for(lock, std::chrono::nanoseconds(left.ns)) == std::cv_status::timeout) {
+    if (left.ns > 0) {
+      pool.released.wait_for(lock, std::chrono::nanoseconds(left.ns));
+    } else {
+      pool.released.notify_one();  // It may have been this one's.
       return DeadlineExceededError(
           fmt::format("{}: all {} connections were in use until the "
                       "deadline",
                       Name(), options_.connections_max));
     }
   }
-  ++connecting_;
+  if (pool.failed_at && Now() - *pool.failed_at < kSocketRetryAfter) {
+    return UnavailableError(
+        fmt::format("{}: its socket {} could not be reached", Name(), address_.socket_path));
+  }
+  ++pool.connecting;
   lock.unlock();
   Result<UniqueFd> connected =
-      ConnectTcp(address_.address, std::min(options_.connect_wait, deadline - Now()));
+      ConnectTo(kind, std::clamp(deadline - Now(), Duration{}, options_.connect_wait));
   lock.lock();
-  --connecting_;
-  if (!connected.ok()) {
-    released_.notify_one();
-    return Unreachable(Name(), connected.status());
+  --pool.connecting;
+  pool.failed_at.reset();
+  Status status = connected.status();
+  if (!status.ok()) {
+    if (kind == Kind::kUnix) pool.failed_at = Now();
+    status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
+  } else {
+    status = CheckState();  // It may have been found silent meanwhile.
+  }
+  if (!status.ok()) {
+    pool.released.notify_all();
+    return status;
   }
   auto socket = std::make_unique<FrameSocket>(*std::move(connected));
-  busy_.insert(socket.get());
+  pool.busy.insert(socket.get());
   return socket;
 }
 
-void NodeChannel::Release(std::unique_ptr<FrameSocket> socket, bool usable) {
+void NodeChannel::Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable) {
   const std::lock_guard lock(mutex_);
-  busy_.erase(socket.get());
-  if (usable && CheckState().ok()) idle_.push_back(std::move(socket));
-  released_.notify_one();
+  Pool& pool = PoolOf(kind);
+  pool.busy.erase(socket.get());
+  if (usable && CheckState().ok()) pool.idle.push_back(std::move(socket));
+  pool.released.notify_one();
 }
 
-Status NodeChannel::Run(const Exchange& exchange, bool repeatable, Time deadline) {
+Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
   Status status;
-  for (int attempt = 0; attempt < (repeatable ? 2 : 1); ++attempt) {
+  for (int attempt = 0; attempt < (terms.repeatable ? 2 : 1); ++attempt) {
     MOSA_ASSIGN_OR_RETURN(std::unique_ptr<FrameSocket> socket,
-                          Acquire(/*fresh=*/attempt > 0, deadline));
+                          Acquire(terms.kind, /*fresh=*/attempt > 0, terms.deadline));
     status = exchange(*socket);
-    Release(std::move(socket), status.ok());
+    Release(terms.kind, std::move(socket), status.ok());
     if (status.code() != StatusCode::kUnavailable) break;
   }
   if (status.ok()) return status;
   return Status(status.code(), fmt::format("{}: {}", Name(), MessageOf(status)));
 }
 
-// ---- the Unix socket
-
-Status NodeChannel::ConnectSocket() {
-  if (local_ != nullptr && !local_->IsStale()) return OkStatus();
-  local_ = nullptr;
-  if (local_failed_at_ && Now() - *local_failed_at_ < kLocalRetryAfter) {
-    return UnavailableError(
-        fmt::format("{}: its socket {} could not be reached", Name(), address_.socket_path));
-  }
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  Status why = InvalidArgumentError("the path is empty or too long");
-  if (!address_.socket_path.empty() && address_.socket_path.size() < sizeof address.sun_path) {
-    std::memcpy(address.sun_path, address_.socket_path.data(), address_.socket_path.size());
-    Result<UniqueFd> connected =
-        Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, options_.connect_wait);
-    if (connected.ok()) {
-      local_ = std::make_unique<FrameSocket>(*std::move(connected));
-      local_failed_at_.reset();
-      return OkStatus();
-    }
-    why = connected.status();
-  }
-  local_failed_at_ = Now();
-  return UnavailableError(
-      fmt::format("{}: its socket {}: {}", Name(), address_.socket_path, MessageOf(why)));
+Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
+  return kind == Kind::kTcp ? ConnectTcp(address_.address, wait)
+                            : ConnectUnix(address_.socket_path, wait);
 }
 
 bool NodeChannel::CanReachSocket() {
   {
     const std::lock_guard lock(mutex_);
     if (!CheckState().ok()) return false;
+    if (HasIdle(unix_) || !unix_.busy.empty()) return true;
   }
-  const std::lock_guard lock(local_mutex_);
-  return ConnectSocket().ok();
-}
-
-Result<v1::BulkReply> NodeChannel::CallLocal(v1::BulkRequest request, UniqueFd* descriptor,
-                                             Time deadline) {
-  {
-    const std::lock_guard lock(mutex_);
-    MOSA_RETURN_IF_ERROR(CheckState());
-  }
-  const std::lock_guard lock(local_mutex_);
-  MOSA_RETURN_IF_ERROR(ConnectSocket());
-  request.set_id(++last_local_id_);
-  v1::BulkReply reply;
-  Status status = local_->SendFrame(request, {}, deadline);
-  if (status.ok()) status = local_->ReceiveStart(reply, deadline, descriptor).status();
-  // An answer to nothing is the node's way to turn a connection away.
-  if (status.ok() && reply.id() != request.id()) status = StatusOf(reply, Name());
-  if (status.ok() && reply.id() != request.id())
-    status = InternalError("the node answered another request");
-  if (!status.ok()) {
-    local_ = nullptr;
-    return Unreachable(Name(), status);
-  }
-  return reply;
+  auto socket = Acquire(Kind::kUnix, /*fresh=*/false, Now() + options_.connect_wait);
+  if (!socket.ok()) return false;
+  Release(Kind::kUnix, *std::move(socket), /*usable=*/true);
+  return true;
 }
 
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {

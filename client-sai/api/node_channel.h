@@ -1,8 +1,7 @@
 // NodeChannel: the connections of one client to one storage node at one address: a bounded pool of
-// TCP connections, of which idle ones are used again, and one Unix connection for descriptors.
+// TCP connections, and one of Unix connections for descriptors; idle ones are used again.
 //
-// Safe from any thread. The Unix connection stays open as long as the channel, since its end tells
-// the node that this client may have left its write descriptors.
+// Safe from any thread. No call waits beyond its deadline, or after the node was found silent.
 #ifndef MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 #define MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 
@@ -26,7 +25,7 @@
 namespace mosa::sai {
 
 struct NodeChannelOptions {
-  size_t connections_max = 8;
+  size_t connections_max = 8;  // Of either kind.
   Duration connect_wait = Seconds(1);
 };
 
@@ -38,15 +37,18 @@ class NodeChannel {
   // One exchange on a connection. Its status is the connection's; what the node answered is
   // reported otherwise.
   using Exchange = std::function<Status(FrameSocket&)>;
+  enum class Kind : uint8_t { kTcp, kUnix };
+  struct Terms {
+    Kind kind = Kind::kTcp;
+    bool repeatable = false;
+    Time deadline;  // Monotonic.
+  };
   // Runs `exchange` on an idle or a new connection; when all are in use, waits for one. If the
   // connection breaks and `repeatable`, once again on a new one. Unavailable at once while the node
-  // is silent or lost. `deadline` is monotonic.
-  Status Run(const Exchange& exchange, bool repeatable, Time deadline);
-
-  // Sends a request without payload over the Unix socket. The reply's descriptor, if any, is put
-  // into `descriptor`.
-  Result<v1::BulkReply> CallLocal(v1::BulkRequest request, UniqueFd* descriptor, Time deadline);
-  // True if the Unix socket can be connected to, or is. A failure is remembered for a second.
+  // is silent or lost.
+  Status Run(const Exchange& exchange, const Terms& terms);
+  // True if the Unix socket can be connected to, or is. A failure is remembered for a second. Waits
+  // for no answer of the node.
   bool CanReachSocket();
 
   // The node is (not) to be reached; when it is not, calls under way end.
@@ -59,27 +61,30 @@ class NodeChannel {
   std::string Name() const;
 
  private:
-  Result<std::unique_ptr<FrameSocket>> Acquire(bool fresh, Time deadline);
-  void Release(std::unique_ptr<FrameSocket> socket, bool usable);
-  Status CheckState() const;  // Needs mutex_.
-  Status ConnectSocket();     // Needs local_mutex_.
+  struct Pool {
+    std::vector<std::unique_ptr<FrameSocket>> idle;
+    std::set<FrameSocket*> busy;
+    size_t connecting = 0;
+    std::condition_variable released;
+    std::optional<Time> failed_at;  // Of Unix connections: when the last attempt failed.
+  };
+
+  Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
+  void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);
+  Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
+  // These need mutex_.
+  Status CheckState() const;
+  bool HasIdle(Pool& pool);  // Forgets those that have broken.
+  Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
 
   const NodeChannelOptions options_;
   const NodeAddress address_;  // Its state is as of the start: see state_.
 
   mutable std::mutex mutex_;
-  std::condition_variable released_;
   // Guarded by mutex_:
   NodeState state_ = address_.state;
-  std::vector<std::unique_ptr<FrameSocket>> idle_;
-  std::set<FrameSocket*> busy_;
-  size_t connecting_ = 0;
-
-  std::mutex local_mutex_;  // Held for an exchange over the Unix socket.
-  // Guarded by local_mutex_:
-  std::unique_ptr<FrameSocket> local_;
-  std::optional<Time> local_failed_at_;
-  uint64_t last_local_id_ = 0;
+  Pool tcp_;
+  Pool unix_;
 };
 
 // What a reply says, as a Status that names the node and carries the reason (proto/convert).

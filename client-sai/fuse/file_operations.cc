@@ -154,9 +154,12 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
     const auto* const end = reinterpret_cast<const std::byte*>(data) + size_bytes;
     memory = {owner, static_cast<size_t>(owner->data() + LargeBuffer::kBytes - end)};
   }
-  const Outcome<size_t> written =
-      filesystem.Write(DecodeHandle(info->fh).handle, static_cast<uint64_t>(offset),
-                       {reinterpret_cast<const std::byte*>(data), size_bytes}, memory);
+  const HandleId handle = DecodeHandle(info->fh).handle;
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size_bytes);
+  const auto at = static_cast<uint64_t>(offset);
+  const Outcome<size_t> written = info->writepage != 0
+                                      ? filesystem.WritePages(handle, at, bytes, memory)
+                                      : filesystem.Write(handle, at, bytes, memory);
   if (!written.ok()) {
     ReplyFailure(request, written.failure(), "write", FileId{ino});
     return;

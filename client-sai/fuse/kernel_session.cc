@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "client-sai/fuse/convert.h"
@@ -25,7 +28,13 @@ namespace mosa::sai {
 
 namespace {
 
-constexpr uint32_t kGrowthMax = 8;
+// Each may wait for manager, nodes or another mount's pages.
+constexpr size_t kWorkersMax = 1024;
+// A worker that waits with a request of so few bytes gives the memory for large ones back.
+constexpr size_t kSmallRequestBytes = 16 << 10;
+// At the end workers go on while a notice is under way: the page that it waits for may be locked by
+// a request that they have not served yet.
+constexpr std::chrono::seconds kNoticesEndMax{20};  // Longer than a request waits.
 constexpr int kInitWaitMs = 10'000;
 constexpr uint32_t kRequestBytesMax = 1 << 20;
 constexpr uint16_t kRequestPagesMax = kRequestBytesMax / 4096;
@@ -234,11 +243,19 @@ void KernelSession::StartWorkers() {
 
 void KernelSession::StartWorker() {
   const std::lock_guard lock(mutex_);
-  if (stopping_ || workers_.size() >= size_t{kGrowthMax} * std::max(1U, options_.threads)) return;
+  if (stopping_ || workers_.size() >= kWorkersMax) return;
   idle_.fetch_add(1);
-  std::thread worker([this] { Work(); });
-  workers_.insert(worker.native_handle());
-  worker.detach();  // Accounted for in workers_.
+  try {
+    std::thread worker([this] { Work(); });
+    workers_.insert(worker.native_handle());
+    worker.detach();  // Accounted for in workers_.
+  } catch (const std::system_error& error) {
+    // Those that there are go on; who ends its request starts the next one.
+    idle_.fetch_sub(1);
+    LogWarning("no more than {} workers, for no thread can be started: {}", workers_.size(),
+               error.what());
+    MOSA_CHECK(!workers_.empty());
+  }
 }
 
 // A worker that waits for manager or node must not keep requests of others waiting, least of all
@@ -253,6 +270,12 @@ void KernelSession::Work() {
     if (bytes == -EINTR || bytes == -EAGAIN) continue;
     if (bytes <= 0) break;
     if (idle_.fetch_sub(1) == 1) StartWorker();
+    std::array<std::byte, kSmallRequestBytes> small;
+    if (request.size <= small.size()) {
+      std::memcpy(small.data(), request.mem, request.size);
+      request.mem = small.data();
+      request_memory = LargeBuffer();
+    }
     Dispatch(request);
     if (ShouldRetire()) break;
   }
@@ -306,7 +329,27 @@ void KernelSession::AnswerStatx(const fuse_in_header& header) {
 void KernelSession::Stop() {
   if (session_ == nullptr || device_ < 0 || stopping_) return;
   if (fuse_session_exited(session_) == 0) Unmount(options_.mount_point);
+  EndNotices();
   EndWorkers();
+}
+
+void KernelSession::EndNotices() {
+  std::unique_lock lock(mutex_);
+  notices_refused_ = true;
+  notice_ended_.wait_for(lock, kNoticesEndMax, [this] { return notices_ == 0; });
+}
+
+bool KernelSession::BeginNotice() {
+  const std::lock_guard lock(mutex_);
+  if (device_ < 0 || notices_refused_) return false;
+  ++notices_;
+  return true;
+}
+
+void KernelSession::EndNotice() {
+  const std::lock_guard lock(mutex_);
+  --notices_;
+  notice_ended_.notify_all();
 }
 
 void KernelSession::EndWorkers() {
@@ -329,23 +372,24 @@ KernelNotifier::Capabilities KernelSession::capabilities() const {
 }
 
 void KernelSession::InvalidateEntries() {
-  const int device = device_;
-  if (device < 0) return;
+  if (!BeginNotice()) return;
   fuse_out_header notice{};
   notice.len = sizeof(notice);
   notice.error = kernel::kNotifyIncrementEpoch;
-  if (write(device, &notice, sizeof(notice)) < 0 && errno != ENODEV && errno != ENOTCONN) {
+  if (write(device_, &notice, sizeof(notice)) < 0 && errno != ENODEV && errno != ENOTCONN) {
     LogError("cannot tell the kernel to look names up again: {}", strerror(errno));
   }
+  EndNotice();
 }
 
 void KernelSession::InvalidateFile(FileId file) {
-  if (device_ < 0) return;
+  if (!BeginNotice()) return;
   const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, 0, 0);
   if (error != 0 && error != -ENOENT && error != -ENODEV && error != -ENOTCONN) {
     LogError("cannot tell the kernel to drop what it caches of file {}: {}", file.value,
              strerror(-error));
   }
+  EndNotice();
 }
 
 }  // namespace mosa::sai

@@ -34,7 +34,7 @@ struct KernelSessionOptions {
   std::string mount_point;  // Absolute, without symbolic links.
   bool allow_other = false;
   bool passthrough = true;
-  uint32_t threads = 8;  // Kept ready; more are started while all are busy, up to 8 times as many.
+  uint32_t threads = 8;  // Kept ready; more are started while all are busy.
 };
 
 // What was agreed with the kernel.
@@ -95,6 +95,10 @@ class KernelSession final : public KernelNotifier {
   void Dispatch(const fuse_buf& request);
   void AnswerStatx(const fuse_in_header& header);
   void EndWorkers();
+  // From here on notices are not sent; waits for those that are under way.
+  void EndNotices();
+  bool BeginNotice();  // False: it is not to be sent.
+  void EndNotice();
 
   const KernelSessionOptions options_;
   StatxFunction statx_;
@@ -110,6 +114,9 @@ class KernelSession final : public KernelNotifier {
   mutable std::mutex mutex_;
   std::set<pthread_t> workers_;  // Guarded by mutex_: every worker that has not ended.
   std::condition_variable worker_ended_;
+  uint32_t notices_ = 0;          // Guarded by mutex_: under way.
+  bool notices_refused_ = false;  // Guarded by mutex_.
+  std::condition_variable notice_ended_;
 };
 
 }  // namespace mosa::sai

@@ -70,9 +70,9 @@ void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::str
 }
 
 void KillPrivileges(Filesystem& filesystem, FileId file) {
-  const Outcome<AttributesResult> current = filesystem.GetAttributes(file);
-  if (!current.ok() || current->attributes.type != FileType::kRegular) return;
-  const uint32_t permissions = current->attributes.permissions;
+  const Outcome<Attributes> current = filesystem.GetUnsettledAttributes(file);
+  if (!current.ok() || current->type != FileType::kRegular) return;
+  const uint32_t permissions = current->permissions;
   uint32_t killed = permissions & ~static_cast<uint32_t>(S_ISUID);
   if ((permissions & S_IXGRP) != 0) killed &= ~static_cast<uint32_t>(S_ISGID);
   if (killed == permissions) return;

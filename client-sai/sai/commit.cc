@@ -89,36 +89,47 @@ void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.att
 Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
   for (int attempt = 1;; ++attempt) {
     bool outdated = false;
-    const Outcome<Done> committed = CommitOnce(inode, last_close, &outdated);
+    const Outcome<Done> committed = CommitOnce(inode, {.last_close = last_close}, &outdated);
     if (!outdated || attempt == kCommitsMax) return committed;
     MOSA_RETURN_IF_FAILED(MergeInline(inode));
   }
 }
 
-Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, bool last_close, bool* outdated) {
+Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* outdated) {
   bool unsent = false;
+  bool tells = true;
   std::vector<Request> requests;
   std::optional<SetAttributesRequest> times;
   {
     std::unique_lock lock(inode.mutex);
     inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-    if (!inode.needs_commit && !inode.data_dirty && !inode.unsent_times) return Done{};
     unsent = inode.make_state == MakeState::kUnsent;
+    if (kind.make_only && !unsent) return Done{};
+    const bool has_news = inode.data_dirty || inode.unsent_times;
+    if (!unsent && !inode.needs_commit && !has_news) return Done{};
+    tells = !kind.make_only || (has_news && (!kind.bare || inode.appended));
     if (unsent) {
       inode.make_state = MakeState::kSending;
       requests.push_back(inode.make);
     }
     times = inode.unsent_times;
   }
-  CommitRequest commit = BuildCommit(inode, last_close);
-  const bool is_inline = commit.inline_data.has_value();
-  requests.emplace_back(std::move(commit));
-  if (times && (times->modify_time || times->access_time)) requests.push_back(*times);
+  bool is_inline = false;
+  if (tells) {
+    CommitRequest commit = BuildCommit(inode, kind.last_close);
+    is_inline = commit.inline_data.has_value();
+    requests.emplace_back(std::move(commit));
+    if (times && (times->modify_time || times->access_time)) requests.push_back(*times);
+  }
   const Mark mark = MarkNow();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests));
-  if (unsent) FinishMake(inode, replies.empty() ? Reply{UnexpectedReply()} : replies[0], mark);
+  MakeState made = MakeState::kSent;
+  if (unsent) {
+    made = FinishMake(inode, replies.empty() ? UnexpectedReply() : replies[0], mark);
+    recalls_.NoteOwn(inode.make.parent);
+  }
   // What has run stands, even if what came after it failed.
   const Failure* failure = nullptr;
   const Attributes* attributes = nullptr;
@@ -130,15 +141,18 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, bool last_close, bool* 
       committed = true;
     }
   }
-  if (committed) FinishCommit(inode, is_inline, last_close, *attributes, mark);
+  if (committed) FinishCommit(inode, is_inline, kind.last_close, *attributes, mark);
   const std::lock_guard lock(inode.mutex);
-  if (!committed) TakeBack(inode);
+  if (tells && !committed) TakeBack(inode);
+  if (committed) inode.appended = false;
+  if (unsent) EndMake(inode, made);
   *outdated =
       !committed && is_inline && failure != nullptr &&
       (failure->code == StatusCode::kAborted || failure->code == StatusCode::kFailedPrecondition);
   if (*outdated) NoteOutdated(inode);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
+  if (!tells) return Done{};
   if (!committed) return UnexpectedReply();
   inode.unsent_times.reset();
   return Done{};
@@ -282,6 +296,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   Inode& inode = *handle->inode;
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
+  EnsureCounted(inode);
   RefreshFromKernelWrites(inode);
   Drain(inode);
   const ByteRange range{offset, offset + length};
@@ -309,9 +324,9 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
 
 // Zeroes `range` of inline content; an empty range at `end` only makes the file reach so far.
 Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
-  auto fresh = EnsureFresh(inode, true);
+  std::unique_lock<std::mutex> lock;
+  auto fresh = LockFresh(inode, &lock);
   if (!fresh.ok()) return fresh.failure();
-  const std::lock_guard lock(inode.mutex);
   LayInline(inode, *fresh);
   std::string& content = *inode.inline_buffer;
   if (range.empty()) {

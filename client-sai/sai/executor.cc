@@ -4,7 +4,7 @@
 
 namespace mosa::sai {
 
-Executor::Executor(uint32_t threads) {
+Executor::Executor(uint32_t threads, uint32_t threads_max) : threads_max_(threads_max) {
   for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -13,6 +13,8 @@ void Executor::Run(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
       queue_.push_back(std::move(task));
+      if (idle_ < queue_.size() && threads_.size() < threads_max_)
+        threads_.emplace_back([this] { Work(); });
       wake_.notify_one();
       return;
     }
@@ -26,6 +28,7 @@ void Executor::Stop() {
     stopping_ = true;
     wake_.notify_all();
   }
+  // From here on none is started.
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
 }
@@ -33,7 +36,9 @@ void Executor::Stop() {
 void Executor::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
+    ++idle_;
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    --idle_;
     if (queue_.empty()) return;
     const std::function<void()> task = std::move(queue_.front());
     queue_.pop_front();

@@ -15,11 +15,11 @@
 
 namespace mosa::sai {
 
-// Thread-safe. Stop runs what is queued, then joins; tasks that come later run at once, on the
-// caller's thread.
+// Thread-safe. While all threads are busy more are started, up to `threads_max`; they stay. Stop
+// runs what is queued, then joins; tasks that come later run at once, on the caller's thread.
 class Executor {
  public:
-  explicit Executor(uint32_t threads);
+  explicit Executor(uint32_t threads, uint32_t threads_max = 0);
   ~Executor() { Stop(); }
   void Run(std::function<void()> task);
   void Stop();
@@ -29,8 +29,11 @@ class Executor {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;  // Guarded by mutex_.
-  bool stopping_ = false;                    // Guarded by mutex_.
+  const uint32_t threads_max_;
+  // Guarded by mutex_.
+  std::deque<std::function<void()>> queue_;
+  uint32_t idle_ = 0;
+  bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -52,7 +52,8 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       io_(options_.io_threads),
       reads_(options_.fetch_threads),
       fetches_(reads_),
-      service_(options_.recall_threads) {}
+      service_(options_.recall_threads),
+      drops_(options_.recall_threads, options_.drop_threads_max) {}
 
 Filesystem::Impl::~Impl() {
   if (!Stop().ok()) stats_.Add(Counter::kErrors);
@@ -96,6 +97,7 @@ Status Filesystem::Impl::Stop() {
   grants_.GiveBackAll();
   manager_.Stop();
   service_.Stop();
+  drops_.Stop();
   return stop_status_;
 }
 
@@ -160,6 +162,9 @@ Outcome<std::string> Filesystem::ReadSymlink(FileId file) { return impl_->ReadSy
 Outcome<AttributesResult> Filesystem::GetAttributes(FileId file) {
   return impl_->GetAttributes(file);
 }
+Outcome<Attributes> Filesystem::GetUnsettledAttributes(FileId file) {
+  return impl_->GetUnsettledAttributes(file);
+}
 Outcome<AttributesResult> Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
                                                     std::optional<HandleId>) {
   return impl_->SetAttributes(file, changes);
@@ -184,6 +189,10 @@ void Filesystem::OnUnreadableMapping(HandleId handle) { impl_->OnUnreadableMappi
 Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                                   const Memory& memory) {
   return impl_->Write(handle, offset, data, memory);
+}
+Outcome<size_t> Filesystem::WritePages(HandleId handle, uint64_t offset,
+                                       std::span<const std::byte> data, const Memory& memory) {
+  return impl_->WritePages(handle, offset, data, memory);
 }
 Outcome<Done> Filesystem::Flush(HandleId handle, uint64_t lock_owner) {
   return impl_->Flush(handle, lock_owner);

@@ -63,6 +63,7 @@ struct FilesystemOptions {
   uint32_t io_threads = 8;
   uint32_t fetch_threads = 16;
   uint32_t recall_threads = 3;
+  uint32_t drop_threads_max = 256;  // Each waits for the kernel's pages of one file at a time.
   size_t idle_inodes_max = 65'536;  // Cached though the kernel has forgotten them.
   size_t names_max = 1'000'000;     // Cached names over all directories.
   bool passthrough = true;          // False: every operation comes through here (tracing).
@@ -201,7 +202,11 @@ class Filesystem {
   Outcome<std::string> ReadSymlink(FileId file);
 
   // ---- attributes
+  // Waits until the kernel has dropped the pages that a change under way makes wrong.
   Outcome<AttributesResult> GetAttributes(FileId file);
+  // The same without that wait: while a write is served, which has pages locked. Not for the
+  // kernel.
+  Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes,
                                           std::optional<HandleId> handle);
   Outcome<StatFilesystemReply> StatFilesystem();
@@ -223,6 +228,10 @@ class Filesystem {
   // mounts. `memory` owns the data, if they may be kept instead of copied.
   Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory = {});
+  // Pages that programs have stored into through a mapping: they go where they lie, by whatever
+  // handle the kernel writes them, and stay locked in its cache until this returns.
+  Outcome<size_t> WritePages(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+                             const Memory& memory = {});
   // close(2) of one descriptor: makes the file what others see, reports errors of earlier writes,
   // and drops the POSIX locks of `lock_owner` on the file if it has any.
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);

@@ -1,11 +1,20 @@
 #include "client-sai/sai/grants.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "client-sai/core/rules.h"
 
 namespace mosa::sai {
+namespace {
+
+// As long as a call waits: what is asked ahead is repeated until it is answered.
+constexpr std::chrono::seconds kAnswerWaitMax{kWaitMax.ns / 1'000'000'000};
+
+}  // namespace
 
 GrantRequest Grants::Ask(NodeId node, Room& room, uint64_t bytes) {
   room.asking = true;
@@ -36,6 +45,7 @@ void Grants::AskAhead(NodeId node, Room& room) {
 
 Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
   if (bytes == 0) return true;
+  const auto give_up = std::chrono::steady_clock::now() + kAnswerWaitMax;
   std::unique_lock lock(mutex_);
   for (;;) {
     Room& room = rooms_[node];
@@ -47,7 +57,11 @@ Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
       return true;
     }
     if (room.asking) {
-      answered_.wait(lock);
+      if (answered_.wait_until(lock, give_up) == std::cv_status::timeout)
+        return Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                       fmt::format("the manager did not say within {} s how much room there is on "
+                                   "node {}: is it running?",
+                                   kAnswerWaitMax.count(), node.value)};
       continue;
     }
     const uint64_t held_before = room.held;
@@ -91,12 +105,13 @@ uint64_t Grants::TakeUnreported(NodeId node) {
 }
 
 bool Grants::Reserve(NodeId node, uint64_t bytes) {
+  const auto give_up = std::chrono::steady_clock::now() + kAnswerWaitMax;
   std::unique_lock lock(mutex_);
   // The manager gives at most so much at once: ask until it is enough, or nothing comes.
   for (;;) {
     Room& room = rooms_[node];
     if (room.asking) {
-      answered_.wait(lock);
+      if (answered_.wait_until(lock, give_up) == std::cv_status::timeout) return false;
       continue;
     }
     const Time now = clock_.Monotonic();

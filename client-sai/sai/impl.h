@@ -52,7 +52,18 @@ class Filesystem::Impl final : public SessionListener {
   SessionStart SessionHeld() override;
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
   void DropCached(Inode& inode, RecallKind kind);
-  void Recall(const RecallPush& push, uint64_t session);
+  // Has the kernel drop what it caches of a file, and runs `dropped` then. `done` runs then too, or
+  // after kPagesWaitMax, with false: a page may be locked by a request that waits for another mount
+  // which waits for this one. Both run on threads of the mount's own and must not wait.
+  using Dropped = std::function<void()>;
+  using DropDone = std::function<void(bool in_time)>;
+  void DropPages(FileId file, Dropped dropped, DropDone done);
+  // The same, waiting for `done`.
+  bool DropPagesNow(
+      FileId file, Dropped dropped = [] {});
+  void EndOverdueDrops();
+  // `inode`: whose attributes are to be settled when its pages are gone; null if none was known.
+  void Recall(const RecallPush& push, const InodePtr& inode, uint64_t session);
   void RecallAccess(const RecallPush& push);
   void ConfirmRecall(FileId file, UnconfirmedRecall recall);
   void DropEverything();
@@ -105,6 +116,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> EnsureAttributes(Inode& inode);
   EntryResult EntryOf(Inode& inode, bool name_cached);
   Outcome<AttributesResult> GetAttributes(FileId file);
+  Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);
   bool SetUnsentAttributes(Inode& inode, const AttributeChanges& changes);
   void RefreshFromKernelWrites(Inode& inode);
@@ -128,9 +140,12 @@ class Filesystem::Impl final : public SessionListener {
   void NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,
                    Inode& target, Mark mark);
   void LostName(FileId file, uint32_t links_left, bool said_held);
-  // Sends a deferred make, or waits until it is sent.
-  Outcome<Done> EnsureMade(Inode& inode);
-  void FinishMake(Inode& inode, const Reply& reply, Mark mark);
+  // Sends a deferred make, or waits until it is sent. What was written goes with it: whoever finds
+  // the file finds its content. Not if it is `bare`: the caller is about to store that.
+  Outcome<Done> EnsureMade(Inode& inode, bool bare = false);
+  // Takes over what a make answered; the file is being made until EndMake says what it has become.
+  MakeState FinishMake(Inode& inode, const Reply& reply, Mark mark);
+  static void EndMake(Inode& inode, MakeState state);  // Caller holds the inode's mutex.
   Outcome<Done> EnsureAllMade(Inode& directory);
   Outcome<Done> EnsureNameMade(Inode& directory, const std::string& name);
   void ClearNames(Inode& directory);  // Caller holds the directory's mutex.
@@ -183,8 +198,11 @@ class Filesystem::Impl final : public SessionListener {
   std::optional<Outcome<Fresh>> FreshFromCache(Inode& inode, bool write, bool with_attributes);
   Outcome<Fresh> AskFresh(Inode& inode, bool write, const std::string& task);
   void NoteUnheardOpen(Inode& inode);
-  // `version`: the data_version of its inline content, if it has any.
+  // What this mount's own change has answered. `version`: the data_version of its inline content,
+  // if it has any.
   AccessPtr StoreAccess(Inode& inode, DataAccess access, Mark mark, uint64_t version = 0);
+  // Caller holds the inode's mutex.
+  void KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
 
@@ -192,8 +210,11 @@ class Filesystem::Impl final : public SessionListener {
   // `memory`: whose the data are, if they may be kept instead of copied.
   Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory);
+  Outcome<size_t> WritePages(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+                             const Memory& memory);
   Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data,
                              const Memory& memory);
+  static void EnsureCounted(Inode& inode);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory);
   Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
@@ -201,13 +222,24 @@ class Filesystem::Impl final : public SessionListener {
   // Makes `inline_buffer` what is fresh with this mount's own bytes on top. Caller holds the
   // inode's mutex.
   static void LayInline(Inode& inode, const Fresh& fresh);
+  // Puts bytes into it. The same.
+  void PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
+                 std::span<const std::byte> data);
   void NoteInlineWritten(Inode& inode, ByteRange range);  // Caller holds the inode's mutex.
+  // What is fresh, with the inode's mutex: nothing of it is being told to the manager, so that what
+  // is written inline under the lock is the next commit's.
+  Outcome<Fresh> LockFresh(Inode& inode, std::unique_lock<std::mutex>* lock);
+  // Appends to a file that nobody else can know yet. False: to be appended like any other.
+  bool AppendUnsent(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
   // Others have changed a file that this mount has written inline: their bytes are taken over.
   Outcome<Done> MergeInline(Inode& inode);
-  void MoveInlineToObjects(Inode& inode, std::string* content, std::vector<ByteRange>* ranges);
+  void MoveInlineToObjects(Inode& inode, const DataAccess& access, std::string* content,
+                           std::vector<ByteRange>* ranges);
   Outcome<AccessPtr> EnsureBound(Inode& inode, uint64_t size_bytes);
-  Outcome<Done> Bind(Inode& inode, uint64_t size_bytes);
-  Outcome<Done> PutInlineIntoObjects(Inode& inode, bool wait);
+  Outcome<AccessPtr> Bind(Inode& inode, uint64_t size_bytes);
+  // `access`: as it was when the file was bound. Waits until they are stored if the manager still
+  // has them.
+  Outcome<Done> PutInlineIntoObjects(Inode& inode, const DataAccess& access);
   Outcome<Done> WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data,
                            const Memory& memory);
   Outcome<bool> WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
@@ -283,14 +315,21 @@ class Filesystem::Impl final : public SessionListener {
   // have changed since it began.
   Outcome<Done> WithStore(Inode& inode,
                           const std::function<Outcome<Done>(const DataAccess&)>& store);
-  // The right to write, once nobody else has frozen the file.
+  // The right to write, once nobody else has frozen the file: what the inode keeps.
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
   static Failure FrozenTooLong(const Inode& inode);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
+  struct CommitKind {
+    bool last_close = false;
+    // Only if the manager does not know the file: its make, with what was written so far. The
+    // caller need not hold the inode's io, as nobody else commits before that is done.
+    bool make_only = false;
+    bool bare = false;  // Then without what was written, unless it was appended.
+  };
   // `outdated`: others have changed what it rests on; to be merged and tried again.
-  Outcome<Done> CommitOnce(Inode& inode, bool last_close, bool* outdated);
+  Outcome<Done> CommitOnce(Inode& inode, CommitKind kind, bool* outdated);
   CommitRequest BuildCommit(Inode& inode, bool last_close);
   static void TakeBack(Inode& inode);
   static void NoteOutdated(Inode& inode);
@@ -325,6 +364,18 @@ class Filesystem::Impl final : public SessionListener {
   // ---- reading (reader.cc)
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   void OnUnreadableMapping(HandleId handle);
+  Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes);
+  // The layout and the session by which something is read: of one that was recalled meanwhile the
+  // manager may have had objects dropped, which then read as zeroes.
+  struct LayoutMark {
+    uint64_t recalls = 0;
+    uint64_t era = 0;
+    bool operator==(const LayoutMark&) const = default;
+  };
+  LayoutMark MarkLayout(Inode& inode) const;  // Caller holds the inode's mutex.
+  // What `read` gives by one layout from its beginning to its end.
+  template <typename Value>
+  Outcome<Value> ByOneLayout(Inode& inode, const std::function<Outcome<Value>()>& read);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
   std::optional<ReadResult> ReadByDescriptor(OpenFile& handle, const DataAccess& access,
@@ -338,6 +389,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> FetchPiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::byte* out);
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
+  Outcome<uint64_t> SeekOnce(Inode& inode, uint64_t offset, SeekKind kind);
   Outcome<uint64_t> SeekData(Inode& inode, const DataAccess& access, ByteRange range);
   Outcome<uint64_t> SeekHole(Inode& inode, const DataAccess& access, ByteRange range);
   Outcome<std::optional<uint64_t>> SeekObject(Inode& inode, NodeId node, uint64_t offset,
@@ -363,10 +415,12 @@ class Filesystem::Impl final : public SessionListener {
   void NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner);
   bool IsClosing(Inode& inode, uint64_t owner);
   void AwaitClosing(Inode& inode, uint64_t owner);
-  void InvalidateNow(FileId file);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);
+  // Asks for a lock without waiting for who has it; recorded if granted.
+  Outcome<Done> AskForLock(Inode& inode, const Lock& lock);
   void RecordLock(Inode& inode, const Lock& lock);
+  void GiveUpLock(Inode& inode, Lock lock);
   void Revalidate(Inode& inode);
   Outcome<Done> Unlock(Inode& inode, const Lock& lock);
   void DropLocksOf(Inode& inode, uint64_t owner, bool whole_file);
@@ -391,6 +445,7 @@ class Filesystem::Impl final : public SessionListener {
   Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
   Lanes fetches_;     // What reads_ runs, by file and node.
   Executor service_;  // Recalls, granted locks.
+  Executor drops_;    // Notices that wait for the kernel's pages.
 
   std::mutex table_mutex_;
   std::unordered_map<uint64_t, InodePtr> inodes_;  // Guarded by table_mutex_.
@@ -420,13 +475,21 @@ class Filesystem::Impl final : public SessionListener {
   // Held while what is queued is sent: not taken where the manager's messages are handled.
   std::mutex releases_mutex_;
   std::vector<ReleaseRequest> releases_;  // Guarded by releases_mutex_.
-  std::vector<FileId> forgets_;           // Guarded by releases_mutex_.
 
   std::mutex buffer_mutex_;
   std::condition_variable buffer_freed_;
   uint64_t buffered_bytes_ = 0;  // Guarded by buffer_mutex_.
   // Guarded by buffer_mutex_: whose buffer is not empty.
   std::map<FileId, std::weak_ptr<Inode>> buffering_;
+
+  // What waits for pages to be dropped, by when it does so no longer.
+  struct Drop {
+    FileId file;
+    Time until;
+    DropDone done;
+  };
+  std::mutex pending_drops_mutex_;
+  std::list<Drop> pending_drops_;  // Guarded by pending_drops_mutex_; soonest first.
 
   std::mutex timer_mutex_;
   std::condition_variable timer_wake_;

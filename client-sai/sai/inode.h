@@ -99,6 +99,7 @@ struct Inode : Unsaved {
 
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
+  uint64_t access_recalls = 0;  // How often the layout was recalled.
   uint64_t access_version = 0;  // The data_version of its inline content.
   uint64_t own_changes = 0;     // Counts what of this mount's has become the manager's truth.
 
@@ -107,6 +108,7 @@ struct Inode : Unsaved {
   // the last commit, the rest as it was at `inline_version`.
   std::optional<std::string> inline_buffer;
   IntervalSet inline_ranges;
+  bool appended = false;  // Some of them, before others could know the file.
   uint64_t inline_version = 0;
   WriteBuffer buffer;  // Write-behind to other nodes.
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.

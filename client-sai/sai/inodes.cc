@@ -6,6 +6,11 @@
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
+namespace {
+
+constexpr size_t kForgetsMax = 256;  // In one request.
+
+}  // namespace
 
 InodePtr Filesystem::Impl::Find(FileId file) {
   const std::lock_guard lock(table_mutex_);
@@ -95,9 +100,28 @@ void Filesystem::Impl::EvictIdle() {
     }
   }
   if (evicted.empty()) return;
-  for (const FileId file : evicted) blocks_.DropFile(file);
-  const std::lock_guard lock(releases_mutex_);
-  forgets_.insert(forgets_.end(), evicted.begin(), evicted.end());
+  for (size_t i = 0; i < evicted.size(); i += kForgetsMax) {
+    const auto begin = evicted.begin() + static_cast<int64_t>(i);
+    const auto end =
+        evicted.begin() + static_cast<int64_t>(std::min(i + kForgetsMax, evicted.size()));
+    manager_.Send({ForgetRequest{{begin, end}}}, [](const std::vector<Reply>&) {});
+  }
+  // What was asked of a file before this mount's interest in it ended may be recalled by nobody.
+  bool is_back = false;
+  for (const FileId file : evicted) {
+    blocks_.DropFile(file);
+    recalls_.NoteForeign(file);
+    const InodePtr inode = Find(file);
+    if (!inode) continue;
+    is_back = true;
+    DropCached(*inode, RecallKind::kEntries);
+    DropPages(
+        file, [this, inode] { Settle(*inode); }, [](bool) {});
+    service_.Run([this, inode] {
+      if (!EnsureAllMade(*inode).ok()) stats_.Add(Counter::kErrors);
+    });
+  }
+  if (is_back && notifier_.capabilities().epoch) notifier_.InvalidateEntries();
 }
 
 void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
@@ -106,7 +130,8 @@ void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attribute
   const bool certain = !recalls_.Happened(mark.log, inode.file);
   if (own) recalls_.NoteOwn(inode.file);
   // An uncertain answer may be older than what is known already; it is better than nothing.
-  if (certain || inode.attributes_era == 0) {
+  const bool not_older = attributes.data_version >= inode.attributes.data_version;
+  if (certain || !inode.attributes_known || (inode.attributes_era == 0 && not_older)) {
     inode.attributes = attributes;
     inode.attributes.size_bytes += inode.names.unsent.size();
     inode.attributes_known = true;
@@ -243,6 +268,13 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 
+Outcome<Attributes> Filesystem::Impl::GetUnsettledAttributes(FileId file) {
+  const InodePtr inode = Get(file);
+  MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
+  const std::lock_guard lock(inode->mutex);
+  return View(*inode);
+}
+
 // What can be set on a file that only this mount knows is part of its make; false: send it first.
 bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges& changes) {
   const Time now = lease_.ManagerNow();
@@ -288,7 +320,9 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     bool must_commit = false;
     {
       const std::lock_guard lock(inode->mutex);
-      must_commit = inode->data_dirty && (changes.modify_time || changes.modify_time_now);
+      must_commit = (inode->data_dirty && (changes.modify_time || changes.modify_time_now)) ||
+                    (inode->unsent_times && (changes.modify_time || changes.modify_time_now ||
+                                             changes.access_time || changes.access_time_now));
     }
     // Earlier writes are settled first, so that their commit cannot override the time set now.
     if (must_commit) {

@@ -1,5 +1,7 @@
 // Locks across mounts. The manager decides; a granted lock revalidates what is cached of the file,
 // and what was written is stored and committed before one is given up.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,6 +28,13 @@ Duration ClosingFor(const Inode& inode, uint64_t owner, Time now) {
   for (const auto& [other, since] : inode.owners_closing)
     if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
   return left;
+}
+
+Failure PagesStay(FileId file) {
+  return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+              fmt::format("file {} was locked, but the kernel still has pages from before, which a "
+                          "request that waits for a node has locked: try again",
+                          file.value));
 }
 
 }  // namespace
@@ -96,26 +105,39 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
   const bool closing = IsClosing(*inode, lock.owner);
-  auto granted = AskAll({SetLockRequest{file, lock, false}});
+  auto granted = AskForLock(*inode, lock);
   if (closing && !granted.ok() && granted.failure().reason == ErrorReason::kWouldBlock) {
     AwaitClosing(*inode, lock.owner);
-    granted = AskAll({SetLockRequest{file, lock, false}});
+    granted = AskForLock(*inode, lock);
   }
-  if (!granted.ok()) return granted.failure();
-  RecordLock(*inode, lock);
+  MOSA_RETURN_IF_FAILED(granted);
   Revalidate(*inode);
-  InvalidateNow(file);
-  return Done{};
+  if (DropPagesNow(file)) return Done{};
+  GiveUpLock(*inode, lock);
+  return PagesStay(file);
 }
 
-// The notifier is called on threads of the Filesystem's own only.
-void Filesystem::Impl::InvalidateNow(FileId file) {
-  Countdown invalidated(1);
-  service_.Run([&] {
-    notifier_.InvalidateFile(file);
-    invalidated.Arrive();
-  });
-  invalidated.Wait();
+Outcome<Done> Filesystem::Impl::AskForLock(Inode& inode, const Lock& lock) {
+  for (;;) {
+    const uint64_t session = sessions_;
+    const auto granted = AskAll({SetLockRequest{inode.file, lock, false}});
+    if (!granted.ok()) {
+      // It may be granted yet.
+      if (granted.failure().reason == ErrorReason::kTimedOut) GiveUpLock(inode, lock);
+      return granted.failure();
+    }
+    RecordLock(inode, lock);
+    // A session that was opened anew has claimed what was recorded then.
+    if (session == sessions_) return Done{};
+  }
+}
+
+// Nobody would give up a lock that was asked for in vain and is granted all the same; requests run
+// in their order.
+void Filesystem::Impl::GiveUpLock(Inode& inode, Lock lock) {
+  lock.type = LockType::kUnlock;
+  RecordLock(inode, lock);
+  manager_.Send({SetLockRequest{inode.file, lock, false}}, [](const std::vector<Reply>&) {});
 }
 
 void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
@@ -172,17 +194,22 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
       outcome = UnexpectedReply();
     else if (const auto* failure = std::get_if<Failure>(&replies.back()))
       outcome = *failure;
+    // At once: a session that is opened anew claims what is recorded.
+    if (outcome.ok()) RecordLock(*inode, lock);
     service_.Run([this, inode, lock, wait, done, outcome] {
       {
         const std::lock_guard guard(session_mutex_);
         if (lock_waits_.erase(wait) == 0) lock_waits_ended_.insert(wait);
       }
-      if (outcome.ok()) {
-        RecordLock(*inode, lock);
-        Revalidate(*inode);
-        notifier_.InvalidateFile(inode->file);
-      }
-      done(outcome);
+      if (!outcome.ok()) return done(outcome);
+      Revalidate(*inode);
+      DropPages(
+          inode->file, [] {},
+          [this, inode, lock, done](bool in_time) {
+            if (in_time) return done(Done{});
+            GiveUpLock(*inode, lock);
+            done(PagesStay(inode->file));
+          });
     });
   };
   const RequestId request = manager_.Send({SetLockRequest{file, lock, true}}, granted);

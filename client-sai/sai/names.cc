@@ -71,14 +71,15 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
 void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark,
                                    const std::vector<std::pair<std::string, FileId>>& changes,
                                    const Attributes* attributes) {
-  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, true);
+  // First of all the change is noted: an answer from before it is not kept over what is stored now.
   if (attributes != nullptr) {
     StoreAttributes(directory, *attributes, mark, true);
-    return;
+  } else {
+    const std::lock_guard lock(directory.mutex);
+    recalls_.NoteOwn(directory.file);
+    directory.attributes_era = 0;
   }
-  const std::lock_guard lock(directory.mutex);
-  recalls_.NoteOwn(directory.file);
-  directory.attributes_era = 0;
+  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, true);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view name_view) {
@@ -225,12 +226,18 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests));
-  if (unsent) FinishMake(*unsent, replies.empty() ? Reply{UnexpectedReply()} : replies[0], mark);
+  if (unsent) {
+    const MakeState made =
+        FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], mark);
+    const std::lock_guard lock(unsent->mutex);
+    EndMake(*unsent, made);
+  }
   const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
   if (reply != nullptr) {
     ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
     LostName(reply->file, directory ? 0 : reply->links_left, held);
   }
+  if (unsent) recalls_.NoteOwn(parent);
   if (is_known && !held) EndRemoval(*known);
   if (reply != nullptr) return Done{};
   const auto* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
@@ -303,26 +310,16 @@ Outcome<std::string> Filesystem::Impl::ReadSymlink(FileId file) {
   return std::move(reply->target);
 }
 
-Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode) {
-  Request request;
-  {
-    std::unique_lock lock(inode.mutex);
-    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
-    if (inode.make_state == MakeState::kSent) return Done{};
-    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-    inode.make_state = MakeState::kSending;
-    request = inode.make;
-  }
-  const Mark mark = MarkNow();
-  stats_.Add(Counter::kManagerCalls);
-  const std::vector<Reply> replies = manager_.Call({std::move(request)});
-  const Reply reply = replies.empty() ? Reply{UnexpectedReply()} : replies.front();
-  FinishMake(inode, reply, mark);
-  if (const auto* failure = std::get_if<Failure>(&reply)) return *failure;
-  return std::holds_alternative<MakeReply>(reply) ? Outcome<Done>(Done{}) : UnexpectedReply();
+Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode, bool bare) {
+  bool outdated = false;
+  const Outcome<Done> sent = CommitOnce(inode, {.make_only = true, .bare = bare}, &outdated);
+  const std::lock_guard lock(inode.mutex);
+  const bool unheard = !sent.ok() && sent.failure().reason == ErrorReason::kTimedOut;
+  // What could not be told with it is told, or said to have failed, by the next commit.
+  return inode.make_state == MakeState::kSent && !unheard ? Outcome<Done>(Done{}) : sent;
 }
 
-void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
+MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const auto* made = std::get_if<MakeReply>(&reply);
   const auto* failure = std::get_if<Failure>(&reply);
   // The request is repeated until it runs, and whatever is asked from now on runs after it: only
@@ -345,19 +342,16 @@ void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
       }
       inode.access_version = inode.inline_version = made->entry.attributes.data_version;
       inode.counts_readers = made->counts_readers;
-      inode.make_state = MakeState::kSent;
       inode.manager_counts_open = true;
+      ++inode.own_changes;
     } else if (unheard) {
-      inode.make_state = MakeState::kSent;
       inode.manager_counts_open = true;
       inode.attributes_era = inode.access_era = 0;
     } else {
       inode.make_failure = failure != nullptr ? *failure : UnexpectedReply();
-      inode.make_state = MakeState::kRefused;
       inode.error = inode.make_failure;
       ++inode.error_count;
     }
-    inode.changed.notify_all();
   }
   const InodePtr directory = Get(parent);
   const std::lock_guard lock(directory->mutex);
@@ -366,10 +360,18 @@ void Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
     if (directory->names.entries.erase(name) > 0) --names_count_;
     directory->names.complete = false;
     directory->attributes_era = 0;
-  } else if (directory->names.unsent.empty() && directory->attributes_era != 0 &&
-             !recalls_.HappenedForeign(mark.log, parent)) {
-    directory->attributes = made->parent_attributes;
+  } else if (directory->names.unsent.empty()) {
+    // Of several answers the last one that was given holds, and nobody knows which that is.
+    const bool certain = !recalls_.Happened(mark.log, parent);
+    if (certain && directory->attributes_era != 0) directory->attributes = made->parent_attributes;
+    if (!certain) directory->attributes_era = 0;
   }
+  return made != nullptr || unheard ? MakeState::kSent : MakeState::kRefused;
+}
+
+void Filesystem::Impl::EndMake(Inode& inode, MakeState state) {
+  inode.make_state = state;
+  inode.changed.notify_all();
 }
 
 Outcome<Done> Filesystem::Impl::EnsureAllMade(Inode& directory) {

@@ -40,15 +40,20 @@ std::shared_ptr<OpenFile> Filesystem::Impl::HandleOf(HandleId handle) {
 AccessPtr Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark,
                                         uint64_t version) {
   const std::lock_guard lock(inode.mutex);
+  KeepAccess(inode, std::make_shared<const DataAccess>(std::move(access)), mark, version);
+  ++inode.own_changes;
+  return inode.access;
+}
+
+void Filesystem::Impl::KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version) {
   if (inode.access && inode.access->layout.bound() && inode.passthrough_handles == 0 &&
-      inode.access->layout != access.layout)
+      inode.access->layout != access->layout)
     inode.objects.clear();
   if (inode.access) inline_cached_bytes_ -= inode.access->inline_data.size();
-  inline_cached_bytes_ += access.inline_data.size();
-  inode.access = std::make_shared<DataAccess>(std::move(access));
+  inline_cached_bytes_ += access->inline_data.size();
+  inode.access = std::move(access);
   inode.access_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
   inode.access_version = version;
-  return inode.access;
 }
 
 // Absent: the manager must be asked.
@@ -106,13 +111,19 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   }
   StoreAttributes(inode, reply->attributes, mark, false);
   const uint64_t version = reply->attributes.data_version;
-  Fresh fresh{StoreAccess(inode, std::move(reply->access), mark, version), reply->attributes,
+  Fresh fresh{std::make_shared<const DataAccess>(std::move(reply->access)), reply->attributes,
               version, own_changes};
   const std::lock_guard lock(inode.mutex);
   inode.counts_readers = reply->counts_readers;
   if (write) inode.manager_counts_open = true;
-  // The answer may be older than what this mount has changed meanwhile.
-  if (inode.own_changes != own_changes) inode.access_era = 0;
+  // The content is in the objects already, and the manager is being told.
+  if (inode.moves_inline && inode.access && !inode.access->is_inline) fresh.access = inode.access;
+  // The answer may be older than what this mount has changed, or heard of, meanwhile: then what is
+  // known stays, for who works by it, and is asked for anew.
+  const bool outdated =
+      inode.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
+  if (!outdated || !inode.access) KeepAccess(inode, fresh.access, mark, version);
+  if (outdated) inode.access_era = 0;
   return fresh;
 }
 
@@ -494,7 +505,8 @@ void Filesystem::Impl::FollowKernelWrites() {
     std::optional<NodeId> node;
     {
       const std::lock_guard lock(inode->mutex);
-      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2)
+      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2 &&
+          inode->access->layout.bound())
         node = inode->access->layout.segments.front().nodes.front();
     }
     // If there is no more, the RAM disk is what ends the growth.
@@ -608,7 +620,11 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
     release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
               (last && (inode->told_held || inode->manager_counts_open));
     if (release) inode->manager_counts_open = inode->told_held = false;
-    if (inode->write_handles == 0) finish = std::exchange(inode->wrote_locally, false);
+    if (inode->write_handles == 0) {
+      finish = std::exchange(inode->wrote_locally, false);
+      // Nobody here can write it any more: what its node copies or seals waits for that.
+      std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
+    }
     access = inode->access;
     if (last) {
       inode->objects.clear();
@@ -623,7 +639,9 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
       inode->modify_time.reset();
       if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
         inline_cached_bytes_ -= access->inline_data.size();
-        inode->access.reset();
+        auto without = std::make_shared<DataAccess>(*access);
+        without->inline_data.clear();
+        inode->access = std::move(without);
         inode->access_era = 0;
       }
     }

@@ -26,6 +26,9 @@ struct Buffer {
 // So much in a row is read from the same copy.
 constexpr uint64_t kSpreadBytesMin = 4 << 20;
 
+// A layout is recalled a few times in a file's life, not in a read's.
+constexpr int kReadsMax = 8;
+
 // Mapping costs more than it saves when less is read.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
@@ -58,12 +61,41 @@ ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size
 
 }  // namespace
 
+Filesystem::Impl::LayoutMark Filesystem::Impl::MarkLayout(Inode& inode) const {
+  return {inode.access_recalls, lease_.ValidEra()};
+}
+
+template <typename Value>
+Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
+                                             const std::function<Outcome<Value>()>& read) {
+  const auto mark_now = [&] {
+    const std::lock_guard lock(inode.mutex);
+    return MarkLayout(inode);
+  };
+  for (int attempt = 1;; ++attempt) {
+    const LayoutMark mark = mark_now();
+    Outcome<Value> result = read();
+    // Without a lease it began with a question to the manager, which starts another era.
+    if (mark == mark_now()) return result;
+    if (attempt == kReadsMax)
+      return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+                  fmt::format("the layout of file {} was changed {} times while it was read",
+                              inode.file.value, kReadsMax));
+  }
+}
+
 Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t size_bytes) {
   stats_.Add(Counter::kReads);
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
-  Inode& inode = *handle->inode;
+  return ByOneLayout<ReadResult>(*handle->inode,
+                                 [&] { return ReadOnce(*handle, offset, size_bytes); });
+}
+
+Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset,
+                                               size_t size_bytes) {
+  Inode& inode = *handle.inode;
   auto fresh = EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
   RefreshFromKernelWrites(inode);
@@ -117,7 +149,7 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
   }
-  return ReadBound(*handle, access, range, file_bytes);
+  return ReadBound(handle, access, range, file_bytes);
 }
 
 Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
@@ -229,19 +261,27 @@ bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId 
 
 void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
   std::vector<std::shared_ptr<Block>> blocks;
+  LayoutMark mark;
   {
     // What was recalled meanwhile would be kept by an older layout.
     const std::lock_guard lock(inode->mutex);
     if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
     blocks = blocks_.Add(inode->file, range);
+    mark = MarkLayout(*inode);
   }
   const auto at_once =
       static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / FetchLanes(*access)));
   for (const std::shared_ptr<Block>& block : blocks) {
     fetches_.Run({inode->file, LaneOf(*access, block->range().begin)}, at_once,
-                 [this, inode, access, block] {
-                   const Outcome<Done> fetched =
+                 [this, inode, access, block, mark] {
+                   Outcome<Done> fetched =
                        FetchRange(*inode, *access, block->range(), block->bytes(), false);
+                   {
+                     const std::lock_guard lock(inode->mutex);
+                     if (fetched.ok() && MarkLayout(*inode) != mark)
+                       fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
+                                      "the layout was recalled while bytes were fetched");
+                   }
                    if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
                    block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
                  });
@@ -314,7 +354,11 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
-  Inode& inode = *handle->inode;
+  return ByOneLayout<uint64_t>(*handle->inode,
+                               [&] { return SeekOnce(*handle->inode, offset, kind); });
+}
+
+Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {
   const std::lock_guard io(inode.io);
   RefreshFromKernelWrites(inode);
   Drain(inode);

@@ -2,16 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/log.h"
 
 namespace mosa::sai {
 namespace {
 
 constexpr Duration kTimerEvery = Milliseconds(100);
 constexpr uint64_t kFileIdsLow = 256;
-constexpr size_t kBatchMax = 256;
+// Less than the manager's patience with who does not answer a recall; a node that does not answer
+// is dead by then, and the requests that wait for it are over.
+constexpr Duration kPagesWaitMax = Seconds(6);
 
 }  // namespace
 
@@ -98,7 +102,9 @@ SessionStart Filesystem::Impl::SessionHeld() {
   }
   for (const InodePtr& inode : all) {
     const std::lock_guard lock(inode->mutex);
-    if (inode->make_state == MakeState::kSent && (inode->handles > 0 || inode->told_held))
+    const bool is_made = inode->make_state == MakeState::kSent ||
+                         (inode->make_state == MakeState::kSending && inode->manager_counts_open);
+    if (is_made && (inode->handles > 0 || inode->told_held))
       start.opens.push_back({inode->file, inode->write_handles > 0});
     for (const auto& [owner, locks] : inode->locks)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
@@ -131,7 +137,9 @@ void Filesystem::Impl::DropEverything() {
     if (inode->cached_handles > 0) cached.push_back(inode->file);
   }
   if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
-  for (const FileId file : cached) notifier_.InvalidateFile(file);
+  for (const FileId file : cached)
+    DropPages(
+        file, [] {}, [](bool) {});
   SendUnsent(unsent);
 }
 
@@ -151,8 +159,7 @@ void Filesystem::Impl::OnPush(const Push& push) {
     const InodePtr inode = Find(recall->file);
     if (inode) DropCached(*inode, recall->kind);
     service_.Run([this, recall = *recall, inode, session = sessions_.load()] {
-      Recall(recall, session);
-      if (inode) Settle(*inode);
+      Recall(recall, inode, session);
     });
   } else if (const auto* nodes = std::get_if<NodesPush>(&push)) {
     nodes_.SetNodes(nodes->nodes);
@@ -176,24 +183,80 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   ++inode.unsettled;
 }
 
-void Filesystem::Impl::Recall(const RecallPush& push, uint64_t session) {
-  stats_.Add(Counter::kRecalls);
-  if (const InodePtr inode = Find(push.file)) {
-    std::vector<FileId> unsent;
-    {
-      const std::lock_guard lock(inode->mutex);
-      if (push.kind == RecallKind::kEntries) {
-        for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
-      }
-      inode->told_held = inode->told_held || inode->handles > 0;
-    }
-    SendUnsent(unsent);
-    blocks_.DropFile(push.file);
-    if (push.kind == RecallKind::kEntries && notifier_.capabilities().epoch)
-      notifier_.InvalidateEntries();
-    notifier_.InvalidateFile(push.file);
+void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
+  std::list<Drop>::iterator drop;
+  {
+    const std::lock_guard lock(pending_drops_mutex_);
+    const Time until = clock_.Monotonic() + kPagesWaitMax;
+    drop = pending_drops_.insert(pending_drops_.end(), {file, until, std::move(done)});
   }
-  ConfirmRecall(push.file, {push.recall, session});
+  drops_.Run([this, file, drop, dropped = std::move(dropped)] {
+    notifier_.InvalidateFile(file);
+    dropped();
+    DropDone waiting;
+    {
+      const std::lock_guard lock(pending_drops_mutex_);
+      waiting = std::move(drop->done);
+      pending_drops_.erase(drop);
+    }
+    if (waiting) waiting(true);
+  });
+}
+
+bool Filesystem::Impl::DropPagesNow(FileId file, Dropped dropped) {
+  std::promise<bool> in_time;
+  DropPages(file, std::move(dropped), [&](bool is_in_time) { in_time.set_value(is_in_time); });
+  return in_time.get_future().get();
+}
+
+void Filesystem::Impl::EndOverdueDrops() {
+  std::vector<Drop> overdue;
+  {
+    const std::lock_guard lock(pending_drops_mutex_);
+    const Time now = clock_.Monotonic();
+    for (Drop& drop : pending_drops_) {
+      if (drop.until > now) break;
+      if (drop.done) overdue.push_back({drop.file, drop.until, std::exchange(drop.done, nullptr)});
+    }
+  }
+  for (const Drop& drop : overdue) {
+    stats_.Add(Counter::kPagesWaitsEnded);
+    LogWarning(
+        "the kernel has not dropped the pages of file {} within {} s: a request that has one "
+        "locked waits for a node, or for another mount",
+        drop.file.value, kPagesWaitMax.ns / 1'000'000'000);
+    drop.done(false);
+  }
+}
+
+void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uint64_t session) {
+  stats_.Add(Counter::kRecalls);
+  const UnconfirmedRecall recall{push.recall, session};
+  const InodePtr known = inode ? inode : Find(push.file);
+  if (!known) return ConfirmRecall(push.file, recall);
+  std::vector<FileId> unsent;
+  {
+    const std::lock_guard lock(known->mutex);
+    if (push.kind == RecallKind::kEntries) {
+      for (const auto& [name, file] : known->names.unsent) unsent.push_back(file);
+    }
+    known->told_held = known->told_held || known->handles > 0;
+  }
+  SendUnsent(unsent);
+  blocks_.DropFile(push.file);
+  if (push.kind == RecallKind::kEntries && notifier_.capabilities().epoch)
+    notifier_.InvalidateEntries();
+  const auto dropped = [this, inode] {
+    if (inode) Settle(*inode);
+  };
+  DropPages(push.file, dropped, [this, known, recall](bool in_time) {
+    if (!in_time) {
+      // What is left of the pages is not to be kept by who opens the file next.
+      const std::lock_guard lock(known->mutex);
+      known->pages_version.reset();
+    }
+    ConfirmRecall(known->file, recall);
+  });
 }
 
 // Waits for no page of the kernel's and for no thread: what holds those may wait for this.
@@ -203,6 +266,7 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
   if (const InodePtr inode = Find(push.file)) {
     const std::lock_guard lock(inode->mutex);
     inode->access_era = 0;
+    ++inode->access_recalls;
     if (inode->stores > 0) {
       inode->unconfirmed.push_back(recall);
       return;
@@ -213,14 +277,21 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
 
 void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   RecallDoneRequest done{recall.recall};
-  if (const InodePtr inode = Find(file)) {
+  const InodePtr inode = Find(file);
+  if (inode) {
     const std::lock_guard lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
+    done.writes = inode->write_handles > 0;
     inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.
-  if (recall.session == sessions_) manager_.Send({done}, [](const std::vector<Reply>&) {});
+  if (recall.session != sessions_) return;
+  manager_.Send({done}, [](const std::vector<Reply>&) {});
+  if (!done.writes) return;
+  // The end of it may have been told before this answer was.
+  const std::lock_guard lock(inode->mutex);
+  if (inode->handles == 0) QueueRelease(file);
 }
 
 bool Filesystem::Impl::NodeAlive(NodeId node) const {
@@ -272,13 +343,6 @@ void Filesystem::Impl::SendQueued() {
   const std::lock_guard lock(releases_mutex_);
   for (ReleaseRequest& release : std::exchange(releases_, {}))
     manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
-  std::vector<FileId> forgets = std::exchange(forgets_, {});
-  for (size_t i = 0; i < forgets.size(); i += kBatchMax) {
-    const auto begin = forgets.begin() + static_cast<int64_t>(i);
-    const auto end =
-        forgets.begin() + static_cast<int64_t>(std::min(i + kBatchMax, forgets.size()));
-    manager_.Send({ForgetRequest{{begin, end}}}, [](const std::vector<Reply>&) {});
-  }
 }
 
 void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
@@ -293,6 +357,7 @@ void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
 
 void Filesystem::Impl::RunTimers() {
   Repeat([this](uint64_t round) {
+    EndOverdueDrops();
     EvictIdle();
     SendQueued();
     if (round % 10 == 0) grants_.GiveBackIdle();

@@ -464,6 +464,34 @@ TEST(InlineContent, AGrowthThatFailsKeepsWhatWasCommitted) {
   }
 }
 
+// A node that is drained drops the object while a mount is about to read there by the layout of
+// before.
+TEST(Layouts, AReadThatIsUnderWayWhileItsObjectIsDroppedReadsTheBytes) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string content = Pattern(4 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content)));
+  const FileId file = *cluster.b().Find("/d/f");
+  std::promise<void> go;
+  std::atomic<int> waiting{0};
+  testing::LocalNode& node = cluster.nodes().Get(cluster.node_a);
+  node.before_read = [&, gone = go.get_future().share()] {
+    ++waiting;
+    gone.wait();
+  };
+  auto read = std::async(std::launch::async, [&] { return cluster.b().ReadFile("/d/f"); });
+  EXPECT_TRUE(Eventually([&] { return waiting > 0; }));
+  const auto drained = cluster.manager().Change(manager::DrainNode{"a", true});
+  EXPECT_TRUE(drained.status.ok()) << drained.status;
+  EXPECT_TRUE(Eventually([&] { return access(node.PathOf(file).c_str(), F_OK) != 0; }));
+  go.set_value();
+  const auto bytes = read.get();
+  ASSERT_TRUE(Ok(bytes));
+  EXPECT_TRUE(*bytes == content);
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
+}
+
 // Another mount has stored bytes that it has not committed yet: their room is there.
 TEST(Spill, BytesBeyondTheCommittedSizeOfAFullNodeAreWrittenOver) {
   Cluster cluster(8 * kMiB, 64 * kMiB);

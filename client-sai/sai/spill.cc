@@ -27,9 +27,13 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
   const Time begun = clock_.Monotonic();
   for (;;) {
     auto access = EnsureAccess(inode, true);
-    if (!access.ok() || !(*access)->frozen) return access;
+    if (!access.ok()) return access;
+    if (!(*access)->frozen) {
+      const std::lock_guard lock(inode.mutex);
+      if (inode.access == *access) return access;
+    }
     if (clock_.Monotonic() - begun > kFrozenWaitMax) return FrozenTooLong(inode);
-    SleepWhileFrozen();
+    SleepWhileFrozen();  // Or what was answered was overtaken by a later change.
     const std::lock_guard lock(inode.mutex);
     inode.access_era = 0;
   }

@@ -28,6 +28,7 @@ constexpr const char* kNames[] = {
     "spills",
     "errors",
     "closes_without_copies",
+    "pages_waits_ended",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Counter::kCount));
 

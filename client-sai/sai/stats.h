@@ -32,6 +32,7 @@ enum class Counter : uint8_t {
   kSpills,
   kErrors,
   kClosesWithoutCopies,
+  kPagesWaitsEnded,  // The kernel had not dropped a file's pages in time.
   kCount,
 };
 

@@ -90,8 +90,10 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
   std::vector<std::shared_ptr<const Extent>> extents;
   {
     const std::lock_guard lock(inode.mutex);
-    if (!inode.access || !inode.access->layout.bound() || !inode.buffer.any_open()) return;
-    extents = inode.buffer.Take(all, inode.access->layout.chunk_bytes);
+    if (!inode.buffer.any_open()) return;
+    // Whatever is known of the layout: what is buffered has to go, and fails where it must.
+    const uint64_t chunk_bytes = inode.access ? inode.access->layout.chunk_bytes : 0;
+    extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
   if (extents.empty()) return;
   const InodePtr self = Get(inode.file);
@@ -153,12 +155,12 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
   const Time begun = clock_.Monotonic();
   const uint64_t era = lease_.ValidEra();
   bool renewed = false;
+  AccessPtr access;
   for (uint32_t attempt = 1;; ++attempt) {
     // Without the lease nobody waits for this mount any more: the layout may be another one by now.
     if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
       return AbortedError("the lease ended while bytes were stored");
-    AccessPtr access;
-    {
+    if (!access) {
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
@@ -170,7 +172,9 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
         const std::lock_guard lock(inode.mutex);
         inode.access_era = 0;
       }
-      if (!EnsureAccess(inode, write).ok()) return status;
+      const auto fresh = EnsureAccess(inode, write);
+      if (!fresh.ok()) return status;
+      access = *fresh;
       continue;
     }
     const bool unreachable =

@@ -60,9 +60,25 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
   }
   // The kernel dropped its pages before this write; a reader may have filled one again meanwhile,
   // cut off at the old size. Not under io: dropping a dirty page writes it first.
-  if (pages_cached) InvalidateNow(inode.file);
-  Settle(inode);
+  if (pages_cached)
+    DropPagesNow(inode.file, [this, changed = handle->inode] { Settle(*changed); });
+  else
+    Settle(inode);
   if (!written.ok()) return written.failure();
+  return data.size();
+}
+
+Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
+                                             std::span<const std::byte> data,
+                                             const Memory& memory) {
+  stats_.Add(Counter::kWrites);
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle || !handle->write)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "the file is not open for writing");
+  const std::lock_guard io(handle->inode->io);
+  EnsureCounted(*handle->inode);
+  MOSA_RETURN_IF_FAILED(WriteAt(*handle->inode, offset, data, memory));
   return data.size();
 }
 
@@ -72,8 +88,16 @@ Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, uint64_t offset,
   const std::lock_guard io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
+  EnsureCounted(*handle.inode);
   return handle.append ? Append(*handle.inode, data, &offset)
                        : WriteAt(*handle.inode, offset, data, memory);
+}
+
+// The close of another descriptor of the same handle has told the manager that nobody writes the
+// file any more.
+void Filesystem::Impl::EnsureCounted(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state == MakeState::kSent && !inode.manager_counts_open) inode.access_era = 0;
 }
 
 Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
@@ -89,25 +113,29 @@ Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
   return Done{};
 }
 
+bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> data,
+                                    uint64_t* offset) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.make_state != MakeState::kUnsent) return false;
+  *offset = View(inode).size_bytes;
+  if (*offset + data.size() > inode.access->inline_bytes_max) return false;
+  PutInline(inode, {inode.access, inode.attributes, inode.access_version, inode.own_changes},
+            *offset, data);
+  inode.appended = true;
+  return true;
+}
+
 // Other mounts may append at the same time. A lock of our own, of which programs know nothing,
 // makes size, bytes and commit one step.
 Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> data,
                                        uint64_t* offset) {
-  bool alone = false;
-  {
-    const std::lock_guard lock(inode.mutex);
-    alone = inode.make_state == MakeState::kUnsent;
-    *offset = View(inode).size_bytes;
-  }
-  if (alone) return WriteAt(inode, *offset, data, {});
+  if (AppendUnsent(inode, data, offset)) return Done{};
   MOSA_RETURN_IF_FAILED(EnsureMade(inode));
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
   Outcome<Done> locked = Done{};
-  const Request lock_request = SetLockRequest{inode.file, AppendLock(LockType::kExclusive), false};
   for (uint32_t attempt = 0; attempt < 2000; ++attempt) {
-    auto replies = AskAll({lock_request});
-    locked = replies.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(replies.failure());
+    locked = AskForLock(inode, AppendLock(LockType::kExclusive));
     if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
     Sleep(Milliseconds(attempt < 20 ? 1 : 5));
   }
@@ -132,6 +160,7 @@ Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> 
     return inode.error_count == errors_before ? Outcome<Done>(Done{}) : Outcome<Done>(inode.error);
   };
   const Outcome<Done> appended = locked_append();
+  RecordLock(inode, AppendLock(LockType::kUnlock));
   auto unlocked = AskAll({SetLockRequest{inode.file, AppendLock(LockType::kUnlock), false}});
   if (appended.ok() && !unlocked.ok()) return unlocked.failure();
   return appended;
@@ -148,6 +177,30 @@ void Filesystem::Impl::LayInline(Inode& inode, const Fresh& fresh) {
                 static_cast<size_t>(own.size()));
   inode.inline_buffer = std::move(content);
   inode.inline_version = fresh.version;
+}
+
+void Filesystem::Impl::PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
+                                 std::span<const std::byte> data) {
+  LayInline(inode, fresh);
+  const uint64_t end = offset + data.size();
+  std::string& content = *inode.inline_buffer;
+  if (content.size() < end) content.resize(static_cast<size_t>(end));
+  std::memcpy(content.data() + offset, data.data(), data.size());
+  NoteInlineWritten(inode, {offset, end});
+  stats_.Add(Counter::kBytesWrittenInline, data.size());
+}
+
+Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::LockFresh(Inode& inode,
+                                                             std::unique_lock<std::mutex>* lock) {
+  for (;;) {
+    auto fresh = EnsureFresh(inode, true);
+    if (!fresh.ok()) return fresh;
+    std::unique_lock held(inode.mutex);
+    if (inode.make_state == MakeState::kSending || inode.own_changes != fresh->own_changes)
+      continue;
+    *lock = std::move(held);
+    return fresh;
+  }
 }
 
 void Filesystem::Impl::NoteInlineWritten(Inode& inode, ByteRange range) {
@@ -183,25 +236,18 @@ Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
 // True if the bytes went into the inline content.
 Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
                                             std::span<const std::byte> data) {
-  auto fresh = EnsureFresh(inode, true);
+  std::unique_lock<std::mutex> lock;
+  auto fresh = LockFresh(inode, &lock);
   if (!fresh.ok()) return fresh.failure();
   const DataAccess& right = *fresh->access;
-  const uint64_t end = offset + data.size();
-  uint64_t size_after = 0;
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
-    size_after = std::max(ViewOn(inode, fresh->attributes).size_bytes, end);
-    if (!right.layout.bound() && size_after <= right.inline_bytes_max) {
-      LayInline(inode, *fresh);
-      std::string& content = *inode.inline_buffer;
-      if (content.size() < end) content.resize(static_cast<size_t>(end));
-      std::memcpy(content.data() + offset, data.data(), data.size());
-      NoteInlineWritten(inode, {offset, end});
-      stats_.Add(Counter::kBytesWrittenInline, data.size());
-      return true;
-    }
+  if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
+  const uint64_t size_after =
+      std::max(ViewOn(inode, fresh->attributes).size_bytes, offset + data.size());
+  if (!right.layout.bound() && size_after <= right.inline_bytes_max) {
+    PutInline(inode, *fresh, offset, data);
+    return true;
   }
+  lock.unlock();
   auto bound = EnsureBound(inode, size_after);
   if (!bound.ok()) return bound.failure();
   return false;
@@ -213,15 +259,14 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
   auto access = EnsureThawed(inode);
   if (!access.ok()) return access.failure();
   const Time begun = clock_.Monotonic();
-  if (!(*access)->layout.bound() || (*access)->is_inline)
-    MOSA_RETURN_IF_FAILED(Bind(inode, size_bytes));
-  bool manager_has_content = false;
+  if (!(*access)->layout.bound() || (*access)->is_inline) access = Bind(inode, size_bytes);
+  if (!access.ok()) return access.failure();
+  const bool manager_has_content = (*access)->is_inline;
   {
     const std::lock_guard lock(inode.mutex);
-    manager_has_content = inode.access->is_inline;
     inode.moves_inline = manager_has_content;
   }
-  Outcome<Done> moved = PutInlineIntoObjects(inode, manager_has_content);
+  Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
   if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
     moved = Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
                  fmt::format("the content of file {} went to its nodes too slowly: try again",
@@ -238,11 +283,12 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
 }
 
 // Inline content stays where it is if this fails.
-Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, bool wait) {
+Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAccess& access) {
+  const bool wait = access.is_inline;
   std::string content;
   std::vector<ByteRange> ranges;
   uint64_t errors_before = 0;
-  MoveInlineToObjects(inode, &content, &ranges);
+  MoveInlineToObjects(inode, access, &content, &ranges);
   {
     const std::lock_guard lock(inode.mutex);
     errors_before = inode.error_count;
@@ -266,22 +312,19 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, bool wait) {
   return Done{};
 }
 
-Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
-  MOSA_RETURN_IF_FAILED(EnsureMade(inode));
+Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
+  MOSA_RETURN_IF_FAILED(EnsureMade(inode, /*bare=*/true));
   {
     // Its hints have had it bound where it was made.
     const std::lock_guard lock(inode.mutex);
     if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
-      return Done{};
+      return inode.access;
   }
   const Time begun = clock_.Monotonic();
   for (size_t attempt = 0;;) {
     const Mark mark = MarkNow();
     auto reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
-    if (reply.ok()) {
-      StoreAccess(inode, std::move(reply->access), mark, 0);
-      return Done{};
-    }
+    if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
     if (reply.failure().code == StatusCode::kAborted) {
       if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode);
       Sleep(kFrozenDelay);  // Another mount gives it objects at this moment.
@@ -296,18 +339,17 @@ Outcome<Done> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
 // What of a bound file's inline content has to go to its objects: all of it, with this mount's own
 // bytes on top, or those alone if another mount has moved the rest. From its binding on nobody's
 // inline content can change any more.
-void Filesystem::Impl::MoveInlineToObjects(Inode& inode, std::string* content,
-                                           std::vector<ByteRange>* ranges) {
+void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& access,
+                                           std::string* content, std::vector<ByteRange>* ranges) {
   const std::lock_guard lock(inode.mutex);
   const std::vector<ByteRange> own = inode.inline_ranges.All();
-  if (inode.access->is_inline)
-    *content = inode.access->inline_data.substr(0, inode.access->inline_valid_bytes);
+  if (access.is_inline) *content = access.inline_data.substr(0, access.inline_valid_bytes);
   if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
   for (const ByteRange& range : own)
     std::memcpy(content->data() + range.begin, inode.inline_buffer->data() + range.begin,
                 static_cast<size_t>(range.size()));
   *ranges = own;
-  if (inode.access->is_inline && !content->empty()) *ranges = {{0, content->size()}};
+  if (access.is_inline && !content->empty()) *ranges = {{0, content->size()}};
   if (!ranges->empty()) inode.needs_commit = true;
 }
 
@@ -326,6 +368,7 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
     const std::lock_guard lock(inode.mutex);
     inode.dirty_end = std::max(inode.dirty_end, piece.range.end);
     inode.modify_time = now;
+    if (inode.unsent_times) inode.unsent_times->modify_time.reset();
     inode.data_dirty = inode.needs_commit = true;
     return true;
   };

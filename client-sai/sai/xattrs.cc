@@ -112,6 +112,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
   MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
+  ++inode->own_changes;
   inode->attributes_era = 0;
   // A hint may settle where the bytes of the file, or of what is made below, go.
   inode->access_era = 0;
@@ -134,6 +135,7 @@ Outcome<Done> Filesystem::Impl::RemoveXattr(FileId file, std::string_view name) 
   MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
+  ++inode->own_changes;
   inode->attributes_era = 0;
   inode->access_era = 0;
   ++hints_generation_;

@@ -50,6 +50,8 @@ struct FileLocation {
   std::vector<std::string> nodes;  // By name, most bytes first.
   std::string chunks;              // As of attribute location.chunks; only if asked for.
   uint64_t size_bytes = 0;
+  FileId file{};
+  uint64_t data_version = 0;
   bool operator==(const FileLocation&) const = default;
 };
 

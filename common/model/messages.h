@@ -452,11 +452,13 @@ struct ForgetRequest {
 
 // Answers RecallPush: the client has dropped what it cached, has sent what it deferred (kAccess:
 // stores nothing any more by what it knew before), and says what it holds open. `pinned`: its
-// kernel reads or writes the file's object by itself.
+// kernel reads or writes the file's object by itself. `writes`: it is open for writing, also where
+// the manager has heard that this had ended (one of several descriptors was closed).
 struct RecallDoneRequest {
   RecallId recall;
   bool holds_open = false;
   bool pinned = false;
+  bool writes = false;
   bool operator==(const RecallDoneRequest&) const = default;
 };
 

@@ -327,9 +327,9 @@ TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
   EXPECT_EQ(Refused(kBen, RelocateRequest{f, kMiB, UINT64_MAX, {n1}}), ErrorReason::kBusy);
 
   const RequestId moving = Send(kAnna, {RelocateRequest{f, kMiB, 2 * kMiB, {n1}}});
-  EXPECT_FALSE(Answered(kAnna, moving));
-  Confirm(kBen);
+  // Nobody has stored since: it is told to all and waits for nobody.
   EXPECT_TRUE(Answered(kAnna, moving));
+  EXPECT_EQ(recalls_[kBen].size(), 1U);
   const DataAccess seen = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access;
   EXPECT_FALSE(seen.frozen);
   ASSERT_EQ(seen.layout.segments.size(), 3U);

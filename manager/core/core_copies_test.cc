@@ -290,6 +290,50 @@ TEST_F(CoreCopies, ANodeThatComesBackEmptyGetsThemAgain) {
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, nodes_[0]}));
 }
 
+// Who opens a file for writing and writes nothing has changed nothing.
+TEST_F(CoreCopies, AValidCopyFollowsNobodyWhoHasOlderBytes) {
+  const FileId f = MakeOpen("f", "3", "eager");
+  Commit(f);
+  DoOrders();
+  const std::vector<NodeId> all = Readers(f);
+  ASSERT_EQ(all.size(), 3U);
+  Step(NodeStreamLost{all[1]});
+  AddNode("n" + std::to_string(all[1].value), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  TakeOrders();
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 2U);
+  for (const auto& [node, order] : orders) {
+    EXPECT_TRUE(order.follow);
+    EXPECT_EQ(order.sources.Nodes(), std::vector<NodeId>{all[0]}) << "node " << node.value;
+  }
+}
+
+// An empty file's copies are there without an order. One that has just been dropped may take the
+// writer's first bytes with it.
+TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
+  const FileId f = MakeOpen("f", "2");
+  Commit(f, 0);
+  ASSERT_EQ(Readers(f).size(), 2U);
+  const NodeId second = Readers(f)[1];
+  SetXattr(f, "replicas", "1");
+  ConfirmAll();
+  ASSERT_EQ(dropped_[second], std::vector<FileId>{f});
+  for (const NodeId node : Others({nodes_[0], second}))
+    Step(DrainNode{"n" + std::to_string(node.value), true});
+  Step(DrainNode{"n1", true});
+  const auto writes_to = [&] {
+    const auto layout = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.layout;
+    Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+    return layout.Nodes();
+  };
+  EXPECT_EQ(writes_to(), std::vector<NodeId>{nodes_[0]});
+  AdvanceAlive(Seconds(12), {kAnna, kBen}, nodes_);
+  ConfirmAll();
+  EXPECT_EQ(writes_to(), std::vector<NodeId>{second});
+}
+
 // What a writer has stored and not committed is nowhere but on the first copy's node.
 TEST_F(CoreCopies, NobodyTakesTheFirstOnesPlaceWhileSomebodyWrites) {
   const FileId f = MakeCommitted("f", "2");
@@ -351,24 +395,58 @@ TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
   EXPECT_EQ(ValidCopies(f), 1U);
 }
 
-// Who waits for another that is still being made must not be waited for by it.
-TEST_F(CoreCopies, OfAStripeNoTwoNodesWaitForOneAnother) {
-  MakeOpen("f", "3", "lazy", "stripe");
-  Commit(Ok<EntryReply>(kAnna, LookupRequest{kRootFile, "f"}).entry.file, 16 * kMiB);
-  std::vector<NodeId> finished;
-  Orders orders = TakeOrders();
-  ASSERT_EQ(orders.size(), 4U);
-  while (finished.size() < orders.size()) {
-    const size_t before = finished.size();
-    for (const auto& [node, order] : orders) {
-      if (std::find(finished.begin(), finished.end(), node) != finished.end()) continue;
-      const bool ready =
-          std::all_of(order.relays.begin(), order.relays.end(), [&](const CopyRelay& relay) {
-            return std::find(finished.begin(), finished.end(), relay.node) != finished.end();
-          });
-      if (ready) finished.push_back(node);
+// Nodes fetch from one another, but none waits for itself for the same bytes; and no link carries
+// any byte twice, least of all the writer's, which has carried all of them once.
+TEST_F(CoreCopies, OfAStripeEachLinkCarriesEachByteOnce) {
+  for (const std::string replicas : {"3", "4"}) {
+    const FileId f = MakeOpen("f" + replicas, replicas, "eager", "stripe");
+    const std::vector<NodeId> first =
+        core_->GetFileStatus("/f" + replicas)->layout.segments[0].nodes;
+    const Orders follow = TakeOrders();
+    Commit(f, 16 * kMiB);
+    const Orders last = TakeOrders();
+    for (const Orders& orders : {follow, last}) {
+      ASSERT_EQ(orders.size(), 4U);
+      std::map<NodeId, uint64_t> numbers;
+      for (const auto& [node, order] : orders) numbers[node] = order.order;
+      for (size_t position = 0; position < first.size(); ++position) {
+        std::map<NodeId, NodeId> sources;  // By target.
+        std::map<NodeId, size_t> sent;
+        for (const auto& [node, order] : orders) {
+          const NodeId source = order.sources.segments[0].nodes[position];
+          if (source == kNoNode) continue;
+          sources[node] = source;
+          ++sent[source];
+          if (source == first[position]) continue;
+          EXPECT_EQ(std::count(order.relays.begin(), order.relays.end(),
+                               CopyRelay{source, numbers[source]}),
+                    1);
+        }
+        EXPECT_EQ(sources.size() + 1, std::stoul(replicas));
+        for (const auto& [node, times] : sent) EXPECT_EQ(times, 1U);
+        if (first[position] != nodes_[0]) {
+          EXPECT_FALSE(sent.contains(nodes_[0]));
+        }
+        for (auto [node, source] : sources) {
+          size_t hops = 0;
+          while (source != first[position] && ++hops < first.size()) source = sources.at(source);
+          EXPECT_LT(hops, first.size()) << "they wait in a circle";
+        }
+      }
     }
-    ASSERT_GT(finished.size(), before) << "they wait in a circle";
+    for (const auto& [node, order] : last) Done(node, order);
+    EXPECT_EQ(ValidCopies(f), std::stoul(replicas));
+  }
+}
+
+TEST_F(CoreCopies, LittleIsSentToEverybodyByTheOneWhoHasIt) {
+  const FileId f = MakeOpen("f", "4");
+  Commit(f, kMiB / 8);
+  const Orders orders = TakeOrders();
+  ASSERT_EQ(orders.size(), 3U);
+  for (const auto& [node, order] : orders) {
+    EXPECT_EQ(order.sources.Nodes(), std::vector<NodeId>{nodes_[0]});
+    EXPECT_TRUE(order.relays.empty());
   }
 }
 

@@ -244,6 +244,7 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
         static_cast<uint32_t>(ParseCount(*width, 1024).value_or(defaults.stripe_width));
   }
   if (const std::string* lifetime = value_of("lifetime")) {
+    result.keep = *lifetime == "keep";
     result.temporary = *lifetime == "temporary";
     if (const auto [word, readers] = SplitShorthand(*lifetime); readers)
       result.readers = ParseCount(*readers, kReadersMax).value_or(0);

@@ -56,6 +56,7 @@ struct EffectiveHints {
   bool strict = false;
   bool may_be_inline = true;
   bool settles_placement = false;  // Hints alone say where the file goes.
+  bool keep = false;               // Somebody said that it is to be kept.
   bool temporary = false;          // It goes at the end of its workflow.
   uint64_t readers = 0;            // It goes behind so many readers; 0: it does not.
   uint32_t replicas = 1;           // With the first copy; 0: auto.

@@ -40,6 +40,9 @@ std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::stri
                                                      bool with_chunks) const {
   return state_->ListLocations(paths, with_chunks);
 }
+UnstagedFiles ManagerCore::ListUnstaged(size_t files_max) const {
+  return state_->ListUnstaged(files_max);
+}
 
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
   cluster_.cluster_name = options_.cluster_name;

@@ -25,6 +25,7 @@
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 #include "common/model/session.h"
+#include "common/model/staging.h"
 #include "common/model/status.h"
 #include "common/model/storage.h"
 
@@ -100,16 +101,22 @@ struct DrainNode {
   std::string name;
   bool drain = true;
 };
+// These have been copied out of the store, as of these versions.
+struct MarkStaged {
+  std::vector<StagedFile> files;
+};
+// Mounts that make files without asking tell what they have made.
+struct RecallMakers {};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
 // The manager itself did not run (it was stopped, or its host was): what others may have said
 // meanwhile has not been heard, and none of it counts as their silence.
 struct Stalled {
   Duration time;
 };
-using Command =
-    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
-                 NodeStreamLost, NodeCopyReport, AddHintRule, RemoveHintRule, SetFileHint,
-                 BeginWorkflow, EndTask, EndWorkflow, DrainNode, Tick, Stalled>;
+using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
+                             NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
+                             RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow,
+                             DrainNode, MarkStaged, RecallMakers, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -136,6 +143,7 @@ struct AdminReply {
   // EndWorkflow: files that are still to go, and true if not all were looked at: ask again.
   uint64_t files_left = 0;
   bool more = false;
+  std::vector<StageOutcome> staged{};  // MarkStaged: of each file, in their order.
 };
 struct Effects {
   KvBatch writes;  // Must be durable before anything below leaves the process.
@@ -180,6 +188,9 @@ class ManagerCore {
   // One answer for each path, in their order; with `with_chunks` per range of chunks too.
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
+  // Files that are to be kept and have not been copied out as they are, with at most `files_max` of
+  // them by path, ascending by id. What mounts have made and not told of is missing: RecallMakers.
+  UnstagedFiles ListUnstaged(size_t files_max) const;
 
  private:
   struct State;

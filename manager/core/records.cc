@@ -390,6 +390,10 @@ template <typename A>
 void Visit(A& archive, WorkflowRecord& record) {
   All(archive, record.begun);
 }
+template <typename A>
+void Visit(A& archive, StagedRecord& record) {
+  All(archive, record.data_version);
+}
 
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
@@ -429,6 +433,7 @@ std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }
 std::string Encode(const CountersRecord& record) { return EncodeRecord(record); }
 std::string Encode(const ReaderRecord& record) { return EncodeRecord(record); }
 std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); }
+std::string Encode(const StagedRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -460,6 +465,7 @@ template Result<RuleRecord> Decode<RuleRecord>(std::string_view, std::string_vie
 template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::string_view);
 template Result<ReaderRecord> Decode<ReaderRecord>(std::string_view, std::string_view);
 template Result<WorkflowRecord> Decode<WorkflowRecord>(std::string_view, std::string_view);
+template Result<StagedRecord> Decode<StagedRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -490,6 +496,7 @@ std::string RepliesKey(ClientId client, RequestId request) {
   return key;
 }
 std::string SessionKey(ClientId client) { return KeyOf('S', client.value); }
+std::string StagedKey(FileId file) { return KeyOf('T', file.value); }
 std::string WorkflowKey(std::string_view run) { return std::string("W").append(run); }
 std::string XattrKey(FileId file, std::string_view name) {
   return KeyOf('X', file.value).append(name);

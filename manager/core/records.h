@@ -15,6 +15,7 @@
 //   "N" node           NodeRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
+//   "T" file           StagedRecord
 //   "W" run            WorkflowRecord
 //   "X" file name      the value of an ordinary extended attribute
 #ifndef MOSA_MANAGER_CORE_RECORDS_H_
@@ -132,6 +133,12 @@ struct WorkflowRecord {
   bool operator==(const WorkflowRecord&) const = default;
 };
 
+// A file that has been copied out of the store.
+struct StagedRecord {
+  uint64_t data_version = 0;  // The copy's.
+  bool operator==(const StagedRecord&) const = default;
+};
+
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
@@ -143,6 +150,7 @@ std::string Encode(const RuleRecord& record);
 std::string Encode(const CountersRecord& record);
 std::string Encode(const ReaderRecord& record);
 std::string Encode(const WorkflowRecord& record);
+std::string Encode(const StagedRecord& record);
 
 // The error names `key`. T is one of the records above.
 template <typename T>
@@ -161,6 +169,7 @@ std::string NodeKey(NodeId node);
 std::string ReaderKey(FileId file, uint64_t reader);
 std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);
+std::string StagedKey(FileId file);
 std::string WorkflowKey(std::string_view run);
 std::string XattrKey(FileId file, std::string_view name);
 

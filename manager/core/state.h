@@ -1,7 +1,7 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes, state_nodes,
-// state_load, state_status). Only manager_core.cc and these include it.
+// state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes, state_staging,
+// state_nodes, state_load, state_status). Only manager_core.cc and these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -38,6 +38,9 @@ namespace mosa::manager {
 
 // Who has not answered a recall by then is condemned: its lease is not renewed any more.
 constexpr Duration kRecallPatience = Seconds(10);
+// Who opens its session again may still store, or make files, by what is recalled: it is asked
+// again, but others wait no longer than this in all.
+constexpr Duration kLetGoMax = Seconds(30);
 // Of a value that is answered: longer ones could not be read by a client.
 constexpr size_t kAttributeValueBytesMax = 65536;
 
@@ -87,8 +90,11 @@ struct Waiter {
 struct Recall {
   FileId file;
   RecallKind kind = RecallKind::kFile;
-  Time sent;
+  Time sent;                    // Last.
+  Time since;                   // First; a client that opens its session again is asked again.
   std::vector<Waiter> waiters;  // Whose replies are withheld until it is done.
+  bool asks_holder = false;     // Sent because it has opened a file without a name.
+  bool opened_since = false;    // It has opened that again.
 };
 
 // An envelope that was received and is not answered yet.
@@ -98,6 +104,7 @@ struct Pending {
   RequestEnvelope envelope;                         // kParked, kSpace, kCopies: to be run (again).
   std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
+  std::vector<FileId> files;                        // To which requests have asked for access.
   size_t recalls_left = 0;
   Time deadline;  // kSpace, kCopies.
 };
@@ -110,7 +117,6 @@ struct Session {
   uint32_t slot = 0;
   uint64_t interests = 0;
   Time heard;
-  uint64_t next_recall = 1;
   std::map<RecallId, Recall> recalls;
   std::map<RequestId, Pending> pending;
   std::map<NodeId, uint64_t> grants;
@@ -121,6 +127,7 @@ struct Session {
 struct Delegation {
   ClientId holder;
   bool recalled = false;
+  std::optional<Time> wanted_since{};  // By others.
 };
 
 // Replies that a client may ask for again, encoded.
@@ -146,7 +153,7 @@ struct Node {
   std::optional<uint64_t> files_left;
   uint64_t files_counted = 0;
   NodeHeartbeat last_heartbeat;
-  std::set<ClientId> grant_recalls;  // Asked to give back, not answered yet.
+  std::map<ClientId, Time> grant_recalls;  // Asked to give back, not answered yet: when.
 };
 
 // One client looks at where a file's bytes are; nobody else stores any meanwhile.
@@ -209,6 +216,7 @@ struct ManagerCore::State {
   std::vector<HintRule> ListHintRules() const { return rules_.List(); }
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
+  UnstagedFiles ListUnstaged(size_t files_max) const;
 
  private:
   // ---- commands
@@ -227,21 +235,26 @@ struct ManagerCore::State {
   void Handle(const EndTask& command);
   void Handle(const EndWorkflow& command);
   void Handle(const DrainNode& command);
+  void Handle(const MarkStaged& command);
+  void Handle(const RecallMakers& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
   void FinishStep();
 
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
-  bool AnswerAsRecorded(Session& session, RequestId id);
+  bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
   void RunEnvelope(Session& session, RequestEnvelope envelope);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
   void DropRecordedReplies(ClientId client, RequestId below);
   void FinishPending(const Waiter& waiter);
+  void AnswerPending(Session& session, RequestId id, Pending pending);
   void CorrectDelegations(ClientId client, Pending& pending) const;
-  std::optional<FileId> BlockedOn(const Session& session, const Request& request) const;
+  void CorrectAccess(Session& session, const std::vector<FileId>& files,
+                     std::vector<Reply>& replies);
+  std::vector<FileId> BlockedOn(const Session& session, const Request& request) const;
   std::optional<FileId> BlockedOnDirectory(const Session& session, FileId directory) const;
   std::optional<FileId> BlockedOnEntry(const Session& session, FileId parent,
                                        std::string_view name) const;
@@ -255,15 +268,18 @@ struct ManagerCore::State {
   void RetireSlot(uint32_t slot);
   RecallId SendRecall(Session& session, FileId file, RecallKind kind);
   bool IsRecalledFrom(ClientId client, FileId file) const;
+  void AskHolder(Session& session, FileId file);
   void FinishRecall(Session& session, const RecallDoneRequest& done);
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
   size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
-  void TouchAccess(FileId file);
+  // `waits`: the reply under way waits until nobody stores by the layout of before.
+  void TouchAccess(FileId file, bool waits = true);
   bool MayDelegate(const Session& session, FileId directory) const;
   void Delegate(Session& session, FileId directory);
   void EndDelegation(FileId directory);
+  void NoteContended(FileId directory);
   void RecallDelegation(FileId directory);
   bool HoldsDelegation(ClientId client, FileId directory) const;
 
@@ -425,6 +441,12 @@ struct ManagerCore::State {
   bool MayReclaim(FileId file);
   bool FindName(FileId file);
 
+  // ---- staging (state_staging.cc)
+  StageOutcome Stage(const StagedFile& staged);
+  bool IsStaged(FileId file, const Inode& inode) const;
+  void ForgetStaged(FileId file);
+  void NoteWriter(Session& session, FileId file);
+
   // ---- locks and the rest (state_envelopes.cc)
   Reply Apply(const GetLockRequest& request);
   Reply Apply(const SetLockRequest& request);
@@ -467,14 +489,11 @@ struct ManagerCore::State {
 
   // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
-  void OrderCopy(FileId file, const Inode& inode, NodeId target, const std::set<NodeId>& earlier,
-                 bool follow);
+  bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
-  const CopyTask* RelayTask(NodeId node, size_t segment, size_t position,
-                            const CopyOrder& order) const;
   NodeId SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current, NodeId avoid,
-                   const std::set<NodeId>& earlier, const CopyOrder& order) const;
-  void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& earlier,
+                   const std::set<NodeId>& copying, bool follow) const;
+  void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& copying,
                    CopyOrder& order) const;
   void EndCopyTask(FileId file, NodeId node);
   void ForgetCopies(FileId file);
@@ -490,7 +509,10 @@ struct ManagerCore::State {
 
   // ---- nodes (state_nodes.cc)
   void RefuseNode(const std::string& name, std::string message);
+  void NoteStall(Duration time);
+  Time ListedAfter(const Node& node) const;
   void LoseObjectsOf(NodeId node, const std::set<FileId>& present, Time listed_after);
+  void LoseUncommittedOf(const Node& node);
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
   std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
@@ -549,7 +571,8 @@ struct ManagerCore::State {
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
   // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
   std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
-  uint64_t inline_bytes_ = 0;  // Sum of inline_valid_bytes.
+  absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
+  uint64_t inline_bytes_ = 0;                 // Sum of inline_valid_bytes.
 
   // ---- not durable
   std::vector<std::string> load_log_;   // What loading has to say, for the first step's log.
@@ -562,11 +585,13 @@ struct ManagerCore::State {
   std::set<FileId> due_checks_;                       // Of these somebody may have let go.
   std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.
   std::map<uint64_t, std::set<FileId>> waiting_reads_;  // By reader that does not count yet.
+  std::map<FileId, uint64_t> staging_;  // The same, while mounts are asked whether they write.
   std::map<FileId, Freeze> freezes_;
   std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;
   std::map<FileId, Time> contended_;  // Directories not to be delegated until then.
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;
+  uint64_t last_recall_ = 0;
   std::map<FileId, std::set<uint32_t>> far_interest_;
   std::vector<ClientId> slots_;  // Who has which; ClientId{0}: free or retired.
   uint64_t live_slots_ = 0;      // Bits of slots 0 to 63 that someone has.
@@ -578,6 +603,7 @@ struct ManagerCore::State {
   CopyWork copy_;
   bool space_changed_ = false;
   std::optional<Time> grace_end_;
+  Time stall_begin_, stall_end_;  // The last ones that followed closely on each other.
   Time next_tick_ = kNever;
 
   // ---- of the step under way
@@ -594,7 +620,8 @@ struct ManagerCore::State {
   std::vector<std::pair<size_t, FileId>> promised_;
   bool changed_ = false;
   std::set<FileId> touched_;
-  std::set<FileId> access_changed_;  // Of these only the layout, or who may store by it.
+  // Of these only the layout, or who may store by it; true: the reply waits for those.
+  std::map<FileId, bool> access_changed_;
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
   bool cluster_dirty_ = false;

@@ -121,8 +121,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
                     "task '{}' wrote it: run that again",
                     request.file.value, NameOf(*lost), texts_.TextOf(inode.task)));
   if (request.write) {
-    session.write_opens.insert(request.file);
-    write_opens_[request.file].insert(session.start.client);
+    NoteWriter(session, request.file);
     ReviewCopiesLater(request.file, inode);
     const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
     if (!task.empty() && task != texts_.TextOf(inode.task)) {
@@ -141,8 +140,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
     // it has not. An answer that is under way may be older than this open.
     const ClientId client = session.start.client;
     const bool uncertain = IsRecalledFrom(client, request.file);
-    if (orphan->second.insert(client).second || uncertain)
-      SendRecall(session, request.file, RecallKind::kFile);
+    if (orphan->second.insert(client).second || uncertain) AskHolder(session, request.file);
   }
   return reply;
 }
@@ -207,7 +205,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   bytes.chunk_bytes = hints.run_bytes();
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
-  TouchAccess(file);
+  TouchAccess(file, /*waits=*/false);  // Nobody can have stored anything yet.
   ReviewCopiesLater(file, inode);
   return OkStatus();
 }
@@ -270,8 +268,9 @@ std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
                   fmt::format("another client is settling where the bytes of file {} go: try again "
                               "in a moment",
                               file.value));
-  freezes_[file] = {asker, now_ + kFreezeMax};
-  access_changed_.insert(file);
+  // Who was asked for the same freeze before may have said already that its kernel has it open.
+  freezes_[file] = {asker, now_ + kFreezeMax, freeze && freeze->pinned};
+  access_changed_[file] = true;
   return std::nullopt;
 }
 
@@ -351,7 +350,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   ReviewCopiesLater(request.file, inode);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, NamesOf(request.full)));
-  TouchAccess(request.file);
+  TouchAccess(request.file, /*waits=*/false);  // Nobody has stored since the freeze.
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
 }

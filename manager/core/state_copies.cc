@@ -329,6 +329,7 @@ void ManagerCore::State::ContinueCopyScan() {
 bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   if (write_opens_.contains(file) || FreezeOf(file) || bytes.is_inline) return false;
+  const std::vector<NodeId> dropped = RecentlyDropped(file);
   bool promoted = false;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
     Segment& segment = bytes.segments[i];
@@ -341,6 +342,13 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
         CopyCell& cell = bytes.copies[i][c];
         if (!IsValid(inode, i, c) || !IsReachable(cell.node) || (!gone && !Stays(cell.node)))
           continue;
+        // What it was ordered last, to copy or to drop, may yet change bytes that are stored there.
+        const CopyTask* task = copy_.orders.Find(file, cell.node);
+        if ((task && task->running()) ||
+            std::find(dropped.begin(), dropped.end(), cell.node) != dropped.end()) {
+          RetryCopies(file, now_ + kDropArrivesWithin);
+          continue;
+        }
         ObjectOn(bytes, first);
         // One that comes back soon has to be compared: a writer that failed may have left something
         // there.
@@ -430,6 +438,11 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
   if (const auto full = copy_.full.find(file); full != copy_.full.end())
     for (const auto& [node, until] : full->second)
       if (until > now_) request.excluded.push_back(node);
+  if (const auto opens = write_opens_.find(file); opens != write_opens_.end()) {
+    for (const ClientId client : opens->second)
+      if (const auto session = sessions_.find(client); session != sessions_.end())
+        request.writers.push_back(NodeOfSession(session->second));
+  }
   return PlanCopies(ViewFor(nullptr, false), request);
 }
 
@@ -527,7 +540,8 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   if (found->second.empty()) copy_.leftovers.erase(found);
 }
 
-// An order to drop the object there may not have arrived: new bytes would go with it.
+// An order to drop the object there, or to copy no more, may not have arrived: new bytes would go
+// with it.
 std::vector<NodeId> ManagerCore::State::RecentlyDropped(FileId file) const {
   std::vector<NodeId> nodes;
   if (const auto found = copy_.dropped.find(file); found != copy_.dropped.end())

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "manager/core/state.h"
 
@@ -13,13 +14,17 @@ constexpr Duration kNodeReplacedAfter = Seconds(5);
 // A node that had no room, and an order that failed otherwise, are tried again after this.
 constexpr Duration kFullFor = Seconds(60);
 constexpr Duration kFailedFor = Seconds(5);
+constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
+// So much of a file is sent to everybody by the one who has it.
+constexpr uint64_t kSentByOneBytesMax = 256 << 10;
 
 }  // namespace
 
 // ---- orders
 
-// In the order in which copies come in the layout: each fetches from one before it.
+// Who copies is known before anybody is ordered to: of a stripe that is rotated over the same
+// nodes, they fetch from one another.
 void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eagerly) {
   const FileBytes& bytes = *inode.bytes;
   const bool writing = write_opens_.contains(file);
@@ -35,51 +40,85 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
   for (const auto& [node, task] : copy_.orders.Of(file))
     if (!known.contains(node)) ended.push_back(node);
   for (const NodeId node : ended) EndCopyTask(file, node);
-  std::set<NodeId> earlier;
+  std::set<NodeId> copying;
+  for (const NodeId target : targets)
+    if (MayOrderCopy(file, inode, target, writing)) copying.insert(target);
+  std::map<NodeId, CopyOrder> orders;
+  std::set<NodeId> standing;
+  for (const NodeId target : copying) {
+    CopyOrder order{.file = file,
+                    .data_version = inode.data_version,
+                    .size_bytes = inode.size_bytes,
+                    .follow = writing,
+                    .sources = {},
+                    .nodes = {},
+                    .relays = {}};
+    FillSources(inode, target, copying, order);
+    if (order.nodes.empty()) {  // Nobody has it.
+      EndCopyTask(file, target);
+      continue;
+    }
+    const CopyTask* task = copy_.orders.Find(file, target);
+    if (task && task->running() && task->follow == writing &&
+        (writing || task->data_version == order.data_version) && task->sources == order.sources)
+      standing.insert(target);
+    orders.emplace(target, std::move(order));
+  }
+  // What a relay has by an order that does not stand may come from where it is no longer.
+  const auto has_stale_relay = [&](NodeId target) {
+    const std::vector<CopyRelay>& relays = orders.at(target).relays;
+    return std::any_of(relays.begin(), relays.end(),
+                       [&](const CopyRelay& relay) { return !standing.contains(relay.node); });
+  };
+  while (std::erase_if(standing, has_stale_relay) > 0) {
+  }
+  for (auto& [target, order] : orders) {
+    if (standing.contains(target)) {
+      order.order = copy_.orders.Find(file, target)->order;
+      continue;
+    }
+    copy_.last_order = std::max(copy_.last_order + 1, static_cast<uint64_t>(now_.ns));
+    order.order = copy_.last_order;
+  }
   for (const NodeId target : targets) {
-    OrderCopy(file, inode, target, earlier, writing);
-    earlier.insert(target);
+    if (!orders.contains(target) || standing.contains(target)) continue;
+    CopyOrder order = orders.at(target);
+    for (CopyRelay& relay : order.relays) relay.order = orders.at(relay.node).order;
+    copy_.orders.Start(file, target,
+                       {.order = order.order,
+                        .data_version = order.data_version,
+                        .follow = writing,
+                        .sources = order.sources});
+    SendOrder(target, std::move(order));
   }
 }
 
-void ManagerCore::State::OrderCopy(FileId file, const Inode& inode, NodeId target,
-                                   const std::set<NodeId>& earlier, bool follow) {
+// False, and any order for it has ended, if the target has nothing to copy now.
+bool ManagerCore::State::MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow) {
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(file, target);
-  // Of one that is silent nothing counts: what it fetches from may go meanwhile.
-  if (!Answers(target)) return task && task->running() ? EndCopyTask(file, target) : void();
+  if (!Answers(target)) {
+    // Of one that is silent nothing counts: what it fetches from may go meanwhile.
+    if (task && task->running()) EndCopyTask(file, target);
+    return false;
+  }
   bool is_needed = follow;
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size() && !is_needed; ++c)
       is_needed = bytes.copies[i][c].node == target && !IsValid(inode, i, c);
-  if (!is_needed) return EndCopyTask(file, target);
-  if (task && !task->running() && task->retry_at > now_) return;
-  CopyOrder order{.file = file,
-                  .data_version = inode.data_version,
-                  .size_bytes = inode.size_bytes,
-                  .follow = follow,
-                  .sources = {},
-                  .nodes = {},
-                  .relays = {}};
-  FillSources(inode, target, earlier, order);
-  if (order.nodes.empty()) return EndCopyTask(file, target);  // Nobody has it.
-  const bool stands = task && task->running() && task->follow == follow &&
-                      (follow || task->data_version == order.data_version) &&
-                      task->sources == order.sources;
-  if (stands) return;
-  if (!follow && !copy_.orders.MayStart(file, target)) {
-    // What it follows is not there any more, or may become its own to be written to.
-    if (task && task->running()) EndCopyTask(file, target);
-    return copy_.orders.Enqueue(file, target, ValidCopies(inode));
+  if (!is_needed) {
+    EndCopyTask(file, target);
+    return false;
   }
-  copy_.last_order = std::max(copy_.last_order + 1, static_cast<uint64_t>(now_.ns));
-  order.order = copy_.last_order;
-  copy_.orders.Start(file, target,
-                     {.order = order.order,
-                      .data_version = order.data_version,
-                      .follow = follow,
-                      .sources = order.sources});
-  SendOrder(target, std::move(order));
+  if (task && !task->running() && task->retry_at > now_) {
+    RetryCopies(file, task->retry_at);
+    return false;
+  }
+  if (follow || copy_.orders.MayStart(file, target)) return true;
+  // What it follows is not there any more, or may become its own to be written to.
+  if (task && task->running()) EndCopyTask(file, target);
+  copy_.orders.Enqueue(file, target, ValidCopies(inode));
+  return false;
 }
 
 bool ManagerCore::State::Answers(NodeId id) const {
@@ -87,35 +126,32 @@ bool ManagerCore::State::Answers(NodeId id) const {
   return node && node->connected && IsReachable(id);
 }
 
-// The task by which the node is making its copy of the position, for the same purpose as `order`.
-const CopyTask* ManagerCore::State::RelayTask(NodeId node, size_t segment, size_t position,
-                                              const CopyOrder& order) const {
-  const CopyTask* task = copy_.orders.Find(order.file, node);
-  if (!task || !task->running() || task->follow != order.follow ||
-      (!order.follow && task->data_version != order.data_version) ||
-      segment >= task->sources.segments.size())
-    return nullptr;
-  // It must have been ordered to fetch this very position: another one it would never have.
-  const std::vector<NodeId>& fetched = task->sources.segments[segment].nodes;
-  return position < fetched.size() && fetched[position] != kNoNode ? task : nullptr;
-}
-
 // Where the owner of cell `own` is to fetch it: where it does already, if it still can; else from
-// the copy before it that is there, or is being made by an earlier target (which keeps them from
-// waiting for one another in a circle). Not from `avoid`, if there is another one.
+// the copy before it that is there, or is being made by one of those who are `copying`. So each
+// copy's bytes pass each link once, and no two wait for one another for the same bytes. Not from
+// `avoid`, if there is another one.
 NodeId ManagerCore::State::SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current,
-                                     NodeId avoid, const std::set<NodeId>& earlier,
-                                     const CopyOrder& order) const {
+                                     NodeId avoid, const std::set<NodeId>& copying,
+                                     bool follow) const {
   const Segment& first = inode.bytes->segments[segment];
   const std::vector<CopyCell>& cells = inode.bytes->copies[segment];
   const size_t position = own % first.width;
   const NodeId primary = first.nodes[position];
   const bool primary_has_it = Answers(primary) && !IsLost(*inode.bytes, primary);
+  const auto has_it = [&](size_t c) {
+    return c != own && !follow && Answers(cells[c].node) && IsValid(inode, segment, c);
+  };
+  bool somebody_has_it = primary_has_it;
+  for (size_t c = position; c < cells.size(); c += first.width)
+    somebody_has_it = somebody_has_it || has_it(c);
+  if (!somebody_has_it) return kNoNode;
+  // Passing on takes longer than sending little several times.
+  const bool relayed = follow || !primary_has_it || inode.size_bytes > kSentByOneBytesMax;
   const auto usable = [&](size_t c) {
-    const NodeId other = cells[c].node;
-    if (c == own || other == kNoNode || !Answers(other)) return false;
-    if (!order.follow && IsValid(inode, segment, c)) return true;
-    return c < own && earlier.contains(other) && RelayTask(other, segment, position, order);
+    if (has_it(c)) return true;
+    if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
+    // Who has all that was committed must not get older bytes instead.
+    return !follow || IsValid(inode, segment, c) || !IsValid(inode, segment, own);
   };
   if (current == primary && primary_has_it) return current;
   for (size_t c = position; current != kNoNode && c < cells.size(); c += first.width)
@@ -135,13 +171,13 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, size_t segment, size_t 
   return avoided;
 }
 
-// Fills in where the target is to fetch each of its positions.
+// Fills in where the target is to fetch each of its positions, and who of these passes it on.
 void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
-                                     const std::set<NodeId>& earlier, CopyOrder& order) const {
+                                     const std::set<NodeId>& copying, CopyOrder& order) const {
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(order.file, target);
   std::set<NodeId> sources;
-  std::map<NodeId, uint64_t> relays;
+  std::set<NodeId> relays;
   order.sources.chunk_bytes = bytes.chunk_bytes;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
     const Segment& first = bytes.segments[i];
@@ -158,22 +194,25 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
       const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
       const bool goes_on = task && task->running();
       source = SourceFor(inode, i, own, goes_on ? before : kNoNode, goes_on ? kNoNode : before,
-                         earlier, order);
+                         copying, order.follow);
       if (source == kNoNode) continue;
       sources.insert(source);
-      if (source == first.nodes[position] || !earlier.contains(source)) continue;
-      if (const CopyTask* relay = RelayTask(source, i, position, order))
-        relays.emplace(source, relay->order);
+      for (size_t c = position; c < cells.size(); c += first.width)
+        if (cells[c].node == source && (order.follow || !IsValid(inode, i, c)))
+          relays.insert(source);
     }
   }
   for (const NodeId node : sources) order.nodes.push_back(FindNode(node)->address);
-  for (const auto& [node, number] : relays) order.relays.push_back({node, number});
+  for (const NodeId node : relays) order.relays.push_back({node, 0});
 }
 
 void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {
   const CopyTask* task = copy_.orders.Find(file, id);
   const Node* node = FindNode(id);
-  if (task && task->running() && node && node->connected) SendOrder(id, CancelCopyOrder{file});
+  if (task && task->running() && node && node->connected) {
+    SendOrder(id, CancelCopyOrder{file});
+    copy_.dropped[file][id] = now_ + kCancelArrivesWithin;
+  }
   copy_.orders.Finish(file, id);
 }
 
@@ -272,6 +311,9 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node)) object.lost = false;
   dirty_.insert(file);
+  // It hears its orders one after the other.
+  if (const auto dropped = copy_.dropped.find(file); dropped != copy_.dropped.end())
+    dropped->second.erase(node);
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size(); ++c)
       all_valid = all_valid && (bytes.copies[i][c].node == kNoNode || IsValid(inode, i, c));

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "common/base/check.h"
+#include "manager/core/access_file.h"
 #include "manager/core/state.h"
 
 namespace mosa::manager {
@@ -43,6 +44,17 @@ size_t ReplyBytes(const Reply& reply) {
   return bytes;
 }
 
+std::vector<FileId> AccessFilesOf(const std::vector<Request>& requests) {
+  std::vector<FileId> files;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (const FileId file = AccessFileOf(requests[i]); file != FileId{}) {
+      files.resize(i + 1);
+      files[i] = file;
+    }
+  }
+  return files;
+}
+
 }  // namespace
 
 void ManagerCore::State::Handle(const SessionRequest& command) {
@@ -71,7 +83,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
     return Answer(session, envelope.id, std::move(replies));
   }
   if (session.pending.contains(envelope.id)) return;  // Under way: will be answered once.
-  if (!grace_end_ && AnswerAsRecorded(session, envelope.id)) return;
+  if (!grace_end_ && AnswerAsRecorded(session, envelope)) return;
   if (envelope.id < envelope.answered_below) return;
   if (envelope.requests.size() > kRequestsPerEnvelopeMax)
     return Answer(session, envelope.id,
@@ -94,8 +106,9 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
 }
 
 // True if the request was run before, and its reply is known.
-bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
+bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelope& envelope) {
   const ClientId client = session.start.client;
+  const RequestId id = envelope.id;
   const auto log = reply_logs_.find(client);
   if (log == reply_logs_.end()) return false;
   const auto known = log->second.replies.find(id);
@@ -109,15 +122,23 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, RequestId id) {
       made->counts_readers = CountsReaders(made->entry.file);
     }
   }
+  CorrectAccess(session, AccessFilesOf(envelope.requests), recorded->replies);
   Answer(session, id, std::move(recorded->replies));
   return true;
 }
 
 void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope) {
+  std::optional<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
-    if (const auto directory = BlockedOn(session, request))
-      return Park(session, std::move(envelope), *directory);
+    // All are recalled at once, so that their holders are not waited for one after the other.
+    for (const FileId directory : BlockedOn(session, request)) {
+      RecallDelegation(directory);
+      if (!blocked_on) blocked_on = directory;
+    }
   }
+  if (blocked_on) return Park(session, std::move(envelope), *blocked_on);
+  // What others have changed in this step is recalled from the actor too.
+  RecallTouched(ClientId(), std::nullopt);
   actor_ = &session;
   actor_request_ = envelope.id;
   changed_ = false;
@@ -158,6 +179,7 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
     pending.recalls_left = recalls;
     pending.replies = std::move(replies);
     pending.promised = std::move(promised_);
+    pending.files = AccessFilesOf(envelope.requests);
     if (wait_ == Pending::Stage::kSpace) {
       pending.envelope = std::move(envelope);
       // What it reports is booked, and must not be booked again when it runs again.
@@ -188,13 +210,40 @@ void ManagerCore::State::RunReady() {
       continue;
     RequestEnvelope envelope = std::move(pending->second.envelope);
     session->pending.erase(pending);
-    if (!AnswerAsRecorded(*session, envelope.id)) RunEnvelope(*session, std::move(envelope));
+    if (!AnswerAsRecorded(*session, envelope)) RunEnvelope(*session, std::move(envelope));
   }
 }
 
 void ManagerCore::State::Answer(Session& session, RequestId id, std::vector<Reply> replies) {
   effects_.to_clients.push_back(
       {session.start.client, ReplyEnvelope{id, std::move(replies), now_}});
+}
+
+// What was withheld says how things are when it leaves: of two replies the later one is true.
+void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending pending) {
+  CorrectDelegations(session.start.client, pending);
+  CorrectAccess(session, pending.files, pending.replies);
+  Answer(session, id, std::move(pending.replies));
+}
+
+// The session may have bound or relocated a file after it has asked, and been answered since.
+void ManagerCore::State::CorrectAccess(Session& session, const std::vector<FileId>& files,
+                                       std::vector<Reply>& replies) {
+  Session* const actor_before = std::exchange(actor_, &session);
+  for (size_t i = 0; i < std::min(files.size(), replies.size()); ++i) {
+    const Inode* inode = Find(files[i]);
+    if (!inode) continue;
+    if (auto* open = std::get_if<OpenReply>(&replies[i])) {
+      open->attributes = AttributesOf(files[i], *inode);
+      open->access = AccessTo(files[i], *inode, open->access.may_write);
+    } else if (auto* bind = std::get_if<BindReply>(&replies[i])) {
+      bind->access = AccessTo(files[i], *inode, bind->access.may_write);
+    } else if (auto* make = std::get_if<MakeReply>(&replies[i])) {
+      make->entry.attributes = AttributesOf(files[i], *inode);
+      if (make->access) make->access = AccessTo(files[i], *inode, make->access->may_write);
+    }
+  }
+  actor_ = actor_before;
 }
 
 // A reply that was withheld may promise a delegation that has been recalled since.
@@ -244,10 +293,9 @@ void ManagerCore::State::FinishPending(const Waiter& waiter) {
   Pending& pending = found->second;
   if (pending.recalls_left > 0) --pending.recalls_left;
   if (pending.recalls_left > 0 || pending.stage != Pending::Stage::kWithheld) return;
-  CorrectDelegations(waiter.client, pending);
-  std::vector<Reply> replies = std::move(pending.replies);
+  Pending finished = std::move(pending);
   session->pending.erase(found);
-  Answer(*session, waiter.request, std::move(replies));
+  AnswerPending(*session, waiter.request, std::move(finished));
 }
 
 // ---- directories delegated to others
@@ -267,34 +315,37 @@ std::optional<FileId> ManagerCore::State::BlockedOnEntry(const Session& session,
   return child ? BlockedOnDirectory(session, *child) : std::nullopt;
 }
 
-// The directory delegated to another session that `request` must see the truth of, if there is one.
-std::optional<FileId> ManagerCore::State::BlockedOn(const Session& session,
-                                                    const Request& request) const {
-  if (delegations_.empty()) return std::nullopt;
-  return std::visit(
-      [&](const auto& r) -> std::optional<FileId> {
+// The directories delegated to other sessions that `request` must see the truth of.
+std::vector<FileId> ManagerCore::State::BlockedOn(const Session& session,
+                                                  const Request& request) const {
+  if (delegations_.empty()) return {};
+  std::vector<FileId> blocked;
+  const auto add = [&](std::optional<FileId> directory) {
+    if (directory) blocked.push_back(*directory);
+  };
+  std::visit(
+      [&](const auto& r) {
         using T = std::decay_t<decltype(r)>;
         if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest>) {
-          return BlockedOnDirectory(session, r.parent);
+          add(BlockedOnDirectory(session, r.parent));
         } else if constexpr (std::is_same_v<T, GetAttributesRequest> ||
                              std::is_same_v<T, SetAttributesRequest> ||
                              std::is_same_v<T, SetXattrRequest> ||
                              std::is_same_v<T, RemoveXattrRequest>) {
-          return BlockedOnDirectory(session, r.file);
+          add(BlockedOnDirectory(session, r.file));
         } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
-          return BlockedOnDirectory(session, r.directory);
+          add(BlockedOnDirectory(session, r.directory));
         } else if constexpr (std::is_same_v<T, LinkRequest>) {
-          return BlockedOnDirectory(session, r.new_parent);
+          add(BlockedOnDirectory(session, r.new_parent));
         } else if constexpr (std::is_same_v<T, RemoveRequest>) {
-          return BlockedOnEntry(session, r.parent, r.name);
+          add(BlockedOnEntry(session, r.parent, r.name));
         } else if constexpr (std::is_same_v<T, RenameRequest>) {
-          if (const auto blocked = BlockedOnDirectory(session, r.old_parent)) return blocked;
-          return BlockedOnEntry(session, r.new_parent, r.new_name);
-        } else {
-          return std::nullopt;
+          add(BlockedOnDirectory(session, r.old_parent));
+          add(BlockedOnEntry(session, r.new_parent, r.new_name));
         }
       },
       request);
+  return blocked;
 }
 
 void ManagerCore::State::Park(Session& session, RequestEnvelope envelope, FileId directory) {
@@ -303,7 +354,6 @@ void ManagerCore::State::Park(Session& session, RequestEnvelope envelope, FileId
   pending.stage = Pending::Stage::kParked;
   pending.envelope = std::move(envelope);
   parked_[directory].push_back({session.start.client, id});
-  RecallDelegation(directory);
 }
 
 // ---- locks
@@ -366,10 +416,10 @@ void ManagerCore::State::AnswerLocks(const std::vector<LockTable::Waiting>& wait
     if (!session) continue;
     const auto found = session->pending.find(who.request);
     if (found == session->pending.end() || found->second.stage != Pending::Stage::kLock) continue;
-    std::vector<Reply> replies = std::move(found->second.replies);
+    Pending finished = std::move(found->second);
     session->pending.erase(found);
-    replies.push_back(reply);
-    Answer(*session, who.request, std::move(replies));
+    finished.replies.push_back(reply);
+    AnswerPending(*session, who.request, std::move(finished));
   }
 }
 

@@ -250,6 +250,8 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
       continue;
     }
     location.size_bytes = inode.size_bytes;
+    location.file = *file;
+    location.data_version = inode.data_version;
     location.nodes = NodeNamesOf(inode);
     for (const std::string& name : location.nodes) bytes += name.size();
     if (!with_chunks) continue;

@@ -53,6 +53,11 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
     lifetimes_[FileId(number)].readers.insert_or_assign(KeyNumber(key, 9), record.counts);
     return OkStatus();
   }
+  if (kind == 'T') {
+    MOSA_ASSIGN_OR_RETURN(const StagedRecord record, Decode<StagedRecord>(key, value));
+    staged_[FileId(number)] = record.data_version;
+    return OkStatus();
+  }
   if (kind == 'H') return LoadRule(number, key, value);
   if (kind == 'X') {
     xattrs_[FileId(number)].insert_or_assign(std::string(name), std::string(value));

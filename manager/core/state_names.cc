@@ -401,6 +401,7 @@ void ManagerCore::State::DropInode(FileId file) {
   orphans_.erase(file);
   lingering_.erase(file);
   uncommitted_.erase(file);
+  ForgetStaged(file);
   contended_.erase(file);
   inodes_.erase(file);
   dirty_.erase(file);

@@ -12,6 +12,8 @@ constexpr size_t kNodesMax = 4096;  // As many as clients and the wire take.
 constexpr size_t kNodeTextBytesMax = 4096;
 // How late a node's last message may have been taken note of.
 constexpr Duration kListingSlack = Seconds(5);
+// Who was heard then may have stored something for so long after.
+constexpr Duration kNodeDiesWithin = Seconds(1);
 // Ids beyond this are nobody's, and are not believed.
 constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 
@@ -68,9 +70,9 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   cluster_dirty_ = true;
   node_names_.insert_or_assign(name, id);
   Node& node = nodes_[id];
-  // The list was made after the node's last message, and what was committed since then may have
-  // come after the list; a new incarnation has nothing of before.
-  const Time listed_after = new_incarnation ? kNever : node.last_heard - kListingSlack;
+  // A new incarnation has nothing of before.
+  const Time listed_after = new_incarnation ? kNever : ListedAfter(node);
+  if (new_incarnation) LoseUncommittedOf(node);
   node.address = {.node = id,
                   .name = name,
                   .address = registration.address,
@@ -133,6 +135,23 @@ std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
   return unowned;
 }
 
+void ManagerCore::State::NoteStall(Duration time) {
+  const Time begin = now_ - time;
+  if (begin - kListingSlack > stall_end_) stall_begin_ = begin;
+  stall_end_ = now_;
+  for (auto& [id, node] : nodes_) {
+    node.last_heard = now_;
+    if (node.silent_since) node.silent_since = *node.silent_since + time;
+  }
+}
+
+// A node's list was made after its last message, and what was committed since then may have come
+// after the list. A message that was taken note of behind a stall may be from before it.
+Time ManagerCore::State::ListedAfter(const Node& node) const {
+  const Time heard = node.last_heard - kListingSlack;
+  return heard < stall_end_ ? std::min(heard, stall_begin_ - kListingSlack) : heard;
+}
+
 // Marks what files had on the node and it does not have any more, as far as `present` can tell:
 // only of files that have not changed since `listed_after`.
 void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& present,
@@ -160,6 +179,21 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
         fmt::format("node {} has lost the bytes of {} files: 'mosa lost' lists "
                     "them",
                     NameOf(id), lost));
+}
+
+// The node has come back empty: what was stored there and not committed yet would be missed by
+// nobody. Files that were made after it was last heard cannot have had anything there.
+void ManagerCore::State::LoseUncommittedOf(const Node& node) {
+  const NodeId id = node.address.node;
+  for (const auto& [file, writers] : write_opens_) {
+    Inode& inode = *Find(file);
+    if (!inode.bytes || inode.birth_time > node.last_heard + kNodeDiesWithin) continue;
+    const bool stores = !inode.bytes->is_inline || FreezeOf(file);
+    const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+    if (!stores || !std::binary_search(first.begin(), first.end(), id)) continue;
+    ObjectOn(*inode.bytes, id).lost = true;
+    Touch(file);
+  }
 }
 
 void ManagerCore::State::Handle(const NodeReport& command) {

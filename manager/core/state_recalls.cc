@@ -1,4 +1,5 @@
 // Who may have cached what, and how it is taken back.
+#include <algorithm>
 #include <bit>
 
 #include "common/base/check.h"
@@ -91,24 +92,29 @@ void ManagerCore::State::RetireSlot(uint32_t slot) {
 }
 
 RecallId ManagerCore::State::SendRecall(Session& session, FileId file, RecallKind kind) {
-  const RecallId id(session.next_recall++);
-  session.recalls.emplace(id, Recall{file, kind, now_, {}});
+  // An id is given once, also by a manager that begins anew: an answer that is repeated then is not
+  // taken for that to another recall.
+  last_recall_ = std::max(last_recall_ + 1, static_cast<uint64_t>(now_.ns));
+  const RecallId id(last_recall_);
+  session.recalls.emplace(id, Recall{file, kind, now_, now_, {}});
   recalls_by_file_[file].emplace(session.start.client, id);
   effects_.to_clients.push_back({session.start.client, Push(RecallPush{id, file, kind})});
   Schedule(now_ + kRecallPatience);
   return id;
 }
 
-void ManagerCore::State::TouchAccess(FileId file) {
+void ManagerCore::State::TouchAccess(FileId file, bool waits) {
   changed_ = true;
   dirty_.insert(file);
-  access_changed_.insert(file);
+  access_changed_[file] |= waits;
 }
 
 // Of those who may store, or whose kernel may have the object open: all who have the file open.
+// Who has not yet confirmed an earlier recall is nowhere else named as such, and is asked again:
+// what it confirms may be older than what it was told since.
 size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> waiter) {
   size_t held_back = 0;
-  for (const FileId file : std::exchange(access_changed_, {})) {
+  for (const auto& [file, waits] : std::exchange(access_changed_, {})) {
     const Inode* inode = Find(file);
     if (!inode) continue;
     const std::vector<ClientId> interested = InterestedIn(file, *inode, actor);
@@ -117,12 +123,14 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
       clients.insert(opens->second.begin(), opens->second.end());
     if (const auto orphan = orphans_.find(file); orphan != orphans_.end())
       clients.insert(orphan->second.begin(), orphan->second.end());
+    if (const auto recalls = recalls_by_file_.find(file); recalls != recalls_by_file_.end())
+      for (const auto& [client, recall] : recalls->second) clients.insert(client);
     clients.erase(actor);
     for (const ClientId client : clients) {
       Session* session = FindSession(client);
       if (!session) continue;
       const RecallId recall = SendRecall(*session, file, RecallKind::kAccess);
-      if (!waiter) continue;
+      if (!waiter || !waits) continue;
       session->recalls.at(recall).waiters.push_back(*waiter);
       ++held_back;
     }
@@ -163,6 +171,16 @@ bool ManagerCore::State::IsRecalledFrom(ClientId client, FileId file) const {
   return first != found->second.end() && first->first == client;
 }
 
+// One question at a time: each makes what the client was told outdated, so that it asks anew.
+void ManagerCore::State::AskHolder(Session& session, FileId file) {
+  for (auto& [id, recall] : session.recalls) {
+    if (recall.file != file || !recall.asks_holder) continue;
+    recall.opened_since = true;
+    return;
+  }
+  session.recalls.at(SendRecall(session, file, RecallKind::kFile)).asks_holder = true;
+}
+
 void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest& done) {
   const auto found = session.recalls.find(done.recall);
   if (found == session.recalls.end()) return;
@@ -177,6 +195,8 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
     // Only the answer to the last recall is sure to know of every open.
     if (done.holds_open) {
       orphan->second.insert(client);
+    } else if (recall.opened_since) {
+      AskHolder(session, recall.file);
     } else if (!IsRecalledFrom(client, recall.file)) {
       orphan->second.erase(client);
     }
@@ -186,6 +206,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
     AddInterest(session, recall.file, *inode);
   }
   NoteHolder(recall.file, client, done.holds_open);
+  if (done.writes && Find(recall.file)) NoteWriter(session, recall.file);
   if (Freeze* freeze = FreezeOf(recall.file); freeze && freeze->holder != client)
     freeze->pinned = freeze->pinned || done.pinned;
   if (copy_.leftovers.contains(recall.file)) copy_.leftover_checks.insert(recall.file);
@@ -218,7 +239,7 @@ bool ManagerCore::State::MayDelegate(const Session& session, FileId directory) c
 }
 
 void ManagerCore::State::Delegate(Session& session, FileId directory) {
-  delegations_.try_emplace(directory, Delegation{session.start.client, false});
+  delegations_.try_emplace(directory, Delegation{session.start.client});
   session.delegations.insert(directory);
 }
 
@@ -234,15 +255,22 @@ void ManagerCore::State::EndDelegation(FileId directory) {
   }
   const auto queue = parked_.find(directory);
   if (queue == parked_.end()) return;
+  // Not before they have run, and what they wait for besides: it would be given away under them.
+  NoteContended(directory);
   ready_.insert(ready_.end(), queue->second.begin(), queue->second.end());
   parked_.erase(queue);
 }
 
-void ManagerCore::State::RecallDelegation(FileId directory) {
-  Delegation& delegation = delegations_.at(directory);
+void ManagerCore::State::NoteContended(FileId directory) {
   if (contended_.size() >= kContendedMax) contended_.clear();
   contended_[directory] = now_ + kContendedFor;
   Schedule(now_ + kContendedFor);
+}
+
+void ManagerCore::State::RecallDelegation(FileId directory) {
+  Delegation& delegation = delegations_.at(directory);
+  NoteContended(directory);
+  if (!delegation.wanted_since) delegation.wanted_since = now_;
   if (std::exchange(delegation.recalled, true)) return;
   Session& holder = *FindSession(delegation.holder);
   if (Inode* inode = Find(directory)) DropInterest(holder, directory, *inode);

@@ -76,12 +76,13 @@ void ManagerCore::State::Handle(const StartSession& command) {
 
 // What the client does not name again is not held any more. Its locks and delegations are left to
 // Redeclare, since others wait for them; so are recalls of what it may store by at this moment,
-// unless it has `ended`.
+// unless it has `ended` or has been asked for too long.
 void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
   const ClientId client = session.start.client;
   std::vector<RecallId> recalls;
   for (const auto& [id, recall] : session.recalls)
-    if (ended || recall.kind != RecallKind::kAccess) recalls.push_back(id);
+    if (ended || recall.kind != RecallKind::kAccess || recall.since + kLetGoMax <= now_)
+      recalls.push_back(id);
   for (const RecallId id : recalls) {
     const auto delegation = delegations_.find(session.recalls.at(id).file);
     // A recalled delegation is settled by Redeclare: until then nobody may go past it.
@@ -94,6 +95,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
     opens->second.erase(client);
     if (opens->second.empty()) write_opens_.erase(opens);
     if (const Inode* inode = Find(file)) ReviewCopiesLater(file, *inode);
+    if (orphans_.contains(file)) orphan_checks_.insert(file);
   }
   for (auto& [file, holders] : orphans_) {
     if (holders.erase(client) > 0) orphan_checks_.insert(file);
@@ -150,6 +152,10 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) 
   }
   for (const FileId directory : kept) {
     if (!FindDirectory(directory)) continue;
+    if (const auto late = delegations_.find(directory);
+        late != delegations_.end() && late->second.holder == client &&
+        late->second.wanted_since.value_or(now_) + kLetGoMax <= now_)
+      EndDelegation(directory);
     const bool wanted = parked_.contains(directory);
     const auto held = delegations_.find(directory);
     if (held == delegations_.end() && !MayDelegate(session, directory)) {
@@ -182,6 +188,10 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
   ForgetHeld(session, true);
+  // If it comes back it may ask under the same number, and waits anew.
+  for (auto& [other, open] : sessions_)
+    for (auto& [id, recall] : open.recalls)
+      std::erase_if(recall.waiters, [client](const Waiter& w) { return w.client == client; });
   std::erase_if(freezes_, [client](const auto& entry) { return entry.second.holder == client; });
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
@@ -304,12 +314,21 @@ void ManagerCore::State::Handle(const Tick&) {
 void ManagerCore::State::Handle(const Stalled& command) {
   for (auto& [client, session] : sessions_) {
     session.heard = now_;
-    for (auto& [id, recall] : session.recalls) recall.sent = recall.sent + command.time;
+    for (auto& [id, recall] : session.recalls) {
+      recall.sent = recall.sent + command.time;
+      recall.since = recall.since + command.time;
+    }
   }
-  for (auto& [id, node] : nodes_) {
-    node.last_heard = now_;
-    if (node.silent_since) node.silent_since = *node.silent_since + command.time;
-  }
+  NoteStall(command.time);
+  for (auto& [directory, delegation] : delegations_)
+    if (delegation.wanted_since) delegation.wanted_since = *delegation.wanted_since + command.time;
+  // Who is to find these still may have asked meanwhile.
+  for (auto& [client, log] : reply_logs_)
+    if (log.drop_at) log.drop_at = *log.drop_at + command.time;
+  for (auto& [file, until] : lingering_) until = until + command.time;
+  for (auto& [file, freeze] : freezes_) freeze.until = freeze.until + command.time;
+  for (auto& [file, nodes] : copy_.dropped)
+    for (auto& [node, until] : nodes) until = until + command.time;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
   effects_.log.push_back(fmt::format("the manager did not run for {} ms: nobody's silence counts",
                                      command.time.ns / 1'000'000));

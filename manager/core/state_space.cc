@@ -9,6 +9,8 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint64_t kBlockBytes = 4096;
+// Who was asked for unused room may just then have had none, and is asked again after this.
+constexpr Duration kAskedAgainAfter = Seconds(1);
 // A grant smaller than this, though more was wanted, means that the node is short.
 constexpr uint64_t kSmallGrantBytes = 1 << 20;
 
@@ -71,7 +73,9 @@ bool ManagerCore::State::RecallGrants(Node& node, ClientId except) {
     if (client == except || session.awaited || !session.grants.contains(node.address.node))
       continue;
     asked = true;
-    if (!node.grant_recalls.insert(client).second) continue;
+    const auto [asked_at, is_new] = node.grant_recalls.try_emplace(client, now_);
+    if (!is_new && asked_at->second + kAskedAgainAfter > now_) continue;
+    asked_at->second = now_;
     effects_.to_clients.push_back({client, Push(GrantRecallPush{node.address.node})});
   }
   return asked;

@@ -392,7 +392,7 @@ std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& ino
   if (own ? answering : freeze || IsKnownElsewhere(file, inode)) {
     if (!freeze && !actor_) {
       freezes_[file] = {asker, now_ + kAdminFreezeMax};
-      access_changed_.insert(file);
+      access_changed_[file] = true;
     }
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
                   fmt::format("other mounts know the place of file {}: freeze it, and try again",

@@ -85,15 +85,21 @@ CopiesPlan PlanCopies(const ClusterView& view, const CopiesRequest& request) {
         static_cast<uint32_t>(std::count_if(holders.begin(), holders.end(), [&](NodeId node) {
           return !Contains(request.leaving, node);
         }));
+    std::vector<NodeId> added;
     while (staying < request.copies) {
       std::optional<NodeId> node;
       if (within) node = NextInStripe(stripe, position, holders, filtered.usable);
       if (!node) node = BestOutside(plan.holders, request.seed, position, holders, filtered.usable);
       if (!node) break;
+      if (Contains(plan.holders.nodes, *node))
+        node = NextInStripe(stripe, position, holders, filtered.usable).value_or(*node);
       holders.push_back(*node);
-      add(position, *node);
+      added.push_back(*node);
       ++staying;
     }
+    std::stable_partition(added.begin(), added.end(),
+                          [&](NodeId node) { return !Contains(request.writers, node); });
+    for (const NodeId node : added) add(position, node);
     plan.copies = std::min(plan.copies, staying);
   }
   if (plan.copies < request.copies)

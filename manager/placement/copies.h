@@ -27,6 +27,7 @@ struct CopiesRequest {
   std::vector<NodeId> leaving{};   // Of the holders, those that do not count.
   uint64_t needed_bytes = 0;       // Per position. A node with less room is passed over.
   std::vector<NodeId> excluded{};  // Found full.
+  std::vector<NodeId> writers{};   // Whose links carry what is written there.
 };
 
 struct CopiesPlan {
@@ -37,8 +38,9 @@ struct CopiesPlan {
 
 // A stripe with more nodes than copies keeps them within it, each position's on the nodes behind
 // it, so that no file grows wider. Otherwise a node without any part of the segment is preferred,
-// then the one with most room (by powers of two, so that not everybody takes the same one), then
-// the order of the seed.
+// then the nodes behind it in the stripe, then the one with most room (by powers of two, so that
+// not everybody takes the same one), then the order of the seed. Each copy is fetched from the one
+// before it: those on writers' nodes come last, since nobody fetches from the last.
 CopiesPlan PlanCopies(const ClusterView& view, const CopiesRequest& request);
 
 }  // namespace mosa::manager

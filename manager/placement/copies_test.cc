@@ -37,6 +37,7 @@ struct Row {
   const char* reason = "";
   std::vector<uint32_t> leaving = {};
   std::vector<uint32_t> excluded = {};
+  std::vector<uint32_t> writers = {};
 };
 
 void Check(const Row& row) {
@@ -45,6 +46,7 @@ void Check(const Row& row) {
   request.copies = row.copies;
   request.leaving = Ids(row.leaving);
   request.excluded = Ids(row.excluded);
+  request.writers = Ids(row.writers);
   request.needed_bytes = 4096;
   const CopiesPlan plan = PlanCopies(View(row.free_bytes), request);
   std::vector<uint32_t> planned;
@@ -108,6 +110,24 @@ TEST(Copies, OfAStripeStayWithinItWhereTheyCan) {
        {1, 2, 3, 1},
        2},
       {"complete copies on all", {1 << 20, 1 << 20}, 2, {1, 2}, 2, {1, 2, 2, 1}, 2},
+      {"complete copies on all, each from the node before",
+       {1 << 20, 1 << 20, 1 << 20},
+       3,
+       {1, 2, 3},
+       3,
+       {1, 2, 3, 2, 3, 1, 3, 1, 2},
+       3},
+      {"nobody fetches from a writer's node what it does not have first",
+       {1 << 20, 1 << 20, 1 << 20},
+       3,
+       {1, 2, 3},
+       3,
+       {1, 2, 3, 3, 3, 1, 2, 1, 2},
+       3,
+       "",
+       {},
+       {},
+       {2}},
   };
   for (const Row& row : rows) Check(row);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "manager/core/access_file.h"
 #include "proto/convert/capability.h"
 
 namespace mosa::manager {
@@ -15,18 +16,11 @@ namespace {
 constexpr size_t kAccessEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
 constexpr Duration kForgetClientAfter = Seconds(60);
-// The loop comes round more often; after a longer gap the process did not run.
+// A round of the loop is shorter; after a longer one the process did not run, or too slowly to hear
+// everybody.
 constexpr Duration kStalledAfter = Seconds(1);
-
-// The file that a successful reply to `request` gives access to; 0 if none.
-FileId AccessFileOf(const Request& request) {
-  if (const auto* open = std::get_if<OpenRequest>(&request)) return open->file;
-  if (const auto* bind = std::get_if<BindRequest>(&request)) return bind->file;
-  if (const auto* freeze = std::get_if<FreezeRequest>(&request)) return freeze->file;
-  if (const auto* relocate = std::get_if<RelocateRequest>(&request)) return relocate->file;
-  if (const auto* make = std::get_if<MakeRequest>(&request)) return make->file;
-  return FileId{};
-}
+// One that is as slow all the time must end what has run out all the same.
+constexpr int kStallsInRowMax = 30;
 
 DataAccess* AccessOf(Reply& reply) {
   if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
@@ -47,7 +41,8 @@ CoreDriver::CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store,
       core_(std::move(core)),
       inline_cache_(options_.inline_cache_bytes),
       wake_at_(Now()),
-      last_ran_(Now()) {}  // The first tick learns when the core wants the next one.
+      round_began_(Now()),
+      counted_until_(round_began_) {}  // The first tick learns when the core wants the next one.
 
 // ---- what streams say
 
@@ -125,15 +120,15 @@ std::optional<NodeId> CoreDriver::NodeOf(const std::shared_ptr<NodeSink>& sink) 
 void CoreDriver::TickIfDue() {
   const Time now = Now();
   const bool is_due = wake_at_ && now >= *wake_at_;
-  if (!is_due && now - last_ran_ <= kStalledAfter) {
-    last_ran_ = now;
-    return;
+  if (is_due || now - counted_until_ > kStalledAfter) {
+    wake_at_.reset();
+    Step(Tick{});
+    std::erase_if(clients_, [now](const auto& item) {
+      return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
+    });
   }
-  wake_at_.reset();
-  Step(Tick{});
-  std::erase_if(clients_, [now](const auto& item) {
-    return item.second.sink == nullptr && now - item.second.lost_at > kForgetClientAfter;
-  });
+  if (now - round_began_ <= kStalledAfter) stalls_in_row_ = 0;
+  round_began_ = counted_until_ = now;
 }
 
 const ManagerCore& CoreDriver::FlushedCore() {
@@ -145,8 +140,12 @@ const ManagerCore& CoreDriver::FlushedCore() {
 
 void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& registering) {
   const Time now = Now();
-  if (const Duration gap = now - std::exchange(last_ran_, now); gap > kStalledAfter)
+  const Duration gap = now - counted_until_;
+  if (gap > kStalledAfter && stalls_in_row_ < kStallsInRowMax) {
+    ++stalls_in_row_;
+    counted_until_ = now;
     Step(Stalled{gap});
+  }
   Effects effects = core_->Step(command, now);
   inline_cache_.Note(effects.writes);
   std::move(effects.writes.writes.begin(), effects.writes.writes.end(),

@@ -67,7 +67,8 @@ class CoreDriver {
 
   // Commits what the steps since the last Flush wrote, and lets their effects leave.
   void Flush();
-  // Steps a tick if the core asked for one by now.
+  // Steps a tick if the core asked for one by now. Called in each round of the loop, when what had
+  // come was dealt with.
   void TickIfDue();
   // When TickIfDue is to be called at the latest, in the base of Now.
   std::optional<Time> wake_at() const { return wake_at_; }
@@ -125,7 +126,9 @@ class CoreDriver {
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
   std::optional<AdminReply> admin_reply_;  // Of the last step that had one.
   std::optional<Time> wake_at_;
-  Time last_ran_;  // When this object last did anything.
+  Time round_began_;       // When TickIfDue was last called.
+  Time counted_until_;     // The same, or when a stall was noted since.
+  int stalls_in_row_ = 0;  // Without a quick round in between.
   bool ended_ = false;
 };
 

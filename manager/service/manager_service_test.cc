@@ -379,6 +379,32 @@ TEST(CoreDriverTest, AStartThatFindsItsOldSessionRunOutIsAnswered) {
   EXPECT_FALSE(second->ended());
 }
 
+// Swapping, or with too much to do, the loop may need seconds for what has come: each step is quick
+// enough, yet somebody's sign of life waits behind the others.
+TEST(CoreDriverTest, WhoseSignOfLifeWaitsInASlowRoundIsNotSilent) {
+  const auto store = NewMemoryStore();
+  CoreDriver driver(std::make_unique<ManagerCore>(ManagerOptions{}), *store,
+                    {.capability_key = NewCapabilityKey()});
+  const auto anna = std::make_shared<RememberingSink>();
+  const auto ben = std::make_shared<RememberingSink>();
+  SessionStart start;
+  start.client = ClientId{1};
+  driver.ClientStarted(anna, start);
+  start.client = ClientId{2};
+  driver.ClientStarted(ben, start);
+  driver.TickIfDue();
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::nanoseconds((kSessionLease + Milliseconds(500)).ns);
+  while (std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    driver.ClientAsked(ben, ClientId{2}, {});
+  }
+  driver.ClientAsked(anna, ClientId{1}, {});
+  driver.TickIfDue();
+  driver.Flush();
+  EXPECT_FALSE(anna->ended());
+}
+
 TEST_F(ManagerServiceTest, GarbageOnThePortHarmsNobody) {
   StartServer();
   const auto anna = Client(1);

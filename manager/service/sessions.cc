@@ -148,6 +148,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   ServeStatus(queue);
   ServeHints(queue);
   ServeWorkflows(queue);
+  ServeStaging(queue);
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {

@@ -35,6 +35,7 @@ class Services {
   void ServeStatus(grpc::ServerCompletionQueue& queue);
   void ServeHints(grpc::ServerCompletionQueue& queue);
   void ServeWorkflows(grpc::ServerCompletionQueue& queue);
+  void ServeStaging(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
   int live_ = 0;

@@ -40,6 +40,19 @@ Status Word(std::string_view name, std::string_view value, const char* first, co
   return Wrong(name, value, fmt::format("it is {} or {}", first, second));
 }
 
+}  // namespace
+
+uint32_t NodesOf(const Configuration& configuration) {
+  return configuration.storage_hosts > 0 ? configuration.storage_hosts : configuration.hosts;
+}
+
+uint32_t SlotsOf(const Platform& platform, const Configuration& configuration) {
+  if (configuration.slots > 0) return configuration.slots;
+  const uint32_t cores =
+      platform.shared_cores > 0 ? platform.shared_cores / configuration.hosts : platform.host.cores;
+  return std::max<uint32_t>(1, cores);
+}
+
 Status SetField(std::string_view name, std::string_view value, Configuration& into) {
   if (name == "hosts") return Number(name, value, into.hosts);
   if (name == "storage") return Number(name, value, into.storage_hosts);
@@ -66,8 +79,6 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
                   name));
 }
 
-}  // namespace
-
 Status Check(const Configuration& c) {
   const uint64_t all = uint64_t{c.hosts} + c.storage_hosts;
   if (c.hosts == 0) return Wrong("hosts", "0", "no host would run tasks");
@@ -79,7 +90,7 @@ Status Check(const Configuration& c) {
   if (c.chunk_bytes < kChunkMin || c.chunk_bytes > kChunkMax || c.chunk_bytes % kChunkMin != 0)
     return Wrong("chunk", fmt::format("{}", c.chunk_bytes),
                  fmt::format("a multiple of {} up to {}", kChunkMin, kChunkMax));
-  const uint32_t nodes = c.storage_hosts > 0 ? c.storage_hosts : c.hosts;
+  const uint32_t nodes = NodesOf(c);
   if (c.stripe_width > nodes)
     return Wrong("stripe", fmt::format("{}", c.stripe_width),
                  fmt::format("there are only {} storage nodes", nodes));

@@ -3,6 +3,7 @@
 #ifndef MOSA_PREDICTOR_MODEL_CONFIGURATION_H_
 #define MOSA_PREDICTOR_MODEL_CONFIGURATION_H_
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,8 +29,13 @@ struct Configuration {
   std::string placement = "stripe";  // Of every file that no hint says it of: stripe or local.
   uint64_t store_bytes = 0;          // The limit of each node. 0: as the platform says.
   uint64_t seed = 1;                 // Of the cluster: where files without hints begin.
-  bool operator==(const Configuration&) const = default;
+  auto operator<=>(const Configuration&) const = default;
 };
+
+// How many storage nodes there are.
+uint32_t NodesOf(const Configuration& configuration);
+// Tasks at a time on each host.
+uint32_t SlotsOf(const Platform& platform, const Configuration& configuration);
 
 // One sentence: what is wrong, and what may be said instead.
 Status Check(const Configuration& configuration);
@@ -38,6 +44,8 @@ Status Check(const Configuration& configuration);
 // (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed.
 // Checked.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
+// Sets one field by its name in that form; nothing else is looked at.
+Status SetField(std::string_view name, std::string_view value, Configuration& into);
 // The same form, all fields.
 std::string ToText(const Configuration& configuration);
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/base/rng.h"
+#include "predictor/model/draws.h"
 #include "predictor/model/platform_fields.h"
 
 namespace mosa::predict {
@@ -18,8 +19,6 @@ constexpr double kNsPerByteMax = 1e6;
 constexpr double kSpreadMax = 10;
 constexpr uint64_t kWholeMax = uint64_t{1} << 60;
 constexpr uint32_t kCoresMax = 4096;
-// A draw makes no time or rate less than a tenth of what was measured.
-constexpr double kFactorMin = 0.1;
 
 std::string NameOf(const char* section, const char* field) {
   return *section == 0 ? std::string(field) : fmt::format("{}.{}", section, field);
@@ -48,16 +47,6 @@ std::string Wrong(const std::string& name, uint32_t value) {
 }
 std::string Wrong(const std::string&, bool) { return ""; }
 std::string Wrong(const std::string&, const std::string&) { return ""; }
-
-// Sum of twelve uniform draws, less six: the standard normal distribution, near enough.
-double NormalDraw(Rng& rng) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += static_cast<double>(rng.Below(1 << 20)) / (1 << 20);
-  return sum;
-}
-double FactorOf(double spread, Rng& rng) {
-  return std::max(kFactorMin, 1 + spread * NormalDraw(rng));
-}
 
 }  // namespace
 

@@ -15,6 +15,13 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
                                           static_cast<Wide>(bytes_per_second)));
 }
 
+double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
+
+// What a link has carried until now of all that it was given.
+double CarriedSeconds(const des::FifoServer& link) {
+  return SecondsOf(link.busy() - link.Backlog());
+}
+
 }  // namespace
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
@@ -60,6 +67,12 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Duration in = std::min(machines_[to.value]->in.Backlog(), most);
   return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
          TimeAt(platform_.host.out_bytes_per_second, bytes);
+}
+
+HostUse Machines::UseOf(MachineIndex of) const {
+  const Machine& machine = *machines_[of.value];
+  return {SecondsOf(machine.application), SecondsOf(machine.store), CarriedSeconds(machine.out),
+          CarriedSeconds(machine.in)};
 }
 
 }  // namespace mosa::predict

@@ -19,6 +19,7 @@
 #include "predictor/des/fifo_server.h"
 #include "predictor/des/shared_server.h"
 #include "predictor/model/configuration.h"
+#include "predictor/model/energy.h"
 #include "predictor/model/platform.h"
 
 namespace mosa::predict {
@@ -33,6 +34,9 @@ struct LinkBytes {
   bool operator==(const LinkBytes&) const = default;
 };
 
+// Whose work a host's cores do: for the account of energy, they do it alike.
+enum class WorkOf : uint8_t { kStore, kApplication };
+
 class Machines {
  public:
   // `loop` and `platform` outlive this.
@@ -46,10 +50,13 @@ class Machines {
 
   // `co_await machines.Work(host, cost.Of(bytes))`: one thread's work on the host's cores; as long
   // as it takes where the platform was measured.
-  auto Work(MachineIndex on, Duration work) {
+  auto Work(MachineIndex on, Duration work, WorkOf whose = WorkOf::kStore) {
     if (speed_ != 1)
       work = Nanoseconds(static_cast<int64_t>(static_cast<double>(work.ns) / speed_));
-    return machines_[on.value]->cpu->Work(work);
+    Machine& machine = *machines_[on.value];
+    Duration& account = whose == WorkOf::kStore ? machine.store : machine.application;
+    account = account + work;
+    return machine.cpu->Work(work);
   }
   // Bulk data from one process to another: ends when the last byte has come.
   des::Activity<void> Transfer(MachineIndex from, MachineIndex to, uint64_t bytes);
@@ -57,6 +64,8 @@ class Machines {
   Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
 
   const LinkBytes& link(MachineIndex of) const { return machines_[of.value]->bytes; }
+  // How long each part of a host was busy until now; work of cores counts when it begins.
+  HostUse UseOf(MachineIndex of) const;
 
  private:
   struct Machine {
@@ -65,6 +74,7 @@ class Machines {
     des::SharedServer* cpu;
     des::FifoServer out, in, inside;
     LinkBytes bytes;
+    Duration store, application;
   };
 
   des::EventLoop& loop_;

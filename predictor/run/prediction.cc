@@ -18,24 +18,6 @@ constexpr Time kBegin{1'700'000'000'000'000'000};
 // Clients have random ids; these are as good.
 constexpr uint64_t kFirstClient = 1000;
 
-Status Check(const Workflow& workflow) {
-  for (const WorkflowFile& file : workflow.files) {
-    if (file.path.starts_with('/')) continue;
-    if (!file.size_bytes)
-      return InvalidArgumentError(
-          fmt::format("file '{}' has no size: a prediction needs one of every file", file.path));
-    if (*file.size_bytes > kFileBytesMax)
-      return InvalidArgumentError(fmt::format("file '{}' has {} B: a file has at most {}",
-                                              file.path, *file.size_bytes, kFileBytesMax));
-  }
-  for (const Task& task : workflow.tasks)
-    if (task.expected && (task.expected->ns < 0 || *task.expected > kServiceMax))
-      return InvalidArgumentError(fmt::format(
-          "{} is said to run {:.0f} s: a prediction is for 0 to {} s", Describe(task),
-          static_cast<double>(task.expected->ns) / 1e9, kServiceMax.ns / 1'000'000'000));
-  return OkStatus();
-}
-
 manager::ManagerOptions OptionsOf(const Configuration& configuration) {
   manager::ManagerOptions options;
   options.cluster_seed = configuration.seed;
@@ -49,6 +31,11 @@ manager::ManagerOptions OptionsOf(const Configuration& configuration) {
 // What was staged in first does not count.
 LinkBytes Since(const LinkBytes& before, const LinkBytes& now) {
   return {now.sent - before.sent, now.received - before.received, now.inside - before.inside};
+}
+HostUse Since(const HostUse& before, const HostUse& now) {
+  return {now.application_core_s - before.application_core_s,
+          now.store_core_s - before.store_core_s, now.sending_s - before.sending_s,
+          now.receiving_s - before.receiving_s};
 }
 
 // The whole cluster.
@@ -95,14 +82,15 @@ class Simulation {
   des::Activity<void> Everything() {
     co_await runner_->StageIn();
     for (uint32_t i = 0; i < machines_.count(); ++i)
-      staged_.push_back(machines_.link(MachineIndex{i}));
+      staged_.push_back({machines_.link(MachineIndex{i}), machines_.UseOf(MachineIndex{i})});
     co_await runner_->Run();
   }
   void Report() {
     for (uint32_t i = 0; i < machines_.count(); ++i) {
       PredictedMachine machine;
       machine.name = fmt::format("h{}", i + 1);
-      machine.link = Since(staged_[i], machines_.link(MachineIndex{i}));
+      machine.link = Since(staged_[i].link, machines_.link(MachineIndex{i}));
+      machine.use = Since(staged_[i].use, machines_.UseOf(MachineIndex{i}));
       prediction_.machines.push_back(machine);
     }
     for (uint32_t i = 1; i <= manager_.node_count(); ++i)
@@ -119,7 +107,11 @@ class Simulation {
   SimulatedManager manager_;
   std::vector<std::unique_ptr<SimulatedClient>> clients_;
   std::unique_ptr<SimulatedRunner> runner_;
-  std::vector<LinkBytes> staged_;
+  struct Staged {
+    LinkBytes link;
+    HostUse use;
+  };
+  std::vector<Staged> staged_;
   Prediction& prediction_;
 };
 
@@ -141,11 +133,29 @@ void SumStages(const Workflow& workflow, Prediction& prediction) {
 
 }  // namespace
 
+Status CheckSizes(const Workflow& workflow) {
+  for (const WorkflowFile& file : workflow.files) {
+    if (file.path.starts_with('/')) continue;
+    if (!file.size_bytes)
+      return InvalidArgumentError(
+          fmt::format("file '{}' has no size: a prediction needs one of every file", file.path));
+    if (*file.size_bytes > kFileBytesMax)
+      return InvalidArgumentError(fmt::format("file '{}' has {} B: a file has at most {}",
+                                              file.path, *file.size_bytes, kFileBytesMax));
+  }
+  for (const Task& task : workflow.tasks)
+    if (task.expected && (task.expected->ns < 0 || *task.expected > kServiceMax))
+      return InvalidArgumentError(fmt::format(
+          "{} is said to run {:.0f} s: a prediction is for 0 to {} s", Describe(task),
+          static_cast<double>(task.expected->ns) / 1e9, kServiceMax.ns / 1'000'000'000));
+  return OkStatus();
+}
+
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options) {
   MOSA_RETURN_IF_ERROR(Check(platform));
   MOSA_RETURN_IF_ERROR(Check(configuration));
-  MOSA_RETURN_IF_ERROR(Check(workflow));
+  MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
   Prediction prediction;
   Simulation simulation(workflow, platform, configuration, prediction);
   simulation.Run();

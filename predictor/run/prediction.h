@@ -52,6 +52,7 @@ struct PredictedFile {
 struct PredictedMachine {
   std::string name;  // "h1", as `mosa cluster up` names hosts.
   LinkBytes link;
+  HostUse use;                   // From the first task's start on.
   uint64_t store_bytes_max = 0;  // The most that its storage node held.
 };
 
@@ -72,8 +73,11 @@ struct PredictOptions {
   bool with_layouts = false;
 };
 
-// InvalidArgument: what is wrong with the platform or the configuration, or which file of the
-// workflow has no size.
+// InvalidArgument: which file of the workflow has no size, or what else of it cannot be predicted.
+Status CheckSizes(const Workflow& workflow);
+
+// InvalidArgument: what is wrong with the platform or the configuration, or as
+// CheckSizes().
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options = {});
 

@@ -53,6 +53,32 @@ TEST(Prediction, SharesTheCoresOfAHost) {
             Milliseconds(100).ns);
 }
 
+// What is staged in before does not count; what is read where it is takes no link.
+TEST(Prediction, AccountsForTheTimeThatPartsOfHostsAreBusy) {
+  WorkflowMaker maker;
+  maker.File("in", 100 * kMiB).File("out", 50 * kMiB);
+  maker.Task("turn", {"in"}, {"out"}, Milliseconds(300));
+  const double read_s = 100 * static_cast<double>(kMiB) / 1e8;
+  const double written_s = 50 * static_cast<double>(kMiB) / 1e8;
+  const Prediction apart = MustPredict(maker.Build(), PlainPlatform(), "hosts=1,storage=1");
+  ASSERT_EQ(apart.machines.size(), 2U);
+  const HostUse host = apart.machines[0].use;
+  const HostUse node = apart.machines[1].use;
+  EXPECT_DOUBLE_EQ(host.application_core_s, 0.3);
+  EXPECT_NEAR(host.receiving_s, read_s, 1e-6);
+  EXPECT_NEAR(host.sending_s, written_s, 1e-6);
+  EXPECT_NEAR(node.sending_s, read_s, 1e-6);
+  EXPECT_NEAR(node.receiving_s, written_s, 1e-6);
+  EXPECT_EQ(host.store_core_s, 0);  // PlainPlatform's nodes and sockets cost nothing.
+  Platform fast = PlainPlatform();
+  fast.host.speed = 2;
+  const Prediction together = MustPredict(maker.Build(), fast, "hosts=1");
+  EXPECT_NEAR(together.machines[0].use.application_core_s, 0.15, 1e-9);
+  // 0.5 ns to read a byte where it is, 1 ns to write one; at twice the speed.
+  EXPECT_NEAR(together.machines[0].use.store_core_s, 50 * static_cast<double>(kMiB) / 1e9, 1e-6);
+  EXPECT_EQ(together.machines[0].use.sending_s + together.machines[0].use.receiving_s, 0);
+}
+
 Workflow Writers(uint32_t count) {
   WorkflowMaker maker;
   for (uint32_t i = 0; i < count; ++i) {
@@ -165,6 +191,21 @@ TEST(Prediction, OfAFullStoreSaysWhoFailsWhereAndWhen) {
   EXPECT_NE(prediction.failure->find("fails on h1 at"), std::string::npos) << *prediction.failure;
   EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
   EXPECT_GT(prediction.turnaround.ns, 0);
+}
+
+// Tasks that wait for a nearer host do not keep time from passing when nothing is started any more.
+TEST(Prediction, EndsWhenARunFailsWhileTasksWaitForANearerHost) {
+  WorkflowMaker maker;
+  for (const char* n : {"1", "2", "3"}) {
+    maker.File(std::string("in.") + n, 50 * kMiB);
+    maker.Task(std::string("turn.") + n, {std::string("in.") + n}, {}, Seconds(10));
+  }
+  maker.File("vast", 300 * kMiB).Task("fail", {}, {"vast"});
+  const Prediction prediction =
+      MustPredict(maker.Build(), PlainPlatform(), "hosts=2,slots=1,store=256M,placement=local");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("'fail'"), std::string::npos) << *prediction.failure;
+  EXPECT_GE(prediction.turnaround.ns, Seconds(10).ns);  // What runs then goes on to its end.
 }
 
 TEST(Prediction, NeedsFiguresThatCanBe) {

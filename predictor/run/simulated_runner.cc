@@ -10,13 +10,6 @@
 namespace mosa::predict {
 namespace {
 
-uint32_t SlotsOf(const Platform& platform, const Configuration& configuration) {
-  if (configuration.slots > 0) return configuration.slots;
-  const uint32_t cores =
-      platform.shared_cores > 0 ? platform.shared_cores / configuration.hosts : platform.host.cores;
-  return std::max<uint32_t>(1, cores);
-}
-
 std::vector<SchedulerHost> HostsOf(const Platform& platform, const Configuration& configuration) {
   SchedulerHost host;
   host.slots = SlotsOf(platform, configuration);
@@ -91,7 +84,8 @@ des::Activity<void> SimulatedRunner::Run() {
     const bool gives_up = prediction_.failure.has_value();
     if (running_.empty() && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
     if (ended_.empty()) {
-      if (const auto change = scheduler_.NextChange(); change)
+      // Who starts nothing more waits for no change: one that has passed would be now, for ever.
+      if (const auto change = scheduler_.NextChange(); change && !gives_up)
         loop_.At(std::max(*change, loop_.now()), [this] { wake_.Give(); });
       co_await wake_.Wait();
     }
@@ -172,7 +166,8 @@ des::Activity<void> SimulatedRunner::Launch(Assignment assignment) {
   predicted.host = host;
   predicted.start = Elapsed();
   predicted.reason = assignment.reason;
-  co_await machines_.Work(at(HostIndex{0}).machine(), platform_.runner.dispatch.Of(0));
+  co_await machines_.Work(at(HostIndex{0}).machine(), platform_.runner.dispatch.Of(0),
+                          WorkOf::kApplication);
   for (const PathIndex output : workflow_.at(task).outputs) {
     const WorkflowFile& file = workflow_.at(output);
     if (!IsOnTheStore(file)) continue;
@@ -188,12 +183,12 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   const MachineIndex machine = at(host).machine();
   Time last = loop_.now();
   const auto lap = [this, &last] { return loop_.now() - std::exchange(last, loop_.now()); };
-  co_await machines_.Work(machine, platform_.runner.launch.Of(0));
+  co_await machines_.Work(machine, platform_.runner.launch.Of(0), WorkOf::kApplication);
   predicted.launching = lap();
   co_await ReadInputs(task, host);
   predicted.reading = lap();
   const Duration compute = workflow_.at(task).expected.value_or(Duration());
-  co_await machines_.Work(machine, compute);
+  co_await machines_.Work(machine, compute, WorkOf::kApplication);
   predicted.computing = lap();
   co_await WriteOutputs(task, host);
   predicted.writing = lap();

@@ -17,6 +17,7 @@
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/session.h"
+#include "proto/convert/staging.h"
 #include "proto/convert/status.h"
 #include "tests/support/random_message.h"
 
@@ -114,6 +115,27 @@ TEST(Convert, HintsAndLocationsComeBackUnchanged) {
   RoundTrip<v1::ExplainHintsResponse>(
       [&](const HintExplanation& value) { return one(value, v1::ExplainHintsResponse()); });
   RoundTrip<v1::HintRule>([&](const HintRule& value) { return one(value, v1::HintRule()); });
+}
+
+TEST(Convert, WhatIsStagedComesBackUnchanged) {
+  const auto one = [](const auto& value, auto out) {
+    ToProto(value, &out);
+    return out;
+  };
+  RoundTrip<v1::MarkStagedRequest>(
+      [&](const std::vector<StagedFile>& value) { return one(value, v1::MarkStagedRequest()); });
+  const std::vector<StageOutcome> outcomes = {StageOutcome::kStaged, StageOutcome::kChanged,
+                                              StageOutcome::kBusy};
+  EXPECT_EQ(*FromProto(one(outcomes, v1::MarkStagedResponse())), outcomes);
+  RoundTrip<v1::ListUnstagedResponse>(
+      [&](const UnstagedFiles& value) { return one(value, v1::ListUnstagedResponse()); });
+  v1::MarkStagedRequest request;
+  for (size_t i = 0; i <= kStagedFilesMax; ++i) request.add_files();
+  EXPECT_THAT(MessageOf(FromProto(request).status()),
+              HasSubstr("files has 10001 entries, at most 10000 are allowed"));
+  v1::MarkStagedResponse response;
+  response.add_outcomes(v1::STAGE_OUTCOME_UNSPECIFIED);
+  EXPECT_THAT(MessageOf(FromProto(response).status()), HasSubstr("outcomes is 0"));
 }
 
 TEST(Convert, RefusesHintsAndLocationsThatAreOutOfBounds) {

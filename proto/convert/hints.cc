@@ -39,6 +39,8 @@ void Write(const FileLocation& value, wire::FileLocation* out) {
   for (const std::string& node : value.nodes) out->add_nodes(node);
   out->set_chunks(value.chunks);
   out->set_size_bytes(value.size_bytes);
+  out->set_file_id(value.file.value);
+  out->set_data_version(value.data_version);
 }
 FileLocation Read(const wire::FileLocation& in, FieldChecker& check) {
   FileLocation location;
@@ -49,6 +51,8 @@ FileLocation Read(const wire::FileLocation& in, FieldChecker& check) {
   }
   location.chunks = check.Bytes("files.chunks", in.chunks(), kChunkTextBytesMax);
   location.size_bytes = check.Number("files.size_bytes", in.size_bytes());
+  location.file = FileId{in.file_id()};
+  location.data_version = in.data_version();
   return location;
 }
 

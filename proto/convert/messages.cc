@@ -387,9 +387,13 @@ void Put(const RecallDoneRequest& value, wire::Request* out) {
   item->set_recall_id(value.recall.value);
   item->set_holds_open(value.holds_open);
   item->set_pinned(value.pinned);
+  item->set_writes(value.writes);
 }
 RecallDoneRequest Read(const wire::RecallDoneRequest& in, FieldChecker&) {
-  return {.recall = RecallId{in.recall_id()}, .holds_open = in.holds_open(), .pinned = in.pinned()};
+  return {.recall = RecallId{in.recall_id()},
+          .holds_open = in.holds_open(),
+          .pinned = in.pinned(),
+          .writes = in.writes()};
 }
 
 void Put(const AwaitCopiesRequest& value, wire::Request* out) {

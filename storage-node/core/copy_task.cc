@@ -185,6 +185,11 @@ void CopyTask::Fail(StatusCode code, std::string message) {
 bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
   if (!source.relay || order_.follow) return true;
   if (sums.order >= source.relay_order) {
+    // What the order is not about was there all along, and never changes.
+    if (source.without_order_since) {
+      for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
+      source.unsettled.Clear();
+    }
     source.without_order_since.reset();
     return true;
   }
@@ -223,8 +228,14 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   const bool final = CheckRelay(source, theirs, now) && theirs.quiet;
   if (finished()) return;
   NoteChanges(source, ask, theirs);
+  source.unsettled.Remove(ask.range);
+  const bool cannot_tell = ask.range.empty() && theirs.change == 0;
+  if (final && source.relay && !order_.follow && (theirs.tail_settled || cannot_tell)) {
+    // It has all for good by now, or has no object. Of what becomes so then it cannot tell.
+    for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
+    source.unsettled.Clear();
+  }
   if (!ask.range.empty()) {
-    source.unsettled.Remove(ask.range);
     Compare(source, ask, theirs, own, final);
     if (!final) source.unsettled.Add(ask.range);
     if (final && !order_.follow) news_.push_back(ask.range);

@@ -11,7 +11,7 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
     return UnavailableError(
         "the node has not registered with the manager yet and cannot check capabilities");
   }
-  const Time now = clock_.Now() + offset_;
+  const Time now = clock_.Monotonic() + offset_;
   if (shown.key_count != key_count_ || shown.sealed != sealed || now >= shown.capability.expires) {
     const std::string key = key_;
     const uint64_t key_count = key_count_;
@@ -38,7 +38,7 @@ Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime) c
   return SealCapability({.file = file,
                          .client = kNodeClient,
                          .may_write = false,
-                         .expires = clock_.Now() + offset_ + lifetime},
+                         .expires = clock_.Monotonic() + offset_ + lifetime},
                         key_);
 }
 

@@ -21,11 +21,12 @@ class AccessGate {
   // `clock` must outlive the gate.
   explicit AccessGate(const Clock& clock) : clock_(clock) {}
 
-  // `manager_now` is the manager's time at this moment; capabilities expire in that time.
+  // `manager_now` is the manager's time at this moment; capabilities expire in that time. It goes
+  // on evenly, so that a wall clock that is set here changes nothing.
   void SetKey(std::string key, Time manager_now) {
     const std::lock_guard lock(mutex_);
     key_ = std::move(key);
-    offset_ = manager_now - clock_.Now();
+    offset_ = manager_now - clock_.Monotonic();
     ++key_count_;
   }
 

@@ -82,7 +82,6 @@ void BulkConnection::Serve() {
       LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
     break;
   }
-  engine_.ConnectionEnded(options_.id);
   scratch_.reset();
 }
 
@@ -102,7 +101,7 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
     case Operation::kAppend:
       return AnswerAppend(payload_bytes);
     case Operation::kOpenLocal:
-      return AnswerOpenLocal(*capability);
+      return AnswerOpenLocal();
     default:
       return AnswerWith(Simple(*capability));
   }
@@ -224,13 +223,13 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
         const size_t n, engine_.store().Send(plan.fd.get(), socket_.fd(), plan.offset_bytes + sent,
                                              plan.length_bytes - sent));
     sent += n;
-    if (n > 0) continue;
-    MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
-    if (stat.size_bytes <= plan.offset_bytes + sent) {
+    if (n == 0) {
+      MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
       // The promised payload cannot be sent. The client asks again on a new connection.
-      return UnavailableError("the object was cut while it was sent");
+      if (stat.size_bytes <= plan.offset_bytes + sent)
+        return UnavailableError("the object was cut while it was sent");
     }
-    if (SystemClock().Monotonic() >= deadline_) {
+    if (sent < plan.length_bytes && SystemClock().Monotonic() >= deadline_) {
       return DeadlineExceededError(fmt::format("the peer took {} of {} bytes in {} s", sent,
                                                plan.length_bytes, kFrameTime.ns / 1'000'000'000));
     }
@@ -289,15 +288,13 @@ Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
 
 // ---- the rest
 
-Status BulkConnection::AnswerOpenLocal(const Capability& capability) {
+Status BulkConnection::AnswerOpenLocal() {
   if (!options_.passes_descriptors) {
     return AnswerWith(
         FailedPreconditionError("descriptors are passed only over the node's Unix socket"));
   }
-  Result<UniqueFd> fd = engine_.OpenLocal({.file = capability.file,
-                                           .client = capability.client,
-                                           .connection = options_.id,
-                                           .write = request_.open_local().write()});
+  const Result<UniqueFd> fd =
+      engine_.OpenLocal(FileId{request_.file_id()}, request_.open_local().write());
   if (!fd.ok()) return AnswerWith(fd.status());
   return socket_.SendWithDescriptor(reply_, fd->get(), deadline_);
 }
@@ -311,7 +308,7 @@ Status BulkConnection::Simple(const Capability& capability) {
       return engine_.Allocate(file, request_.allocate().mode(), request_.allocate().offset_bytes(),
                               request_.allocate().length_bytes());
     case Operation::kFinishLocalWrites:
-      return engine_.FinishLocalWrites(file, capability.client);
+      return engine_.FinishLocalWrites(file);
     case Operation::kNoteWritten: {
       const v1::BulkNoteWritten& note = request_.note_written();
       return engine_.NoteLocalWrite(

@@ -19,7 +19,6 @@
 namespace mosa::node {
 
 struct BulkConnectionOptions {
-  ConnectionId id;
   bool passes_descriptors = false;  // A Unix socket.
   std::string peer;                 // For the log.
 };
@@ -41,7 +40,7 @@ class BulkConnection {
   Status AnswerRead();
   Status AnswerWrite(uint64_t payload_bytes);
   Status AnswerAppend(uint32_t payload_bytes);
-  Status AnswerOpenLocal(const Capability& capability);
+  Status AnswerOpenLocal();
   Status AnswerWith(const Status& status);
   Status Sum();
   Status Refuse(const Status& why, uint64_t payload_left);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "common/base/check.h"
@@ -39,7 +40,7 @@ Result<UniqueFd> ListenUnix(const std::string& path) {
   // What a killed node has left. Nothing else is removed.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // The mode is set before the name exists, so that nobody can connect in between.
   if (!fd || ::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
@@ -90,7 +91,7 @@ Result<std::unique_ptr<BulkServer>> BulkServer::Start(const BulkServerOptions& o
 
 Status BulkServer::Listen() {
   MOSA_ASSIGN_OR_RETURN(const SocketAddress address, ResolveAddress(options_.listen));
-  tcp_ = UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  tcp_ = UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   if (!tcp_ || ::setsockopt(tcp_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       ::bind(tcp_.get(), address.get(), address.size()) != 0 ||
@@ -131,20 +132,23 @@ void BulkServer::Accept(int listener, bool is_unix) {
     TurnAway(std::move(socket), options_.connections_max);
     return;
   }
-  BulkConnectionOptions connection{.id = ConnectionId{++last_connection_},
-                                   .passes_descriptors = is_unix,
-                                   .peer = "the Unix socket"};
+  BulkConnectionOptions connection{.passes_descriptors = is_unix, .peer = "the Unix socket"};
   if (!is_unix) {
     TuneTcp(socket.get());
     connection.peer = PeerAddress(socket.get()).value_or("a peer that has gone");
   }
   Served& served = served_.emplace_back(std::make_unique<BulkConnection>(
       std::move(socket), std::move(connection), engine_, gate_, copier_));
-  served.thread = std::thread([&served] {
-    served.connection->Serve();
-    served.connection->Shutdown();
-    served.done = true;
-  });
+  try {
+    served.thread = std::thread([&served] {
+      served.connection->Serve();
+      served.connection->Shutdown();
+      served.done = true;
+    });
+  } catch (const std::system_error& error) {
+    LogError("a connection was closed, since no thread can be made to serve it: {}", error.what());
+    served_.pop_back();
+  }
 }
 
 // Joins the threads whose connections have ended; their sockets close here at the latest.

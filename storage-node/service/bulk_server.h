@@ -26,7 +26,7 @@ namespace mosa::node {
 struct BulkServerOptions {
   std::string listen;  // host:port; port 0 takes a free one.
   std::string socket_path;
-  size_t connections_max = 256;
+  size_t connections_max = 1024;  // Mounts and copiers of some sixty hosts, each with a thread.
 };
 
 class BulkServer {
@@ -73,7 +73,6 @@ class BulkServer {
 
   // Of the accepting thread, and of the destructor after it.
   std::list<Served> served_;
-  uint64_t last_connection_ = 0;
 };
 
 }  // namespace mosa::node

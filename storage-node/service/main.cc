@@ -143,6 +143,13 @@ int Run(const Flags& flags) {
   umask(077);
   TuneMalloc();
 
+  // Nobody takes them before sigwait does.
+  options->give_up = [] {
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+  };
+
   std::mutex mutex;
   Status outcome;  // Guarded by mutex.
   options->on_shutdown = [&](Status why) {
@@ -153,6 +160,10 @@ int Run(const Flags& flags) {
     ::kill(::getpid(), SIGTERM);
   };
   Result<std::unique_ptr<StorageNode>> node = StorageNode::Start(*options);
+  if (!node.ok() && options->give_up()) {
+    LogInfo("stopping on a signal: {}", MessageOf(node.status()));
+    return 0;
+  }
   if (!node.ok()) return Fail(node.status());
   LogInfo("node {} serves {} at {} and {}", flags.name, flags.directory, (*node)->address(),
           (*node)->socket_path());

@@ -19,7 +19,7 @@ namespace {
 constexpr Duration kBackOffMin = Milliseconds(50);
 constexpr Duration kBackOffMax = Seconds(1);
 constexpr Duration kConnectWait = Seconds(1);
-constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
+constexpr Duration kSlice = Milliseconds(100);  // How late an end may be noticed.
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
@@ -51,13 +51,20 @@ ManagerLink::ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, Acces
 
 ManagerLink::~ManagerLink() { Stop(); }
 
-Status ManagerLink::Start(Duration wait) {
+Status ManagerLink::Start(Duration wait, const std::function<bool()>& give_up) {
   session_thread_ = std::thread([this] { RunSession(); });
   heartbeat_thread_ = std::thread([this] { RunHeartbeats(); });
   std::unique_lock lock(mutex_);
-  const bool settled = changed_.wait_for(
-      lock, Chrono(wait), [this] { return started_ && (started_->ok() || IsFinal(*started_)); });
-  if (settled) return *started_;
+  const auto settled = [this] { return started_ && (started_->ok() || IsFinal(*started_)); };
+  const auto end = std::chrono::steady_clock::now() + Chrono(wait);
+  while (!changed_.wait_for(lock, Chrono(kSlice), settled)) {
+    if (give_up()) {
+      return AbortedError(fmt::format("node {} was told to end before the manager at {} took it",
+                                      options_.registration.name, options_.manager_address));
+    }
+    if (std::chrono::steady_clock::now() >= end) break;
+  }
+  if (settled()) return *started_;
   return UnavailableError(
       fmt::format("the manager at {} did not take node {} within {} ms{}{}; is it running there?",
                   options_.manager_address, options_.registration.name, wait.ns / 1'000'000,
@@ -76,12 +83,12 @@ void ManagerLink::Stop() {
 }
 
 void ManagerLink::AwaitManager() {
-  for (Duration waited; waited < kConnectWait; waited = waited + kConnectSlice) {
+  for (Duration waited; waited < kConnectWait; waited = waited + kSlice) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
     }
-    if (AwaitConnection(*channel_, kConnectSlice)) return;
+    if (AwaitConnection(*channel_, kSlice)) return;
   }
 }
 
@@ -135,10 +142,10 @@ Status ManagerLink::RunStream(bool& was_registered) {
     beat_now_ = true;
     changed_.notify_all();
   }
+  context.TryCancel();  // First, since it ends a write that the manager does not take.
   {
     const std::lock_guard write_lock(write_mutex_);
     stream_ = nullptr;
-    context.TryCancel();
   }
   const grpc::Status finished = stream->Finish();
   const std::lock_guard lock(mutex_);
@@ -202,7 +209,6 @@ void ManagerLink::RunHeartbeats() {
       if (stopping_) return;
       beat_now_ = false;
     }
-    engine_.Account();
     Beat();
   }
 }

@@ -42,8 +42,9 @@ class ManagerLink {
   ~ManagerLink();
 
   // Begins, and waits for the first registration: Unavailable if none within `wait`; the manager's
-  // refusal, or FailedPrecondition if the objects are another cluster's.
-  Status Start(Duration wait);
+  // refusal, or FailedPrecondition if the objects are another cluster's; Aborted if `give_up`,
+  // asked a few times a second, says so.
+  Status Start(Duration wait, const std::function<bool()>& give_up);
   void Stop();
   // Reports how an order is getting on. Without a session it is not sent: the manager orders anew.
   // Safe from any thread.

@@ -57,6 +57,8 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
                                  .allocated_bytes = found.allocated_bytes,
                                  .modify_time = {}});
     engine->objects_.emplace(found.file, object);
+    object->lent = true;  // Mounts keep their descriptors while a node is away.
+    engine->lent_.insert(found.file);
     engine->NoteChange(*object, Duration{});
   }
   return engine;
@@ -102,7 +104,6 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     }
     // Nothing is kept of an object that could not be made.
     if (opened.object->allocated_bytes == 0 && opened.object->size_bytes == 0 &&
-        opened.object->writers.empty() && !opened.object->writers_unconfirmed &&
         store_->Open(file, OpenMode::kRead).status().code() == StatusCode::kNotFound) {
       Remove(*opened.object);
     }
@@ -112,17 +113,17 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
 
 // ---- what must be true after a change
 
-bool ObjectEngine::MayHaveWriters(Object& object) {
-  if (!object.writers.empty()) return true;
-  if (!object.writers_unconfirmed) return false;
-  const Result<bool> writers = store_->HasWriters(object.file);
-  if (!writers.ok() || *writers) return true;
-  const Result<UniqueFd> fd = store_->Open(object.file, OpenMode::kRead);
-  if (!fd.ok() || !RefreshSize(object, fd->get()).ok()) return true;
-  object.writers_unconfirmed = false;
+bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
+  if (!object.lent) return false;
+  const Result<bool> writers = store_->HasWriters(fd);
+  if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
+  object.lent = false;
   NoteAllChanged(object);
-  const std::lock_guard lock(account_mutex_);
-  lent_.erase(object.file);
+  {
+    const std::lock_guard lock(account_mutex_);
+    lent_.erase(object.file);
+  }
+  NoteChange(object, Duration{});
   return false;
 }
 
@@ -135,8 +136,7 @@ Status ObjectEngine::RefreshSize(Object& object, int fd) {
 
 void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
   if (object.dropped || stat.allocated_bytes == object.allocated_bytes) return;
-  const bool lent = !object.writers.empty() || object.writers_unconfirmed;
-  if (lent && stat.allocated_bytes > object.allocated_bytes)
+  if (object.lent && stat.allocated_bytes > object.allocated_bytes)
     bytes_written_local_ += stat.allocated_bytes - object.allocated_bytes;
   const std::lock_guard lock(account_mutex_);
   admission_.Account(object.allocated_bytes, stat.allocated_bytes);
@@ -145,8 +145,7 @@ void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
 
 void ObjectEngine::NoteChange(Object& object, Duration rest) {
   if (object.dropped) return;
-  const bool unsealed =
-      !object.checksums.sealed() || !object.writers.empty() || object.writers_unconfirmed;
+  const bool unsealed = !object.checksums.sealed() || object.lent;
   const std::lock_guard lock(account_mutex_);
   if (unsealed != object.counted_unsealed) {
     unsealed_objects_ += unsealed ? 1 : uint64_t{0} - 1;
@@ -158,7 +157,7 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
   } else {
     corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   }
-  if (unsealed && object.writers.empty()) {
+  if (unsealed && !object.lent) {
     seal_queue_.Push(object.file, clock_.Monotonic() + rest);
     sealable_.notify_one();
   }
@@ -206,7 +205,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return plan;
     Object& object = *opened->object;
-    const bool buffered = MayHaveWriters(object) || request.verify;
+    const bool buffered = MayHaveWriters(object, opened->fd.get()) || request.verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
       opened->lock.unlock();
       MOSA_ASSIGN_OR_RETURN(plan.buffer, budget_.Take(end - plan.offset_bytes, kBudgetWait));
@@ -261,8 +260,7 @@ Status ObjectEngine::FillBuffer(Object& object, int fd, ReadPlan& plan, bool ver
   MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, plan.offset_bytes, bytes));
   plan.length_bytes = got;  // A local program may have cut it meanwhile.
   plan.crcs = BlockChecksums(plan.offset_bytes, bytes.first(got));
-  const bool quiet = object.writers.empty() && !object.writers_unconfirmed;
-  for (size_t i = 0; verify && quiet && i < plan.crcs.size(); ++i) {
+  for (size_t i = 0; verify && !object.lent && i < plan.crcs.size(); ++i) {
     const BlockIndex block{BlockOf(plan.offset_bytes).value + i};
     const auto known = object.checksums.Get(block, object.size_bytes);
     if (known && *known != plan.crcs[i]) {
@@ -348,7 +346,6 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   Object& object = *object_;
   if (object.dropped) return DroppedError(object.file);
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
-  const bool quiet = object.writers.empty() && !object.writers_unconfirmed;
   if (!written.ok()) {
     // Some of it may have been written, and the object may have grown.
     engine_->ForgetChecksums(object);
@@ -358,7 +355,8 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   }
   const uint64_t size_before = object.size_bytes;
   object.size_bytes = std::max(size_before, offset + data.size());
-  if (quiet) object.checksums.Written(offset, data.size(), crcs, size_before, object.size_bytes);
+  if (!object.lent)
+    object.checksums.Written(offset, data.size(), crcs, size_before, object.size_bytes);
   engine_->NoteWritten(object, {offset, offset + data.size()});
   engine_->bytes_written_remote_ += data.size();
   return OkStatus();
@@ -374,7 +372,7 @@ Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> da
   const uint64_t size_before = object.size_bytes;
   if (!at.ok()) ForgetChecksums(object);
   const Status refreshed = RefreshSize(object, opened->fd.get());
-  if (at.ok() && object.writers.empty() && !object.writers_unconfirmed) {
+  if (at.ok() && !object.lent) {
     if (refreshed.ok() && *at == size_before) {
       object.checksums.Written(*at, data.size(), BlockChecksums(*at, data), size_before,
                                object.size_bytes);
@@ -452,8 +450,7 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
   const Result<ObjectStat> stat = store_->Stat(opened->fd.get());
   if (!stat.ok()) return Named(stat.status(), file);
   description.stat = *stat;
-  description.sealed = opened->object->checksums.sealed() && opened->object->writers.empty() &&
-                       !opened->object->writers_unconfirmed;
+  description.sealed = opened->object->checksums.sealed() && !opened->object->lent;
   AccountFor(*opened->object, *stat);
   return description;
 }

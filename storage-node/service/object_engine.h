@@ -6,9 +6,11 @@
 // account_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are read or written
 // (memory speed), so that bytes and checksums agree; never while a socket is waited for.
 //
-// Local writers: a client with a write descriptor may change an object at any time, so while there
-// is one, checksums are computed for each reply and not kept. The object is sealed after the client
-// says that it is done, or its connection ends, *and* the kernel confirms that nobody can write.
+// Local writers: who holds a write descriptor may change an object at any time. Only the kernel
+// knows who does: mounts die, stop, and outlive this process. So an object is *lent* since such a
+// descriptor was passed on, or it was found at the start, until the kernel says that nobody has it
+// open for writing. It is asked whenever it matters, and with each Account. While an object is
+// lent, checksums are computed for each reply and not kept.
 #ifndef MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
 #define MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
 
@@ -41,9 +43,6 @@
 
 namespace mosa::node {
 
-// One accepted connection, counted up from 1.
-using ConnectionId = StrongId<struct ConnectionIdTag, uint64_t>;
-
 struct ReadRequest {
   FileId file;
   uint64_t offset_bytes = 0;
@@ -73,8 +72,7 @@ class ObjectEngine {
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
-    std::map<ClientId, ConnectionId> writers;
-    bool writers_unconfirmed = false;  // The kernel has not confirmed that nobody can write.
+    bool lent = false;                   // Local programs may be writing. In lent_ as well.
     bool counted_unsealed = false;
   };
 
@@ -126,18 +124,12 @@ class ObjectEngine {
   Result<Description> Describe(FileId file);
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
-  struct LocalOpen {
-    FileId file;
-    ClientId client;
-    ConnectionId connection;
-    bool write = false;
-  };
   // A descriptor to pass on. NotFound, if absent and not to be written; DataLoss, for reading, if
-  // some block is known to be corrupt.
-  Result<UniqueFd> OpenLocal(const LocalOpen& open);
-  Status FinishLocalWrites(FileId file, ClientId client);
-  // `connection` has ended: what was opened through it and not finished may be abandoned.
-  void ConnectionEnded(ConnectionId connection);
+  // some block is known to be corrupt; FailedPrecondition, for writing, if the kernel cannot tell
+  // who has a file open.
+  Result<UniqueFd> OpenLocal(FileId file, bool write);
+  // A local writer may have ended: looks now instead of with the next Account.
+  Status FinishLocalWrites(FileId file);
 
   // ---- for nodes that copy (object_sums.cc)
 
@@ -159,14 +151,16 @@ class ObjectEngine {
   // local program still has open are freed only when it closes it. What fails is logged and tried
   // again with each Account.
   void Drop(std::span<const FileId> files);
-  // Looks at the objects that local writers may have changed. Called every heartbeat.
+  // Looks at the lent objects, but those that somebody else is at, and repeats drops that failed.
+  // To be called a few times a second.
   void Account();
   // Seals one object if one is ready; false if there was nothing to do. `scratch` holds whole
   // blocks.
   bool SealNext(std::span<std::byte> scratch);
-  // Waits until SealNext may have something to do, at most `wait`, or StopWaiting.
+  // Waits until SealNext may have something to do, at most `wait`.
   void WaitForSealing(Duration wait);
-  void StopWaiting();
+  // Ends WaitForSealing and SealNext, for good.
+  void StopSealing();
   // Compares the next blocks of the round with their checksums; returns how many bytes, 0 after the
   // last object.
   uint64_t ScrubNext(std::span<std::byte> scratch);
@@ -198,7 +192,8 @@ class ObjectEngine {
   Result<Opened> OpenObject(FileId file, OpenMode mode);
 
   // These need the object's lock.
-  bool MayHaveWriters(Object& object);
+  bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
+  Status LookForWriters(Object& object);
   Status RefreshSize(Object& object, int fd);
   void AccountFor(Object& object, const ObjectStat& stat);
   void NoteChange(Object& object, Duration rest);  // Counts sealed or not, and queues for sealing.
@@ -233,6 +228,7 @@ class ObjectEngine {
   std::atomic<uint64_t> bytes_written_local_{0};
   std::atomic<uint64_t> descriptors_passed_{0};
 
+  std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
 
   std::mutex waiters_mutex_;
@@ -249,13 +245,11 @@ class ObjectEngine {
   // Guarded by account_mutex_:
   Admission admission_;
   SealQueue seal_queue_;
-  std::set<FileId> lent_;  // Objects that local programs may be changing.
-  std::map<ConnectionId, std::set<FileId>> lent_through_;
+  std::set<FileId> lent_;
   std::set<FileId> drops_to_repeat_;
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
   uint64_t unsealed_objects_ = 0;
-  bool stopped_ = false;
 
   // Of the one scrubbing thread.
   FileId scrub_file_;

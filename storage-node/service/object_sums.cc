@@ -93,13 +93,15 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, Duration wait
 BlockSums ObjectEngine::ChangesSince(FileId file, uint64_t after_change) {
   BlockSums sums;
   sums.incarnation = store_->record().incarnation;
-  sums.all_changed = true;
+  // Of no object there are no news: its count is 0, which no object's is.
+  sums.all_changed = after_change != 0;
   const ObjectRef object = Find(file);
   if (object == nullptr) return sums;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return sums;
   if (!object->changes) object->changes = std::make_unique<ChangeLog>(++last_change_);
   sums.change = object->changes->last();
+  sums.all_changed = true;
   if (auto changed = object->changes->Since(after_change)) {
     sums.all_changed = false;
     sums.changed = *std::move(changed);
@@ -119,7 +121,7 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
   const int fd = opened->fd.get();
-  const bool had_writers = MayHaveWriters(object);
+  const bool had_writers = MayHaveWriters(object, fd);
   if (had_writers) MOSA_RETURN_IF_ERROR(RefreshSize(object, fd));
   const uint64_t epoch = object.forgotten_count;
   sums.object_bytes = object.size_bytes;
@@ -167,8 +169,7 @@ Status ObjectEngine::SumBlock(Object& object, int fd, BlockIndex block, BlockSum
     sum.damaged = true;
     return OkStatus();
   }
-  const bool quiet = object.writers.empty() && !object.writers_unconfirmed;
-  if (quiet) {
+  if (!object.lent) {
     if (const auto known = object.checksums.Get(block, object.size_bytes)) {
       sum.crc = *known;
       return OkStatus();
@@ -177,7 +178,7 @@ Status ObjectEngine::SumBlock(Object& object, int fd, BlockIndex block, BlockSum
   const auto bytes = scratch.first(ExtentOf(block, object.size_bytes));
   MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, BeginOf(block), bytes));
   sum.crc = Crc32c(bytes.data(), got);
-  if (quiet && got == bytes.size()) {
+  if (!object.lent && got == bytes.size()) {
     object.checksums.Set(block, sum.crc);
     NoteChange(object, Duration{});
   }

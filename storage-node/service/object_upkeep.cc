@@ -14,36 +14,43 @@
 namespace mosa::node {
 namespace {
 
-// Somebody can still write, or the store failed: look again after this.
+// It changed meanwhile, or the store failed: try again after this.
 constexpr Duration kSealAgainAfter = Seconds(1);
 
 }  // namespace
 
 // ---- local writers
 
-Result<UniqueFd> ObjectEngine::OpenLocal(const LocalOpen& open) {
+Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
   // The descriptor that is passed is the one that counts as a writer; it is opened under the
   // object's lock, like all others.
   MOSA_ASSIGN_OR_RETURN(Opened opened,
-                        OpenObject(open.file, open.write ? OpenMode::kCreate : OpenMode::kRead));
+                        OpenObject(file, write ? OpenMode::kCreate : OpenMode::kRead));
   if (opened.object == nullptr)
-    return NotFoundError(fmt::format("there is no object of file {}", open.file.value));
+    return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
-  if (!open.write) {
+  if (!write) {
     const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
     if (corrupt) {
-      return DataLossError(fmt::format("block {} of the object of file {} is corrupt",
-                                       corrupt->value, open.file.value));
+      return DataLossError(
+          fmt::format("block {} of the object of file {} is corrupt", corrupt->value, file.value));
     }
   } else {
+    // Where the kernel does not even see this descriptor, no writer would ever be seen.
+    MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
+    MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
+    if (!seen) {
+      return FailedPreconditionError(
+          fmt::format("no descriptor of file {} is passed for writing: the objects' file system "
+                      "has no leases, or fs.leases-enable is 0",
+                      file.value));
+    }
     ForgetChecksums(object);
-    object.writers[open.client] = open.connection;
-    object.writers_unconfirmed = true;
+    object.lent = true;
     {
       const std::lock_guard lock(account_mutex_);
-      lent_.insert(open.file);
-      lent_through_[open.connection].insert(open.file);
-      seal_queue_.Remove(open.file);
+      lent_.insert(file);
+      seal_queue_.Remove(file);
     }
     NoteChange(object, Duration{});
   }
@@ -51,34 +58,17 @@ Result<UniqueFd> ObjectEngine::OpenLocal(const LocalOpen& open) {
   return std::move(opened.fd);
 }
 
-Status ObjectEngine::FinishLocalWrites(FileId file, ClientId client) {
+Status ObjectEngine::LookForWriters(Object& object) {
+  if (object.dropped) return OkStatus();
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(object.file, OpenMode::kRead));
+  return MayHaveWriters(object, fd.get()) ? RefreshSize(object, fd.get()) : OkStatus();
+}
+
+Status ObjectEngine::FinishLocalWrites(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
-  if (object->dropped) return OkStatus();
-  object->writers.erase(client);
-  NoteChange(*object, Duration{});
-  // What can fail from here on is only that the accounts follow at once.
-  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
-  return RefreshSize(*object, fd.get());
-}
-
-void ObjectEngine::ConnectionEnded(ConnectionId connection) {
-  std::set<FileId> files;
-  {
-    const std::lock_guard lock(account_mutex_);
-    const auto found = lent_through_.find(connection);
-    if (found == lent_through_.end()) return;
-    files = std::move(found->second);
-    lent_through_.erase(found);
-  }
-  for (const FileId file : files) {
-    const ObjectRef object = Find(file);
-    if (object == nullptr) continue;
-    const std::lock_guard lock(object->mutex);
-    std::erase_if(object->writers, [&](const auto& writer) { return writer.second == connection; });
-    NoteChange(*object, Duration{});
-  }
+  return LookForWriters(*object);
 }
 
 // ---- dropping and accounting
@@ -115,10 +105,13 @@ void ObjectEngine::Account() {
   }
   for (const FileId file : drops) Drop(std::span(&file, 1));
   for (const FileId file : lent) {
-    const Result<Opened> opened = OpenObject(file, OpenMode::kRead);
-    if (!opened.ok() || opened->object == nullptr) continue;
-    const Status refreshed = RefreshSize(*opened->object, opened->fd.get());
-    if (!refreshed.ok()) LogWarning("file {}: {}", file.value, MessageOf(refreshed));
+    const ObjectRef object = Find(file);
+    if (object == nullptr) continue;
+    // Who is at it may be so for long: an fallocate of gigabytes must not hide the other objects.
+    const std::unique_lock lock(object->mutex, std::try_to_lock);
+    if (!lock) continue;
+    const Status looked = LookForWriters(*object);
+    if (!looked.ok()) LogWarning("file {}: {}", file.value, MessageOf(looked));
   }
 }
 
@@ -174,7 +167,7 @@ void ObjectEngine::WaitForSealing(Duration wait) {
   sealable_.wait_for(lock, std::chrono::nanoseconds(until.ns), has_work);
 }
 
-void ObjectEngine::StopWaiting() {
+void ObjectEngine::StopSealing() {
   const std::lock_guard lock(account_mutex_);
   stopped_ = true;
   sealable_.notify_all();
@@ -205,14 +198,14 @@ Status ObjectEngine::SealObject(const ObjectRef& object, std::span<std::byte> sc
   bool complete = false;
   {
     const std::lock_guard lock(object->mutex);
-    if (object->dropped || MayHaveWriters(*object)) return OkStatus();
+    if (object->dropped || object->lent) return OkStatus();
     MOSA_ASSIGN_OR_RETURN(fd, store_->Open(object->file, OpenMode::kRead));
     epoch = object->forgotten_count;
     complete = object->checksums.complete();
   }
   for (uint64_t offset = 0; !complete;) {
     const std::lock_guard lock(object->mutex);
-    if (object->dropped || object->forgotten_count != epoch) return OkStatus();
+    if (stopped_ || object->dropped || object->forgotten_count != epoch) return OkStatus();
     MOSA_RETURN_IF_ERROR(SumPiece(*object, fd.get(), offset, scratch));
     complete = offset >= object->size_bytes;
     if (complete) object->checksums.SetComplete();
@@ -245,7 +238,7 @@ Status ObjectEngine::SumStale(const ObjectRef& object, int fd, uint64_t epoch,
                               std::span<std::byte> scratch) {
   for (BlockIndex from{0};; ++from.value) {
     const std::lock_guard lock(object->mutex);
-    if (object->dropped || object->forgotten_count != epoch) return OkStatus();
+    if (stopped_ || object->dropped || object->forgotten_count != epoch) return OkStatus();
     const auto block = object->checksums.NextStale(from);
     if (!block) return OkStatus();
     from = *block;

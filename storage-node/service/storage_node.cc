@@ -83,6 +83,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
         "computed anew",
         unsealed);
   }
+  node->accountant_ = std::thread([raw = node.get()] { raw->RunAccountant(); });
   node->sealer_ = std::thread([raw = node.get()] { raw->RunSealer(); });
   node->scrubber_ = std::thread([raw = node.get()] { raw->RunScrubber(); });
   node->link_ = std::make_unique<ManagerLink>(
@@ -99,7 +100,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
                                           .objects = {}}},
       *node->engine_, node->gate_, *node->copier_, options.on_shutdown);
   node->copier_->Start([raw = node.get()](const CopyReport& report) { raw->link_->Send(report); });
-  MOSA_RETURN_IF_ERROR(node->link_->Start(options.start_wait));
+  MOSA_RETURN_IF_ERROR(node->link_->Start(options.start_wait, options.give_up));
   return node;
 }
 
@@ -112,7 +113,8 @@ StorageNode::~StorageNode() {
     stopping_ = true;
     stopped_.notify_all();
   }
-  if (engine_ != nullptr) engine_->StopWaiting();
+  if (engine_ != nullptr) engine_->StopSealing();
+  if (accountant_.joinable()) accountant_.join();
   if (sealer_.joinable()) sealer_.join();
   if (scrubber_.joinable()) scrubber_.join();
 }
@@ -126,6 +128,11 @@ bool StorageNode::Sleep(Duration duration) {
   std::unique_lock lock(mutex_);
   return !stopped_.wait_for(lock, std::chrono::nanoseconds(duration.ns),
                             [this] { return stopping_; });
+}
+
+// In a thread of its own: objects may be slow, and who sends no heartbeat is taken for dead.
+void StorageNode::RunAccountant() {
+  while (Sleep(kHeartbeatEvery)) engine_->Account();
 }
 
 void StorageNode::RunSealer() {

@@ -34,6 +34,8 @@ struct StorageNodeOptions {
   uint64_t scrub_bytes_per_second = 8 << 20;  // 0: no scrubbing.
   std::optional<ClusterSecret> secret;
   Duration start_wait = kWaitMax;  // For the manager.
+  // Asked a few times a second during that wait: true ends it.
+  std::function<bool()> give_up = [] { return false; };
   // Called once, on another thread, if the node cannot go on.
   std::function<void(Status)> on_shutdown = [](Status) {};
 };
@@ -44,7 +46,7 @@ Status CheckLimit(const std::string& directory, uint64_t limit_bytes);
 
 class StorageNode {
  public:
-  // Returns when the node is registered and serves.
+  // Returns when the node is registered and serves; Aborted if `give_up` said so before.
   static Result<std::unique_ptr<StorageNode>> Start(const StorageNodeOptions& options);
   // Stops serving, and waits for what is under way.
   ~StorageNode();
@@ -56,6 +58,7 @@ class StorageNode {
   explicit StorageNode(uint64_t scrub_bytes_per_second)
       : scrub_bytes_per_second_(scrub_bytes_per_second), gate_(clock_) {}
 
+  void RunAccountant();
   void RunSealer();
   void RunScrubber();
   bool Sleep(Duration duration);  // False when stopping.
@@ -69,6 +72,7 @@ class StorageNode {
   std::unique_ptr<Copier> copier_;
   std::unique_ptr<BulkServer> server_;
   std::unique_ptr<ManagerLink> link_;
+  std::thread accountant_;
   std::thread sealer_;
   std::thread scrubber_;
 

@@ -59,11 +59,15 @@ Result<Names> ListNames(int directory_fd, const char* name) {
     return ErrnoStatus(error, fmt::format("cannot list the directory '{}'", name));
   }
   Names names;
+  errno = 0;  // Tells a failure from the end.
   while (const dirent* entry = ::readdir(directory)) {
     const std::string_view entry_name = entry->d_name;
     if (entry_name != "." && entry_name != "..") names.emplace(entry_name);
+    errno = 0;
   }
+  const int error = errno;
   ::closedir(directory);
+  if (error != 0) return ErrnoStatus(error, fmt::format("cannot list the directory '{}'", name));
   return names;
 }
 
@@ -208,11 +212,6 @@ class DirectoryStore final : public FdObjectStore {
     if (::unlinkat(objects_.get(), ObjectName(file).c_str(), 0) != 0 && errno != ENOENT)
       return ErrnoStatus(errno, fmt::format("cannot remove the object of file {}", file.value));
     return OkStatus();
-  }
-
-  Result<bool> HasWriters(FileId file) override {
-    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Open(file, OpenMode::kRead));
-    return OpenForWritingElsewhere(fd.get());
   }
 
  private:

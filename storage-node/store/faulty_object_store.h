@@ -14,7 +14,7 @@
 
 namespace mosa::node {
 
-class FaultyObjectStore final : public ObjectStore {
+class FaultyObjectStore : public ObjectStore {
  public:
   FaultyObjectStore(std::unique_ptr<ObjectStore> inner, Status failure)
       : inner_(std::move(inner)), failure_(std::move(failure)) {}
@@ -36,9 +36,9 @@ class FaultyObjectStore final : public ObjectStore {
     return inner_->Open(file, mode);
   }
   Status Drop(FileId file) override { return Fails() ? failure_ : inner_->Drop(file); }
-  Result<bool> HasWriters(FileId file) override {
+  Result<bool> HasWriters(int fd) override {
     if (Fails()) return failure_;
-    return inner_->HasWriters(file);
+    return inner_->HasWriters(fd);
   }
   Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) override {
     if (Fails()) return failure_;

@@ -110,22 +110,27 @@ Result<ObjectStat> FdObjectStore::Stat(int fd) {
       .modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec}};
 }
 
-Result<size_t> FdObjectStore::Send(int fd, int socket, uint64_t offset, size_t length) {
-  size_t done = 0;
-  while (done < length) {
-    off_t at = static_cast<off_t>(offset + done);
-    const ssize_t n = ::sendfile(socket, fd, &at, length - done);
-    if (n == 0) break;
-    if (n > 0) {
-      done += static_cast<size_t>(n);
-    } else if (errno == EAGAIN) {
-      break;
-    } else if (errno != EINTR) {
-      return ErrnoStatus(
-          errno, fmt::format("cannot send {} bytes at offset {} of the object", length, offset));
-    }
+Result<bool> FdObjectStore::HasWriters(int fd) {
+  // A read lease is refused while anybody can write. If somebody opens the file in the moment that
+  // we hold it, the kernel signals us and lets him wait until we let go: SIGURG is ignored by
+  // default, unlike SIGIO.
+  ::fcntl(fd, F_SETSIG, SIGURG);
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+    ::fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
   }
-  return done;
+  if (errno == EAGAIN || errno == EBUSY) return true;
+  if (errno == EINVAL || errno == EOPNOTSUPP || errno == EACCES) return false;
+  return ErrnoStatus(errno, "cannot ask the kernel who has the object open for writing");
+}
+
+Result<size_t> FdObjectStore::Send(int fd, int socket, uint64_t offset, size_t length) {
+  off_t at = static_cast<off_t>(offset);
+  const ssize_t n = ::sendfile(socket, fd, &at, length);
+  if (n >= 0) return static_cast<size_t>(n);
+  if (errno == EAGAIN || errno == EINTR) return size_t{0};
+  return ErrnoStatus(
+      errno, fmt::format("cannot send {} bytes at offset {} of the object", length, offset));
 }
 
 int OpenFlags(OpenMode mode) {
@@ -139,16 +144,6 @@ int OpenFlags(OpenMode mode) {
       return O_RDWR;
   }
   return O_RDONLY;
-}
-
-bool OpenForWritingElsewhere(int fd) {
-  // A read lease is refused while anybody can write. If somebody opens the file in the moment that
-  // we hold it, the kernel signals us and lets him wait until we let go: SIGURG is ignored by
-  // default, unlike SIGIO.
-  ::fcntl(fd, F_SETSIG, SIGURG);
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN || errno == EBUSY;
-  ::fcntl(fd, F_SETLEASE, F_UNLCK);
-  return false;
 }
 
 }  // namespace mosa::node

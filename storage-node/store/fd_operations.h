@@ -17,13 +17,12 @@ class FdObjectStore : public ObjectStore {
   Status Allocate(int fd, int mode, uint64_t offset, uint64_t length) override;
   Result<uint64_t> Seek(int fd, uint64_t offset, bool data) override;
   Result<ObjectStat> Stat(int fd) override;
+  Result<bool> HasWriters(int fd) override;
   Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) override;
 };
 
 // The flags of open(2) for `mode`, without O_CREAT.
 int OpenFlags(OpenMode mode);
-// Asks the kernel whether anybody has the open, read-only `fd`'s file open for writing.
-bool OpenForWritingElsewhere(int fd);
 
 }  // namespace mosa::node
 

@@ -70,11 +70,6 @@ class MemoryStore final : public FdObjectStore {
     return OkStatus();
   }
 
-  Result<bool> HasWriters(FileId file) override {
-    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Open(file, OpenMode::kRead));
-    return OpenForWritingElsewhere(fd.get());
-  }
-
  private:
   mutable std::mutex mutex_;
   StoreRecord record_;                  // Guarded by mutex_.

@@ -63,10 +63,6 @@ class ObjectStore {
   virtual Result<UniqueFd> Open(FileId file, OpenMode mode) = 0;
   // Removes the object's name; absent is fine.
   virtual Status Drop(FileId file) = 0;
-  // True if some process has a descriptor or mapping of the object that can write. False where the
-  // file system has no leases and so cannot tell.
-  virtual Result<bool> HasWriters(FileId file) = 0;
-
   // Fills `out` from `offset` as far as the object reaches; returns the number of bytes.
   virtual Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) = 0;
   // Writes all of `data`; after an error some prefix of it may have been written.
@@ -81,9 +77,12 @@ class ObjectStore {
   // The next data (or hole) at or after `offset`; NotFound if there is none.
   virtual Result<uint64_t> Seek(int fd, uint64_t offset, bool data) = 0;
   virtual Result<ObjectStat> Stat(int fd) = 0;
+  // True if some process has a descriptor or mapping of the object that can write. False where the
+  // file system has no leases and so cannot tell. The descriptor must be of kRead.
+  virtual Result<bool> HasWriters(int fd) = 0;
   // Sends bytes of the object into `socket` without copying them through this process; waits as the
-  // socket does. Returns the number of bytes sent: fewer if the object ends or the socket's timeout
-  // passed.
+  // socket does, once. Returns the number of bytes sent: 0 if the object ends or the socket's
+  // timeout passed.
   virtual Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) = 0;
 };
 

@@ -133,11 +133,12 @@ TEST_P(EveryStore, AppendsOfManyWritersNeverOverlap) {
 
 TEST_P(EveryStore, KnowsWhetherSomebodyCanWrite) {
   UniqueFd writer = MustOpen(OpenMode::kCreate);
-  EXPECT_TRUE(*store_->HasWriters(kFile));
-  writer.reset();
   const UniqueFd reader = MustOpen(OpenMode::kRead);
-  EXPECT_FALSE(*store_->HasWriters(kFile));
-  EXPECT_EQ(store_->HasWriters(FileId{5}).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(*store_->HasWriters(reader.get()));
+  writer.reset();
+  const UniqueFd other = MustOpen(OpenMode::kRead);
+  EXPECT_FALSE(*store_->HasWriters(reader.get()));
+  EXPECT_FALSE(store_->HasWriters(-1).ok());
 }
 
 TEST_P(EveryStore, ReadDescriptorsCannotWrite) {

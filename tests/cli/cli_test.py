@@ -508,8 +508,8 @@ def hosts(tool):
         flags = [str(hostfile), "--bin", str(tool.path.parent.resolve()), "--port", "7500", "--limit", "64M", "--dir",
                  lab + "/{host}", "--mount", lab + "/{host}/mount", "--exec", "nsenter --net=/run/netns/{host} sh -c"]
 
-        def act(verb, code=0):
-            done = subprocess.run([str(program), verb, *flags], capture_output=True, text=True, timeout=90, check=False)
+        def act(verb, *more, code=0):
+            done = subprocess.run([str(program), verb, *flags, *more], capture_output=True, text=True, timeout=90, check=False)
             check(done.returncode == code, f"mosa-hosts {verb} ended with {done.returncode}: {done.stderr}")
             return done.stdout
 
@@ -521,8 +521,11 @@ def hosts(tool):
             check(len(act("status").splitlines()) > 6, "the status is short of nodes and mounts")
             act("up", code=3)
             check((mounts[1] / "file").exists(), "a second up harmed the first")
+            os.setxattr(mounts[0] / "file", "user.mosa.lifetime", b"keep")
+            act("down", code=3)
+            check((mounts[1] / "file").exists(), "down took what is to be kept")
         finally:
-            act("down")
+            act("down", "--discard")
         left = [str(p) for p in pathlib.Path(lab).iterdir() if p != hostfile]
         left += processes(lab)
         check(not left and lab not in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), f"left: {left}")
@@ -571,7 +574,7 @@ def main():
             return 1
         finally:
             for path in pathlib.Path(directory).glob("*/state.json"):
-                tool.run("cluster", "down", "--name", path.parent.name)
+                tool.run("cluster", "down", "--discard", "--name", path.parent.name)
     return 0
 
 

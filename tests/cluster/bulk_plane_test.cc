@@ -452,6 +452,39 @@ TEST_P(BulkPlane, AClientThatVanishesHasFinished) {
   EXPECT_EQ(Read(0, 3), "abc");
 }
 
+// A mount that lives on may never say that it is done: the node was silent when it would have.
+TEST_P(BulkPlane, AClosedDescriptorNeedsNoMessageToCount) {
+  Start();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "abc", 3, 0), 3);
+  node_->SealAll();
+  EXPECT_FALSE(node_->client().Stat(Reader())->sealed);
+  fd->reset();
+  node_->SealAll();
+  EXPECT_TRUE(node_->client().Stat(Reader())->sealed);
+  EXPECT_EQ(Read(0, 3), "abc");
+}
+
+TEST_P(BulkPlane, ADescriptorOutlivesTheNodeAndIsSeenByTheNextOne) {
+  if (GetParam() == Kind::kMemory) GTEST_SKIP() << "memory ends with the node";
+  Start();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  const std::string data = Noise(2 * kBlock, 3);
+  ASSERT_EQ(::pwrite(fd->get(), data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
+  node_ = nullptr;
+  Start();
+  EXPECT_EQ(Read(0, data.size()), data);
+  node_->SealAll();
+  ASSERT_EQ(::pwrite(fd->get(), "late", 4, 0), 4);
+  EXPECT_EQ(Read(0, 4), "late");
+  EXPECT_FALSE(node_->client().Stat(Reader())->sealed);
+  fd->reset();
+  node_->SealAll();
+  EXPECT_TRUE(node_->client().Stat(Reader())->sealed);
+}
+
 TEST_P(BulkPlane, AReadCapabilityYieldsAReadOnlyDescriptor) {
   Start();
   Write(0, "abc");

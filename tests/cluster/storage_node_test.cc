@@ -3,6 +3,7 @@
 #include "storage-node/service/storage_node.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -11,8 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -93,6 +97,10 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(
         lock, wait, [&] { return std::any_of(heartbeats_.begin(), heartbeats_.end(), pleases); });
+  }
+  void ForgetHeartbeats() {
+    const std::lock_guard lock(mutex_);
+    heartbeats_.clear();
   }
   NodeRegistration LastRegistration() {
     const std::lock_guard lock(mutex_);
@@ -227,6 +235,34 @@ TEST_F(StorageNodeTest, DropsAtOnceAndSaysSo) {
       std::chrono::milliseconds(1000)));
   EXPECT_EQ(*Read(FileId{7}, 4), std::string(4, '\0'));
   EXPECT_EQ(*Read(FileId{8}, 4), "kept");
+}
+
+// Whoever opens a file for writing waits while another program has a lease on it, as for any slow
+// operation of the store; the object's lock is held meanwhile.
+TEST_F(StorageNodeTest, BeatsAlthoughAnObjectIsSlow) {
+  ScriptedManager manager(Welcome());
+  const auto node = MustStart(Options(manager.address()));
+  const FileId file{7};
+  const std::string capability = Seal(file);
+  auto lent = client_->OpenLocal({NodeId{1}, file, capability}, true);
+  ASSERT_TRUE(lent.ok()) << MessageOf(lent.status());
+  const std::string path =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", lent->get()));
+  *lent = UniqueFd();
+  UniqueFd holder(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(holder);
+  ::fcntl(holder.get(), F_SETSIG, SIGURG);  // Ignored.
+  // The node may have the object open still, or ask the kernel itself at this moment.
+  while (::fcntl(holder.get(), F_SETLEASE, F_RDLCK) != 0) ASSERT_EQ(errno, EAGAIN);
+  std::thread writer([&] { EXPECT_TRUE(Write(file, "late").ok()); });
+  while (::fcntl(holder.get(), F_GETLEASE) == F_RDLCK)  // Until somebody waits for its end.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 4; ++i) {
+    manager.ForgetHeartbeats();
+    EXPECT_TRUE(manager.SeesHeartbeat([](const NodeHeartbeat&) { return true; })) << i;
+  }
+  holder.reset();
+  writer.join();
 }
 
 TEST_F(StorageNodeTest, ServesWhileTheManagerIsAwayAndComesBackToIt) {

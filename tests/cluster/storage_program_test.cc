@@ -2,7 +2,10 @@
 // real manager, also when that is killed and comes back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <chrono>
 #include <filesystem>
@@ -94,6 +97,29 @@ TEST_F(StorageProgram, SaysAtOnceThatTheSecretIsWrong) {
              ToExitCode(StatusCode::kUnauthenticated), "the manager has another cluster secret");
   // It waits 15 s for a manager that is only late.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(StorageProgram, EndsAtOnceWhileItWaitsForTheManager) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  Path("node.sock").copy(name.sun_path, sizeof name.sun_path - 1);
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point told;
+  std::thread teller([&] {
+    // When its socket is there, only the manager is waited for.
+    const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    while (::connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    ASSERT_EQ(::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
+    told = Clock::now();
+    ASSERT_EQ(::kill(peer.pid, SIGTERM), 0);
+  });
+  ExpectEnds(Storage("127.0.0.1:1", {"--socket", Path("node.sock")}), 0, "stopping on a signal");
+  teller.join();
+  EXPECT_LT(Clock::now() - told, std::chrono::seconds(5));
+  EXPECT_FALSE(std::filesystem::exists(Path("node.sock")));
 }
 
 TEST_F(StorageProgram, WorksWithTheManagerAndOutlivesIt) {

@@ -52,7 +52,7 @@ def test(arguments):
 if __name__ == "__main__":
     cluster.main(
         test,
-        limit_s=400,
+        limit_s=800,
         description=__doc__,
         add_arguments=lambda parser: parser.add_argument("--entries", type=int, default=100_000),
     )

@@ -95,7 +95,8 @@ class Cluster:
         if kind is not None:
             self.show_logs()
         try:
-            self._mosa("cluster", "down")
+            if self.state_path.exists():  # The test may have ended it itself.
+                self._mosa("cluster", "down", "--discard")
         finally:
             for child in self.children:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -275,7 +276,7 @@ def _wait_for(child, arguments):
         time.sleep(0.05)
     print("FAILED: hangs; ending its clusters")
     for path in RUN_DIRECTORY.glob(f"t{child}-*"):
-        command = [f"{arguments.bin}/mosa", "cluster", "down", "--name", path.name]
+        command = [f"{arguments.bin}/mosa", "cluster", "down", "--discard", "--name", path.name]
         subprocess.run([*command, "--dir", str(RUN_DIRECTORY)], timeout=60, check=False)
     os.kill(child, signal.SIGKILL)
     sys.exit(1)

@@ -14,7 +14,7 @@ MIB = 1 << 20
 RAM = 64 * MIB
 FILE_BYTES = 4 * MIB
 USABLE_MIN = 0.8  # The rest may be granted to mounts, or be the nodes' own.
-BACK_S = 1.0
+BACK_S = 5.0  # Much less when the machine is not busy.
 
 
 def block(number, offset):

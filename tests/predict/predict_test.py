@@ -50,8 +50,30 @@ def test_answers(mosa):
     check(dss["turnaround_s"] > answer["turnaround_s"], "hints help a pipeline")
     sent = sum(h["bytes_sent"] for h in dss["hosts"])
     check(sent == sum(h["bytes_received"] for h in dss["hosts"]) > 0, "what is sent is received")
+    check(abs(answer["node_hours"] - 2 * answer["turnaround_s"] / 3600) < 1e-9, "two hosts are paid for")
+    check(answer["energy_j"] is None and answer["energy_interval_j"] is None, "no powers, no energy")
     table = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--repeats", 0).stdout
     check("STAGE" in table and "Turnaround" in table, table)
+
+
+def test_energy(mosa, directory):
+    power = pathlib.Path(directory) / "power.yaml"
+    level = "{frequency_mhz: %s, speed: %s, idle_w: %s, application_w: 30, storage_w: 35, network_w: 36}"
+    power.write_text("mosa_power: 1\nlevels:\n  - %s\n  - %s\n" % (level % (2400, 1, 90), level % (1200, 0.5, 80)))
+    full = predict(mosa, "--config", "hosts=2", "--power", power)
+    half = predict(mosa, "--config", "hosts=2", "--power", power, "--frequency", 1200)
+    for answer, idle in ((full, 90), (half, 80)):
+        hosts = answer["hosts"]
+        busy = sum(30 * h["application_core_s"] / 2 + 35 * h["store_core_s"] / 2 + 36 * (h["sending_s"] + h["receiving_s"]) / 2
+                   for h in hosts)
+        check(abs(answer["energy_j"] - busy - 2 * idle * answer["turnaround_s"]) < 1e-6, f"{answer['energy_j']} J")
+        low, high = answer["energy_interval_j"]
+        check(low < answer["energy_j"] < high, f"{low} to {high}")
+    check(half["turnaround_s"] > full["turnaround_s"] + 0.7, "computing takes twice as long at half the speed")
+    table = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power).stdout
+    check(" node-hours, " in table and " kJ (" in table, table)
+    done = run(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power, "--frequency", 1800)
+    check(done.returncode == 2 and "no level of 1800 MHz, there are 2400, 1200" in done.stderr, done.stderr)
 
 
 def test_trace(mosa, directory):
@@ -117,6 +139,7 @@ def main():
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory() as directory:
         test_answers(mosa)
+        test_energy(mosa, directory)
         test_trace(mosa, directory)
         test_full_store(mosa)
         test_bad_input(mosa, directory)

@@ -142,6 +142,10 @@ NodeId LocalManager::AddNode(NodeRegistration registration,
   return node;
 }
 
+void LocalManager::ReportCopy(NodeId node, const CopyReport& report) {
+  Step(manager::NodeCopyReport{node, report});
+}
+
 void LocalManager::SilenceNode(NodeId node) {
   {
     const std::lock_guard lock(mutex_);

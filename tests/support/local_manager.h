@@ -33,6 +33,7 @@ class LocalManager {
   // `report` is asked for a heartbeat every kHeartbeatEvery, and after each order.
   NodeId AddNode(NodeRegistration registration, std::function<void(const NodeOrder&)> order,
                  std::function<NodeHeartbeat()> report);
+  void ReportCopy(NodeId node, const CopyReport& report);
   // From now on the node is not heard any more.
   void SilenceNode(NodeId node);
 

@@ -52,6 +52,8 @@ std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration
     bool done = false;
   };
   const auto state = std::make_shared<State>();
+  std::vector<Request> asked;
+  if (on_answer_) asked = requests;
   Send(std::move(requests), [state](std::vector<Reply> replies) {
     const std::lock_guard lock(state->mutex);
     state->replies = std::move(replies);
@@ -63,6 +65,8 @@ std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration
                                 [&] { return state->done; }))
     return {Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                     "the manager did not answer in time"}};
+  lock.unlock();
+  if (on_answer_) on_answer_(asked);
   return std::move(state->replies);
 }
 

@@ -4,10 +4,12 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,6 +31,11 @@ class LocalManagerApi final : public sai::ManagerApi {
 
   // While frozen nothing is delivered and no keep-alive sent, as if the process had been stopped.
   void Freeze(bool frozen);
+  // `hook` runs on the thread of a Call that has been answered, before it returns: a thread may be
+  // kept from what it was told for any time. Set while nothing runs.
+  void OnAnswer(std::function<void(const std::vector<Request>&)> hook) {
+    on_answer_ = std::move(hook);
+  }
   // Called by the manager, in its order.
   void Receive(Message message);
 
@@ -48,6 +55,7 @@ class LocalManagerApi final : public sai::ManagerApi {
   const ClientId client_;
   const std::string node_name_;
   sai::SessionListener* listener_ = nullptr;
+  std::function<void(const std::vector<Request>&)> on_answer_;
   std::mutex send_mutex_;  // Taken before mutex_, held while envelopes enter the core.
   std::mutex mutex_;
   std::condition_variable wake_;

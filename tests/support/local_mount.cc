@@ -34,6 +34,10 @@ LocalMount::~LocalMount() = default;
 
 void LocalMount::Freeze(bool frozen) { static_cast<LocalManagerApi&>(*manager_).Freeze(frozen); }
 
+void LocalMount::OnAnswer(std::function<void(const std::vector<Request>&)> hook) {
+  static_cast<LocalManagerApi&>(*manager_).OnAnswer(std::move(hook));
+}
+
 sai::Outcome<LocalMount::Place> LocalMount::PlaceOf(std::string_view path) {
   Place place{kRootFile, {}};
   size_t begin = 1;

@@ -43,6 +43,8 @@ class LocalMount {
   CountingNotifier& notifier() { return notifier_; }
   // While frozen it hears nothing of the manager, and the manager nothing of it but requests.
   void Freeze(bool frozen);
+  // As LocalManagerApi's.
+  void OnAnswer(std::function<void(const std::vector<Request>&)> hook);
 
   // By absolute path; failures are those of the step that failed.
   sai::Outcome<FileId> Find(std::string_view path);

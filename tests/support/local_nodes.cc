@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/model/ranges.h"
 
 namespace mosa::testing {
 namespace {
@@ -27,6 +29,7 @@ class LocalNodeApi final : public sai::NodeApi {
 
   Status Read(const sai::ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    if (node->before_read) node->before_read();
     std::memset(out.data(), 0, out.size());
     const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return OkStatus();
@@ -188,12 +191,45 @@ Status LocalNode::Admit(FileId file, uint64_t offset, uint64_t size_bytes) {
 
 NodeId LocalNodes::Add(const std::string& name, uint64_t limit_bytes) {
   auto node = std::make_unique<LocalNode>(name, limit_bytes);
-  LocalNode* const raw = node.get();
-  const NodeId id = manager_.AddNode(
-      raw->Registration(), [raw](const NodeOrder& order) { raw->Execute(order); },
-      [raw] { return raw->Report(); });
+  const NodeId id = Register(node.get());
   nodes_[id] = std::move(node);
   return id;
+}
+
+NodeId LocalNodes::Register(LocalNode* node) {
+  return manager_.AddNode(
+      node->Registration(),
+      [this, node](const NodeOrder& order) {
+        if (const auto* copy = std::get_if<CopyOrder>(&order)) return Copy(*node, *copy);
+        node->Execute(order);
+      },
+      [node] { return node->Report(); });
+}
+
+void LocalNodes::Copy(LocalNode& node, const CopyOrder& order) {
+  if (order.follow) return;
+  const UniqueFd own(open(node.PathOf(order.file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  MOSA_CHECK(own && ftruncate(own.get(), static_cast<off_t>(order.size_bytes)) == 0);
+  for (const Piece& piece : SplitRange(order.sources, {0, order.size_bytes})) {
+    LocalNode* const source = Find(piece.nodes.front());
+    if (source == nullptr) continue;  // Not this node's to have.
+    std::string bytes(piece.range.size(), '\0');
+    const UniqueFd from(open(source->PathOf(order.file).c_str(), O_RDONLY | O_CLOEXEC));
+    const auto offset = static_cast<off_t>(piece.range.begin);
+    MOSA_CHECK(!from || pread(from.get(), bytes.data(), bytes.size(), offset) >= 0);
+    MOSA_CHECK(pwrite(own.get(), bytes.data(), bytes.size(), offset) ==
+               static_cast<ssize_t>(bytes.size()));
+  }
+  const auto self =
+      std::ranges::find_if(nodes_, [&](const auto& each) { return each.second.get() == &node; });
+  manager_.ReportCopy(self->first, {.file = order.file,
+                                    .order = order.order,
+                                    .data_version = order.data_version,
+                                    .copied_bytes = order.size_bytes,
+                                    .fetched_bytes = order.size_bytes,
+                                    .allocated_bytes = order.size_bytes,
+                                    .done = true,
+                                    .failure = {}});
 }
 
 std::unique_ptr<sai::NodeApi> LocalNodes::ViewFrom(const std::string& node_name) {

@@ -4,6 +4,8 @@
 #define MOSA_TESTS_SUPPORT_LOCAL_NODES_H_
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -31,7 +33,8 @@ class LocalNode {
   Status Admit(FileId file, uint64_t offset, uint64_t size_bytes);
 
   std::atomic<bool> reachable{true};
-  std::mutex mutex;  // Held by operations that change an object.
+  std::function<void()> before_read;  // Of its objects by others; set while nothing runs.
+  std::mutex mutex;                   // Held by operations that change an object.
 
  private:
   const std::string name_;
@@ -62,6 +65,10 @@ class LocalNodes {
   Status CountOperation();
 
  private:
+  NodeId Register(LocalNode* node);
+  // Fetches all that is ordered at once; nothing is followed.
+  void Copy(LocalNode& node, const CopyOrder& order);
+
   LocalManager& manager_;
   std::map<NodeId, std::unique_ptr<LocalNode>> nodes_;  // Constant once clients run.
   std::atomic<uint64_t> operations_{0};

@@ -97,12 +97,14 @@ class TestNode {
                            .expires = clock_.Now() + lifetime},
                           key_);
   }
-  // Seals everything that can be sealed. The engine's time passes only here. A descriptor that was
-  // just passed on may be open in the server still, for some moments of real time.
+  // Looks for local writers and seals all that can be. The engine's time passes only here. A
+  // descriptor that was just passed on may be open in the server still, for some moments of real
+  // time.
   void SealAll() {
     std::vector<std::byte> scratch(1 << 20);
     for (int i = 0; i < 20 && engine_->TakeHeartbeat().unsealed_objects > 0; ++i) {
       if (i >= 3) std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));
+      engine_->Account();
       engine_clock_.Advance(Seconds(10));
       while (engine_->SealNext(scratch)) {
       }

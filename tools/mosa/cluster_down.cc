@@ -6,6 +6,7 @@
 #include "tools/cluster/lifecycle.h"
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/stage.h"
 
 namespace mosa::cli {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 struct Options {
   ClusterChoice choice;
   bool dry_run = false;
+  bool discard = false;
+  std::string stage_out;
 };
 
 Status Run(const Options& options, const CommandLine& line) {
@@ -22,9 +25,13 @@ Status Run(const Options& options, const CommandLine& line) {
   const std::string what = fmt::format(
       "cluster '{}': {} hosts, {} daemons and all that is stored in {}", options.choice.name,
       state.plan.hosts.size(), state.daemons.size(), state.plan.directory);
+  const cluster::InterruptGuard guard;
+  if (!options.discard) {
+    const ManagerChoice choice{.address = "", .secret = "", .cluster = options.choice};
+    MOSA_RETURN_IF_ERROR(StageBeforeDown(state, choice, options.dry_run ? "" : options.stage_out));
+  }
   if (!options.dry_run) {
     // Whoever interrupts the undoing would be left with half a cluster.
-    const cluster::InterruptGuard guard;
     MOSA_RETURN_IF_ERROR(cluster::DownByName(directory, options.choice.name));
   }
   if (line.json) {
@@ -44,8 +51,16 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
       noun.add_subcommand("down",
                           "End a cluster and remove every trace of it, what it stores too\n\n"
                           "  mosa cluster down\n"
-                          "  mosa cluster down --name second");
+                          "  mosa cluster down --name second --stage-out /archive/run7\n\n"
+                          "Refuses while it holds files of lifetime=keep that have not been copied "
+                          "out as they are.");
   AddClusterChoice(*command, options->choice);
+  CLI::Option* discard = command->add_flag("--discard", options->discard,
+                                           "Also what is to be kept and is nowhere else");
+  command
+      ->add_option("--stage-out", options->stage_out,
+                   "A directory to copy that to first, by its path in the store")
+      ->excludes(discard);
   command->add_flag("--dry-run", options->dry_run, "Only say what would be ended");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

@@ -45,8 +45,10 @@ int Main(int argc, char** argv) {
   AddLost(app, line);
   AddRun(app, line);
   AddWorkflow(app, line);
+  AddStage(app, line);
   AddBench(app, line);
   AddPredict(app, line);
+  AddExplore(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

@@ -1,82 +1,55 @@
 // `mosa predict`: a workflow, a platform and a configuration in, how long it would take out.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "predictor/model/platform_json.h"
+#include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
-#include "predictor/workflow/read.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/predict_output.h"
 
 namespace mosa::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr uintmax_t kPlatformBytesMax = 1 << 20;
-constexpr size_t kFaultsShownMax = 20;
 constexpr uint32_t kRepeatsMax = 10'000;
-// Below, an interval of 90 % would be its extremes.
-constexpr size_t kRepeatsForInterval = 10;
 
 struct Options {
   std::string platform;
   std::string workload;
   std::string configuration;
   std::string trace;
+  std::string power;
+  uint32_t frequency_mhz = 0;
   uint32_t repeats = 20;
 };
-
-Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error || size > bytes_max)
-    return InvalidArgumentError(
-        fmt::format("cannot use {}: {}", path, error ? error.message() : "it is too long"));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-Result<predict::Workflow> ReadWorkload(const std::string& path) {
-  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
-  predict::BuildResult read = predict::ReadWorkflow(text, fs::path(path).stem().string());
-  if (read.faults.empty()) return std::move(read.workflow);
-  std::string all;
-  for (size_t i = 0; i < std::min(read.faults.size(), kFaultsShownMax); ++i)
-    all += fmt::format("{}{}: {}", i == 0 ? "" : "\nmosa: ", path, read.faults[i]);
-  if (read.faults.size() > kFaultsShownMax)
-    all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - kFaultsShownMax);
-  return InvalidArgumentError(all);
-}
 
 bool HasSpread(const predict::Platform& platform) {
   return predict::Perturbed(platform, 1) != platform;
 }
 
-// The 5th to the 95th of 100 predictions whose platforms are off as much as was measured.
-Result<std::optional<Interval>> IntervalOf(const predict::Workflow& workflow,
-                                           const predict::Platform& platform,
-                                           const predict::Configuration& configuration,
-                                           uint32_t repeats) {
+// Of predictions whose figures are off as much as was measured.
+Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
+                    uint32_t repeats, Forecast& forecast) {
+  const bool varies = HasSpread(inputs.platform) || (inputs.power && inputs.power->spread > 0);
   std::vector<Duration> turnarounds;
-  for (uint32_t seed = 1; HasSpread(platform) && seed <= repeats; ++seed) {
+  std::vector<double> joules;
+  for (uint32_t seed = 1; varies && seed <= repeats; ++seed) {
     MOSA_ASSIGN_OR_RETURN(
         const predict::Prediction drawn,
-        predict::Predict(workflow, predict::Perturbed(platform, seed), configuration));
-    if (!drawn.failure) turnarounds.push_back(drawn.turnaround);
+        predict::Predict(inputs.workflow, predict::Perturbed(inputs.platform, seed),
+                         configuration));
+    if (drawn.failure) continue;
+    turnarounds.push_back(drawn.turnaround);
+    if (inputs.power)
+      joules.push_back(JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
   }
-  if (turnarounds.size() < kRepeatsForInterval) return std::optional<Interval>();
-  std::sort(turnarounds.begin(), turnarounds.end());
-  const size_t last = turnarounds.size() - 1;
-  return std::optional<Interval>(Interval{turnarounds[last / 20], turnarounds[last - last / 20]});
+  forecast.turnaround = predict::NineOfTen(std::move(turnarounds));
+  forecast.joules_interval = predict::NineOfTen(std::move(joules));
+  return OkStatus();
 }
 
 Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
@@ -90,26 +63,23 @@ Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
 }
 
 Status PredictRun(const Options& options, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.platform, kPlatformBytesMax));
-  const auto platform = predict::ReadPlatform(text);
-  if (!platform.ok())
-    return InvalidArgumentError(
-        fmt::format("{}: {}", options.platform, MessageOf(platform.status())));
+  MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload,
+                                                        options.power, options.frequency_mhz));
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
-  MOSA_ASSIGN_OR_RETURN(const predict::Workflow workflow, ReadWorkload(options.workload));
   MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
-                        predict::Predict(workflow, *platform, configuration));
-  std::optional<Interval> interval;
+                        predict::Predict(inputs.workflow, inputs.platform, configuration));
+  Forecast forecast;
   if (!prediction.failure) {
-    MOSA_ASSIGN_OR_RETURN(interval,
-                          IntervalOf(workflow, *platform, configuration, options.repeats));
+    if (inputs.power) forecast.joules = JoulesOf(prediction, inputs.platform, *inputs.power);
+    MOSA_RETURN_IF_ERROR(AddIntervals(inputs, configuration, options.repeats, forecast));
   }
-  if (!options.trace.empty()) MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, workflow, prediction));
+  if (!options.trace.empty())
+    MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, inputs.workflow, prediction));
   if (line.json)
-    PrintJson(ToJson(workflow, configuration, prediction, interval));
+    PrintJson(ToJson(inputs.workflow, configuration, prediction, forecast));
   else
-    PrintPrediction(workflow, prediction, interval);
+    PrintPrediction(inputs.workflow, prediction, forecast);
   // A store that would run full is an answer, not an error; but nobody should take the times for
   // those of a whole run.
   if (prediction.failure)
@@ -138,6 +108,12 @@ void AddPredict(CLI::App& app, CommandLine& line) {
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
+  command->add_option("--power", options->power,
+                      "What a host draws, YAML or JSON: the prediction then has the energy");
+  command
+      ->add_option("--frequency", options->frequency_mhz,
+                   "MHz of the hosts' processors, one of the power file's levels")
+      ->needs("--power");
   command
       ->add_option("--repeats", options->repeats,
                    "Predictions with figures drawn from their spread, for the interval")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/units.h"
+#include "predictor/model/cost.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {
@@ -19,6 +20,10 @@ double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 
 double MicrosecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e3; }
 std::string ShowSeconds(Duration duration) { return fmt::format("{:.3f}", SecondsOf(duration)); }
 std::string ShowBytes(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+double NodeHoursOf(const predict::Prediction& prediction, Duration time) {
+  return predict::NodeHours(static_cast<uint32_t>(prediction.machines.size()), time);
+}
 
 struct StageSum {
   Duration reading, computing, writing;
@@ -67,7 +72,7 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
 }  // namespace
 
 void PrintPrediction(const predict::Workflow& workflow, const predict::Prediction& prediction,
-                     const std::optional<Interval>& interval) {
+                     const Forecast& forecast) {
   Table stages({"STAGE", "TASKS", "BEGINS S", "ENDS S", "SECONDS", "READ LOCALLY", "READ REMOTELY",
                 "CACHED", "WRITTEN"});
   for (const predict::PredictedStage& stage : prediction.stages) {
@@ -84,20 +89,28 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
   fmt::print("\n");
   machines.Print();
   fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
-  if (interval)
-    fmt::print(" ({} to {} in nine of ten)", ShowSeconds(interval->low),
-               ShowSeconds(interval->high));
+  if (forecast.turnaround)
+    fmt::print(" ({} to {} in nine of ten)", ShowSeconds(forecast.turnaround->low),
+               ShowSeconds(forecast.turnaround->high));
+  fmt::print(", {:.4f} node-hours", NodeHoursOf(prediction, prediction.turnaround));
+  if (forecast.joules) fmt::print(", {:.3f} kJ", *forecast.joules / 1e3);
+  if (forecast.joules_interval)
+    fmt::print(" ({:.3f} to {:.3f})", forecast.joules_interval->low / 1e3,
+               forecast.joules_interval->high / 1e3);
   fmt::print("{}\n", prediction.failure ? ", until the run fails" : "");
 }
 
 nlohmann::json ToJson(const predict::Workflow& workflow,
                       const predict::Configuration& configuration,
-                      const predict::Prediction& prediction,
-                      const std::optional<Interval>& interval) {
+                      const predict::Prediction& prediction, const Forecast& forecast) {
   nlohmann::json root = {{"workflow", workflow.name},
                          {"configuration", predict::ToText(configuration)},
                          {"turnaround_s", SecondsOf(prediction.turnaround)},
                          {"turnaround_interval_s", nullptr},
+                         {"node_hours", NodeHoursOf(prediction, prediction.turnaround)},
+                         {"node_hours_interval", nullptr},
+                         {"energy_j", nullptr},
+                         {"energy_interval_j", nullptr},
                          {"failure", nullptr},
                          {"manager_calls", prediction.manager_calls},
                          {"events", prediction.events},
@@ -105,8 +118,14 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"stages", nlohmann::json::array()},
                          {"hosts", nlohmann::json::array()},
                          {"tasks", nlohmann::json::array()}};
-  if (interval)
+  if (const auto& interval = forecast.turnaround; interval) {
     root["turnaround_interval_s"] = {SecondsOf(interval->low), SecondsOf(interval->high)};
+    root["node_hours_interval"] = {NodeHoursOf(prediction, interval->low),
+                                   NodeHoursOf(prediction, interval->high)};
+  }
+  if (forecast.joules) root["energy_j"] = *forecast.joules;
+  if (forecast.joules_interval)
+    root["energy_interval_j"] = {forecast.joules_interval->low, forecast.joules_interval->high};
   if (prediction.failure) root["failure"] = *prediction.failure;
   for (const predict::PredictedStage& stage : prediction.stages)
     root["stages"].push_back({{"name", stage.name},
@@ -118,6 +137,10 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                              {"bytes_sent", machine.link.sent},
                              {"bytes_received", machine.link.received},
                              {"bytes_inside", machine.link.inside},
+                             {"application_core_s", machine.use.application_core_s},
+                             {"store_core_s", machine.use.store_core_s},
+                             {"sending_s", machine.use.sending_s},
+                             {"receiving_s", machine.use.receiving_s},
                              {"store_bytes_max", machine.store_bytes_max}});
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];

@@ -12,36 +12,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "tools/mosa/frame.h"
 
 namespace mosa::cli {
 namespace {
 
 using nlohmann::json;
-
-// A message is its length and a MessagePack value, which holds bytes that are no text as they are.
-std::string Pack(const json& value) {
-  std::string text;
-  json::to_msgpack(value, text);
-  const uint64_t size = text.size();
-  return std::string(reinterpret_cast<const char*>(&size), sizeof size) + text;
-}
-
-// Takes the first message off, if it is whole.
-std::optional<json> Unpack(std::string& received) {
-  uint64_t size = 0;
-  if (received.size() < sizeof size) return std::nullopt;
-  std::memcpy(&size, received.data(), sizeof size);
-  if (received.size() - sizeof size < size) return std::nullopt;
-  std::optional<json> value;
-  value.emplace(json::from_msgpack(received.substr(sizeof size, size), true, false));
-  received.erase(0, sizeof size + size);
-  return value;
-}
 
 bool SendAll(int channel, const std::string& text) {
   for (size_t sent = 0; sent < text.size();) {
@@ -77,7 +57,8 @@ bool Receive(int channel, std::string& received) {
   for (;;) {
     poll(&wait, 1, -1);
     if (!Receive(3, received)) _exit(0);
-    if (const auto question = Unpack(received); question && !SendAll(3, Pack(work(*question))))
+    if (const auto question = UnpackFrame(received);
+        question && !SendAll(3, PackFrame(work(*question))))
       _exit(0);
   }
 }
@@ -101,7 +82,7 @@ Status Hand::Start() {
 
 Status Hand::Post(const json& question) {
   if (pid_ < 0) MOSA_RETURN_IF_ERROR(Start());
-  if (!SendAll(channel_.get(), Pack(question))) {
+  if (!SendAll(channel_.get(), PackFrame(question))) {
     GiveUp();
     return UnavailableError("a process of the runner has ended");
   }
@@ -113,7 +94,7 @@ Result<std::optional<json>> Hand::Take(Duration at_most) {
   const SystemClock clock;
   const Time limit = clock.Monotonic() + at_most;
   for (;;) {
-    if (auto answer = Unpack(received_)) {
+    if (auto answer = UnpackFrame(received_)) {
       has_question_ = false;
       return answer;
     }

@@ -42,6 +42,33 @@ POSIX_CHECK(StoresIntoASharedMappingSurviveUnmapWithoutSync) {
   WANT_EQ("never synced", Get(at("f")).substr(3 * kPage, 12));
 }
 
+POSIX_CHECK(StoresIntoTheMappingOfAnAppendingDescriptorStayWhereTheyAre) {
+  Put(at("f"), std::string(4 * kPage, 'a'));
+  {
+    const Fd fd = Open(at("f"), O_RDWR | O_APPEND);
+    const Mapping map(fd, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED);
+    map.Write(kPage + 10, "mapped");
+    MUST(::msync(map.data(), 4 * kPage, MS_SYNC));
+    WriteAll(fd, "appended");
+  }
+  std::string expected(4 * kPage, 'a');
+  expected.replace(kPage + 10, 6, "mapped");
+  WANT_EQ(expected + "appended", Get(at("f")));
+}
+
+POSIX_CHECK(StoresIntoTheMappingOfADirectDescriptorReachItsReaders) {
+  Put(at("f"), std::string(4 * kPage, 'a'));
+  const int direct = ::open(at("f"), O_RDWR | O_DIRECT);
+  if (direct < 0 && errno == EINVAL) Skip("no O_DIRECT here");
+  const Fd fd(MUST(direct));
+  const Fd reader = Open(at("f"), O_RDWR);
+  WANT_EQ("aaaa", ReadAt(reader, kPage, 4));
+  const Mapping map(fd, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED);
+  map.Write(kPage, "bbbb");
+  MUST(::msync(map.data(), 4 * kPage, MS_SYNC));
+  WANT_EQ("bbbb", ReadAt(reader, kPage, 4));
+}
+
 POSIX_CHECK(AMappingOutlivesItsDescriptor) {
   Put(at("f"), std::string(2 * kPage, 'a'));
   Fd fd = Open(at("f"), O_RDWR);

@@ -50,6 +50,31 @@ POSIX_TWO_MOUNTS_CHECK(AFileWrittenAndClosedIsReadOnTheOtherMount) {
   });
 }
 
+// The kernel clears set-user-id bits only for who has no privileges, in the midst of a write.
+POSIX_TWO_MOUNTS_CHECK(AnOrdinaryUsersSmallWritesGoOnWhileTheOtherMountChangesTheFile) {
+  Put(at("f"), std::string(64 * 1024, '.'));
+  MUST(::chmod(at("f"), 0666));
+  Child other([&] {
+    for (int turn = 0; turn < 200; ++turn) {
+      const Fd fd = Open(at.Other("f"), O_RDWR);
+      WriteAt(fd, 60'000, fmt::format("{:04}", turn));
+    }
+  });
+  AsUser(kNobody, [&] {
+    for (int turn = 0; turn < 200; ++turn) {
+      const Fd fd = Open(at("f"), O_RDWR);
+      for (int page = 0; page < 8; ++page)
+        WriteAt(fd, page * 4096 + 100, fmt::format("{:04}", turn));
+    }
+  });
+  other.Join();
+  for (const std::string& path : {at("f"), at.Other("f")}) {
+    const std::string bytes = Get(path);
+    for (int page = 0; page < 8; ++page) WANT_EQ("0199", bytes.substr(page * 4096 + 100, 4));
+    WANT_EQ("0199", bytes.substr(60'000, 4));
+  }
+}
+
 POSIX_TWO_MOUNTS_CHECK(ANameFoundAbsentIsSeenOnceItIsMade) {
   BothWays(at, [](const Place& place) {
     for (int turn = 0; turn < 30; ++turn) {

@@ -1,0 +1,223 @@
+// Answers that a mount handles later than they were given, and waits that must not be for ever.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+// Keeps the first thread of a mount that asks an R from its answer, until it is released.
+template <typename R>
+class HeldAnswer {
+ public:
+  explicit HeldAnswer(LocalMount& mount) {
+    mount.OnAnswer([state = state_](const std::vector<Request>& requests) {
+      const bool asked = std::any_of(requests.begin(), requests.end(), [](const Request& each) {
+        return std::holds_alternative<R>(each);
+      });
+      if (!asked || state->held.exchange(true)) return;
+      state->released.get_future().wait();
+    });
+  }
+  bool AwaitHeld() const {
+    return Eventually([this] { return state_->held.load(); });
+  }
+  void Release() { state_->released.set_value(); }
+
+ private:
+  struct State {
+    std::atomic<bool> held{false};
+    std::promise<void> released;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// Blocks the kernel's notices of a mount, as a page does that a request has locked.
+class LockedPage {
+ public:
+  explicit LockedPage(LocalMount& mount) {
+    mount.notifier().on_file = [state = state_] {
+      state->has_waited = true;
+      state->unlocked.wait();
+    };
+  }
+  ~LockedPage() { Unlock(); }
+  bool has_waited() const { return state_->has_waited; }
+  bool AwaitNotice() const {
+    return Eventually([this] { return has_waited(); });
+  }
+  void Unlock() {
+    if (!std::exchange(is_unlocked_, true)) state_->unlock.set_value();
+  }
+
+ private:
+  struct State {
+    std::promise<void> unlock;
+    std::shared_future<void> unlocked = unlock.get_future().share();
+    std::atomic<bool> has_waited{false};
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  bool is_unlocked_ = false;
+};
+
+std::span<const std::byte> Bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+TEST(Answers, AnOpenFromBeforeTheBindingChangesNothing) {
+  Cluster cluster;
+  const std::string content = Pattern(6 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "small")));
+  auto written = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(written));
+  // What is known is to be asked for anew.
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/f", "user.note", "x")));
+  HeldAnswer<OpenRequest> open(cluster.a());
+  auto reader = std::async(std::launch::async, [&] { return cluster.a().Open("/f", O_RDONLY); });
+  ASSERT_TRUE(open.AwaitHeld());
+  ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 0, content)));
+  ASSERT_EQ(cluster.manager().StatusOf("/f")->layout.Nodes().size(), 2u);
+  open.Release();
+  auto read = reader.get();
+  ASSERT_TRUE(Ok(read));
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  EXPECT_TRUE(*cluster.a().Read(read->handle, 0, 8 * kMiB) == content);
+  ASSERT_TRUE(Ok(cluster.a().Close(read->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
+}
+
+TEST(Answers, OverlappingClosesOfNewFilesLeaveTheirDirectoryAsTheManagerHasIt) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto first = cluster.a().Open("/d/1", O_CREAT | O_RDWR);
+  auto second = cluster.a().Open("/d/2", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().Write(first->handle, 0, "1")));
+  ASSERT_TRUE(Ok(cluster.a().Write(second->handle, 0, "2")));
+  HeldAnswer<MakeRequest> make(cluster.a());
+  auto closed = std::async(std::launch::async, [&] { return cluster.a().Close(first->handle); });
+  ASSERT_TRUE(make.AwaitHeld());
+  ASSERT_TRUE(Ok(cluster.a().Close(second->handle)));
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/sub")));
+  make.Release();
+  ASSERT_TRUE(Ok(closed.get()));
+  const auto here = cluster.a().Stat("/d");
+  const auto there = cluster.b().Stat("/d");
+  ASSERT_TRUE(Ok(here));
+  EXPECT_EQ(here->link_count, there->link_count);
+  EXPECT_EQ(here->size_bytes, there->size_bytes);
+  EXPECT_EQ(here->modify_time, there->modify_time);
+}
+
+TEST(Answers, WhatWasAppendedBeforeOthersKnewTheFileStays) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  auto first = cluster.a().Open("/d/log", O_CREAT | O_WRONLY | O_APPEND);
+  ASSERT_TRUE(Ok(first));
+  ASSERT_TRUE(Ok(cluster.a().Write(first->handle, 0, "one ")));
+  auto second = cluster.b().Open("/d/log", O_WRONLY | O_APPEND);
+  ASSERT_TRUE(Ok(second));
+  ASSERT_TRUE(Ok(cluster.b().Write(second->handle, 0, "two ")));
+  ASSERT_TRUE(Ok(cluster.a().Write(first->handle, 0, "three ")));
+  ASSERT_TRUE(Ok(cluster.b().Close(second->handle)));
+  ASSERT_TRUE(Ok(cluster.a().Close(first->handle)));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/log"), "one two three ");
+  EXPECT_EQ(*cluster.a().ReadFile("/d/log"), "one two three ");
+}
+
+// Each mount appends to files of its own and of the other's while they become known.
+TEST(Answers, AppendersOfNewFilesLoseNoLine) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  for (int round = 0; round < 30; ++round) {
+    const std::string path = "/d/" + std::to_string(round);
+    auto maker = cluster.a().Open(path, O_CREAT | O_WRONLY | O_APPEND);
+    ASSERT_TRUE(Ok(maker));
+    std::thread other([&] {
+      auto handle = cluster.b().Open(path, O_WRONLY | O_APPEND);
+      EXPECT_TRUE(Ok(handle));
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(Ok(cluster.b().Write(handle->handle, 0, "b")));
+      EXPECT_TRUE(Ok(cluster.b().Close(handle->handle)));
+    });
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(Ok(cluster.a().Write(maker->handle, 0, "a")));
+    EXPECT_TRUE(Ok(cluster.a().Close(maker->handle)));
+    other.join();
+    const auto content = cluster.b().ReadFile(path);
+    ASSERT_TRUE(Ok(content));
+    EXPECT_EQ(std::count(content->begin(), content->end(), 'a'), 5) << *content;
+    EXPECT_EQ(std::count(content->begin(), content->end(), 'b'), 5) << *content;
+    EXPECT_EQ(content->size(), 10u);
+  }
+}
+
+TEST(Pages, WhatAProgramStoredThroughAMappingIsNotAppended) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", std::string(8192, 'o'))));
+  auto handle = cluster.a().Open("/f", O_RDWR | O_APPEND);
+  auto cached = cluster.a().Open("/f", O_RDONLY);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cached));
+  // A page that is being written back is locked: nobody may wait for it meanwhile.
+  LockedPage page(cluster.a());
+  ASSERT_TRUE(Ok(cluster.a().fs().WritePages(handle->handle, 4096, Bytes("stored"))));
+  EXPECT_FALSE(page.has_waited());
+  page.Unlock();
+  ASSERT_TRUE(Ok(cluster.a().Close(cached->handle)));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  std::string expected(8192, 'o');
+  expected.replace(4096, 6, "stored");
+  EXPECT_TRUE(*cluster.b().ReadFile("/f") == expected);
+}
+
+// What clears set-user-id bits looks at attributes while its write has the page locked.
+TEST(Pages, AttributesCanBeHadWhileAPageIsLocked) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "content")));
+  auto cached = cluster.b().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(cluster.b().Read(cached->handle, 0, 100)));
+  const FileId file = *cluster.b().Find("/f");
+  LockedPage page(cluster.b());
+  auto changed =
+      std::async(std::launch::async, [&] { return cluster.a().WriteFile("/f", "longer content"); });
+  ASSERT_TRUE(page.AwaitNotice());
+  const auto attributes = cluster.b().fs().GetUnsettledAttributes(file);
+  page.Unlock();
+  ASSERT_TRUE(Ok(attributes));
+  EXPECT_EQ(attributes->type, FileType::kRegular);
+  ASSERT_TRUE(Ok(changed.get()));
+  ASSERT_TRUE(Ok(cluster.b().Close(cached->handle)));
+}
+
+// A mount whose kernel does not give a page back keeps its session, and others go on.
+TEST(Pages, APageThatStaysLockedHoldsNobodyUp) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "content")));
+  auto cached = cluster.b().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(cluster.b().Read(cached->handle, 0, 100)));
+  auto written = cluster.a().Open("/f", O_WRONLY);
+  ASSERT_TRUE(Ok(cluster.a().Write(written->handle, 0, "other content")));
+  LockedPage page(cluster.b());
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
+  // Before the manager gives b up, which takes 10 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(9500));
+  EXPECT_EQ(*cluster.b().Read(cached->handle, 0, 100), "other content");
+  page.Unlock();
+  ASSERT_TRUE(Ok(cluster.b().Close(cached->handle)));
+}
+
+}  // namespace
+}  // namespace mosa::sai

@@ -1,0 +1,42 @@
+// Files that are copied out of the store before it ends. Plain values.
+#ifndef MOSA_COMMON_MODEL_STAGING_H_
+#define MOSA_COMMON_MODEL_STAGING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/model/ids.h"
+
+namespace mosa {
+
+// A file as it was copied out.
+struct StagedFile {
+  FileId file;
+  uint64_t data_version = 0;
+  bool operator==(const StagedFile&) const = default;
+};
+
+enum class StageOutcome : uint8_t {
+  kStaged = 1,
+  kChanged,  // It is another version by now, or gone.
+  kBusy,     // It is open for writing, or mounts are being asked whether it is: ask again.
+};
+
+// A file that is to be kept, and is nowhere but in the store.
+struct UnstagedFile {
+  std::string path;
+  FileId file;
+  uint64_t size_bytes = 0;
+  bool operator==(const UnstagedFile&) const = default;
+};
+struct UnstagedFiles {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  std::vector<UnstagedFile> first;  // As many as were asked for, ascending by id.
+  bool operator==(const UnstagedFiles&) const = default;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_STAGING_H_

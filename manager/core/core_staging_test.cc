@@ -1,0 +1,168 @@
+// Files that are copied out of the store: which are, and what makes them need it again.
+#include <gtest/gtest.h>
+
+#include "manager/core/core_fixture.h"
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+class CoreStaging : public CoreFixture {
+ protected:
+  CoreStaging() {
+    Start(kAnna);
+    Start(kBen);
+    n1_ = AddNode("n1");
+    Ok<EmptyReply>(kAnna, SetXattrRequest{kRootFile, "user.mosa.lifetime", "keep"});
+  }
+
+  AdminReply Admin(const Command& command) {
+    const Effects effects = Step(command);
+    EXPECT_TRUE(effects.admin_reply.has_value());
+    return effects.admin_reply.value_or(AdminReply{});
+  }
+  uint64_t VersionOf(FileId file) {
+    return Ok<AttributesReply>(kAnna, GetAttributesRequest{file}).attributes.data_version;
+  }
+  StageOutcome Mark(FileId file, uint64_t version) {
+    const AdminReply reply = Admin(MarkStaged{{{file, version}}});
+    EXPECT_EQ(reply.staged.size(), 1U);
+    return reply.staged.empty() ? StageOutcome::kBusy : reply.staged[0];
+  }
+  // As the tool does it: until all who are asked have answered.
+  StageOutcome Stage(FileId file) {
+    const uint64_t version = VersionOf(file);
+    const StageOutcome first = Mark(file, version);
+    ConfirmAll();
+    return first == StageOutcome::kBusy ? Mark(file, version) : first;
+  }
+  uint64_t Unstaged() { return core_->ListUnstaged(0).files; }
+  void Write(FileId file, ClientId client, bool last_close = true) {
+    Ok<AttributesReply>(
+        client, CommitRequest{.file = file, .size_bytes = 2 * kMiB, .last_close = last_close});
+  }
+  NodeId n1_;
+};
+
+TEST_F(CoreStaging, OnlyFilesThatSomebodyWantsKeptAreMissed) {
+  const FileId kept = MakeBound(kAnna, kRootFile, "kept", kMiB);
+  const FileId loose = MakeBound(kAnna, kRootFile, "loose", kMiB);
+  Ok<EmptyReply>(kAnna, SetXattrRequest{loose, "user.mosa.lifetime", "temporary"});
+  Make(kAnna, kRootFile, "dir", FileType::kDirectory);
+  const UnstagedFiles unstaged = core_->ListUnstaged(10);
+  EXPECT_EQ(unstaged.files, 1U);
+  EXPECT_EQ(unstaged.bytes, kMiB);
+  ASSERT_EQ(unstaged.first.size(), 1U);
+  EXPECT_EQ(unstaged.first[0], (UnstagedFile{"/kept", kept, kMiB}));
+}
+
+TEST_F(CoreStaging, AnUntaggedStoreMissesNothing) {
+  Ok<EmptyReply>(kAnna, RemoveXattrRequest{kRootFile, "user.mosa.lifetime"});
+  MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Unstaged(), 0U);
+}
+
+TEST_F(CoreStaging, AStagedFileIsRememberedOverARestart) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  EXPECT_EQ(Unstaged(), 0U);
+  Restart();
+  EXPECT_EQ(Unstaged(), 0U);
+}
+
+TEST_F(CoreStaging, AChangeMakesItUnstagedAgain) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  SetAttributesRequest cut{.file = file};
+  cut.size_bytes = 7;
+  Ok<AttributesReply>(kBen, cut);
+  EXPECT_EQ(Unstaged(), 1U);
+  Restart();
+  EXPECT_EQ(Unstaged(), 1U);
+}
+
+TEST_F(CoreStaging, ACopyOfAnotherVersionIsNotTakenForTheFile) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  const uint64_t copied = VersionOf(file);
+  Ok<OpenReply>(kBen, OpenRequest{file, true, ""});
+  Write(file, kBen);
+  EXPECT_EQ(Mark(file, copied), StageOutcome::kChanged);
+  EXPECT_EQ(Unstaged(), 1U);
+}
+
+TEST_F(CoreStaging, WhoHasItOpenForWritingKeepsItFromBeingStaged) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  Ok<OpenReply>(kBen, OpenRequest{file, true, ""});
+  EXPECT_EQ(Mark(file, VersionOf(file)), StageOutcome::kBusy);
+  ConfirmAll();
+  EXPECT_EQ(Mark(file, VersionOf(file)), StageOutcome::kBusy);
+  Ok<EmptyReply>(kBen, ReleaseRequest{file, std::nullopt});
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+}
+
+TEST_F(CoreStaging, OpeningForWritingMakesItUnstagedBeforeAnythingIsCommitted) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  Ok<OpenReply>(kBen, OpenRequest{file, true, ""});
+  EXPECT_EQ(Unstaged(), 1U);
+  for (const auto& [key, value] : image_) EXPECT_NE(key[0], 'T');
+}
+
+// One of two descriptors was closed: the manager has heard of an end, the mount knows better.
+TEST_F(CoreStaging, AWriterOfWhomTheManagerDoesNotKnowIsAskedFor) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  Ok<OpenReply>(kBen, OpenRequest{file, true, ""});
+  Write(file, kBen, /*last_close=*/true);
+  const uint64_t version = VersionOf(file);
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+  Confirm(kAnna);
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+  for (const RecallPush& recall : std::exchange(recalls_[kBen], {}))
+    Send(kBen, {RecallDoneRequest{recall.recall, true, false, /*writes=*/true}});
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+  EXPECT_EQ(Unstaged(), 1U);
+  Ok<EmptyReply>(kBen, ReleaseRequest{file, std::nullopt});
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+}
+
+TEST_F(CoreStaging, AReaderDoesNotKeepItFromBeingStaged) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  Ok<OpenReply>(kBen, OpenRequest{file, false, ""});
+  const uint64_t version = VersionOf(file);
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+  Confirm(kAnna);
+  Confirm(kBen, /*holds_open=*/true);
+  EXPECT_EQ(Mark(file, version), StageOutcome::kStaged);
+}
+
+TEST_F(CoreStaging, OneWhoOpensItToWriteWhileOthersAreAskedIsHeard) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  const uint64_t version = VersionOf(file);
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+  Send(kBen, {OpenRequest{file, true, ""}});
+  ConfirmAll();
+  EXPECT_EQ(Mark(file, version), StageOutcome::kBusy);
+}
+
+TEST_F(CoreStaging, AFileThatIsGoneIsForgotten) {
+  const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  RemoveRequest remove{.parent = kRootFile, .name = "f"};
+  Ok<RemoveReply>(kAnna, remove);
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, {n1_});
+  for (const auto& [key, value] : image_) EXPECT_NE(key[0], 'T');
+  EXPECT_EQ(Mark(file, 1), StageOutcome::kChanged);
+}
+
+TEST_F(CoreStaging, MountsThatMakeFilesUnaskedTellOfThemFirst) {
+  const FileId dir = Make(kAnna, kRootFile, "dir", FileType::kDirectory);
+  Make(kAnna, dir, "first");
+  ASSERT_EQ(core_->GetClusterStatus(now_).sessions[0].delegations, 1U);
+  EXPECT_EQ(Admin(RecallMakers{}).status.code(), StatusCode::kAborted);
+  ConfirmAll();
+  EXPECT_TRUE(Admin(RecallMakers{}).status.ok());
+}
+
+}  // namespace
+}  // namespace mosa::manager

@@ -1,0 +1,102 @@
+// Which files have been copied out of the store, as of which version. A version counts the commits
+// of a file's bytes, and a mount that writes commits later: a copy is taken for the file only when
+// nobody has it open for writing. Since the end of a write open may have been heard too early
+// (several descriptors share one), every mount that knows the file is asked first.
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+
+void ManagerCore::State::NoteWriter(Session& session, FileId file) {
+  session.write_opens.insert(file);
+  write_opens_[file].insert(session.start.client);
+  ForgetStaged(file);
+}
+
+void ManagerCore::State::ForgetStaged(FileId file) {
+  staging_.erase(file);
+  if (staged_.erase(file) == 0) return;
+  effects_.writes.Delete(StagedKey(file));
+}
+
+bool ManagerCore::State::IsStaged(FileId file, const Inode& inode) const {
+  const auto staged = staged_.find(file);
+  return staged != staged_.end() && staged->second == inode.data_version &&
+         !write_opens_.contains(file) && !uncommitted_.contains(file);
+}
+
+StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
+  const FileId file = staged.file;
+  Inode* inode = Find(file);
+  if (!inode || inode->type != FileType::kRegular || inode->data_version != staged.data_version) {
+    staging_.erase(file);
+    return StageOutcome::kChanged;
+  }
+  if (write_opens_.contains(file) || uncommitted_.contains(file)) return StageOutcome::kBusy;
+  if (IsStaged(file, *inode)) return StageOutcome::kStaged;
+  const auto [asked, is_new] = staging_.try_emplace(file, staged.data_version);
+  if (is_new || asked->second != staged.data_version) {
+    asked->second = staged.data_version;
+    for (const ClientId client : InterestedIn(file, *inode, ClientId())) {
+      Session& session = *FindSession(client);
+      DropInterest(session, file, *inode);
+      SendRecall(session, file, RecallKind::kFile);
+    }
+  }
+  // Who has come to know the file since then has said so if it writes.
+  if (recalls_by_file_.contains(file)) return StageOutcome::kBusy;
+  staging_.erase(file);
+  staged_[file] = staged.data_version;
+  effects_.writes.Put(StagedKey(file), Encode(StagedRecord{staged.data_version}));
+  return StageOutcome::kStaged;
+}
+
+void ManagerCore::State::Handle(const MarkStaged& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  AdminReply reply{.status = OkStatus()};
+  reply.staged.reserve(command.files.size());
+  for (const StagedFile& staged : command.files) reply.staged.push_back(Stage(staged));
+  effects_.admin_reply = std::move(reply);
+}
+
+void ManagerCore::State::Handle(const RecallMakers&) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (delegations_.empty()) return AnswerAdmin(OkStatus());
+  std::vector<FileId> directories;
+  for (const auto& [directory, delegation] : delegations_) directories.push_back(directory);
+  for (const FileId directory : directories) RecallDelegation(directory);
+  AnswerAdmin(AbortedError("a mount is still making files: try again in a moment"));
+}
+
+UnstagedFiles ManagerCore::State::ListUnstaged(size_t files_max) const {
+  UnstagedFiles unstaged;
+  std::map<uint32_t, bool> kept_by_hints;
+  std::map<FileId, UnstagedFile> first;
+  for (const auto& [file, inode] : inodes_) {
+    if (inode->type != FileType::kRegular || inode->link_count == 0) continue;
+    const auto [known, is_new] = kept_by_hints.try_emplace(inode->hints);
+    if (is_new) known->second = HintsOf(*inode).keep;
+    if (!known->second || IsStaged(file, *inode)) continue;
+    ++unstaged.files;
+    unstaged.bytes += inode->size_bytes;
+    if (first.size() < files_max)
+      first[file] = {.path = {}, .file = file, .size_bytes = inode->size_bytes};
+  }
+  // Names are kept in directories only, so that one walk over all of them finds the paths.
+  std::vector<std::pair<FileId, std::string>> open;
+  if (!first.empty()) open.emplace_back(kRootFile, "");
+  while (!open.empty()) {
+    const auto [file, path] = std::move(open.back());
+    open.pop_back();
+    for (const auto& [name, child] : FindDirectory(file)->entries) {
+      if (const auto found = first.find(child); found != first.end() && found->second.path.empty())
+        found->second.path = path + "/" + name;
+      if (FindDirectory(child)) open.emplace_back(child, path + "/" + name);
+    }
+  }
+  for (auto& [file, item] : first) unstaged.first.push_back(std::move(item));
+  return unstaged;
+}
+
+}  // namespace mosa::manager

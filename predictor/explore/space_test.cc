@@ -1,0 +1,138 @@
+#include "predictor/explore/space.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace mosa::predict {
+namespace {
+
+std::vector<Dimension> Dimensions(const std::vector<std::string>& texts) {
+  std::vector<Dimension> dimensions;
+  for (const std::string& text : texts) {
+    const auto dimension = ParseDimension(text);
+    EXPECT_TRUE(dimension.ok()) << dimension.status();
+    dimensions.push_back(*dimension);
+  }
+  return dimensions;
+}
+
+TEST(Dimension, SpellsRangesOut) {
+  const struct {
+    const char* text;
+    std::vector<std::string> values;
+  } rows[] = {
+      {"hosts=4", {"4"}},
+      {"hosts=1..4,8", {"1", "2", "3", "4", "8"}},
+      {"storage=0..10/5", {"0", "5", "10"}},
+      {"storage=0..9/5", {"0", "5"}},
+      {"seed=18446744073709551614..18446744073709551615",
+       {"18446744073709551614", "18446744073709551615"}},
+      {"chunk=64K..512K", {"64K", "128K", "256K", "512K"}},
+      {"chunk=3M,64K..100K", {"3M", "64K"}},
+      {"system=dss,wass", {"dss", "wass"}},
+  };
+  for (const auto& row : rows) {
+    const auto dimension = ParseDimension(row.text);
+    ASSERT_TRUE(dimension.ok()) << dimension.status();
+    EXPECT_EQ(dimension->values, row.values) << row.text;
+  }
+}
+
+TEST(Space, HasEveryCombinationThatCanBe) {
+  const auto space =
+      Enumerate(Dimensions({"hosts=2,3", "replicas=1,3", "chunk=1M,2M"}), Configuration());
+  ASSERT_TRUE(space.ok()) << space.status();
+  std::vector<std::string> texts;
+  for (const Point& point : space->points) {
+    const Configuration& c = point.configuration;
+    texts.push_back(std::to_string(c.hosts) + " " + std::to_string(c.replicas) + " " +
+                    std::to_string(c.chunk_bytes >> 20));
+  }
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"2 1 1", "2 1 2", "3 1 1", "3 1 2", "3 3 1", "3 3 2"}));
+  EXPECT_EQ(space->impossible, 2U);
+  EXPECT_NE(space->why.find("replicas=3: there are only 2 storage nodes"), std::string::npos)
+      << space->why;
+}
+
+// Paper 000, section 3.2: 20 nodes, one of them the manager's.
+TEST(Space, PartitionsNodes) {
+  const auto space =
+      Enumerate(Dimensions({"manager=apart", "nodes=20", "storage=0,5,18"}), Configuration());
+  ASSERT_TRUE(space.ok()) << space.status();
+  ASSERT_EQ(space->points.size(), 3U);
+  EXPECT_EQ(space->points[0].configuration.hosts, 19U);
+  EXPECT_EQ(space->points[1].configuration.hosts, 14U);
+  EXPECT_EQ(space->points[1].configuration.storage_hosts, 5U);
+  EXPECT_EQ(space->points[2].configuration.hosts, 1U);
+  EXPECT_EQ(space->impossible, 0U);
+}
+
+TEST(Space, IsReadFromAFile) {
+  const auto yaml = ReadSpace("nodes: [11, 20]\nstorage: 0..2\nchunk: [64K..256K, 1M]\n");
+  ASSERT_TRUE(yaml.ok()) << yaml.status();
+  ASSERT_EQ(yaml->size(), 3U);
+  EXPECT_EQ((*yaml)[0].values, (std::vector<std::string>{"11", "20"}));
+  EXPECT_EQ((*yaml)[1].values, (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ((*yaml)[2].values, (std::vector<std::string>{"64K", "128K", "256K", "1M"}));
+  const auto json =
+      ReadSpace("{\"nodes\": [11, 20], \"storage\": \"0..2\", \"chunk\": [\"64K..256K\", \"1M\"]}");
+  ASSERT_TRUE(json.ok()) << json.status();
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ((*json)[i].values, (*yaml)[i].values);
+}
+
+TEST(Space, SaysWhatIsWrongInOneSentence) {
+  const struct {
+    const char* text;
+    const char* expected;
+  } rows[] = {
+      {"", "there is nothing in the text"},
+      {"[1]", "a space is a map from names to values"},
+      {"hosts: {a: 1}", "line 1: 'hosts' needs a value or a list"},
+      {"hosts: [[1]]", "line 1: a value of 'hosts' must be one word"},
+      {"hosts: []", "'hosts' has no value"},
+      {"storage: []", "'storage' has no value"},
+      {"hosts: 1..1000\nseed: 1..1000\nstripe: [1, 2]\n", "the space has 2000000 points, at most"},
+      {"hosts: 1..1000\nseed: 1..1000000\n", "the space has 1000000000 points, at most 1000000"},
+      {"seed: 1..1000000000", "more than 1000000 values"},
+      {"seed: 0..18446744073709551615", "more than 1000000 values"},
+      {"hosts: 5..1", "a range of whole numbers is needed"},
+      {"hosts: 1..5/0", "a range of whole numbers is needed"},
+      {"chunk: 4M..1M", "a range of sizes is needed"},
+      {"chunk: 0..1M", "a range of sizes is needed"},
+      {"chunk: 1M..4M/2", "a range of sizes is needed"},
+      {"chunk: lots", "chunk=lots: a size is needed"},
+      {"hosts: many", "hosts=many: a whole number is needed"},
+      {"colour: [red]", "'colour' is no name"},
+      {"placement: [wild]", "nothing in it can be: configuration: placement=wild"},
+      {"nodes: 4\nhosts: 2\n", "say either 'nodes', which is all hosts, or 'hosts'"},
+      {"nodes: 0", "nodes=0: a whole number is needed, 1 or more"},
+      {"nodes: 4\nstorage: [1, 4]\n", "storage=4 can be nowhere in it: nodes=4: 4 for storage"},
+      {"nodes: 1\nmanager: apart\n", "and one for the manager leave no host for tasks"},
+      {"hosts: 0", "no host would run tasks"},
+      {"hosts: [2, 3]\nreplicas: [1, 4]\n",
+       "replicas=4 can be nowhere in it: configuration: replicas=4: there are only 2 storage "
+       "nodes"},
+      {"hosts: [2, 3]\nreplicas: 0\n", "nothing in it can be: configuration: replicas=0: 1 to 64"},
+      {"hosts: 3\nstripe: [0, 9]\n", "stripe=9: there are only 3 storage nodes"},
+      {"hosts: 20000", "with those for storage at most 10000"},
+  };
+  for (const auto& row : rows) {
+    const auto dimensions = ReadSpace(row.text);
+    const Status status =
+        dimensions.ok() ? Enumerate(*dimensions, Configuration()).status() : dimensions.status();
+    ASSERT_FALSE(status.ok()) << row.text;
+    EXPECT_NE(MessageOf(status).find(row.expected), std::string::npos)
+        << row.text << ": " << status;
+  }
+  EXPECT_NE(MessageOf(ParseDimension("hosts").status()).find("is not name=values"),
+            std::string::npos);
+  EXPECT_NE(MessageOf(Enumerate(Dimensions({"hosts=1", "hosts=2"}), Configuration()).status())
+                .find("'hosts' is there twice"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace mosa::predict

@@ -1,0 +1,120 @@
+#include "predictor/model/energy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "predictor/model/draws.h"
+
+namespace mosa::predict {
+namespace {
+
+// Paper 000, section 4.2: nodes of the 'Lyon' cluster.
+PowerLevel Lyon() { return {2300, 1, 91.6, 33.6, 37.5, 36.1, 0}; }
+
+TEST(Energy, IsIdlePowerAndWhatEachPartDrawsWhileItIsBusy) {
+  const struct {
+    const char* what;
+    uint32_t cores;
+    uint32_t hosts;
+    Duration time;
+    HostUse use;
+    double joules;
+  } rows[] = {
+      {"nothing to do", 12, 11, Seconds(100), {}, 11 * 91.6 * 100},
+      {"no time", 12, 11, Seconds(0), {}, 0},
+      {"one host computes with all its cores", 12, 1, Seconds(10), {120, 0, 0, 0}, 1252},
+      {"with one of its cores", 12, 1, Seconds(10), {10, 0, 0, 0}, 916 + 33.6 * 10 / 12},
+      {"the store works with all cores", 12, 1, Seconds(10), {0, 120, 0, 0}, 916 + 375},
+      {"a link is full in both directions", 12, 1, Seconds(10), {0, 0, 10, 10}, 916 + 361},
+      {"in one", 12, 1, Seconds(10), {0, 0, 0, 10}, 916 + 180.5},
+      {"all at once on two hosts", 2, 2, Seconds(1), {2, 2, 1, 1}, 183.2 + 33.6 + 37.5 + 36.1},
+  };
+  for (const auto& row : rows)
+    EXPECT_NEAR(EnergyOf(Lyon(), row.cores, row.hosts, row.time, row.use), row.joules, 1e-9)
+        << row.what;
+}
+
+TEST(Energy, IsDrawnFromTheSpreadOfItsPowers) {
+  PowerLevel level = Lyon();
+  EXPECT_EQ(Perturbed(level, 7), level);
+  level.spread = 0.1;
+  EXPECT_EQ(Perturbed(level, 7), Perturbed(level, 7));
+  double sum = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) sum += Perturbed(level, seed).idle_w / 400;
+  EXPECT_NEAR(sum, 91.6, 91.6 * 0.1 * 4 / 20);
+}
+
+TEST(Energy, SlowsProcessorsAloneAtALowerFrequency) {
+  Platform platform;
+  platform.host.speed = 2;
+  const Platform slow = AtLevel(platform, {1200, 0.5, 80, 20, 30, 30, 0});
+  EXPECT_EQ(slow.host.speed, 1);
+  platform.host.speed = 1;
+  EXPECT_EQ(slow, platform);
+}
+
+const char* const kGood =
+    "mosa_power: 1\nmachine: Lyon\nmeasured: 2014\nby: a wattmeter\nlevels:\n"
+    "  - {frequency_mhz: 2300, speed: 1, idle_w: 91.6, application_w: 33.6, storage_w: 37.5, "
+    "network_w: 36.1}\n"
+    "  - {frequency_mhz: 1200, speed: 0.52, idle_w: 88, application_w: 15, storage_w: 20, "
+    "network_w: 30, spread: 0.05}\n";
+
+TEST(PowerFile, HasALevelForEachFrequency) {
+  const auto profile = ReadPower(kGood);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->machine, "Lyon");
+  ASSERT_EQ(profile->levels.size(), 2U);
+  EXPECT_EQ(profile->levels[0], Lyon());
+  EXPECT_EQ(profile->levels[1], (PowerLevel{1200, 0.52, 88, 15, 20, 30, 0.05}));
+  EXPECT_EQ(*LevelAt(*profile, 0), profile->levels[0]);
+  EXPECT_EQ(*LevelAt(*profile, 1200), profile->levels[1]);
+  EXPECT_EQ(MessageOf(LevelAt(*profile, 1800).status()),
+            "the power file has no level of 1800 MHz, there are 2300, 1200");
+}
+
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(PowerFile, SaysWhatIsWrongInOneSentence) {
+  const struct {
+    std::string text;
+    const char* expected;
+  } rows[] = {
+      {"", "line 1: there is nothing in the text"},
+      {"{\"mosa_platform\": 1}", "it has no 'mosa_power'"},
+      {With("mosa_power: 1", "mosa_power: 2"), "line 1: the power file is of version '2'"},
+      {With("measured", "mesured"), "a power file has no 'mesured'"},
+      {With("91.6", "-1"), "line 6: idle_w is '-1': it must be a number from 0 to"},
+      {With("91.6", "nan"), "idle_w is 'nan'"},
+      {With("speed: 0.52", "speed: 0"), "line 7: speed is '0'"},
+      {With("idle_w: 88, ", ""), "a level needs 'idle_w', a number"},
+      {With("idle_w: 88", "idle: 88"), "a level has no 'idle'"},
+      {With("mhz: 1200", "mhz: 2300"), "there are two levels of 2300 MHz"},
+      {With("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: a whole number"},
+      {"mosa_power: 1\n", "a power file has 1 to 100 levels, not 0"},
+  };
+  for (const auto& row : rows) {
+    const auto profile = ReadPower(row.text);
+    ASSERT_FALSE(profile.ok()) << row.expected;
+    EXPECT_NE(MessageOf(profile.status()).find(row.expected), std::string::npos)
+        << row.expected << ": " << profile.status();
+  }
+}
+
+TEST(Interval, HoldsNineOfTenDraws) {
+  EXPECT_FALSE(NineOfTen(std::vector<int>(9, 1)));
+  std::vector<int> draws;
+  for (int i = 100; i >= 1; --i) draws.push_back(i);
+  EXPECT_EQ(NineOfTen(draws), (Interval<int>{5, 96}));
+  draws.resize(20);  // 100 down to 81.
+  EXPECT_EQ(NineOfTen(draws), (Interval<int>{81, 100}));
+}
+
+}  // namespace
+}  // namespace mosa::predict

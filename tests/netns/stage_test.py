@@ -1,0 +1,348 @@
+"""Trees are staged in and out whole, by all hosts; what is to be kept is not torn down unstaged.
+
+Three hosts and a directory of this machine as backend. Faults are real: processes that are killed
+in the middle, a backend that is full, a node that takes a file's bytes with it.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import cluster
+
+MIB = 1 << 20
+PREFIX = ".mosa-stage-"
+
+
+class Store:
+    def __init__(self, store, backend):
+        self.store, self.backend = store, backend
+        self.mount = {name: store.mount(name) for name in store.hosts}
+
+    def command(self, *words):
+        command = [self.store.binaries / "mosa", *words]
+        return [*command, "--name", self.store.name, "--dir", self.store.directory]
+
+    def mosa(self, *words, code=0):
+        """Runs `mosa` and returns (standard output, standard error)."""
+        done = subprocess.run(self.command(*words), capture_output=True, timeout=120)
+        error = done.stderr.decode(errors="replace")
+        text = " ".join(os.fsdecode(word) for word in words)
+        cluster.check(
+            done.returncode == code, f"{text}: exit code {done.returncode}, not {code}: {error}"
+        )
+        return done.stdout, error
+
+    def stage(self, *words, code=0):
+        return json.loads(self.mosa("stage", *words, "--json", code=code)[0])
+
+    def refused(self, *words, code, saying):
+        error = self.mosa(*words, code=code)[1]
+        for part in saying:
+            cluster.check(part in error, f"'{error.strip()}' does not say '{part}'")
+
+
+def write(path, text, *, mode=0o644, mtime_ns=None):
+    with open(path, "wb") as file:
+        file.write(text)
+    os.chmod(path, mode)
+    if mtime_ns:
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+
+
+def bytes_of(number, size):
+    return hashlib.shake_128(b"%d" % number).digest(size)
+
+
+def make_tree(top):
+    """Everything that a tree can hold."""
+    top = os.fsencode(top)
+    os.makedirs(top + b"/deep/er/and deeper")
+    os.mkdir(top + b"/empty", 0o500)
+    write(top + b"/nothing", b"", mtime_ns=1_500_000_000_123_456_789)
+    write(top + b"/odd \xff\xfe\n*'\"name", b"odd", mode=0o400)
+    write(top + b"/" + b"n" * 255, b"long")
+    write(top + b"/deep/er/and deeper/tool", b"#!/bin/sh\necho ran\n", mode=0o755)
+    for number in range(12):
+        size = (number % 4) * MIB + number * 1001 + 1
+        write(top + b"/deep/f%d" % number, bytes_of(number, size), mtime_ns=10**18 + number)
+    with open(top + b"/sparse", "wb") as file:
+        file.seek(3 * MIB)
+        file.write(b"in the middle")
+        file.truncate(9 * MIB)
+    os.symlink(b"deep/f1", top + b"/link")
+    os.symlink(b"no/where\xff", top + b"/dangling")
+    os.symlink(b"deep", top + b"/directory link")
+    os.utime(top + b"/deep/er", ns=(10**17, 10**17 + 7))
+
+
+def facts(top):
+    """What is at and below `top`, by path."""
+    top = os.fsencode(top)
+    found = {}
+    for directory, names, files in os.walk(top):
+        for name in [b".", *names, *files]:
+            path = os.path.normpath(os.path.join(directory, name))
+            status = os.lstat(path)
+            mode = status.st_mode
+            if os.path.islink(path):
+                what = os.readlink(path)
+            elif os.path.isdir(path):
+                what = "directory"
+            else:
+                what = hashlib.sha256(pathlib.Path(os.fsdecode(path)).read_bytes()).digest()
+            found[os.path.relpath(path, top)] = (what, mode, status.st_mtime_ns)
+    return found
+
+
+def check_equal(source, target, what):
+    wanted, have = facts(source), facts(target)
+    for path in sorted(wanted.keys() | have.keys()):
+        cluster.check(
+            wanted.get(path) == have.get(path),
+            f"{what}: {path} is {have.get(path)}, must be {wanted.get(path)}",
+        )
+
+
+def leftovers(top):
+    return [p for p in pathlib.Path(top).rglob(PREFIX + "*")]
+
+
+def location(path):
+    return os.getxattr(path, "user.mosa.location").decode().split(",")
+
+
+def check_in(store):
+    source = f"{store.backend}/input"
+    make_tree(source)
+    manifest = f"{store.backend}/manifest"
+    here = store.mount["h1"]
+    report = store.stage("in", source, here, "--hint", "placement=local", "--manifest", manifest)
+    check_equal(source, f"{here}/input", "staged in")
+    check_equal(source, f"{store.mount['h2']}/input", "staged in, from h2")
+    cluster.check(not report["failed"] and not report["skipped"], f"staged in: {report}")
+    shares = {host["host"]: host["bytes"] for host in report["hosts"]}
+    cluster.check(min(shares[h] for h in store.mount) > MIB, f"hosts did not share: {shares}")
+    holders = {node for n in range(12) for node in location(f"{here}/input/deep/f{n}")}
+    cluster.check(holders == set(store.mount), f"copied by all, but only {holders} hold something")
+    lines = [json.loads(line) for line in open(manifest, encoding="utf-8")]
+    cluster.check(len(lines) == report["files"], f"{len(lines)} lines for {report['files']} files")
+    ran = store.store.exec("h3", f"{store.mount['h3']}/input/deep/er/and deeper/tool")
+    cluster.check(ran.stdout == "ran\n", f"a staged program says {ran.stdout!r}, {ran.stderr!r}")
+    again = store.stage("in", source, here)
+    cluster.check(again["skipped"] == again["files"] == report["files"], f"again: {again}")
+    cluster.check(not leftovers(here), "temporaries are left in the store")
+
+
+def check_hints_in(store):
+    """A file gets the hints of its directory and of its path, although it is made under another."""
+    store.mosa("hint", "rule", "add", f"{store.mount['h1']}/ruled/*.there", "placement=node:h2")
+    source = f"{store.backend}/ruled"
+    os.mkdir(source)
+    for name in ("a.there", "b.here"):
+        write(f"{source}/{name}", bytes_of(1, 2 * MIB))
+    kept = cluster.placed_directory(f"{store.mount['h1']}/ruled", "node:h3")
+    report = store.stage("in", f"{source}/.", kept)
+    cluster.check(location(f"{kept}/a.there") == ["h2"], "the rule does not hold")
+    cluster.check(location(f"{kept}/b.here") == ["h3"], "the directory's hint does not hold")
+    copied = {host["host"]: host["files"] for host in report["hosts"]}
+    cluster.check(copied.get("h2", 0) >= 1, f"what goes to h2 was copied by {copied}")
+
+
+def make_results(store):
+    """Results on all hosts, some of them of mounts that have told nobody; returns their number."""
+    here = store.mount["h1"]
+    os.mkdir(f"{here}/results")
+    cluster.set_hint(f"{here}/results", "lifetime", "keep")
+    for name, mount in store.mount.items():
+        os.mkdir(f"{mount}/results/{name}")
+        for number in range(10):
+            write(f"{mount}/results/{name}/{number}", bytes_of(number, number * 50_001))
+    write(f"{here}/results/large", bytes_of(99, 20 * MIB))
+    return 31
+
+
+def check_refusal(store, files):
+    store.refused(
+        "cluster", "down", code=3,
+        saying=[f"{files} files", "MiB", "/results/", "mosa stage out --unstaged", "--discard"],
+    )  # fmt: skip
+    store.refused("stage", "check", code=3, saying=[f"{files} files"])
+    cluster.check(os.path.exists(f"{store.mount['h1']}/results/large"), "refused, and ended it")
+    store.refused(
+        "stage", "out", f"{store.mount['h1']}/results", f"{store.mount['h2']}/copy", code=2,
+        saying=["/copy is on a Mosa mount itself"],
+    )  # fmt: skip
+    store.refused(
+        "stage", "in", f"{store.backend}/none", store.mount["h1"], code=3, saying=["/none"]
+    )
+
+
+def check_out(store, files):
+    target = f"{store.backend}/out/of/the store"
+    report = store.stage("out", f"{store.mount['h2']}/results", target)
+    cluster.check(report["staged"] == files == report["files"], f"staged out: {report}")
+    check_equal(f"{store.mount['h1']}/results", f"{target}/results", "staged out")
+    copied = {host["host"] for host in report["hosts"]}
+    cluster.check(copied == set(store.mount), f"only {copied} copied")
+    store.mosa("stage", "check")
+    # The manager remembers, also when it is killed.
+    command = store.store.kill("manager", "h0")
+    store.store.start("manager", "h0", command)
+    store.mosa("stage", "check")
+    store.mosa("cluster", "down", "--dry-run")
+
+
+def check_changes(store):
+    path = f"{store.mount['h3']}/results/large"
+    source, target = f"{store.mount['h1']}/results", f"{store.backend}/out/of/the store"
+    with open(path, "r+b") as file:
+        file.write(b"new")
+    store.refused("stage", "check", code=3, saying=["a file of lifetime=keep", "/results/large"])
+    report = store.stage("out", source, target)
+    cluster.check(report["skipped"] == report["files"] - 1, f"one had changed: {report}")
+    store.mosa("stage", "check")
+    # One of two descriptors is closed: the manager hears of an end, and its mount knows better.
+    path = f"{store.mount['h3']}/results/fresh"
+    first = os.open(path, os.O_WRONLY | os.O_CREAT)
+    second = os.dup(first)
+    os.write(first, b"begin")
+    os.close(first)
+    report = store.stage("out", source, target, code=5)
+    cluster.check(len(report["failed"]) == 1, f"one is open for writing: {report['failed']}")
+    cluster.check(report["failed"][0]["path"].endswith("/fresh"), f"not the one: {report}")
+    os.write(second, b"end")
+    os.close(second)
+    store.refused("stage", "check", code=3, saying=["a file of lifetime=keep", "/results/fresh"])
+    store.stage("out", source, target)
+    store.mosa("stage", "check")
+    check_equal(source, f"{target}/results", "staged out again")
+
+
+def check_full_backend(store):
+    small = f"{store.backend}/small"
+    os.mkdir(small)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", small], check=True)
+    try:
+        source = f"{store.mount['h1']}/results"
+        report = store.stage("out", source, small, code=4)
+        broken = [item["path"] for item in report["failed"]]
+        cluster.check(f"{source}/large" in broken, f"20 MiB in 4: {report}")
+        cluster.check(all("No space" in item["error"] for item in report["failed"]), f"{report}")
+        cluster.check(not leftovers(small), "a full backend keeps temporaries")
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        report = store.stage("out", source, small)
+        cluster.check(report["skipped"] > 0, f"nothing of before is of use: {report}")
+        check_equal(source, f"{small}/results", "staged out to a backend that was full")
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def workers_of(pid):
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"worker" in words and b"%d" % pid in words:
+            found.append(int(entry.name))
+    return found
+
+
+def check_interrupted(store):
+    """Killed in the middle: no file is half there, and the same command goes on."""
+    source = f"{store.mount['h1']}/many"
+    os.mkdir(source)
+    for number in range(40):
+        write(f"{source}/{number:02}", bytes_of(number, 3 * MIB))
+    target = f"{store.backend}/many"
+    command = store.command("stage", "out", f"{source}/.", target, "--jobs", "1")
+    begun = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def done():
+        return list(pathlib.Path(target).glob("[0-9]*"))
+
+    cluster.wait_until(lambda: len(done()) >= 3, 20, "three files")
+    workers = workers_of(begun.pid)
+    cluster.check(len(workers) == 3, f"{len(workers)} processes copy on three hosts")
+    begun.kill()
+    begun.wait()
+    for pid in workers:
+        cluster.wait_until(lambda: cluster.start_ticks(pid) == 0, 10, "the end of its workers")
+    there = done()
+    cluster.check(len(there) < 40, "all was done before it was killed")
+    for path in there:
+        wanted = bytes_of(int(path.name), 3 * MIB)
+        cluster.check(path.read_bytes() == wanted, f"{path} is not whole")
+    # A worker that is lost takes nothing with it.
+    again = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE)
+    cluster.wait_until(lambda: len(done()) > len(there), 20, "another file")
+    for pid in workers_of(again.pid)[:1]:
+        os.kill(pid, signal.SIGKILL)
+    report = json.loads(again.communicate(timeout=60)[0])
+    cluster.check(again.returncode == 0, f"resumed: {report}")
+    cluster.check(report["skipped"] >= len(there), f"{len(there)} were there: {report}")
+    check_equal(source, target, "resumed")
+    cluster.check(not leftovers(target), f"left: {leftovers(target)}")
+
+
+def check_down_stages_out(store):
+    target = f"{store.backend}/last"
+    write(f"{store.mount['h1']}/results/late", b"late")
+    store.mosa("cluster", "down", "--stage-out", target)
+    late = pathlib.Path(f"{target}/results/late").read_bytes()
+    cluster.check(late == b"late", f"staged out at the end: {late}")
+    cluster.check(not store.store.state_path.exists(), "the cluster is there still")
+
+
+def check_lost_bytes(store):
+    """Bytes that are gone are named; all others come out."""
+    lost = cluster.placed_directory(f"{store.mount['h1']}/lost", "node:h3")
+    whole = cluster.placed_directory(f"{store.mount['h1']}/whole", "node:h2")
+    for number in range(3):
+        write(f"{lost}/{number}", bytes_of(number, MIB))
+        write(f"{whole}/{number}", bytes_of(number, MIB))
+    os.mkfifo(f"{whole}/pipe")
+    store.store.kill("storage", "h3")
+    cluster.wait_until(lambda: "lost/0" in store.store.tell("lost"), 20, "the loss of h3")
+    target = f"{store.backend}/rest"
+    report = store.stage("out", lost, whole, target, code=6)
+    failed = sorted(os.path.relpath(item["path"], store.mount["h1"]) for item in report["failed"])
+    cluster.check(failed == ["lost/0", "lost/1", "lost/2", "whole/pipe"], f"failed: {failed}")
+    for number in range(3):
+        have = pathlib.Path(f"{target}/whole/{number}").read_bytes()
+        cluster.check(have == bytes_of(number, MIB), f"whole/{number} came out wrong")
+    cluster.check(not list(pathlib.Path(f"{target}/lost").iterdir()), "something lost came out")
+
+
+def test(arguments):
+    backend = tempfile.mkdtemp(prefix="mosa-stage-")
+    store = cluster.Cluster(arguments.bin, 3, ram="256M")
+    try:
+        with store:
+            everything = Store(store, backend)
+            check_in(everything)
+            check_hints_in(everything)
+            files = make_results(everything)
+            check_refusal(everything, files)
+            check_out(everything, files)
+            check_changes(everything)
+            check_full_backend(everything)
+            check_interrupted(everything)
+            check_lost_bytes(everything)
+        with cluster.Cluster(arguments.bin, 2, ram="64M") as second:
+            os.mkdir(f"{second.mount('h1')}/results")
+            cluster.set_hint(f"{second.mount('h1')}/results", "lifetime", "keep")
+            check_down_stages_out(Store(second, backend))
+    finally:
+        shutil.rmtree(backend)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=120, description=__doc__)

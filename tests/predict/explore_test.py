@@ -1,0 +1,183 @@
+"""What `mosa explore` promises on its command line: the front, what is like the best, counts that add up; results that
+are kept and used again; bad input is one sentence and an exit code.
+
+    explore_test.py --mosa PROGRAM
+"""
+
+import argparse
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from predict_test import PLATFORM, WORKLOAD, check, good, predict, run
+
+SPACE = """
+nodes: [2, 4]
+storage: 0..2
+chunk: [1M, 64M, 128M]
+system: [dss, wass]
+"""
+POWER = """
+mosa_power: 1
+levels:
+  - {frequency_mhz: 2400, speed: 1, idle_w: 90, application_w: 30, storage_w: 35, network_w: 36, spread: 0.02}
+  - {frequency_mhz: 1200, speed: 0.5, idle_w: 80, application_w: 15, storage_w: 20, network_w: 30, spread: 0.02}
+"""
+
+
+def explore(mosa, *words):
+    return json.loads(good(mosa, "--json", "explore", "--platform", PLATFORM, "--workload", WORKLOAD, *words).stdout)
+
+
+def whole(answer):
+    """Everything but how long it took and what was remembered."""
+    return {k: v for k, v in answer.items() if k not in ("seconds", "remembered")}
+
+
+def test_answers(mosa, directory):
+    space = pathlib.Path(directory) / "space.yaml"
+    space.write_text(SPACE)
+    answer = explore(mosa, "--space", space)
+    points = answer["configurations"]
+    # nodes=2 with storage=2 leaves no host.
+    check(len(points) == answer["points"] == 30 and answer["impossible"] == 6, f"{answer['points']} points")
+    check(answer["simulated"] + answer["pruned"] + answer["collapsed"] == 30, "every point has a fate")
+    check(answer["collapsed"] == 10, "chunks larger than every file are alike")
+    simulated = [p for p in points if p["fate"] == "simulated"]
+    best = min(simulated, key=lambda p: p["turnaround_s"])
+    check(answer["best"] == best["configuration"] == answer["front"][0], f"best: {answer['best']}")
+    for point in simulated:
+        check(point["turnaround_at_least_s"] <= point["turnaround_s"], f"a bound above: {point}")
+        dominated = any(o["turnaround_s"] <= point["turnaround_s"] and o["node_hours"] <= point["node_hours"]
+                        and (o["turnaround_s"], o["node_hours"]) != (point["turnaround_s"], point["node_hours"])
+                        for o in simulated)
+        check(point["on_front"] == (not dominated), f"front: {point}")
+        if point["on_front"]:
+            low, high = point["turnaround_interval_s"]
+            check(low < high, f"interval {low} to {high}")
+    as_predicted = predict(mosa, "--config", answer["best"])
+    check(as_predicted["turnaround_s"] == best["turnaround_s"], "the prediction of the best is that of mosa predict")
+    check(as_predicted["turnaround_interval_s"] == best["turnaround_interval_s"], "and so is its interval")
+    check(whole(explore(mosa, "--space", space, "--jobs", 1)) == whole(answer), "one core says the same as all")
+    table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--space", space).stdout
+    check("Nothing is better in time and cost" in table and "6 combinations cannot be" in table, table)
+    fixed = explore(mosa, "--space", space, "--vary", "chunk=2M", "--config", "manager=apart")
+    check(all("chunk=2M" in p["configuration"] and "manager=apart" in p["configuration"] for p in fixed["configurations"]),
+          "the command line wins, and what no dimension names is as --config says")
+
+
+def test_energy(mosa, directory):
+    power = pathlib.Path(directory) / "power.yaml"
+    power.write_text(POWER)
+    answer = explore(mosa, "--power", power, "--vary", "hosts=2", "--vary", "frequency=1200,2400", "--no-prune")
+    slow, fast = answer["configurations"]
+    check(slow["turnaround_s"] > fast["turnaround_s"], "half the speed is slower")
+    for point, frequency in ((slow, 1200), (fast, 2400)):
+        alone = predict(mosa, "--config", "hosts=2", "--power", power, "--frequency", frequency)
+        check(point["energy_j"] == alone["energy_j"] and point["energy_interval_j"] == alone["energy_interval_j"],
+              f"energy as of mosa predict: {point} {alone['energy_j']}")
+    table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power, "--vary", "hosts=1,2").stdout
+    check("time, cost and energy" in table and "KJ" in table, table)
+
+
+def test_failures(mosa):
+    answer = explore(mosa, "--vary", "hosts=1,2", "--vary", "store=64M,1G")
+    failing = [p for p in answer["configurations"] if "failure" in p]
+    check(len(failing) == answer["failed"] >= 1 and "is full" in failing[0]["failure"], f"{failing}")
+    check(not any(p["configuration"] in answer["front"] + answer["like_best"] for p in failing), "what fails is no choice")
+    table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--vary", "store=32M").stdout
+    check("Every configuration would fail" in table and "is full" in table, table)
+
+
+def test_results(mosa, directory):
+    results = pathlib.Path(directory) / "results"
+    words = ["--vary", "nodes=1..4", "--vary", "chunk=1M,64M", "--results", results]
+    first = explore(mosa, *words)
+    check(first["remembered"] == 0, "nothing was known")
+    lines = results.read_text().splitlines()
+    check(len(lines) == 1 + first["simulations"] and all(json.loads(line) for line in lines), f"{len(lines)} lines")
+    second = explore(mosa, *words)
+    check(second["remembered"] == second["simulations"], "all was known")
+    check(whole(second) == whole(first), "and says the same")
+    # Killed while it wrote: the last line is cut short, the ones before count.
+    results.write_text("\n".join(lines[:10]) + "\n" + lines[10][:30])
+    third = explore(mosa, *words)
+    check(third["remembered"] == 9 and whole(third) == whole(first), f"{third['remembered']} remembered")
+    # The same lines in another order: more than one core wrote them.
+    check(sorted(results.read_text().splitlines()) == sorted(lines), "what was lost is there again")
+    # What an outcome depends on is in its key.
+    check(explore(mosa, *words, "--config", "seed=2")["remembered"] == 0, "another seed is another question")
+    # 128M and 64M cannot differ.
+    other = explore(mosa, "--vary", "nodes=1..4", "--vary", "chunk=1M,128M", "--results", results)
+    check(other["remembered"] == other["simulations"], "what cannot differ is known")
+
+
+def test_interrupt(mosa, directory):
+    """Killed at any moment, it goes on from what it had."""
+    results = pathlib.Path(directory) / "killed"
+    words = ["--json", "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--vary", "nodes=1..20", "--vary",
+             "storage=0..8", "--vary", "seed=1..4", "--no-prune", "--repeats", 0, "--results", results]
+    running = subprocess.Popen([mosa, *map(str, words)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not results.exists() or results.read_bytes().count(b"\n") < 20:
+        check(running.poll() is None and time.monotonic() < deadline, "it did not get far")
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    had = results.read_bytes().count(b"\n") - 1
+    answer = json.loads(good(mosa, *words).stdout)
+    check(answer["remembered"] == had, f"{answer['remembered']} of {had} remembered")
+    check(answer["simulated"] == answer["simulations"], "and the rest simulated")
+
+
+def test_bad_input(mosa, directory):
+    path = pathlib.Path(directory) / "other.json"
+    path.write_text('{"a": 1}\n')
+    broken = pathlib.Path(directory) / "broken"
+    broken.write_text('{"mosa_exploration": 1}\n{"key": "12"}\n')
+    sizeless = pathlib.Path(directory) / "sizeless.yaml"
+    sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
+    rows = [
+        ([], "there is nothing to explore"),
+        (["--vary", "hosts=1..1000", "--vary", "seed=1..1000000"], "the space has 1000000000 points, at most 1000000"),
+        (["--vary", "storage="], "'storage' has no value"),
+        (["--vary", "hosts=1,2", "--vary", "replicas=1,3"], "replicas=3 can be nowhere in it"),
+        (["--vary", "nodes=3", "--vary", "storage=1,3"], "storage=3 can be nowhere in it"),
+        (["--vary", "hosts=2", "--vary", "stripe=0,5"], "there are only 2 storage nodes"),
+        (["--vary", "frequency=1200"], "'frequency' needs a power file"),
+        (["--vary", "hosts=1", "--repeats", 5], "--repeats 5: 0, or 10 and more"),
+        (["--vary", "hosts=1", "--space", "/nonexistent"], "cannot read /nonexistent"),
+        (["--vary", "hosts=1", "--results", path], "is something else than results of explorations"),
+        (["--vary", "hosts=1", "--results", broken], "line 2 of"),
+        (["--vary", "hosts=1", "--results", "/nonexistent/results"], "cannot write /nonexistent/results"),
+        (["--vary", "hosts=1", "--workload", sizeless], "file 'x' has no size"),
+    ]
+    for words, expected in rows:
+        workload = [] if "--workload" in words else ["--workload", WORKLOAD]
+        done = run(mosa, "explore", "--platform", PLATFORM, *workload, *words)
+        lines = done.stderr.strip().split("\n")
+        check(done.returncode in (2, 3) and not done.stdout, f"{expected}: exit code {done.returncode}, {done.stdout}")
+        check(len(lines) == 1 and expected in lines[0], f"expected '{expected}': {done.stderr}")
+    check(path.read_text() == '{"a": 1}\n', "a file of something else is left alone")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mosa", required=True)
+    mosa = parser.parse_args().mosa
+    with tempfile.TemporaryDirectory() as directory:
+        test_answers(mosa, directory)
+        test_energy(mosa, directory)
+        test_failures(mosa)
+        test_results(mosa, directory)
+        test_interrupt(mosa, directory)
+        test_bad_input(mosa, directory)
+    print("passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

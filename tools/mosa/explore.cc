@@ -1,0 +1,280 @@
+// `mosa explore`: a whole space of configurations in, those worth choosing out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "predictor/explore/canonical.h"
+#include "predictor/explore/explorer.h"
+#include "predictor/model/platform_json.h"
+#include "tools/mosa/bench_progress.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/explore_output.h"
+#include "tools/mosa/explore_results.h"
+#include "tools/mosa/predict_inputs.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::Job;
+using predict::Outcome;
+
+constexpr uintmax_t kSpaceBytesMax = 1 << 20;
+constexpr uint32_t kRepeatsMax = 1000;
+// Less draws than this have no interval.
+constexpr uint32_t kRepeatsMin = 10;
+constexpr uint32_t kJobsMax = 1024;
+
+struct Options {
+  std::string platform;
+  std::string workload;
+  std::string power;
+  std::string space;
+  std::vector<std::string> vary;
+  std::string base;
+  std::string results;
+  uint32_t repeats = 20;
+  uint32_t jobs = 0;
+  bool no_prune = false;
+};
+
+// Simulates what an explorer asks for, on all cores.
+class Simulator {
+ public:
+  Simulator(const predict::Workflow& workflow, const predict::Platform& platform,
+            predict::Explorer& explorer, ExploreResults& results, uint32_t threads)
+      : workflow_(workflow),
+        canonical_(workflow, platform),
+        explorer_(explorer),
+        results_(results),
+        threads_(threads),
+        workflow_digest_(DigestOf(workflow)) {}
+
+  Status Run(const std::vector<predict::Point>& points) {
+    for (std::vector<Job> jobs = explorer_.NextBatch(); !jobs.empty();
+         jobs = explorer_.NextBatch()) {
+      keys_.clear();
+      for (const Job& job : jobs) keys_.push_back(KeyOf(points[job.point], job));
+      MOSA_RETURN_IF_ERROR(RunBatch(points, jobs));
+    }
+    bar_.End();
+    return OkStatus();
+  }
+  size_t remembered() const { return remembered_; }
+  double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
+
+ private:
+  // What cannot differ has the same key.
+  uint64_t KeyOf(const predict::Point& point, const Job& job) {
+    uint64_t& digest = platform_digests_[{point.frequency_mhz, job.draw}];
+    if (digest == 0) digest = Hash64(predict::WritePlatform(explorer_.PlatformOf(job)));
+    uint64_t key = HashCombine(results_.program(), workflow_digest_);
+    key = HashCombine(key, digest);
+    return HashCombine(key, Hash64(ToText(canonical_.Of(point).configuration)));
+  }
+
+  Status RunBatch(const std::vector<predict::Point>& points, const std::vector<Job>& jobs) {
+    std::vector<Outcome> outcomes(jobs.size());
+    next_ = 0;
+    status_ = OkStatus();
+    const auto work = [&] {
+      for (size_t i = next_++; i < jobs.size(); i = next_++) {
+        if (!RunOne(points, jobs[i], keys_[i], outcomes[i])) return;
+      }
+    };
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < std::min<size_t>(threads_, jobs.size()); ++i) others.emplace_back(work);
+    work();
+    for (std::thread& thread : others) thread.join();
+    MOSA_RETURN_IF_ERROR(status_);
+    for (size_t i = 0; i < jobs.size(); ++i) explorer_.Take(jobs[i], std::move(outcomes[i]));
+    return OkStatus();
+  }
+
+  // False: something is wrong, and the others may stop as well.
+  bool RunOne(const std::vector<predict::Point>& points, const Job& job, uint64_t key,
+              Outcome& outcome) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!status_.ok()) return false;
+      if (const auto known = results_.Find(key); known) {
+        outcome = *known;
+        ++remembered_;
+        ++done_;
+        return true;
+      }
+    }
+    const auto prediction =
+        predict::Predict(workflow_, explorer_.PlatformOf(job), explorer_.ConfigurationOf(job));
+    const std::lock_guard lock(mutex_);
+    if (!prediction.ok()) {
+      status_ = prediction.status();
+      return false;
+    }
+    outcome = OutcomeOf(*prediction);
+    ++done_;
+    ++simulated_;
+    status_ = results_.Add(key, ToText(points[job.point]), outcome);
+    const size_t known = std::max(explorer_.jobs_known(), done_);
+    const double each = seconds() / static_cast<double>(simulated_);
+    bar_.Show(done_, known, each * static_cast<double>(known - done_), "simulations");
+    return status_.ok();
+  }
+
+  const predict::Workflow& workflow_;
+  const predict::Canonical canonical_;
+  predict::Explorer& explorer_;
+  ExploreResults& results_;
+  const uint32_t threads_;
+  const uint64_t workflow_digest_;
+  const SystemClock clock_;
+  const Time begin_ = clock_.Monotonic();
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> platform_digests_;
+  std::vector<uint64_t> keys_;  // Of the batch.
+  std::atomic<size_t> next_{0};
+  std::mutex mutex_;
+  // Guarded by mutex_ while a batch runs, as results_ is:
+  ProgressBar bar_;
+  Status status_;
+  size_t done_ = 0, simulated_ = 0, remembered_ = 0;
+};
+
+Result<std::vector<predict::Dimension>> DimensionsOf(const Options& options) {
+  std::vector<predict::Dimension> dimensions;
+  if (!options.space.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.space, kSpaceBytesMax));
+    auto read = predict::ReadSpace(text);
+    if (!read.ok())
+      return InvalidArgumentError(fmt::format("{}: {}", options.space, MessageOf(read.status())));
+    dimensions = *std::move(read);
+  }
+  for (const std::string& text : options.vary) {
+    MOSA_ASSIGN_OR_RETURN(predict::Dimension dimension, predict::ParseDimension(text));
+    // The command line wins over the file.
+    std::erase_if(dimensions, [&](const auto& other) { return other.name == dimension.name; });
+    dimensions.push_back(std::move(dimension));
+  }
+  if (dimensions.empty())
+    return InvalidArgumentError(
+        "there is nothing to explore: give --space FILE, or --vary as in --vary hosts=1..8");
+  return dimensions;
+}
+
+std::vector<std::string> VariedNames(const std::vector<predict::Dimension>& dimensions) {
+  std::vector<std::string> names;
+  for (const predict::Dimension& dimension : dimensions) {
+    const bool is_nodes = dimension.name == "nodes";
+    if (is_nodes || dimension.values.size() > 1)
+      names.push_back(is_nodes ? "hosts" : dimension.name);
+    if (dimension.name == "storage") names.emplace_back("hosts");
+  }
+  return names;
+}
+
+bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* power) {
+  return predict::Perturbed(platform, 1) != platform ||
+         (power != nullptr &&
+          std::any_of(power->levels.begin(), power->levels.end(),
+                      [](const predict::PowerLevel& level) { return level.spread > 0; }));
+}
+
+Status Explore(const Options& options, const CommandLine& line) {
+  if (options.repeats > 0 && options.repeats < kRepeatsMin)
+    return InvalidArgumentError(
+        fmt::format("--repeats {}: 0, or {} and more, of which nine of ten make an interval",
+                    options.repeats, kRepeatsMin));
+  MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload, "", 0));
+  std::optional<predict::PowerProfile> power;
+  if (!options.power.empty()) {
+    MOSA_ASSIGN_OR_RETURN(power, ReadPowerFile(options.power));
+  }
+  MOSA_ASSIGN_OR_RETURN(const auto dimensions, DimensionsOf(options));
+  MOSA_ASSIGN_OR_RETURN(const auto base, predict::ParseConfiguration(options.base));
+  Exploration exploration;
+  MOSA_ASSIGN_OR_RETURN(exploration.space, predict::Enumerate(dimensions, base));
+  const predict::PowerProfile* const profile = power ? &*power : nullptr;
+  predict::ExploreOptions how;
+  how.draws = HasSpread(inputs.platform, profile) ? options.repeats : 0;
+  how.prune = !options.no_prune;
+  MOSA_RETURN_IF_ERROR(predict::CheckSizes(inputs.workflow));
+  MOSA_ASSIGN_OR_RETURN(auto explorer,
+                        predict::Explorer::Make(inputs.workflow, inputs.platform, profile,
+                                                exploration.space.points, how));
+  ExploreResults results;
+  if (!options.results.empty()) {
+    MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
+  }
+  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  Simulator simulator(inputs.workflow, inputs.platform, explorer, results,
+                      options.jobs > 0 ? options.jobs : cores);
+  MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
+  exploration.workflow = inputs.workflow.name;
+  exploration.varied = VariedNames(dimensions);
+  exploration.explored = explorer.explored();
+  exploration.best = explorer.best();
+  exploration.with_energy = power.has_value();
+  exploration.draws = how.draws;
+  exploration.simulations = explorer.jobs_asked();
+  exploration.remembered = simulator.remembered();
+  exploration.seconds = simulator.seconds();
+  if (line.json)
+    PrintJson(ToJson(exploration));
+  else
+    PrintExploration(exploration);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddExplore(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "explore",
+      "Which configurations of a space are worth choosing for a workflow\n\n"
+      "  mosa explore --platform lab.json --workload blast.yaml --config manager=apart \\\n"
+      "    --vary nodes=11,17,20 --vary storage=0..19 --vary chunk=64K..4M\n"
+      "  mosa explore --platform lab.json --workload blast.yaml --space space.yaml \\\n"
+      "    --power power.yaml --results blast.results\n\n"
+      "Prints those that nothing is better than in time, cost (and energy), and those that cannot "
+      "be\ntold apart from the fastest. A space file has a line for each dimension, as\n"
+      "'chunk: [64K..1M, 4M]'. Dimensions are nodes (all hosts; those that 'storage' and a manager "
+      "apart\nleave run tasks), frequency (MHz), and what --config names.");
+  command->add_option("--platform", options->platform, "The measured service times, JSON")
+      ->required();
+  command
+      ->add_option("--workload", options->workload,
+                   "WfFormat 1.3 to 1.6, or the small form in YAML or JSON")
+      ->required();
+  command->add_option("--space", options->space, "The dimensions and their values, YAML or JSON");
+  command
+      ->add_option("--vary", options->vary,
+                   "One dimension, as hosts=1..8 or chunk=64K,1M; in the place of the file's")
+      ->allow_extra_args(false);
+  command->add_option("--config", options->base, "What all have in common, as of mosa predict");
+  command->add_option("--power", options->power,
+                      "What a host draws, YAML or JSON: energy counts as well then");
+  command->add_option("--results", options->results,
+                      "Append what is simulated to this file, and go on with what is in it");
+  command
+      ->add_option("--repeats", options->repeats,
+                   "Predictions with figures drawn from their spread, for the intervals")
+      ->check(CLI::Range(0U, kRepeatsMax))
+      ->capture_default_str();
+  command->add_option("--jobs", options->jobs, "Simulations at a time; 0: as many as cores")
+      ->check(CLI::Range(0U, kJobsMax))
+      ->capture_default_str();
+  command->add_flag("--no-prune", options->no_prune,
+                    "Simulate also what a lower bound shows to be worse");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Explore(*options, line); }; });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,33 @@
+// How an exploration is shown: tables for people, JSON for programs.
+#ifndef MOSA_TOOLS_MOSA_EXPLORE_OUTPUT_H_
+#define MOSA_TOOLS_MOSA_EXPLORE_OUTPUT_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predictor/explore/explorer.h"
+#include "predictor/explore/space.h"
+
+namespace mosa::cli {
+
+struct Exploration {
+  std::string workflow;
+  predict::Space space;
+  std::vector<std::string> varied;  // Names of a configuration that differ in the space.
+  std::vector<predict::Explored> explored;
+  std::optional<size_t> best;
+  bool with_energy = false;
+  uint32_t draws = 0;
+  size_t simulations = 0;  // Asked for,
+  size_t remembered = 0;   // and of those, known from an earlier exploration.
+  double seconds = 0;
+};
+
+void PrintExploration(const Exploration& exploration);
+nlohmann::json ToJson(const Exploration& exploration);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_EXPLORE_OUTPUT_H_

@@ -1,0 +1,87 @@
+#include "tools/mosa/predict_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "predictor/model/platform_json.h"
+#include "predictor/workflow/read.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t kFiguresBytesMax = 1 << 20;
+constexpr size_t kFaultsShownMax = 20;
+
+// Which file it is that is wrong.
+template <typename T>
+Result<T> Of(const std::string& path, Result<T> read) {
+  if (read.ok()) return read;
+  return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(read.status())));
+}
+
+}  // namespace
+
+Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error || size > bytes_max)
+    return InvalidArgumentError(
+        fmt::format("cannot use {}: {}", path, error ? error.message() : "it is too long"));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<predict::Platform> ReadPlatformFile(const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, kFiguresBytesMax));
+  return Of(path, predict::ReadPlatform(text));
+}
+
+Result<predict::Workflow> ReadWorkload(const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
+  predict::BuildResult read = predict::ReadWorkflow(text, fs::path(path).stem().string());
+  if (read.faults.empty()) return std::move(read.workflow);
+  std::string all;
+  for (size_t i = 0; i < std::min(read.faults.size(), kFaultsShownMax); ++i)
+    all += fmt::format("{}{}: {}", i == 0 ? "" : "\nmosa: ", path, read.faults[i]);
+  if (read.faults.size() > kFaultsShownMax)
+    all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - kFaultsShownMax);
+  return InvalidArgumentError(all);
+}
+
+Result<predict::PowerProfile> ReadPowerFile(const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, kFiguresBytesMax));
+  return Of(path, predict::ReadPower(text));
+}
+
+Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
+                          const std::string& power, uint32_t frequency_mhz) {
+  Inputs inputs;
+  MOSA_ASSIGN_OR_RETURN(inputs.platform, ReadPlatformFile(platform));
+  if (!power.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const predict::PowerProfile profile, ReadPowerFile(power));
+    MOSA_ASSIGN_OR_RETURN(inputs.power, Of(power, predict::LevelAt(profile, frequency_mhz)));
+    inputs.platform = predict::AtLevel(inputs.platform, *inputs.power);
+  }
+  MOSA_ASSIGN_OR_RETURN(inputs.workflow, ReadWorkload(workload));
+  return inputs;
+}
+
+double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
+                const predict::PowerLevel& level) {
+  predict::HostUse use;
+  for (const predict::PredictedMachine& machine : prediction.machines) use += machine.use;
+  return predict::EnergyOf(level, platform.host.cores,
+                           static_cast<uint32_t>(prediction.machines.size()), prediction.turnaround,
+                           use);
+}
+
+}  // namespace mosa::cli

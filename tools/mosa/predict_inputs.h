@@ -1,0 +1,41 @@
+// What predictions are made of, read from files.
+#ifndef MOSA_TOOLS_MOSA_PREDICT_INPUTS_H_
+#define MOSA_TOOLS_MOSA_PREDICT_INPUTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "predictor/model/energy.h"
+#include "predictor/model/platform.h"
+#include "predictor/run/prediction.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::cli {
+
+// A file's text. The error says what is wrong with it.
+Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
+
+Result<predict::Platform> ReadPlatformFile(const std::string& path);
+// Every fault of the workflow, a line each.
+Result<predict::Workflow> ReadWorkload(const std::string& path);
+Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
+
+struct Inputs {
+  predict::Workflow workflow;
+  predict::Platform platform;  // At the level's speed.
+  std::optional<predict::PowerLevel> power;
+};
+
+// `power` may be empty; `frequency_mhz` is one of its levels, 0 as in predict::LevelAt().
+Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
+                          const std::string& power, uint32_t frequency_mhz);
+
+// The energy of a whole run.
+double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
+                const predict::PowerLevel& level);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_PREDICT_INPUTS_H_

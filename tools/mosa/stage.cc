@@ -1,0 +1,293 @@
+#include "tools/mosa/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/hint.h"
+#include "tools/mosa/stage_plan.h"
+#include "tools/mosa/stage_run.h"
+#include "tools/mosa/stage_workers.h"
+#include "tools/mosa/xattr.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kNamedInRefusal = 3;
+constexpr size_t kFailuresShownMax = 20;
+constexpr size_t kJobsMax = 64;
+
+struct Options {
+  std::vector<std::string> paths;  // Sources, then the target.
+  StageRequest request;
+  std::vector<std::string> hints;
+  HostsRequest hosts;
+  ManagerChoice manager;
+};
+
+bool IsStore(const std::string& mount_point) { return MosaAttribute(mount_point, "mount").ok(); }
+
+std::string Size(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+// The cluster on this machine that the mount belongs to, or this mount alone.
+void ChooseCluster(Options& options) {
+  if (!options.hosts.mount.empty()) return;
+  const std::string clusters =
+      fs::absolute(options.manager.cluster.directory).lexically_normal() / "";
+  const std::string& mount = options.request.mount_point;
+  if (mount.starts_with(clusters)) {
+    const std::string below = mount.substr(clusters.size());
+    options.manager.cluster.name = below.substr(0, below.find('/'));
+  } else if (!options.request.unstaged) {
+    options.hosts.mount = mount;
+  }
+  options.hosts.cluster = options.manager.cluster.name;
+  options.hosts.cluster_directory = options.manager.cluster.directory;
+}
+
+// Which end is the store, and that the other one is none.
+Status FindEnds(Options& options) {
+  StageRequest& request = options.request;
+  request.target = options.paths.back();
+  request.sources.assign(options.paths.begin(), options.paths.end() - 1);
+  if (request.sources.empty() != request.unstaged)
+    return InvalidArgumentError(request.unstaged
+                                    ? "--unstaged chooses the files: name only where they go"
+                                    : "name at least one source, and where it goes");
+  MOSA_ASSIGN_OR_RETURN(const MountedPath target, FindMountOfNew(request.target));
+  if (request.out == IsStore(target.mount_point))
+    return InvalidArgumentError(
+        request.target + (request.out
+                              ? " is on a Mosa mount itself: name a directory outside of the store"
+                              : " is not on a Mosa mount: name a directory in the store"));
+  if (!request.out) request.mount_point = target.mount_point;
+  for (const std::string& source : request.sources) {
+    MOSA_ASSIGN_OR_RETURN(const MountedPath mounted, FindMount(source));
+    if (request.out != IsStore(mounted.mount_point))
+      return InvalidArgumentError(
+          source + (request.out ? " is not on a Mosa mount: there is nothing to stage out"
+                                : " is on a Mosa mount already: it needs no staging"));
+    if (request.out && request.mount_point.empty()) request.mount_point = mounted.mount_point;
+  }
+  return OkStatus();
+}
+
+nlohmann::json ToJson(const StageRequest& request, const StageReport& report, double seconds) {
+  nlohmann::json hosts = nlohmann::json::array(), failures = nlohmann::json::array();
+  for (const auto& [name, copied] : report.hosts)
+    hosts.push_back({{"host", name}, {"files", copied.files}, {"bytes", copied.bytes}});
+  for (const StageFailure& failure : report.failures) {
+    nlohmann::json item = {{"error", MessageOf(failure.status)}};
+    PutBytes(item, "path", failure.path);
+    failures.push_back(std::move(item));
+  }
+  nlohmann::json json = {{"direction", request.out ? "out" : "in"},
+                         {"files", report.files},
+                         {"bytes", report.bytes},
+                         {"skipped", report.skipped},
+                         {"hosts", std::move(hosts)},
+                         {"failed", std::move(failures)},
+                         {"seconds", seconds}};
+  if (request.out) json["staged"] = report.marked;
+  PutBytes(json, "target", request.target);
+  return json;
+}
+
+void ShowHosts(const StageReport& report) {
+  Table table({"HOST", "FILES", "BYTES"});
+  for (const auto& [name, copied] : report.hosts)
+    table.Add({name, fmt::format("{}", copied.files), Size(copied.bytes)});
+  if (!report.hosts.empty()) table.Print();
+}
+
+void Summarize(const StageReport& report, double seconds) {
+  fmt::print(stderr, "Staged {} files, {}, in {:.1f} s; {} of them were there already.\n",
+             report.files, Size(report.bytes), seconds, report.skipped);
+}
+
+// Of several failures the code is of one that the user has to know of before he tries again.
+Status StatusOf(const StageReport& report) {
+  if (report.failures.empty()) return OkStatus();
+  const size_t count = report.failures.size();
+  if (count == 1) return report.failures.front().status;
+  StatusCode code = report.failures.front().status.code();
+  for (const StatusCode grave : {StatusCode::kResourceExhausted, StatusCode::kDataLoss})
+    for (const StageFailure& failure : report.failures)
+      if (failure.status.code() == grave) code = grave;
+  for (size_t i = 0; i < std::min(count, kFailuresShownMax); ++i)
+    fmt::print(stderr, "mosa: {}\n", MessageOf(report.failures[i].status));
+  return Status(code, fmt::format("{} files or directories could not be staged; {} could: the same "
+                                  "command tries the others again",
+                                  count, report.files));
+}
+
+Result<StageReport> RunStage(Options& options) {
+  MOSA_RETURN_IF_ERROR(FindEnds(options));
+  ChooseCluster(options);
+  // Before there are threads: it forks.
+  MOSA_ASSIGN_OR_RETURN(const FoundHosts found, FindHosts(options.hosts));
+  for (const std::string& name : found.silent)
+    fmt::print(stderr, "mosa stage: host {} is left out: it does not answer\n", name);
+  StageRequest& request = options.request;
+  std::error_code error;
+  if (request.mount_point.empty())
+    request.mount_point = fs::canonical(found.hosts.front().mount_point, error);
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManagerOf(options.manager, request.mount_point));
+  return Stage(request, found.hosts, *manager);
+}
+
+Status Run(Options options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(options.request.hints, ParseAssignments(options.hints));
+  for (HintValue& hint : options.request.hints) {
+    if (std::find(kHintNames.begin(), kHintNames.end(), hint.name) == kHintNames.end())
+      return InvalidArgumentError(fmt::format("there is no hint '{}'", hint.name));
+    MOSA_ASSIGN_OR_RETURN(hint.value, ParseHint(hint.name, false, hint.value));
+  }
+  const SystemClock clock;
+  const Time begin = clock.Monotonic();
+  const cluster::InterruptGuard guard;
+  MOSA_ASSIGN_OR_RETURN(const StageReport report, RunStage(options));
+  const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
+  if (line.json) {
+    PrintJson(ToJson(options.request, report, seconds));
+  } else {
+    ShowHosts(report);
+    Summarize(report, seconds);
+  }
+  return StatusOf(report);
+}
+
+void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
+  auto options = std::make_shared<Options>();
+  options->request.out = out;
+  CLI::App* command =
+      out ? noun.add_subcommand(
+                "out",
+                "Copy files out of the store, from the hosts that hold them, and remember that\n\n"
+                "  mosa stage out $MOSA_MOUNT/results /archive/run7\n"
+                "  mosa stage out --unstaged /archive/run7    # all of lifetime=keep\n\n"
+                "The target must be the same directory on all hosts. What has the same size and "
+                "time of change there is not copied again.")
+          : noun.add_subcommand(
+                "in",
+                "Copy files into the store, on all hosts at once\n\n"
+                "  mosa stage in /archive/input $MOSA_MOUNT\n"
+                "  mosa stage in /archive/db/. $MOSA_MOUNT/db --hint pattern=broadcast:4\n\n"
+                "Sources must be the same on all hosts. What has the same size and time of change "
+                "in the store is not copied again.");
+  command
+      ->add_option("paths", options->paths,
+                   "What is copied, and last the directory that it goes to")
+      ->required();
+  if (out) {
+    command->add_flag("--unstaged", options->request.unstaged,
+                      "Everything of lifetime=keep that is nowhere else, by its path in the store");
+  } else {
+    command->add_option("--hint", options->hints, "NAME=VALUE, for every file; may be repeated")
+        ->allow_extra_args(false);
+  }
+  command->add_flag("--compare", options->request.compare,
+                    "Compare the bytes of what is there already instead of size and time");
+  command->add_option("--jobs", options->request.jobs, "Files at a time on each host")
+      ->check(CLI::Range(size_t{1}, kJobsMax))
+      ->capture_default_str();
+  command->add_option("--manifest", options->request.manifest,
+                      "A file to which a line of JSON is added for each file, with its checksum");
+  command->add_option(
+      "--mount", options->hosts.mount,
+      "The store's mount, the same on all hosts and here, if it is of no cluster of "
+      "'mosa cluster'");
+  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--exec", options->hosts.exec,
+                      "With --hosts: how a script runs on {host}, as the last word");
+  AddManagerChoice(*command, options->manager);
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+}
+
+Status Check(const ManagerChoice& choice, const CommandLine& line) {
+  if (!line.json) return CheckAllStaged(choice, "the store", "", "");
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
+  MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(10'000));
+  nlohmann::json first = nlohmann::json::array();
+  for (const UnstagedFile& file : unstaged.first) {
+    nlohmann::json item = {{"bytes", file.size_bytes}};
+    PutBytes(item, "path", file.path);
+    first.push_back(std::move(item));
+  }
+  PrintJson({{"files", unstaged.files}, {"bytes", unstaged.bytes}, {"first", std::move(first)}});
+  return unstaged.files == 0 ? OkStatus()
+                             : FailedPreconditionError(fmt::format(
+                                   "{} files of lifetime=keep are unstaged", unstaged.files));
+}
+
+}  // namespace
+
+Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
+                      const std::string& option, const std::string& override) {
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
+  MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(kNamedInRefusal));
+  if (unstaged.files == 0) return OkStatus();
+  return FailedPreconditionError(
+      RefusalFor(unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", option), override));
+}
+
+Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
+                       const std::string& stage_out) {
+  const bool can_be_asked =
+      state.complete && !state.manager_address.empty() &&
+      std::any_of(state.daemons.begin(), state.daemons.end(), [](const cluster::Daemon& daemon) {
+        return daemon.kind == "manager" && cluster::IsAlive(daemon.process);
+      });
+  if (!can_be_asked) return OkStatus();
+  if (!stage_out.empty()) {
+    Options options;
+    options.manager = choice;
+    options.request.out = options.request.unstaged = true;
+    options.paths = {stage_out};
+    const SystemClock clock;
+    const Time begin = clock.Monotonic();
+    MOSA_ASSIGN_OR_RETURN(const StageReport report, RunStage(options));
+    Summarize(report, static_cast<double>((clock.Monotonic() - begin).ns) / 1e9);
+    MOSA_RETURN_IF_ERROR(StatusOf(report));
+  }
+  return CheckAllStaged(choice, fmt::format("cluster '{}'", state.plan.name),
+                        fmt::format(" --name {}", state.plan.name), "--discard");
+}
+
+void AddStage(CLI::App& app, CommandLine& line) {
+  CLI::App* noun = app.add_subcommand("stage", "Copy files into the store and out of it");
+  noun->require_subcommand(1);
+  noun->fallthrough();
+  AddCopy(*noun, line, /*out=*/false);
+  AddCopy(*noun, line, /*out=*/true);
+  auto choice = std::make_shared<ManagerChoice>();
+  CLI::App* check = noun->add_subcommand(
+      "check",
+      "Whether all files of lifetime=keep have been copied out as they are; exit code 3 if not\n\n"
+      "  mosa stage check || mosa stage out --unstaged /archive/run7");
+  AddManagerChoice(*check, *choice);
+  check->callback(
+      [choice, &line] { line.action = [choice, &line] { return Check(*choice, line); }; });
+  auto parent = std::make_shared<pid_t>(0);
+  CLI::App* worker = noun->add_subcommand("worker", "What the other verbs start on each host");
+  worker->group("");  // Not for people.
+  worker->add_option("--parent", *parent);
+  worker->callback([parent, &line] {
+    line.action = [parent] {
+      ServeAsStageWorker(*parent);
+      return OkStatus();
+    };
+  });
+}
+
+}  // namespace mosa::cli

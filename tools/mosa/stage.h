@@ -1,0 +1,29 @@
+// What other commands ask of staging before they end a store.
+#ifndef MOSA_TOOLS_MOSA_STAGE_H_
+#define MOSA_TOOLS_MOSA_STAGE_H_
+
+#include <string>
+
+#include "common/base/status.h"
+#include "tools/cluster/state.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/manager.h"
+
+namespace mosa::cli {
+
+// FailedPrecondition if files that are to be kept are nowhere but in the store, with the command
+// that copies them out; `what` names the store, `option` is how `mosa stage` is told of it, and
+// `override` is what ends it nevertheless. Unavailable or Aborted if that cannot be said.
+Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
+                      const std::string& option, const std::string& override);
+
+// Before this cluster ends: copies what is to be kept and is unstaged to `stage_out`, if that is
+// not empty, then CheckAllStaged. A cluster that is not up, or whose manager has ended, has nothing
+// that could be copied any more: OK.
+// Precondition: an InterruptGuard exists.
+Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
+                       const std::string& stage_out);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_STAGE_H_

@@ -1,0 +1,267 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tools/mosa/stage_copy.h"
+#include "tools/mosa/stage_plan.h"
+#include "tools/mosa/stage_tree.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+// ---- which host copies what
+
+TEST(ShareOut, GivesAFileToItsHolderAndBalancesTheRest) {
+  const struct {
+    std::vector<StageShare> files;
+    size_t hosts;
+    std::vector<size_t> expected;
+  } rows[] = {
+      {{}, 2, {}},
+      {{{10, {1}}, {10, {1}}, {10, {0}}}, 2, {1, 1, 0}},
+      // Striped over both: to the one with less to do, the larger first.
+      {{{1 << 20, {0, 1}}, {9 << 20, {0, 1}}, {2 << 20, {0, 1}}}, 2, {1, 0, 1}},
+      // Nobody holds them, and they are empty: still shared out.
+      {{{0, {}}, {0, {}}, {0, {}}}, 3, {0, 1, 2}},
+      {{{5 << 20, {0}}, {1 << 20, {}}}, 2, {0, 1}},
+  };
+  for (const auto& row : rows) EXPECT_EQ(ShareOut(row.files, row.hosts), row.expected);
+}
+
+TEST(RefusalFor, SaysHowManyWhichAndWhatToDo) {
+  UnstagedFiles unstaged{.files = 5, .bytes = 3 << 20, .first = {}};
+  unstaged.first = {{"/a", FileId{2}, 1}, {"/b/c", FileId{3}, 1}};
+  EXPECT_EQ(RefusalFor(unstaged, "cluster 'x'", "mosa stage out --unstaged DIR", "--discard"),
+            "cluster 'x' holds 5 files of lifetime=keep, 3.0 MiB, that are nowhere else (/a, /b/c, "
+            "...): copy them out with 'mosa stage out --unstaged DIR', or give them up with "
+            "--discard");
+  unstaged = {.files = 1, .bytes = 7, .first = {{"/a", FileId{2}, 7}}};
+  EXPECT_EQ(RefusalFor(unstaged, "the store", "mosa", ""),
+            "the store holds a file of lifetime=keep, 7 B, that is nowhere else (/a): copy it out "
+            "with 'mosa'");
+}
+
+// ---- one file
+
+class StageFiles : public testing::Test {
+ protected:
+  StageFiles() {
+    std::string name = fs::temp_directory_path() / "mosa-stage-test-XXXXXX";
+    root_ = mkdtemp(name.data());
+    fs::create_directories(root_ + "/in");
+    fs::create_directories(root_ + "/out");
+  }
+  ~StageFiles() override { fs::remove_all(root_); }
+
+  std::string In(const std::string& name) const { return root_ + "/in/" + name; }
+  std::string Out(const std::string& name) const { return root_ + "/out/" + name; }
+  void Write(const std::string& path, const std::string& text) const {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::string Read(const std::string& path) const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  CopyJob JobOf(const std::string& name) const {
+    return {.source = In(name),
+            .target = Out(name),
+            .temporary = Out(".mosa-stage-x-y-0"),
+            .hints = {},
+            .sync = true,
+            .compare = false};
+  }
+  std::vector<std::string> Names(const std::string& directory) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory))
+      names.push_back(entry.path().filename());
+    return names;
+  }
+  std::string root_;
+};
+
+TEST_F(StageFiles, ACopyHasBytesModeAndTimesOfItsSource) {
+  Write(In("f"), std::string(3'000'000, 'x') + "end");
+  chmod(In("f").c_str(), 04751);
+  const timespec times[] = {{1'000'000'001, 123'456'789}, {1'000'000'002, 987'654'321}};
+  utimensat(AT_FDCWD, In("f").c_str(), times, 0);
+  const auto copied = CopyFile(JobOf("f"));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_FALSE(copied->skipped);
+  EXPECT_EQ(copied->size_bytes, 3'000'003U);
+  EXPECT_EQ(Read(Out("f")), Read(In("f")));
+  struct stat status {};
+  ASSERT_EQ(stat(Out("f").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 04751U);
+  EXPECT_EQ(status.st_mtim.tv_sec, 1'000'000'002);
+  EXPECT_EQ(status.st_mtim.tv_nsec, 987'654'321);
+  EXPECT_THAT(Names(root_ + "/out"), ElementsAre("f"));
+}
+
+TEST_F(StageFiles, HolesStayHoles) {
+  const int fd = open(In("f").c_str(), O_WRONLY | O_CREAT, 0644);
+  ASSERT_EQ(pwrite(fd, "a", 1, 5 << 20), 1);
+  ASSERT_EQ(ftruncate(fd, 9 << 20), 0);
+  close(fd);
+  const auto copied = CopyFile(JobOf("f"));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_EQ(Read(Out("f")), Read(In("f")));
+  struct stat from {
+  }, to{};
+  stat(In("f").c_str(), &from);
+  stat(Out("f").c_str(), &to);
+  EXPECT_LE(to.st_blocks, from.st_blocks + 64);
+}
+
+TEST_F(StageFiles, WhatIsEqualIsSkippedAndWhatIsNotIsReplaced) {
+  Write(In("f"), "one");
+  ASSERT_TRUE(CopyFile(JobOf("f")).ok());
+  auto again = CopyFile(JobOf("f"));
+  EXPECT_TRUE(again->skipped);
+  Write(In("f"), "two");
+  again = CopyFile(JobOf("f"));
+  EXPECT_FALSE(again->skipped);
+  EXPECT_EQ(Read(Out("f")), "two");
+  chmod(In("f").c_str(), 0600);
+  again = CopyFile(JobOf("f"));
+  EXPECT_TRUE(again->skipped);
+  struct stat status {};
+  stat(Out("f").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
+}
+
+TEST_F(StageFiles, ComparingFindsOtherBytesBehindEqualTimes) {
+  Write(In("f"), "one");
+  ASSERT_TRUE(CopyFile(JobOf("f")).ok());
+  struct stat status {};
+  stat(In("f").c_str(), &status);
+  Write(Out("f"), "bad");
+  const timespec times[] = {status.st_atim, status.st_mtim};
+  utimensat(AT_FDCWD, Out("f").c_str(), times, 0);
+  EXPECT_TRUE(CopyFile(JobOf("f"))->skipped);
+  CopyJob job = JobOf("f");
+  job.compare = true;
+  EXPECT_FALSE(CopyFile(job)->skipped);
+  EXPECT_EQ(Read(Out("f")), "one");
+  EXPECT_TRUE(CopyFile(job)->skipped);
+}
+
+TEST_F(StageFiles, LinksAreCopiedAsLinks) {
+  fs::create_symlink("no/where", In("l"));
+  ASSERT_TRUE(CopyFile(JobOf("l")).ok());
+  EXPECT_EQ(fs::read_symlink(Out("l")), "no/where");
+  EXPECT_TRUE(CopyFile(JobOf("l"))->skipped);
+}
+
+TEST_F(StageFiles, AFailureNamesTheFileAndLeavesNothing) {
+  const auto fails = [&](const CopyJob& job, StatusCode code, const std::string& file) {
+    const auto copied = CopyFile(job);
+    EXPECT_EQ(copied.status().code(), code) << copied.status();
+    EXPECT_THAT(MessageOf(copied.status()), HasSubstr(file));
+  };
+  fails(JobOf("none"), StatusCode::kNotFound, In("none"));
+  mkfifo(In("pipe").c_str(), 0600);
+  fails(JobOf("pipe"), StatusCode::kFailedPrecondition, In("pipe"));
+  Write(In("dir"), "x");
+  fs::create_directory(Out("dir"));
+  fails(JobOf("dir"), StatusCode::kFailedPrecondition, Out("dir"));
+  Write(In("f"), "x");
+  CopyJob full = JobOf("f");
+  full.target = "/dev/full/f";
+  full.temporary = "/dev/full/t";
+  fails(full, StatusCode::kFailedPrecondition, "/dev/full/f");
+  CopyJob hinted = JobOf("f");
+  hinted.hints = {{std::string(300, 'n'), "no attribute has such a name"}};
+  EXPECT_FALSE(CopyFile(hinted).ok());
+  EXPECT_THAT(Names(root_ + "/out"), ElementsAre("dir"));
+}
+
+TEST_F(StageFiles, AJobTravels) {
+  CopyJob job = JobOf("a\xff\n");
+  job.hints = {{"placement", "local"}};
+  job.compare = true;
+  const CopyJob back = CopyJobFrom(ToJson(job));
+  EXPECT_EQ(back.source, job.source);
+  EXPECT_EQ(back.target, job.target);
+  EXPECT_EQ(back.temporary, job.temporary);
+  EXPECT_EQ(back.hints, job.hints);
+  EXPECT_EQ(back.sync, job.sync);
+  EXPECT_TRUE(back.compare);
+}
+
+// ---- trees
+
+TEST_F(StageFiles, ATreeHasItsDirectoriesAndNamesItsFiles) {
+  fs::create_directories(In("d/empty"));
+  Write(In("d/f"), "12345");
+  Write(In("d/.mosa-stage-left"), "ours");
+  fs::create_symlink("f", In("d/l"));
+  chmod(In("d/empty").c_str(), 0500);
+  const timespec times[] = {{7, 0}, {8, 9}};
+  utimensat(AT_FDCWD, In("d").c_str(), times, 0);
+  Write(Out(".mosa-stage-run-old-1"), "left behind");
+  Write(Out(".mosa-stage-other-old-1"), "somebody else's");
+
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.Open(root_ + "/out", {});
+  tree.Add(In("d"), Out("d"));
+  EXPECT_TRUE(tree.failures().empty());
+  std::vector<std::string> targets;
+  for (const StageFile& file : tree.files()) targets.push_back(file.target);
+  EXPECT_THAT(targets, UnorderedElementsAre(Out("d/f"), Out("d/l")));
+  tree.FinishDirectories();
+  struct stat status {};
+  stat(Out("d/empty").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777, 0500U);
+  stat(Out("d").c_str(), &status);
+  EXPECT_EQ(status.st_mtim.tv_nsec, 9);
+  EXPECT_THAT(Names(root_ + "/out"), UnorderedElementsAre("d", ".mosa-stage-other-old-1"));
+}
+
+TEST_F(StageFiles, ADirectoryDoesNotTakeAFilesPlace) {
+  fs::create_directories(In("d"));
+  Write(In("d/f"), "x");
+  Write(Out("d"), "a file");
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.Add(In("d"), Out("d"));
+  ASSERT_EQ(tree.failures().size(), 1U);
+  EXPECT_THAT(MessageOf(tree.failures()[0].status), AllOf(HasSubstr(Out("d")), HasSubstr(In("d"))));
+  EXPECT_TRUE(tree.files().empty());
+}
+
+TEST_F(StageFiles, AFileIsPutBelowTheSameDirectories) {
+  fs::create_directories(In("a/b"));
+  chmod(In("a").c_str(), 0750);
+  Write(In("a/b/f"), "x");
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.AddBelow(root_ + "/in", root_ + "/out", "/a/b/f");
+  ASSERT_EQ(tree.files().size(), 1U);
+  EXPECT_EQ(tree.files()[0].source, In("a/b/f"));
+  EXPECT_EQ(tree.files()[0].target, Out("a/b/f"));
+  tree.FinishDirectories();
+  struct stat status {};
+  stat(Out("a").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777, 0750U);
+}
+
+TEST_F(StageFiles, TheStoreItselfIsNoSource) {
+  struct stat status {};
+  stat(root_.c_str(), &status);
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", status.st_dev);
+  tree.Add(root_ + "/in", Out("in"));
+  ASSERT_EQ(tree.failures().size(), 1U);
+  EXPECT_EQ(tree.failures()[0].status.code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mosa::cli
