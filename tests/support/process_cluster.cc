@@ -198,6 +198,7 @@ Status ProcessCluster::StartNode(const ProcessClusterOptions& options, size_t i)
                                       options.node_limit,
                                       "--socket",
                                       directory_ / (name + ".sock")};
+  command.insert(command.end(), options.node_flags.begin(), options.node_flags.end());
   nodes_.emplace_back(std::move(command), directory_ / (name + ".log"),
                       directory_ / (name + ".ready"));
   return nodes_.back().Start().status();

@@ -60,6 +60,7 @@ struct ProcessClusterOptions {
   size_t mounts = 2;
   std::string node_limit = "1G";
   std::vector<std::string> manager_flags;
+  std::vector<std::string> node_flags;
   std::vector<std::string> mount_flags;
 };
 
