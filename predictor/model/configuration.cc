@@ -11,7 +11,6 @@
 namespace mosa::predict {
 namespace {
 
-constexpr uint64_t kChunkMin = 4096;
 constexpr uint64_t kChunkMax = uint64_t{1} << 30;
 constexpr uint32_t kReplicasMax = 64;
 constexpr uint32_t kSlotsMax = 4096;
@@ -75,7 +74,8 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
   }
   return InvalidArgumentError(
       fmt::format("configuration: '{}' is no name; there are hosts, storage, manager, slots, "
-                  "system, chunk, stripe, replicas, placement, store, seed",
+                  "system, chunk, stripe, replicas, placement, store, seed; and for explorations "
+                  "nodes, frequency",
                   name));
 }
 
@@ -87,9 +87,10 @@ Status Check(const Configuration& c) {
                  fmt::format("with those for storage at most {}", kSimulatedHostsMax));
   if (c.slots > kSlotsMax)
     return Wrong("slots", fmt::format("{}", c.slots), fmt::format("at most {}", kSlotsMax));
-  if (c.chunk_bytes < kChunkMin || c.chunk_bytes > kChunkMax || c.chunk_bytes % kChunkMin != 0)
+  if (c.chunk_bytes < kChunkBytesMin || c.chunk_bytes > kChunkMax ||
+      c.chunk_bytes % kChunkBytesMin != 0)
     return Wrong("chunk", fmt::format("{}", c.chunk_bytes),
-                 fmt::format("a multiple of {} up to {}", kChunkMin, kChunkMax));
+                 fmt::format("a multiple of {} up to {}", kChunkBytesMin, kChunkMax));
   const uint32_t nodes = NodesOf(c);
   if (c.stripe_width > nodes)
     return Wrong("stripe", fmt::format("{}", c.stripe_width),
@@ -104,8 +105,7 @@ Status Check(const Configuration& c) {
   return OkStatus();
 }
 
-Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base) {
-  Configuration configuration = base;
+Status SetFields(std::string_view text, Configuration& into) {
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find(','));
     text.remove_prefix(std::min(item.size() + 1, text.size()));
@@ -113,8 +113,14 @@ Result<Configuration> ParseConfiguration(std::string_view text, const Configurat
     if (equals == std::string_view::npos)
       return InvalidArgumentError(
           fmt::format("configuration: '{}' is not name=value, as in hosts=19,chunk=1M", item));
-    MOSA_RETURN_IF_ERROR(SetField(item.substr(0, equals), item.substr(equals + 1), configuration));
+    MOSA_RETURN_IF_ERROR(SetField(item.substr(0, equals), item.substr(equals + 1), into));
   }
+  return OkStatus();
+}
+
+Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base) {
+  Configuration configuration = base;
+  MOSA_RETURN_IF_ERROR(SetFields(text, configuration));
   MOSA_RETURN_IF_ERROR(Check(configuration));
   return configuration;
 }

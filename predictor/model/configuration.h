@@ -15,6 +15,7 @@
 namespace mosa::predict {
 
 inline constexpr uint32_t kSimulatedHostsMax = 10'000;
+inline constexpr uint64_t kChunkBytesMin = 4096;
 
 struct Configuration {
   uint32_t hosts = 4;  // That run tasks; each has a mount.
@@ -44,6 +45,8 @@ Status Check(const Configuration& configuration);
 // (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed.
 // Checked.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
+// The same form onto `into`, whether it can be or not.
+Status SetFields(std::string_view text, Configuration& into);
 // Sets one field by its name in that form; nothing else is looked at.
 Status SetField(std::string_view name, std::string_view value, Configuration& into);
 // The same form, all fields.

@@ -16,6 +16,8 @@ uint32_t HostsInAll(const Configuration& configuration);
 
 double NodeHours(uint32_t hosts, Duration time);
 
+inline double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
+
 }  // namespace mosa::predict
 
 #endif  // MOSA_PREDICTOR_MODEL_COST_H_

@@ -3,6 +3,7 @@
 #define MOSA_PREDICTOR_MODEL_DRAWS_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -30,15 +31,25 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// Where nine of ten draws lie: from the 5th to the 95th of 100. Of 20 they are the extremes, which
-// 19 of 21 further draws would not pass; of less than ten they would say too little.
+// Less draws have no two between which nine of ten further ones lie.
+inline constexpr uint32_t kDrawsMin = 19;
+
+// Between the k-th least and the k-th largest of n draws a further one lies n + 1 - 2k times of
+// n + 1: the k for nine times of ten. Of up to 38 draws they are the extremes.
+inline size_t BeyondNineOfTen(size_t draws) { return (draws + 1) / 20; }
+
 template <typename T>
 std::optional<Interval<T>> NineOfTen(std::vector<T> draws) {
-  constexpr size_t kDrawsMin = 10;
   if (draws.size() < kDrawsMin) return std::nullopt;
   std::sort(draws.begin(), draws.end());
-  const size_t last = draws.size() - 1;
-  return Interval<T>{draws[last / 20], draws[last - last / 20]};
+  const size_t k = BeyondNineOfTen(draws.size());
+  return Interval<T>{draws[k - 1], draws[draws.size() - k]};
+}
+
+// Precondition: there are some. Of an even number the mean of the two in the middle.
+inline double Median(std::vector<double> draws) {
+  std::sort(draws.begin(), draws.end());
+  return (draws[(draws.size() - 1) / 2] + draws[draws.size() / 2]) / 2;
 }
 
 }  // namespace mosa::predict

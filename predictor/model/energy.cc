@@ -25,8 +25,7 @@ constexpr size_t kLevelsMax = 100;
 // Takes the fields of one level; the first fault is kept.
 class LevelReader {
  public:
-  LevelReader(const Value& map, std::vector<std::string>& faults)
-      : map_(map), fields_(faults), faults_(faults) {}
+  LevelReader(const Value& map, std::vector<std::string>& faults) : map_(map), fields_(faults) {}
 
   PowerLevel Read() {
     fields_.AllowOnly(
@@ -35,10 +34,11 @@ class LevelReader {
         "a level");
     PowerLevel level;
     double frequency = 0;
-    Take("frequency_mhz", 1, kMegahertzMax, frequency);
-    level.frequency_mhz = static_cast<uint32_t>(frequency);
-    if (faults_.empty() && frequency != level.frequency_mhz)
-      fields_.Fault(map_.line, fmt::format("frequency_mhz is {}: a whole number", frequency));
+    if (Take("frequency_mhz", 1, kMegahertzMax, frequency)) {
+      level.frequency_mhz = static_cast<uint32_t>(frequency);
+      if (frequency != level.frequency_mhz)
+        fields_.Fault(map_.line, fmt::format("frequency_mhz is {}: a whole number", frequency));
+    }
     Take("speed", kSpeedMin, kSpeedMax, level.speed);
     Take("idle_w", 0, kWattsMax, level.idle_w);
     Take("application_w", 0, kWattsMax, level.application_w);
@@ -49,22 +49,22 @@ class LevelReader {
   }
 
  private:
-  void Take(std::string_view key, double low, double high, double& number) {
+  bool Take(std::string_view key, double low, double high, double& number) {
     const Value* value = map_.Find(key);
     if (value == nullptr || !value->is_scalar()) {
       fields_.Fault(map_.line, fmt::format("a level needs '{}', a number", key));
-      return;
+      return false;
     }
     const char* end = value->text.data() + value->text.size();
     const auto [read, error] = std::from_chars(value->text.data(), end, number);
-    if (error == std::errc() && read == end && number >= low && number <= high) return;
+    if (error == std::errc() && read == end && number >= low && number <= high) return true;
     fields_.Fault(value->line, fmt::format("{} is '{}': it must be a number from {} to {}", key,
                                            value->text.substr(0, 80), low, high));
+    return false;
   }
 
   const Value& map_;
   Fields fields_;
-  std::vector<std::string>& faults_;
 };
 
 void CheckFrequencies(const PowerProfile& profile, Fields& fields) {

@@ -97,6 +97,9 @@ TEST(PowerFile, SaysWhatIsWrongInOneSentence) {
       {With("idle_w: 88", "idle: 88"), "a level has no 'idle'"},
       {With("mhz: 1200", "mhz: 2300"), "there are two levels of 2300 MHz"},
       {With("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: a whole number"},
+      {With("mhz: 1200", "mhz: 1e300"), "frequency_mhz is '1e300': it must be a number from 1 to"},
+      {With("mhz: 1200", "mhz: -1"), "frequency_mhz is '-1'"},
+      {With("mhz: 1200", "mhz: nan"), "frequency_mhz is 'nan'"},
       {"mosa_power: 1\n", "a power file has 1 to 100 levels, not 0"},
   };
   for (const auto& row : rows) {
@@ -108,12 +111,18 @@ TEST(PowerFile, SaysWhatIsWrongInOneSentence) {
 }
 
 TEST(Interval, HoldsNineOfTenDraws) {
-  EXPECT_FALSE(NineOfTen(std::vector<int>(9, 1)));
-  std::vector<int> draws;
-  for (int i = 100; i >= 1; --i) draws.push_back(i);
-  EXPECT_EQ(NineOfTen(draws), (Interval<int>{5, 96}));
-  draws.resize(20);  // 100 down to 81.
-  EXPECT_EQ(NineOfTen(draws), (Interval<int>{81, 100}));
+  EXPECT_FALSE(NineOfTen(std::vector<int>(kDrawsMin - 1, 1)));
+  for (int n = kDrawsMin; n <= 250; ++n) {
+    std::vector<int> draws;
+    for (int i = n; i >= 1; --i) draws.push_back(i);
+    const auto interval = NineOfTen(draws);
+    ASSERT_TRUE(interval) << n;
+    EXPECT_EQ(interval->low + interval->high, n + 1) << n;
+    // Of n + 1 gaps between draws a further one is in any as likely; less gaps would be too few.
+    const double inside = interval->high - interval->low;
+    EXPECT_GE(inside / (n + 1), 0.9) << n;
+    EXPECT_LT((inside - 2) / (n + 1), 0.9) << n;
+  }
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace {
 // Longer than any service, and short enough that sums of them fit.
 constexpr double kNsMax = 1e13;
 constexpr double kNsPerByteMax = 1e6;
-constexpr double kSpreadMax = 10;
+constexpr double kSpreadMax = 1;
+constexpr double kSpeedMin = 0.001;
+constexpr double kSpeedMax = 1000;
 constexpr uint64_t kWholeMax = uint64_t{1} << 60;
 constexpr uint32_t kCoresMax = 4096;
 
@@ -35,7 +37,9 @@ std::string Wrong(const std::string& name, const Cost& cost) {
   return wrong.empty() ? WrongNumber(name + ".spread", cost.spread, kSpreadMax) : wrong;
 }
 std::string Wrong(const std::string& name, double value) {
-  return WrongNumber(name, value, name == "host.speed" ? 1000 : kSpreadMax);
+  if (name != "host.speed") return WrongNumber(name, value, kSpreadMax);
+  if (value >= kSpeedMin && value <= kSpeedMax) return "";
+  return fmt::format("{} is {}: it must be from {} to {}", name, value, kSpeedMin, kSpeedMax);
 }
 std::string Wrong(const std::string& name, uint64_t value) {
   if (value <= kWholeMax) return "";
@@ -65,7 +69,6 @@ Status Check(const Platform& platform) {
       wrong = fmt::format("{} is {}: it must be above 0", name, value);
   };
   needs("host.cores", platform.host.cores);
-  needs("host.speed", platform.host.speed);
   needs("host.out_bytes_per_second", static_cast<double>(platform.host.out_bytes_per_second));
   needs("host.in_bytes_per_second", static_cast<double>(platform.host.in_bytes_per_second));
   needs("client.fuse_read_bytes", static_cast<double>(platform.client.fuse_read_bytes));
@@ -90,5 +93,7 @@ Platform Perturbed(const Platform& platform, uint64_t seed) {
     *rate = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(*rate) * factor));
   return drawn;
 }
+
+bool HasSpread(const Platform& platform) { return Perturbed(platform, 1) != platform; }
 
 }  // namespace mosa::predict

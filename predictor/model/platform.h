@@ -123,6 +123,8 @@ Status Check(const Platform& platform);
 // The platform as it would be if every figure were off by its spread times a draw from the normal
 // distribution; `seed` names the draws. Rates and times stay positive.
 Platform Perturbed(const Platform& platform, uint64_t seed);
+// Whether draws differ.
+bool HasSpread(const Platform& platform);
 
 }  // namespace mosa::predict
 

@@ -133,6 +133,8 @@ Result<Platform> ReadPlatform(std::string_view text) {
     const size_t at = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n');
     return InvalidArgumentError(fmt::format("line {}: this is no JSON, or cut short", line));
+  } catch (const Json::exception&) {
+    return InvalidArgumentError("a number of the platform file is beyond all numbers, as 1e999");
   }
   if (!root.is_object()) return InvalidArgumentError("a platform file is one JSON object");
   MOSA_RETURN_IF_ERROR(CheckVersion(root));

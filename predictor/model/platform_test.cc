@@ -66,7 +66,11 @@ TEST(PlatformFile, SaysWhatIsWrongInOneSentence) {
       {With("9000.0", "1e300"), "manager.open.ns_per_call is 1e+300"},
       {With("\"ns_per_call\": 9000.0,", ""), "'manager.open.ns_per_call' is missing"},
       {With("\"ns_per_call\": 9000.0", "\"ns\": 1"), "'manager.open.ns' is no field of a cost"},
-      {With("\"speed\": 1.25", "\"speed\": 0"), "host.speed is 0: it must be above 0"},
+      {With("\"speed\": 1.25", "\"speed\": 0"), "host.speed is 0: it must be from 0.001 to 1000"},
+      {With("\"speed\": 1.25", "\"speed\": 1e-12"), "host.speed is 1e-12: it must be from 0.001"},
+      {With("\"speed\": 1.25", "\"speed\": 1e999"), "is beyond all numbers, as 1e999"},
+      {With("\"spread\": 0.02", "\"spread\": 1.5"),
+       "network.spread is 1.5: it must be a number from"},
   };
   for (const auto& row : rows) {
     const auto read = ReadPlatform(row.text);
