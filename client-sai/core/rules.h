@@ -32,6 +32,9 @@ bool GrantIsLow(uint64_t held_bytes, uint64_t last_wish_bytes);
 // not tried again.
 std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_alive);
 
+// So much in a row is read from the same copy.
+inline constexpr uint64_t kSpreadBytesMin = uint64_t{4} << 20;
+
 // The copies of a piece in the order in which to try them: own node, live ones, dead ones; those
 // that are equal begin at `seed`, so that readers spread.
 struct CopyChoice {

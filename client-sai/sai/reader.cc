@@ -23,9 +23,6 @@ struct Buffer {
   std::unique_ptr<std::byte[]> bytes;
 };
 
-// So much in a row is read from the same copy.
-constexpr uint64_t kSpreadBytesMin = 4 << 20;
-
 // A layout is recalled a few times in a file's life, not in a read's.
 constexpr int kReadsMax = 8;
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "client-sai/core/rules.h"
+
 namespace mosa::predict {
 namespace {
 
-// As of the SAI's reader, the largest of all pieces that bytes are cut into.
-constexpr uint64_t kSpreadBytesMin = 4 << 20;
 constexpr uint64_t kChunkWithoutEnd = uint64_t{1} << 30;
 
 }  // namespace
@@ -24,7 +24,8 @@ Point Canonical::Of(const Point& point) const {
   c.slots = std::min(SlotsOf(platform_, c), tasks_);
   if (c.stripe_width == NodesOf(c)) c.stripe_width = 0;
   if (c.store_bytes == platform_.host.store_bytes) c.store_bytes = 0;
-  if (c.chunk_bytes > file_bytes_max_ && c.chunk_bytes >= kSpreadBytesMin)
+  // No piece that bytes are cut into is larger.
+  if (c.chunk_bytes > file_bytes_max_ && c.chunk_bytes >= sai::kSpreadBytesMin)
     c.chunk_bytes = kChunkWithoutEnd;
   return canonical;
 }

@@ -11,7 +11,6 @@ namespace {
 
 // Each of a task's works is rounded twice.
 constexpr double kRoundingNs = 2;
-constexpr double kTransferBytesMin = 4096;
 // Of sums of numbers with 53 bits.
 constexpr double kRoundingShare = 1e-9;
 
@@ -41,12 +40,11 @@ class Needs {
   bool CrossesLinks(const WorkflowFile& file) const {
     return apart_ && IsOnTheStore(file) && BytesOf(file) > kInlineBytesMax;
   }
-  static bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
   static uint64_t BytesOf(const WorkflowFile& file) { return file.size_bytes.value_or(0); }
   // On one core.
   double Processor(double ns) const {
-    return std::max(0.0, std::min(ns, static_cast<double>(kServiceMax.ns)) / platform_.host.speed -
-                             kRoundingNs);
+    constexpr auto kMost = static_cast<double>(kServiceMax.ns);
+    return std::max(0.0, std::min(std::min(ns, kMost) / platform_.host.speed, kMost) - kRoundingNs);
   }
 
  private:
@@ -95,7 +93,8 @@ class Needs {
     return sum;
   }
   static double OnLink(double bytes, double bytes_per_second) {
-    return std::max(0.0, bytes * 1e9 / bytes_per_second - bytes / kTransferBytesMin - 1);
+    return std::max(
+        0.0, bytes * 1e9 / bytes_per_second - bytes / static_cast<double>(kChunkBytesMin) - 1);
   }
 
   const Workflow& workflow_;
@@ -122,7 +121,7 @@ LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool s
     work.store_ns += need.store_ns;
     work.runner_ns += needs.Processor(platform.runner.dispatch.ns_per_call);
     for (const PathIndex output : task.outputs)
-      if (Needs::IsOnTheStore(workflow.at(output)))
+      if (IsOnTheStore(workflow.at(output)))
         work.runner_ns += needs.Processor(platform.runner.look.ns_per_call);
   }
   for (const WorkflowFile& file : workflow.files) {
@@ -130,7 +129,7 @@ LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool s
     const auto bytes = static_cast<double>(Needs::BytesOf(file));
     if (file.producer) work.written_bytes += bytes;
     if (!file.consumers.empty()) work.read_bytes += bytes;
-    work.transfers += 2 * (bytes / kTransferBytesMin + 1);
+    work.transfers += 2 * (bytes / static_cast<double>(kChunkBytesMin) + 1);
   }
   return work;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/rng.h"
+#include "predictor/model/cost.h"
 
 namespace mosa::predict {
 namespace {
@@ -14,8 +15,6 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
   return Nanoseconds(static_cast<int64_t>(static_cast<Wide>(bytes) * kNsPerSecond /
                                           static_cast<Wide>(bytes_per_second)));
 }
-
-double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 
 // What a link has carried until now of all that it was given.
 double CarriedSeconds(const des::FifoServer& link) {

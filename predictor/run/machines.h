@@ -9,6 +9,7 @@
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -52,7 +53,8 @@ class Machines {
   // as it takes where the platform was measured.
   auto Work(MachineIndex on, Duration work, WorkOf whose = WorkOf::kStore) {
     if (speed_ != 1)
-      work = Nanoseconds(static_cast<int64_t>(static_cast<double>(work.ns) / speed_));
+      work = Nanoseconds(static_cast<int64_t>(
+          std::min(static_cast<double>(work.ns) / speed_, static_cast<double>(kServiceMax.ns))));
     Machine& machine = *machines_[on.value];
     Duration& account = whose == WorkOf::kStore ? machine.store : machine.application;
     account = account + work;

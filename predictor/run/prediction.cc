@@ -135,7 +135,7 @@ void SumStages(const Workflow& workflow, Prediction& prediction) {
 
 Status CheckSizes(const Workflow& workflow) {
   for (const WorkflowFile& file : workflow.files) {
-    if (file.path.starts_with('/')) continue;
+    if (!IsOnTheStore(file)) continue;
     if (!file.size_bytes)
       return InvalidArgumentError(
           fmt::format("file '{}' has no size: a prediction needs one of every file", file.path));
@@ -149,6 +149,12 @@ Status CheckSizes(const Workflow& workflow) {
           "{} is said to run {:.0f} s: a prediction is for 0 to {} s", Describe(task),
           static_cast<double>(task.expected->ns) / 1e9, kServiceMax.ns / 1'000'000'000));
   return OkStatus();
+}
+
+HostUse UseOfAll(const Prediction& prediction) {
+  HostUse use;
+  for (const PredictedMachine& machine : prediction.machines) use += machine.use;
+  return use;
 }
 
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,

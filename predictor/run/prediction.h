@@ -62,12 +62,15 @@ struct Prediction {
   std::vector<PredictedStage> stages;  // In the order of their first start.
   std::vector<PredictedMachine> machines;
   std::vector<PredictedFile> files;
-  // The run would fail: which task, where, when and why. All times are until then.
+  // The run would fail: which task, where, when and why. Nothing more starts then; what runs goes
+  // on to its end, which is the turnaround.
   std::optional<std::string> failure;
+  Duration failed_at;  // From the beginning of staging in, if that fails.
   uint64_t manager_calls = 0;
   uint64_t events = 0;
   uint64_t digest = 0;  // Of all events and of all that the manager decided.
 };
+HostUse UseOfAll(const Prediction& prediction);
 
 struct PredictOptions {
   bool with_layouts = false;

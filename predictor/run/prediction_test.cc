@@ -190,7 +190,42 @@ TEST(Prediction, OfAFullStoreSaysWhoFailsWhereAndWhen) {
   ASSERT_TRUE(prediction.failure);
   EXPECT_NE(prediction.failure->find("fails on h1 at"), std::string::npos) << *prediction.failure;
   EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
-  EXPECT_GT(prediction.turnaround.ns, 0);
+  EXPECT_GT(prediction.failed_at.ns, 0);
+  EXPECT_LE(prediction.failed_at.ns, prediction.turnaround.ns);
+}
+
+// Times count from when staging in begins, as nothing has run yet.
+TEST(Prediction, OfAStoreThatIsFullBeforeTheRunSaysWhen) {
+  WorkflowMaker maker;
+  maker.File("in", 100 * kMiB).Task("read", {"in"}, {});
+  const Prediction prediction = MustPredict(maker.Build(), PlainPlatform(), "hosts=1,store=64M");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("staging 'in' in fails on h1 at 0.06"), std::string::npos)
+      << *prediction.failure;
+  EXPECT_EQ(prediction.turnaround.ns, 0);
+  EXPECT_FALSE(prediction.tasks[0].ran);
+}
+
+// Nothing more starts, but what runs does all that it would have done.
+TEST(Prediction, OfAFailedRunHasTasksThatEnd) {
+  WorkflowMaker maker;
+  maker.File("one", 20 * kMiB).File("two", 20 * kMiB).File("small", 1000).File("vast", 400 * kMiB);
+  maker.Task("fail", {}, {"vast"});
+  maker.Task("go", {"one", "two"}, {"small"}, Seconds(3));
+  maker.Task("never", {"small"}, {});
+  Platform slow = PlainPlatform();
+  slow.client.passthrough_read.ns_per_byte = slow.client.local_read.ns_per_byte = 100;
+  const Prediction prediction =
+      MustPredict(maker.Build(), slow, "hosts=1,slots=2,store=256M,system=dss");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("'fail' fails on h1"), std::string::npos);
+  const PredictedTask& task = prediction.tasks[1];
+  EXPECT_LT(prediction.failed_at.ns, (task.start + task.reading).ns / 2);
+  EXPECT_EQ(task.read_local, 40 * kMiB);
+  EXPECT_EQ(task.computing.ns, Seconds(3).ns);
+  EXPECT_EQ(task.written, 1000U);
+  EXPECT_EQ(prediction.turnaround.ns, task.end.ns);
+  EXPECT_FALSE(prediction.tasks[2].ran);
 }
 
 // Tasks that wait for a nearer host do not keep time from passing when nothing is started any more.
@@ -262,6 +297,28 @@ TEST(Prediction, MakesCopiesOverTheLinksOfNodes) {
   EXPECT_EQ(sent, sent_once + 2 * 50 * kMiB);
   // The nodes copy beside each other, each at most as fast as its link.
   EXPECT_GT(three.turnaround.ns, one.turnaround.ns + static_cast<int64_t>(25 * kMiB) * 10);
+}
+
+// A node takes no copy beyond its limit.
+TEST(Prediction, MakesNoCopiesThatDoNotFit) {
+  for (const char* ack : {"optimistic", "pessimistic"}) {
+    WorkflowMaker maker;
+    maker.Task("wait", {"out.1"}, {}, Seconds(20));
+    for (const char* n : {"1", "2"}) {
+      maker.File(std::string("out.") + n, 20 * kMiB,
+                 {{"replicas", "2"}, {"ack", ack}, {"placement", "local"}});
+      maker.Task(std::string("write.") + n, {}, {std::string("out.") + n});
+    }
+    const Prediction prediction =
+        MustPredict(maker.Build(), BusyPlatform(), "hosts=2,slots=1,store=32M");
+    uint64_t stored = 0;
+    for (const PredictedMachine& machine : prediction.machines) {
+      EXPECT_LE(machine.store_bytes_max, 32 * kMiB) << ack;
+      stored += machine.store_bytes_max;
+    }
+    ASSERT_FALSE(prediction.failure) << *prediction.failure;
+    EXPECT_GT(stored, 44 * kMiB) << ack;  // Something was copied.
+  }
 }
 
 // A close gives up waiting when nothing moves, not when much has to.

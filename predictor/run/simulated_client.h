@@ -130,7 +130,7 @@ class SimulatedClient {
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent);
-  des::Activity<void> StoreOn(NodeId node, FileId file, uint64_t bytes);
+  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
   Failure NoSpace(const Writer& writer, NodeId node) const;

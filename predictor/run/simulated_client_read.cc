@@ -16,8 +16,6 @@ namespace {
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
 constexpr uint64_t kFetchesAtOnce = 4;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
-// So much in a row is read from the same copy.
-constexpr uint64_t kSpreadBytesMin = 4 << 20;
 constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
 // A capability that ends sooner is not used any more.
 constexpr Duration kCapabilityMargin = Seconds(30);
@@ -208,7 +206,8 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   for (const NodeId each : piece.nodes)
     if (each != kNoNode) copies.push_back({each, IsLocal(each), true});
   // Other clients begin with other copies, and a stream goes through all of them.
-  const uint64_t stretch = piece.range.begin / std::max(reader.layout.chunk_bytes, kSpreadBytesMin);
+  const uint64_t stretch =
+      piece.range.begin / std::max(reader.layout.chunk_bytes, sai::kSpreadBytesMin);
   const uint64_t seed = Mix64(id_.value ^ Mix64(reader.file.value ^ Mix64(stretch)));
   const NodeId node = sai::OrderCopies(copies, seed).front();
   const uint64_t bytes = piece.range.size();

@@ -28,6 +28,7 @@ struct SimulatedClient::Writer {
   ByteRange open_extent;        // Buffered, and not sent yet.
   uint64_t buffered_bytes = 0;  // With what is being sent.
   des::Group sending;
+  std::optional<NodeId> full;  // It had no room for what was sent.
   std::map<NodeId, uint64_t> allocated;
 };
 
@@ -56,6 +57,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::str
   Outcome<Done> written = co_await WriteAll(writer);
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  if (writer.full) written = NoSpace(writer, *writer.full);
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
   --writer.state.handles;
@@ -131,9 +133,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteByKernel(Writer& wr
     has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
   }
   grants_.Settle(node, std::min(used, sai::kPassthroughRoomBytes), sai::kPassthroughRoomBytes);
-  if (!has_room) co_return NoSpace(writer, node);
+  if (!has_room || !manager_.Store(node, writer.file, used)) co_return NoSpace(writer, node);
   writer.allocated[node] = used;
-  manager_.NoteStored(node, writer.file, used);
   co_return Done{};
 }
 
@@ -168,7 +169,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
     }
     co_await Work(platform_.client.local_write, piece.range.size());
     for (const NodeId node : piece.nodes)
-      manager_.NoteStored(node, writer.file, piece.range.size());
+      if (!manager_.Store(node, writer.file, piece.range.size())) co_return NoSpace(writer, node);
   }
   co_return Done{};
 }
@@ -221,7 +222,10 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   co_await io_threads_.Take();
   const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, extent);
   for (const Piece& piece : pieces)
-    for (const NodeId node : piece.nodes) co_await StoreOn(node, writer.file, piece.range.size());
+    for (const NodeId node : piece.nodes) {
+      const bool stored = co_await StoreOn(node, writer.file, piece.range.size());
+      if (!stored) writer.full = node;
+    }
   io_threads_.Return();
   writer.buffered_bytes -= extent.size();
   buffered_bytes_ -= extent.size();
@@ -229,13 +233,14 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   writer.sending.End();
 }
 
-des::Activity<void> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes) {
+des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes) {
   const MachineIndex there = manager_.MachineOf(node);
   co_await Work(platform_.client.send, bytes);
   co_await machines_.Transfer(machine_, there, bytes);
   co_await machines_.Work(there, platform_.node.write.Of(bytes));
-  manager_.NoteStored(node, file, bytes);
+  const bool stored = manager_.Store(node, file, bytes);
   co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
+  co_return stored;
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {

@@ -1,6 +1,6 @@
 #include "predictor/run/simulated_copies.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "common/model/ranges.h"
 #include "predictor/run/simulated_manager.h"
@@ -17,7 +17,10 @@ constexpr Duration kReportEvery = Seconds(1);
 void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
   Task& task = tasks_[{node, order.file}];
   // Another version, unless it is that of the bytes which were followed while they were written.
-  if (task.order.data_version != order.data_version && !task.order.follow) task.begin = 0;
+  // What was dropped is to be fetched again.
+  if ((task.order.data_version != order.data_version && !task.order.follow) ||
+      manager_.StoredOn(node, order.file) == 0)
+    task.begin = 0;
   task.order = order;
   task.cancelled = false;
   changed_.Give();
@@ -40,7 +43,13 @@ des::Activity<void> SimulatedCopies::Carry(Key key) {
     const bool follow = task.order.follow;
     const uint64_t limit = follow ? manager_.WrittenOf(key.second) : task.order.size_bytes;
     if (task.begin < limit) {
-      co_await FetchNext(key, limit);
+      const uint64_t order = task.order.order;
+      const bool has_room = co_await FetchNext(key, limit);
+      if (!has_room) {
+        co_await Report(key, true);
+        if (task.order.order == order) break;
+        continue;
+      }
       if (loop_.now() - reported < kReportEvery) continue;
       reported = loop_.now();
       co_await Report(key);
@@ -55,7 +64,7 @@ des::Activity<void> SimulatedCopies::Carry(Key key) {
   task.runs = false;
 }
 
-des::Activity<void> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
+des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
   Task& task = tasks_[key];
   const Piece piece = FirstPiece(task.order.sources, {task.begin, limit}, kStretchBytes);
   const uint64_t bytes = piece.range.size();
@@ -67,13 +76,14 @@ des::Activity<void> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
     co_await machines_.Work(from, platform_.node.read.Of(bytes));
     co_await machines_.Transfer(from, to, bytes);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
-    manager_.NoteCopied(key.first, key.second, bytes);
+    if (!manager_.StoreCopy(key.first, key.second, bytes)) co_return false;
     task.fetched_bytes += bytes;
   }
   task.begin = piece.range.end;
+  co_return true;
 }
 
-des::Activity<void> SimulatedCopies::Report(Key key) {
+des::Activity<void> SimulatedCopies::Report(Key key, bool is_full) {
   const Task& task = tasks_[key];
   CopyReport report;
   report.file = key.second;
@@ -81,7 +91,10 @@ des::Activity<void> SimulatedCopies::Report(Key key) {
   report.data_version = task.order.data_version;
   report.copied_bytes = report.fetched_bytes = task.fetched_bytes;
   report.allocated_bytes = manager_.StoredOn(key.first, key.second);
-  report.done = !task.order.follow && task.begin >= task.order.size_bytes;
+  report.done = !is_full && !task.order.follow && task.begin >= task.order.size_bytes;
+  if (is_full)
+    report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                             fmt::format("node {} is full", manager_.NameOf(key.first))};
   co_await loop_.Sleep(
       machines_.MessageDelay(manager_.MachineOf(key.first), machines_.manager(), kRequestBytes));
   manager_.ReportCopy(key.first, report);

@@ -1,6 +1,6 @@
 // SimulatedCopies: how storage nodes carry out the manager's orders to hold copies of files: each
 // fetches what it lacks from the nodes that the order names, one stretch after the other, and
-// reports when it has all.
+// reports when it has all, or no room for more.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 
@@ -40,8 +40,9 @@ class SimulatedCopies {
     bool cancelled = false;
   };
   des::Activity<void> Carry(Key key);
-  des::Activity<void> FetchNext(Key key, uint64_t limit);
-  des::Activity<void> Report(Key key);
+  // False: the node has no room.
+  des::Activity<bool> FetchNext(Key key, uint64_t limit);
+  des::Activity<void> Report(Key key, bool is_full = false);
 
   des::EventLoop& loop_;
   const Platform& platform_;

@@ -222,18 +222,21 @@ void SimulatedManager::Receive(ClientId client) {
   if (answer.waiter) answer.waiter.resume();
 }
 
-void SimulatedManager::NoteStored(NodeId node, FileId file, uint64_t bytes) {
+bool SimulatedManager::Store(NodeId node, FileId file, uint64_t bytes) {
+  if (!StoreCopy(node, file, bytes)) return false;
   written_[file] += bytes;
-  NoteCopied(node, file, bytes);
   copies_.NoteWritten();
+  return true;
 }
 
-void SimulatedManager::NoteCopied(NodeId node, FileId file, uint64_t bytes) {
+bool SimulatedManager::StoreCopy(NodeId node, FileId file, uint64_t bytes) {
   Node& at = nodes_[node.value - 1];
+  if (bytes > at.limit_bytes - at.used_bytes) return false;
   at.objects[file] += bytes;
   at.used_bytes += bytes;
   at.used_bytes_max = std::max(at.used_bytes_max, at.used_bytes);
   at.changed = true;
+  return true;
 }
 
 void SimulatedManager::ReportCopy(NodeId node, const CopyReport& report) {

@@ -45,10 +45,11 @@ class SimulatedManager {
   // The same, awaited by nobody.
   void Send(ClientId client, std::vector<Request> requests);
 
-  // A node has stored so many more bytes of a file that a client writes.
-  void NoteStored(NodeId node, FileId file, uint64_t bytes);
+  // A node stores so many more bytes of a file that a client writes. False: it has no room, and
+  // stores nothing.
+  bool Store(NodeId node, FileId file, uint64_t bytes);
   // The same, of a copy that the node makes.
-  void NoteCopied(NodeId node, FileId file, uint64_t bytes);
+  bool StoreCopy(NodeId node, FileId file, uint64_t bytes);
   void ReportCopy(NodeId node, const CopyReport& report);
   // What clients have stored of a file so far; what a node holds of it.
   uint64_t WrittenOf(FileId file) const;

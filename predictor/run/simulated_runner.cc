@@ -23,8 +23,6 @@ std::string ParentOf(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
-
 }  // namespace
 
 SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
@@ -61,19 +59,22 @@ const HintMap& SimulatedRunner::HintsOf(PathIndex file) const {
 des::Activity<void> SimulatedRunner::StageIn() {
   static const std::string kTask = "stage in";
   SimulatedClient& client = *clients_.front();
+  begun_ = loop_.now();
   for (const PathIndex input : OutsideInputs(workflow_)) {
     const WorkflowFile& file = workflow_.at(input);
     if (!IsOnTheStore(file)) continue;
     auto done = co_await client.PrepareOutput(file.path, file.hints);
     if (done.ok()) done = co_await client.WriteFile(file.path, *file.size_bytes, kTask);
-    if (!done.ok()) Fail(fmt::format("staging '{}' in", file.path), HostIndex{0}, done.failure());
+    if (done.ok()) continue;
+    Fail(fmt::format("staging '{}' in", file.path), HostIndex{0}, done.failure());
+    break;
   }
 }
 
 des::Activity<void> SimulatedRunner::Run() {
-  begun_ = loop_.now();
-  co_await HintDirectories();
+  if (!prediction_.failure) co_await HintDirectories();
   begun_ = loop_.now();  // What comes before the first task is no part of the run.
+  if (prediction_.failure) co_return loop_.Stop();
   for (;;) {
     co_await AddReady();
     while (!prediction_.failure) {
@@ -185,39 +186,43 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   const auto lap = [this, &last] { return loop_.now() - std::exchange(last, loop_.now()); };
   co_await machines_.Work(machine, platform_.runner.launch.Of(0), WorkOf::kApplication);
   predicted.launching = lap();
-  co_await ReadInputs(task, host);
+  const bool has_read = co_await ReadInputs(task, host);
   predicted.reading = lap();
-  const Duration compute = workflow_.at(task).expected.value_or(Duration());
-  co_await machines_.Work(machine, compute, WorkOf::kApplication);
-  predicted.computing = lap();
-  co_await WriteOutputs(task, host);
-  predicted.writing = lap();
+  if (has_read) {
+    const Duration compute = workflow_.at(task).expected.value_or(Duration());
+    co_await machines_.Work(machine, compute, WorkOf::kApplication);
+    predicted.computing = lap();
+    co_await WriteOutputs(task, host);
+    predicted.writing = lap();
+  }
   predicted.end = Elapsed();
   co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.runner.notice_ns)));
   ended_.push_back({task, host});
   wake_.Give();
 }
 
-des::Activity<void> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) {
+// False: it fails, and computes nothing.
+des::Activity<bool> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) {
   PredictedTask& predicted = at(task);
   for (const PathIndex input : workflow_.at(task).inputs) {
     const WorkflowFile& file = workflow_.at(input);
-    if (!IsOnTheStore(file) || prediction_.failure) continue;
+    if (!IsOnTheStore(file)) continue;
     const auto read = co_await at(host).ReadFile(file.path, workflow_.at(task).id);
     if (!read.ok()) {
       Fail(Describe(workflow_.at(task)), host, read.failure());
-      co_return;
+      co_return false;
     }
     predicted.read_local += read->local;
     predicted.read_remote += read->remote;
     predicted.read_cached += read->cached;
   }
+  co_return true;
 }
 
 des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host) {
   for (const PathIndex output : workflow_.at(task).outputs) {
     const WorkflowFile& file = workflow_.at(output);
-    if (!IsOnTheStore(file) || prediction_.failure) continue;
+    if (!IsOnTheStore(file)) continue;
     const auto written =
         co_await at(host).WriteFile(file.path, *file.size_bytes, workflow_.at(task).id);
     if (!written.ok()) {
@@ -278,6 +283,7 @@ void SimulatedRunner::ExpectEnds() {
 // The first failure is the prediction.
 void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why) {
   if (prediction_.failure) return;
+  prediction_.failed_at = Elapsed();
   prediction_.failure = fmt::format("{} fails on h{} at {:.3f} s: {}", what, host.value + 1,
                                     static_cast<double>(Elapsed().ns) / 1e9, why.message);
 }

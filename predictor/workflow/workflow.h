@@ -51,6 +51,9 @@ struct WorkflowFile {
   std::vector<TaskIndex> consumers;  // Sorted.
 };
 
+// Paths outside the mount are somebody else's.
+inline bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
+
 struct Workflow {
   std::string name;
   std::vector<Task> tasks;
