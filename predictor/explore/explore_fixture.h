@@ -16,12 +16,15 @@
 
 namespace mosa::predict {
 
-// Files from none to 40 MiB, tasks from none to a second.
+// Files from none to 40 MiB, some with hints, tasks from none to a second.
 inline Workflow RandomWorkload(Rng& rng) {
   Workflow workflow = RandomWorkflow(rng, 25);
   for (WorkflowFile& file : workflow.files) {
     const uint64_t most[] = {1, 20'000, kMiB, 40 * kMiB};
     file.size_bytes = rng.Below(most[rng.Below(4)]);
+    if (rng.Chance(200)) file.hints["placement"] = "local";
+    if (rng.Chance(200)) file.hints["replicas"] = std::to_string(1 + rng.Below(4));
+    if (rng.Chance(100)) file.hints["ack"] = "pessimistic";
   }
   for (Task& task : workflow.tasks)
     if (rng.Chance(700)) task.expected = Milliseconds(static_cast<int64_t>(rng.Below(1000)));
@@ -37,6 +40,8 @@ inline Platform RandomPlatform(Rng& rng) {
   platform.host.out_bytes_per_second = 5'000'000 + rng.Below(2'000'000'000);
   platform.client.passthrough = rng.Chance(500);
   if (rng.Chance(300)) platform.client.page_cache_read = {0, 0.001, 0};
+  if (rng.Chance(300)) platform.client.fuse_read_bytes = 3'000 + rng.Below(3'000'000);
+  if (rng.Chance(300)) platform.client.fuse_write_bytes = 3'000 + rng.Below(3'000'000);
   return platform;
 }
 
@@ -50,7 +55,7 @@ inline Configuration RandomConfiguration(Rng& rng) {
   const uint64_t chunks[] = {65536, 262144, kMiB, 4 * kMiB, 64 * kMiB};
   c.chunk_bytes = chunks[rng.Below(5)];
   c.stripe_width = static_cast<uint32_t>(rng.Below(NodesOf(c) + 1));
-  c.replicas = static_cast<uint32_t>(1 + rng.Below(std::min<uint32_t>(2, NodesOf(c))));
+  c.replicas = static_cast<uint32_t>(1 + rng.Below(std::min<uint32_t>(4, NodesOf(c))));
   c.placement = rng.Chance(500) ? "stripe" : "local";
   return c;
 }

@@ -1,57 +1,25 @@
 #include "predictor/explore/explorer.h"
 
 #include <algorithm>
-#include <numeric>
-#include <type_traits>
+#include <tuple>
 
 #include "predictor/explore/canonical.h"
 #include "predictor/model/cost.h"
-#include "predictor/model/platform_fields.h"
 
 namespace mosa::predict {
 namespace {
 
 // The first batches are small: what they find spares later ones much.
-constexpr size_t kBatchJobsMin = 8;
-constexpr size_t kBatchJobsMax = 64;
-
-double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
-
-// What may be off in a draw, so that less is faster.
-std::vector<double> Burdens(const Platform& platform) {
-  std::vector<double> burdens;
-  VisitFields(platform, [&burdens](const char*, const char*, const auto& value) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Cost>) {
-      burdens.push_back(value.ns_per_call);
-      burdens.push_back(value.ns_per_byte);
-    }
-  });
-  burdens.push_back(1.0 / static_cast<double>(platform.host.in_bytes_per_second));
-  burdens.push_back(1.0 / static_cast<double>(platform.host.out_bytes_per_second));
-  return burdens;
-}
-
-// The least that any figure of `drawn` is of what was measured; at most 1.
-double LeastFactor(const Platform& measured, const Platform& drawn) {
-  const std::vector<double> before = Burdens(measured);
-  const std::vector<double> after = Burdens(drawn);
-  double least = 1;
-  for (size_t i = 0; i < before.size(); ++i)
-    if (before[i] > 0) least = std::min(least, after[i] / before[i]);
-  return least;
-}
-
-template <typename T>
-bool Overlap(const Interval<T>& a, const Interval<T>& b) {
-  return a.low <= b.high && b.low <= a.high;
-}
+constexpr size_t kBatchJobsMin = 16;
+constexpr size_t kBatchJobsMax = 1024;
+constexpr size_t kDrawnPointsMin = 64;
 
 }  // namespace
 
 Outcome OutcomeOf(const Prediction& prediction) {
   Outcome outcome;
   outcome.time = prediction.turnaround;
-  for (const PredictedMachine& machine : prediction.machines) outcome.use += machine.use;
+  outcome.use = UseOfAll(prediction);
   outcome.failure = prediction.failure.value_or("");
   return outcome;
 }
@@ -82,13 +50,13 @@ Status Explorer::AddLevels(const Platform& platform, const PowerProfile* power) 
     }
     Level& level = levels_[point.frequency_mhz];
     const Platform at_level = AtLevel(platform, measured);
+    MOSA_RETURN_IF_ERROR(Check(at_level));
     for (uint32_t draw = 0; draw <= options_.draws; ++draw) {
       level.platforms.push_back(draw == 0 ? at_level : Perturbed(at_level, draw));
       level.powers.push_back(draw == 0 ? measured : Perturbed(measured, draw));
       const Platform& drawn = level.platforms.back();
       level.least_together.push_back(LeastWorkOf(workflow_, drawn, false));
       level.least_apart.push_back(LeastWorkOf(workflow_, drawn, true));
-      level.least_factor = std::min(level.least_factor, LeastFactor(at_level, drawn));
     }
   }
   return OkStatus();
@@ -107,50 +75,48 @@ void Explorer::Collapse(const Platform& platform) {
   }
 }
 
+const LeastWork& Explorer::LeastOf(size_t point, uint32_t draw) const {
+  const Level& level = LevelOf(point);
+  const bool apart = points_[point].configuration.storage_hosts > 0;
+  return (apart ? level.least_apart : level.least_together)[draw];
+}
+
+Duration Explorer::TimeAtLeastOf(size_t point, uint32_t draw) const {
+  return TimeAtLeast(LeastOf(point, draw), LevelOf(point).platforms[draw],
+                     points_[point].configuration);
+}
+
 void Explorer::FindBounds() {
   for (const size_t i : queue_) {
     const Configuration& configuration = points_[i].configuration;
     const Level& level = LevelOf(i);
-    const auto& work = configuration.storage_hosts > 0 ? level.least_apart : level.least_together;
-    const Duration time = TimeAtLeast(work[0], level.platforms[0], configuration);
-    Bound& bound = bounds_[i];
-    bound.objectives.time_s = SecondsOf(time);
-    bound.objectives.node_hours = NodeHours(HostsInAll(configuration), time);
+    const Duration time = TimeAtLeastOf(i, 0);
+    bounds_[i] = {SecondsOf(time), NodeHours(HostsInAll(configuration), time), 0};
     if (with_energy_)
-      bound.objectives.joules =
-          EnergyAtLeast(work[0], level.platforms[0], configuration, level.powers[0], time);
-    bound.least_draw_s = bound.objectives.time_s;
-    for (uint32_t draw = 1; draw <= options_.draws; ++draw)
-      bound.least_draw_s =
-          std::min(bound.least_draw_s,
-                   SecondsOf(TimeAtLeast(work[draw], level.platforms[draw], configuration)));
+      bounds_[i].joules =
+          EnergyAtLeast(LeastOf(i, 0), level.platforms[0], configuration, level.powers[0], time);
     explored_[i].time_at_least = time;
   }
   std::sort(queue_.begin(), queue_.end(), [this](size_t a, size_t b) {
-    const double time_a = bounds_[a].objectives.time_s;
-    const double time_b = bounds_[b].objectives.time_s;
-    return time_a != time_b ? time_a > time_b : a > b;
+    return std::pair(explored_[a].time_at_least, a) > std::pair(explored_[b].time_at_least, b);
   });
 }
 
 std::vector<Job> Explorer::NextBatch() {
-  for (;;) {
-    std::vector<Job> jobs = NextPoints();
-    if (jobs.empty() && best_) jobs = NextDraws();
-    if (jobs.empty() && best_ && Revive()) continue;
-    jobs_asked_ += jobs.size();
-    if (jobs.empty()) Judge();
-    return jobs;
-  }
+  std::vector<Job> jobs = NextPoints();
+  if (jobs.empty() && best_ && options_.draws > 0) jobs = NextDraws();
+  jobs_asked_ += jobs.size();
+  if (jobs.empty()) Judge();
+  return jobs;
 }
 
 std::vector<Job> Explorer::NextPoints() {
   std::vector<Job> jobs;
-  const size_t most = std::clamp(jobs_asked_, kBatchJobsMin, kBatchJobsMax);
+  const size_t most = std::clamp(jobs_asked_ / 2, kBatchJobsMin, kBatchJobsMax);
   while (!queue_.empty() && jobs.size() < most) {
     const size_t point = queue_.back();
     queue_.pop_back();
-    if (IsPruned(point))
+    if (options_.prune && best_ && front_.DominatesAny(bounds_[point]) && IsRuledOut(point))
       explored_[point].fate = Fate::kPruned;
     else
       jobs.push_back({point, 0});
@@ -158,47 +124,46 @@ std::vector<Job> Explorer::NextPoints() {
   return jobs;
 }
 
-bool Explorer::IsPruned(size_t point) const {
-  const Bound& bound = bounds_[point];
-  return options_.prune && best_ && bound.least_draw_s > limit_s_ &&
-         front_.DominatesAny(bound.objectives);
+// By the draws of the best that are known.
+bool Explorer::IsRuledOut(size_t point) const {
+  if (TimeAtLeastOf(point, 0) <= explored_[*best_].outcome->time) return false;
+  const auto draws = draws_.find(*best_);
+  for (uint32_t draw = 1; draws != draws_.end() && draw <= options_.draws; ++draw) {
+    const Outcome& best = draws->second[draw - 1];
+    if (best.failure.empty() && TimeAtLeastOf(point, draw) <= best.time) return false;
+  }
+  return true;
 }
 
-// Of the best, so that its interval is known; then of all that may matter beside it, once no pruned
-// point can.
+// Of the best; then of all that may matter beside it, once no pruned point can.
 std::vector<Job> Explorer::NextDraws() {
   std::vector<Job> jobs;
-  if (options_.draws == 0) return jobs;
-  AskForDraws(*best_, jobs);
-  if (!jobs.empty()) return jobs;
-  limit_s_ = explored_[*best_].objectives.time_s;
-  std::vector<double> times;
-  for (const Outcome& draw : draws_.at(*best_))
-    if (draw.failure.empty()) times.push_back(SecondsOf(draw.time));
-  if (const auto interval = NineOfTen(std::move(times)); interval)
-    limit_s_ = std::max(limit_s_, interval->high);
-  if (Revive()) return NextPoints();
-  for (; candidate_ < points_.size() && jobs.size() < kBatchJobsMax; ++candidate_) {
-    const size_t i = candidate_;
-    if (!EndsWell(i)) continue;
-    const Objectives& own = explored_[i].objectives;
-    if (front_.Contains(own) || own.time_s * LevelOf(i).least_factor <= limit_s_)
-      AskForDraws(i, jobs);
+  if (draws_.empty()) {
+    AskForDraws(*best_, jobs);
+    return jobs;
   }
+  if (Revive()) return NextPoints();
+  std::vector<std::tuple<bool, Duration, size_t>> candidates;
+  for (size_t i = 0; i < points_.size(); ++i) {
+    if (!EndsWell(i)) continue;
+    const bool on_front = front_.Contains(explored_[i].objectives);
+    if (on_front || !IsRuledOut(i))
+      candidates.emplace_back(!on_front, explored_[i].outcome->time, i);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  const size_t most = std::max(kDrawnPointsMin, points_.size() / options_.draws);
+  candidates.resize(std::min(candidates.size(), most));
+  for (const auto& candidate : candidates) AskForDraws(std::get<size_t>(candidate), jobs);
   return jobs;
 }
 
-// Puts pruned points back that may not be told apart from the best after all.
 bool Explorer::Revive() {
-  if (revived_at_s_ == limit_s_) return false;
-  revived_at_s_ = limit_s_;
-  const size_t before = queue_.size();
   for (size_t i = 0; i < points_.size(); ++i) {
-    if (explored_[i].fate != Fate::kPruned || bounds_[i].least_draw_s > limit_s_) continue;
+    if (explored_[i].fate != Fate::kPruned || IsRuledOut(i)) continue;
     explored_[i].fate = Fate::kWaiting;
     queue_.push_back(i);
   }
-  return queue_.size() > before;
+  return !queue_.empty();
 }
 
 void Explorer::AskForDraws(size_t point, std::vector<Job>& jobs) {
@@ -232,39 +197,54 @@ void Explorer::Settle(size_t point) {
     explored.objectives.joules = EnergyOf(level.powers[0], level.platforms[0].host.cores, hosts,
                                           time, explored.outcome->use);
   front_.Add(explored.objectives);
-  candidate_ = 0;
   const auto rank = [this](size_t i) { return std::pair(explored_[i].outcome->time, i); };
   if (best_ && rank(*best_) < rank(point)) return;
   best_ = point;
-  limit_s_ = explored.objectives.time_s;
-  revived_at_s_.reset();
 }
 
 void Explorer::Judge() {
-  for (const auto& [point, draws] : draws_) {
-    Explored& explored = explored_[point];
-    const Level& level = LevelOf(point);
-    const uint32_t hosts = HostsInAll(points_[point].configuration);
-    std::vector<double> times, joules;
-    for (size_t i = 0; i < draws.size(); ++i) {
-      if (!draws[i].failure.empty()) continue;
-      times.push_back(SecondsOf(draws[i].time));
-      joules.push_back(EnergyOf(level.powers[i + 1], level.platforms[i + 1].host.cores, hosts,
-                                draws[i].time, draws[i].use));
-    }
-    explored.draws_failed = static_cast<uint32_t>(draws.size() - times.size());
-    explored.time_s = NineOfTen(std::move(times));
-    if (with_energy_) explored.joules = NineOfTen(std::move(joules));
-  }
+  for (const auto& [point, draws] : draws_) SumDraws(point, draws);
   for (size_t i = 0; best_ && i < points_.size(); ++i) {
     if (!EndsWell(i)) continue;
     Explored& explored = explored_[i];
-    const Explored& best = explored_[*best_];
     explored.on_front = front_.Contains(explored.objectives);
-    explored.like_best = explored.time_s && best.time_s
-                             ? Overlap(*explored.time_s, *best.time_s)
-                             : explored.objectives.time_s == best.objectives.time_s;
+    const auto draws = draws_.find(i);
+    if (draws != draws_.end())
+      explored.like_best = !IsSlower(draws->second);
+    else if (options_.draws == 0)
+      explored.like_best = explored.outcome->time == explored_[*best_].outcome->time;
+    else
+      explored.undecided = !IsRuledOut(i);
   }
+}
+
+void Explorer::SumDraws(size_t point, const std::vector<Outcome>& draws) {
+  Explored& explored = explored_[point];
+  const Level& level = LevelOf(point);
+  const uint32_t hosts = HostsInAll(points_[point].configuration);
+  std::vector<double> times, joules;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    if (!draws[i].failure.empty()) continue;
+    times.push_back(SecondsOf(draws[i].time));
+    joules.push_back(EnergyOf(level.powers[i + 1], level.platforms[i + 1].host.cores, hosts,
+                              draws[i].time, draws[i].use));
+  }
+  explored.draws_failed = static_cast<uint32_t>(draws.size() - times.size());
+  if (!times.empty()) explored.median_s = Median(times);
+  explored.time_s = NineOfTen(std::move(times));
+  if (with_energy_) explored.joules = NineOfTen(std::move(joules));
+}
+
+// Of so few draws that both end well that they say too little, it is not.
+bool Explorer::IsSlower(const std::vector<Outcome>& draws) const {
+  const std::vector<Outcome>& of_best = draws_.at(*best_);
+  size_t both = 0, not_slower = 0;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    if (!draws[i].failure.empty() || !of_best[i].failure.empty()) continue;
+    ++both;
+    not_slower += draws[i].time <= of_best[i].time ? 1 : 0;
+  }
+  return both >= kDrawsMin && not_slower < BeyondNineOfTen(both);
 }
 
 const Platform& Explorer::PlatformOf(const Job& job) const {

@@ -2,15 +2,19 @@
 // is told the outcomes; whoever simulates may do so on many cores.
 //
 // 1. Points that cannot differ (canonical.h) are simulated once.
-// 2. Points are simulated in the order of their lower bounds (lower_bound.h). A point is *pruned*,
-//    which is never simulated, if its bounds in time, cost and energy are dominated by what a
-//    simulated point takes: then its own figures are, and it is not on the front; and if besides no
-//    draw of its time could be within the best one's interval.
-// 3. Platforms are drawn from their figures' spread, the same draws for all points. The points on
-//    the front get an interval, and so do those whose time could be within the best one's interval:
-//    if no figure of any draw is less than f of what was measured, a time below f of the simulated
-//    one is ruled out. (That is a rule of thumb: a schedule may happen to be better by more.)
-//    What cannot be told apart from the best are the points whose intervals overlap its own.
+// 2. Platforms are drawn from their figures' spread, the same draws for all points. So times are
+//    compared draw by draw: a point is *slower* than the best if it takes longer in all draws but
+//    less than the twentieth part (draws.h); else it cannot be told apart from the best. The best
+//    is the fastest on the platform as measured, draw 0.
+// 3. A point is *ruled out* if in every draw, and in draw 0, its lower bound (lower_bound.h) is
+//    above what the best takes there. Then its own time is, in every draw: it is slower. The front
+//    is drawn, and what is not ruled out, the fastest first, until there were more draws than
+//    points, and those of 64 points; the rest is *undecided*.
+// 4. Points are simulated in the order of their bounds. One is *pruned*, which is never simulated,
+//    if it is ruled out and its bounds in time, cost and energy are dominated by what a simulated
+//    point takes: then its own figures are, and it is not on the front. As long as the best's draws
+//    are not known, draw 0 alone counts; when they are, what they do not rule out is put back. That
+//    changes neither best nor front: in draw 0 it takes longer than the best and is dominated.
 //
 // Batches do not depend on how many cores there are, so the same questions are asked in the same
 // order and the same points pruned. Pure; one owner, one thread.
@@ -70,9 +74,11 @@ struct Explored {
   Objectives objectives;
   std::optional<Interval<double>> time_s;
   std::optional<Interval<double>> joules;
+  std::optional<double> median_s;  // Of the draws' times.
   uint32_t draws_failed = 0;
   bool on_front = false;
   bool like_best = false;  // Cannot be told apart from the best; the best itself too.
+  bool undecided = false;  // Not drawn, though nothing rules out that it is.
 };
 
 class Explorer {
@@ -100,7 +106,7 @@ class Explorer {
 
   // By point. Complete when there is no more batch.
   const std::vector<Explored>& explored() const { return explored_; }
-  // The point with the least time that ends well; none if all fail.
+  // The point with the least time in draw 0 that ends well; none if all fail.
   std::optional<size_t> best() const { return best_; }
 
  private:
@@ -109,11 +115,6 @@ class Explorer {
     std::vector<PowerLevel> powers;   // By draw.
     // By draw; storage on the tasks' hosts, and apart.
     std::vector<LeastWork> least_together, least_apart;
-    double least_factor = 1;
-  };
-  struct Bound {
-    Objectives objectives;
-    double least_draw_s = 0;  // No draw's time is below.
   };
 
   Explorer(const Workflow& workflow, const std::vector<Point>& points,
@@ -124,11 +125,15 @@ class Explorer {
   void FindBounds();
   std::vector<Job> NextPoints();
   std::vector<Job> NextDraws();
-  bool IsPruned(size_t point) const;
+  const LeastWork& LeastOf(size_t point, uint32_t draw) const;
+  Duration TimeAtLeastOf(size_t point, uint32_t draw) const;
+  bool IsRuledOut(size_t point) const;
   bool Revive();
   void AskForDraws(size_t point, std::vector<Job>& jobs);
   void Settle(size_t point);
   void Judge();
+  void SumDraws(size_t point, const std::vector<Outcome>& draws);
+  bool IsSlower(const std::vector<Outcome>& draws) const;
   const Level& LevelOf(size_t point) const { return levels_.at(points_[point].frequency_mhz); }
   bool EndsWell(size_t point) const;
 
@@ -138,14 +143,11 @@ class Explorer {
   bool with_energy_ = false;
   std::map<uint32_t, Level> levels_;  // By frequency.
   std::vector<Explored> explored_;
-  std::vector<Bound> bounds_;
+  std::vector<Objectives> bounds_;
   std::vector<size_t> queue_;  // To be simulated, the next at the back.
   std::map<size_t, std::vector<Outcome>> draws_;
   Front front_;
   std::optional<size_t> best_;
-  double limit_s_ = 0;  // The upper end of the best one's interval, as far as it is known.
-  std::optional<double> revived_at_s_;  // The limit for which pruned points were looked at.
-  size_t candidate_ = 0;                // Points below have the draws that they need.
   size_t jobs_asked_ = 0;
 };
 

@@ -23,7 +23,7 @@
 
 namespace mosa::predict {
 
-inline constexpr uint64_t kSpacePointsMax = 1'000'000;
+inline constexpr uint64_t kSpacePointsMax = 100'000;
 
 struct Point {
   Configuration configuration;

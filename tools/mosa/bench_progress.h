@@ -16,6 +16,9 @@ std::string ProgressLine(size_t done, size_t total, Duration left, const std::st
 class ProgressBar {
  public:
   ProgressBar() : begin_(clock_.Monotonic()), shown_(begin_) {}
+  ~ProgressBar() { End(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
 
   // `seconds_left` is what the rest is thought to take; `now` names what comes next.
   void Show(size_t done, size_t total, double seconds_left, const std::string& now);

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "tools/mosa/command.h"
 #include "tools/mosa/explore_output.h"
 #include "tools/mosa/explore_results.h"
+#include "tools/mosa/parallel.h"
 #include "tools/mosa/predict_inputs.h"
 
 namespace mosa::cli {
@@ -29,8 +28,6 @@ using predict::Outcome;
 
 constexpr uintmax_t kSpaceBytesMax = 1 << 20;
 constexpr uint32_t kRepeatsMax = 1000;
-// Less draws than this have no interval.
-constexpr uint32_t kRepeatsMin = 10;
 constexpr uint32_t kJobsMax = 1024;
 
 struct Options {
@@ -61,11 +58,14 @@ class Simulator {
   Status Run(const std::vector<predict::Point>& points) {
     for (std::vector<Job> jobs = explorer_.NextBatch(); !jobs.empty();
          jobs = explorer_.NextBatch()) {
-      keys_.clear();
-      for (const Job& job : jobs) keys_.push_back(KeyOf(points[job.point], job));
-      MOSA_RETURN_IF_ERROR(RunBatch(points, jobs));
+      std::vector<uint64_t> keys;
+      for (const Job& job : jobs) keys.push_back(KeyOf(points[job.point], job));
+      std::vector<Outcome> outcomes(jobs.size());
+      MOSA_RETURN_IF_ERROR(InParallel(jobs.size(), threads_, [&](size_t i) {
+        return RunOne(points[jobs[i].point], jobs[i], keys[i], outcomes[i]);
+      }));
+      for (size_t i = 0; i < jobs.size(); ++i) explorer_.Take(jobs[i], std::move(outcomes[i]));
     }
-    bar_.End();
     return OkStatus();
   }
   size_t remembered() const { return remembered_; }
@@ -81,52 +81,27 @@ class Simulator {
     return HashCombine(key, Hash64(ToText(canonical_.Of(point).configuration)));
   }
 
-  Status RunBatch(const std::vector<predict::Point>& points, const std::vector<Job>& jobs) {
-    std::vector<Outcome> outcomes(jobs.size());
-    next_ = 0;
-    status_ = OkStatus();
-    const auto work = [&] {
-      for (size_t i = next_++; i < jobs.size(); i = next_++) {
-        if (!RunOne(points, jobs[i], keys_[i], outcomes[i])) return;
-      }
-    };
-    std::vector<std::thread> others;
-    for (size_t i = 1; i < std::min<size_t>(threads_, jobs.size()); ++i) others.emplace_back(work);
-    work();
-    for (std::thread& thread : others) thread.join();
-    MOSA_RETURN_IF_ERROR(status_);
-    for (size_t i = 0; i < jobs.size(); ++i) explorer_.Take(jobs[i], std::move(outcomes[i]));
-    return OkStatus();
-  }
-
-  // False: something is wrong, and the others may stop as well.
-  bool RunOne(const std::vector<predict::Point>& points, const Job& job, uint64_t key,
-              Outcome& outcome) {
+  Status RunOne(const predict::Point& point, const Job& job, uint64_t key, Outcome& outcome) {
     {
       const std::lock_guard lock(mutex_);
-      if (!status_.ok()) return false;
       if (const auto known = results_.Find(key); known) {
         outcome = *known;
         ++remembered_;
         ++done_;
-        return true;
+        return OkStatus();
       }
     }
-    const auto prediction =
-        predict::Predict(workflow_, explorer_.PlatformOf(job), explorer_.ConfigurationOf(job));
+    MOSA_ASSIGN_OR_RETURN(
+        const predict::Prediction prediction,
+        predict::Predict(workflow_, explorer_.PlatformOf(job), explorer_.ConfigurationOf(job)));
+    outcome = OutcomeOf(prediction);
     const std::lock_guard lock(mutex_);
-    if (!prediction.ok()) {
-      status_ = prediction.status();
-      return false;
-    }
-    outcome = OutcomeOf(*prediction);
     ++done_;
     ++simulated_;
-    status_ = results_.Add(key, ToText(points[job.point]), outcome);
     const size_t known = std::max(explorer_.jobs_known(), done_);
     const double each = seconds() / static_cast<double>(simulated_);
     bar_.Show(done_, known, each * static_cast<double>(known - done_), "simulations");
-    return status_.ok();
+    return results_.Add(key, ToText(point), outcome);
   }
 
   const predict::Workflow& workflow_;
@@ -138,12 +113,9 @@ class Simulator {
   const SystemClock clock_;
   const Time begin_ = clock_.Monotonic();
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> platform_digests_;
-  std::vector<uint64_t> keys_;  // Of the batch.
-  std::atomic<size_t> next_{0};
   std::mutex mutex_;
   // Guarded by mutex_ while a batch runs, as results_ is:
   ProgressBar bar_;
-  Status status_;
   size_t done_ = 0, simulated_ = 0, remembered_ = 0;
 };
 
@@ -180,24 +152,22 @@ std::vector<std::string> VariedNames(const std::vector<predict::Dimension>& dime
 }
 
 bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* power) {
-  return predict::Perturbed(platform, 1) != platform ||
+  return predict::HasSpread(platform) ||
          (power != nullptr &&
           std::any_of(power->levels.begin(), power->levels.end(),
                       [](const predict::PowerLevel& level) { return level.spread > 0; }));
 }
 
 Status Explore(const Options& options, const CommandLine& line) {
-  if (options.repeats > 0 && options.repeats < kRepeatsMin)
-    return InvalidArgumentError(
-        fmt::format("--repeats {}: 0, or {} and more, of which nine of ten make an interval",
-                    options.repeats, kRepeatsMin));
+  MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload, "", 0));
   std::optional<predict::PowerProfile> power;
   if (!options.power.empty()) {
     MOSA_ASSIGN_OR_RETURN(power, ReadPowerFile(options.power));
   }
   MOSA_ASSIGN_OR_RETURN(const auto dimensions, DimensionsOf(options));
-  MOSA_ASSIGN_OR_RETURN(const auto base, predict::ParseConfiguration(options.base));
+  predict::Configuration base;
+  MOSA_RETURN_IF_ERROR(predict::SetFields(options.base, base));
   Exploration exploration;
   MOSA_ASSIGN_OR_RETURN(exploration.space, predict::Enumerate(dimensions, base));
   const predict::PowerProfile* const profile = power ? &*power : nullptr;
@@ -212,9 +182,7 @@ Status Explore(const Options& options, const CommandLine& line) {
   if (!options.results.empty()) {
     MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
   }
-  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-  Simulator simulator(inputs.workflow, inputs.platform, explorer, results,
-                      options.jobs > 0 ? options.jobs : cores);
+  Simulator simulator(inputs.workflow, inputs.platform, explorer, results, options.jobs);
   MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
   exploration.workflow = inputs.workflow.name;
   exploration.varied = VariedNames(dimensions);
@@ -260,7 +228,7 @@ void AddExplore(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
   command->add_option("--config", options->base, "What all have in common, as of mosa predict");
   command->add_option("--power", options->power,
-                      "What a host draws, YAML or JSON: energy counts as well then");
+                      "What a host draws, as of mosa predict: energy counts as well then");
   command->add_option("--results", options->results,
                       "Append what is simulated to this file, and go on with what is in it");
   command

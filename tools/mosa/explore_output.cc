@@ -18,14 +18,16 @@ using predict::Explored;
 using predict::Fate;
 
 constexpr size_t kRowsShownMax = 20;
-constexpr double kNsPerSecond = 1e9;
 
 struct Counts {
   size_t collapsed = 0;
   size_t pruned = 0;
   size_t simulated = 0;
-  size_t failed = 0;
+  size_t failed = 0;  // Simulated, or the same as one that was.
+  size_t undecided = 0;
 };
+
+bool Fails(const Explored& each) { return each.outcome && !each.outcome->failure.empty(); }
 
 Counts Count(const Exploration& exploration) {
   Counts counts;
@@ -33,7 +35,8 @@ Counts Count(const Exploration& exploration) {
     counts.collapsed += each.fate == Fate::kCollapsed ? 1 : 0;
     counts.pruned += each.fate == Fate::kPruned ? 1 : 0;
     counts.simulated += each.fate == Fate::kSimulated ? 1 : 0;
-    counts.failed += each.outcome && !each.outcome->failure.empty() ? 1 : 0;
+    counts.failed += Fails(exploration.explored[each.same_as]) ? 1 : 0;
+    counts.undecided += each.undecided ? 1 : 0;
   }
   return counts;
 }
@@ -55,15 +58,23 @@ std::string VariedText(const Exploration& exploration, size_t point) {
   return varied.empty() ? text : varied;
 }
 
-// The points that are marked, the fastest first; of equals the first of the space.
-std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark) {
+// The points that are marked, the fastest first, by the median if draws were made of all; of equals
+// the first of the space.
+std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark,
+                           bool by_median = false) {
+  const auto seconds = [&](size_t i) {
+    const Explored& each = exploration.explored[i];
+    return by_median ? each.median_s.value_or(each.objectives.time_s) : each.objectives.time_s;
+  };
   std::vector<size_t> marked;
   for (size_t i = 0; i < exploration.explored.size(); ++i)
     if (exploration.explored[i].*mark) marked.push_back(i);
-  std::stable_sort(marked.begin(), marked.end(), [&](size_t a, size_t b) {
-    return exploration.explored[a].objectives.time_s < exploration.explored[b].objectives.time_s;
-  });
+  std::stable_sort(marked.begin(), marked.end(),
+                   [&](size_t a, size_t b) { return seconds(a) < seconds(b); });
   return marked;
+}
+std::vector<size_t> LikeBest(const Exploration& exploration) {
+  return Marked(exploration, &Explored::like_best, true);
 }
 
 std::string ShowInterval(const std::optional<predict::Interval<double>>& interval, double scale,
@@ -74,19 +85,27 @@ std::string ShowInterval(const std::optional<predict::Interval<double>>& interva
 }
 
 void PrintPoints(const Exploration& exploration, const std::vector<size_t>& points) {
-  std::vector<std::string> heading = {"SECONDS", "NINE OF TEN", "NODE-HOURS"};
+  std::map<size_t, size_t> twins;
+  for (const Explored& each : exploration.explored)
+    if (each.fate == Fate::kCollapsed) ++twins[each.same_as];
+  std::vector<std::string> heading = {"SECONDS", "MEDIAN", "NINE OF TEN", "NODE-HOURS"};
   if (exploration.with_energy) heading.insert(heading.end(), {"KJ", "NINE OF TEN"});
   heading.emplace_back("CONFIGURATION");
   Table table(heading);
   for (size_t i = 0; i < std::min(points.size(), kRowsShownMax); ++i) {
     const Explored& each = exploration.explored[points[i]];
+    std::string interval = ShowInterval(each.time_s, 1, 3);
+    if (each.draws_failed > 0)
+      interval += fmt::format(", {} of {} fail", each.draws_failed, exploration.draws);
     std::vector<std::string> row = {fmt::format("{:.3f}", each.objectives.time_s),
-                                    ShowInterval(each.time_s, 1, 3),
-                                    fmt::format("{:.4f}", each.objectives.node_hours)};
+                                    each.median_s ? fmt::format("{:.3f}", *each.median_s) : "-",
+                                    interval, fmt::format("{:.4f}", each.objectives.node_hours)};
     if (exploration.with_energy)
       row.insert(row.end(), {fmt::format("{:.3f}", each.objectives.joules / 1e3),
                              ShowInterval(each.joules, 1e-3, 3)});
     row.push_back(VariedText(exploration, points[i]));
+    if (const auto found = twins.find(points[i]); found != twins.end())
+      row.back() += fmt::format(" and {} that cannot differ", found->second);
     table.Add(std::move(row));
   }
   table.Print();
@@ -103,21 +122,23 @@ void PrintCounts(const Exploration& exploration) {
   fmt::print("\n{} of the space: {} simulated, {} pruned, {} cannot differ from another.\n",
              Plural(exploration.explored.size(), "configuration", "configurations"),
              counts.simulated, counts.pruned, counts.collapsed);
-  fmt::print("{} in {:.1f} s, {} of them remembered.\n",
+  fmt::print("{} in {:.1f} s, {} of them known from before.\n",
              Plural(exploration.simulations, "simulation", "simulations"), exploration.seconds,
              exploration.remembered);
   if (exploration.space.impossible > 0)
     fmt::print("{} cannot be; the first: {}\n",
                Plural(exploration.space.impossible, "combination", "combinations"),
                exploration.space.why);
+  if (counts.undecided > 0)
+    fmt::print(
+        "{} slower as measured, but had no draws: nothing proves that they cannot be like the "
+        "fastest.\n",
+        Plural(counts.undecided, "configuration is", "configurations are"));
   if (counts.failed == 0) return;
-  const auto failed = std::find_if(
-      exploration.explored.begin(), exploration.explored.end(),
-      [](const Explored& each) { return each.outcome && !each.outcome->failure.empty(); });
+  const auto failed = std::find_if(exploration.explored.begin(), exploration.explored.end(), Fails);
   const auto index = static_cast<size_t>(failed - exploration.explored.begin());
-  fmt::print("{} would fail; the first: {}: {}\n",
-             Plural(counts.failed, "configuration", "configurations"),
-             VariedText(exploration, index), failed->outcome->failure);
+  fmt::print("Of those that were simulated or cannot differ, {} would fail; the first: {}: {}\n",
+             counts.failed, VariedText(exploration, index), failed->outcome->failure);
 }
 
 json ToJson(const std::optional<predict::Interval<double>>& interval) {
@@ -148,20 +169,22 @@ json PointToJson(const Exploration& exploration, size_t index) {
   if (each.fate == Fate::kCollapsed)
     point["same_as"] = ToText(exploration.space.points[each.same_as]);
   else
-    point["turnaround_at_least_s"] = static_cast<double>(each.time_at_least.ns) / kNsPerSecond;
+    point["turnaround_at_least_s"] = predict::SecondsOf(each.time_at_least);
   if (!each.outcome) return point;
-  if (!each.outcome->failure.empty()) {
+  if (Fails(each)) {
     point["failure"] = each.outcome->failure;
     return point;
   }
   point["turnaround_s"] = each.objectives.time_s;
   point["turnaround_interval_s"] = ToJson(each.time_s);
+  point["turnaround_median_s"] = each.median_s ? json(*each.median_s) : json();
   point["node_hours"] = each.objectives.node_hours;
   point["energy_j"] = exploration.with_energy ? json(each.objectives.joules) : json();
   point["energy_interval_j"] = ToJson(each.joules);
   point["draws_failed"] = each.draws_failed;
   point["on_front"] = each.on_front;
   point["like_best"] = each.like_best;
+  point["undecided"] = each.undecided;
   return point;
 }
 
@@ -173,7 +196,7 @@ void PrintExploration(const Exploration& exploration) {
                exploration.with_energy ? "time, cost and energy" : "time and cost");
     PrintPoints(exploration, Marked(exploration, &Explored::on_front));
     fmt::print("\nCannot be told apart from the fastest:\n");
-    PrintPoints(exploration, Marked(exploration, &Explored::like_best));
+    PrintPoints(exploration, LikeBest(exploration));
   } else {
     fmt::print("Every configuration would fail.\n");
   }
@@ -188,6 +211,7 @@ json ToJson(const Exploration& exploration) {
                {"pruned", counts.pruned},
                {"collapsed", counts.collapsed},
                {"failed", counts.failed},
+               {"undecided", counts.undecided},
                {"impossible", exploration.space.impossible},
                {"simulations", exploration.simulations},
                {"remembered", exploration.remembered},
@@ -200,7 +224,7 @@ json ToJson(const Exploration& exploration) {
   if (exploration.best) root["best"] = ToText(exploration.space.points[*exploration.best]);
   for (const size_t i : Marked(exploration, &Explored::on_front))
     root["front"].push_back(ToText(exploration.space.points[i]));
-  for (const size_t i : Marked(exploration, &Explored::like_best))
+  for (const size_t i : LikeBest(exploration))
     root["like_best"].push_back(ToText(exploration.space.points[i]));
   for (size_t i = 0; i < exploration.explored.size(); ++i)
     root["configurations"].push_back(PointToJson(exploration, i));

@@ -21,7 +21,7 @@ struct Exploration {
   bool with_energy = false;
   uint32_t draws = 0;
   size_t simulations = 0;  // Asked for,
-  size_t remembered = 0;   // and of those, known from an earlier exploration.
+  size_t remembered = 0;   // and of those, known from the file or an equal one before.
   double seconds = 0;
 };
 

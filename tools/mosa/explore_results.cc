@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -20,12 +22,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr const char* kHeaderName = "mosa_exploration";
+constexpr const char* kSumName = "sum";
+constexpr off_t kResultsBytesMax = off_t{1} << 30;
 
 std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
+
+// Of all else in the line. A number is printed so that it reads back as the same.
+std::string SumOf(const json& line) { return fmt::format("{:016x}", Hash64(Dump(line))); }
 
 json ToJson(uint64_t key, const std::string& configuration, const predict::Outcome& outcome) {
   json line = {{"key", fmt::format("{:016x}", key)},
@@ -36,21 +43,31 @@ json ToJson(uint64_t key, const std::string& configuration, const predict::Outco
                {"sending_s", outcome.use.sending_s},
                {"receiving_s", outcome.use.receiving_s}};
   if (!outcome.failure.empty()) line["failure"] = outcome.failure;
+  line[kSumName] = SumOf(line);
   return line;
 }
 
-// Nothing if the line is none of ours.
-std::optional<std::pair<uint64_t, predict::Outcome>> FromJson(const json& line) {
+// Nothing if the line is not as it was written.
+std::optional<std::pair<uint64_t, predict::Outcome>> FromJson(json line) {
   try {
+    const std::string sum = line.at(kSumName).get<std::string>();
+    line.erase(kSumName);
+    if (sum != SumOf(line)) return std::nullopt;
     const std::string key = line.at("key").get<std::string>();
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number, 16);
     if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
     predict::Outcome outcome;
     outcome.time.ns = line.at("turnaround_ns").get<int64_t>();
-    outcome.use = {line.at("application_core_s").get<double>(),
-                   line.at("store_core_s").get<double>(), line.at("sending_s").get<double>(),
-                   line.at("receiving_s").get<double>()};
+    if (outcome.time.ns < 0) return std::nullopt;
+    predict::HostUse& use = outcome.use;
+    for (const auto& [name, seconds] :
+         {std::pair("application_core_s", &use.application_core_s),
+          std::pair("store_core_s", &use.store_core_s), std::pair("sending_s", &use.sending_s),
+          std::pair("receiving_s", &use.receiving_s)}) {
+      *seconds = line.at(name).get<double>();
+      if (!std::isfinite(*seconds) || *seconds < 0) return std::nullopt;
+    }
     outcome.failure = line.value("failure", "");
     return std::pair(number, outcome);
   } catch (const json::exception&) {
@@ -85,7 +102,8 @@ uint64_t DigestOf(const predict::Workflow& workflow) {
   for (const predict::Task& task : workflow.tasks) {
     Mix(digest, task.id);
     Mix(digest, task.stage);
-    Mix(digest, static_cast<uint64_t>(task.expected.value_or(Duration()).ns));
+    Mix(digest, static_cast<uint64_t>(task.line));  // It is in the text of a failure.
+    Mix(digest, static_cast<uint64_t>(task.expected.value_or(Duration{-1}).ns));
     Mix(digest, task.inputs.size());
     for (const predict::PathIndex file : task.inputs) Mix(digest, file.value);
     Mix(digest, task.outputs.size());
@@ -100,21 +118,48 @@ Result<ExploreResults> ExploreResults::Open(const std::string& path) {
   ExploreResults results;
   results.path_ = path;
   MOSA_ASSIGN_OR_RETURN(results.program_, DigestOfThisProgram());
-  results.file_ = UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0644));
+  // What blocks, as a pipe does, is opened and then refused.
+  results.file_ =
+      UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK, 0644));
   if (!results.file_)
     return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
-  if (flock(results.file_.get(), LOCK_EX | LOCK_NB) != 0)
-    return FailedPreconditionError(
-        fmt::format("another exploration writes {}: wait for it, or name another file", path));
-  std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  MOSA_RETURN_IF_ERROR(results.Read(text));
+  MOSA_RETURN_IF_ERROR(results.ReadAll());
   return results;
 }
 
+Status ExploreResults::ReadAll() {
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+    return FailedPreconditionError(
+        fmt::format("another exploration writes {}: wait for it, or name another file", path_));
+  struct stat file {};
+  if (fstat(file_.get(), &file) != 0)
+    return FailedPreconditionError(fmt::format("cannot read {}: {}", path_, strerror(errno)));
+  if (!S_ISREG(file.st_mode))
+    return FailedPreconditionError(
+        fmt::format("{} is no regular file: name another one for the results", path_));
+  if (file.st_size > kResultsBytesMax)
+    return FailedPreconditionError(
+        fmt::format("{} has {} B, results are read up to {}: name "
+                    "another file",
+                    path_, file.st_size, kResultsBytesMax));
+  std::string text(static_cast<size_t>(file.st_size), '\0');
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t got =
+        pread(file_.get(), text.data() + at, text.size() - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0)
+      return FailedPreconditionError(fmt::format("cannot read {}: {}", path_,
+                                                 got < 0 ? strerror(errno) : "it became shorter"));
+    at += static_cast<size_t>(got);
+  }
+  return Read(text);
+}
+
 Status ExploreResults::Read(const std::string& text) {
-  if (text.empty()) return Append(Dump({{kHeaderName, kVersion}}));
+  const std::string header = Dump({{kHeaderName, kVersion}});
   const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  // A header that was cut short is a file without results.
+  const bool is_new = header.starts_with(text) && whole == 0;
   size_t number = 0;
   for (size_t begin = 0; begin < whole; ++number) {
     const size_t end = text.find('\n', begin);
@@ -122,24 +167,29 @@ Status ExploreResults::Read(const std::string& text) {
                                   text.begin() + static_cast<int64_t>(end), nullptr, false);
     begin = end + 1;
     if (number == 0) {
-      if (line.is_object() && line.value(kHeaderName, json()) == kVersion) continue;
-      break;
+      const json version = line.is_object() ? line.value(kHeaderName, json()) : json();
+      if (version == kVersion) continue;
+      if (!version.is_number()) break;
+      return FailedPreconditionError(
+          fmt::format("{} has results of version {}, this program writes version {}: name another "
+                      "file",
+                      path_, version.dump(), kVersion));
     }
-    const auto read = FromJson(line);
+    auto read = FromJson(line);
     if (!read)
       return FailedPreconditionError(
-          fmt::format("line {} of {} is no result of an exploration: name another file, or remove "
-                      "that line",
+          fmt::format("line {} of {} is not as an exploration wrote it: name another file, or "
+                      "remove that line",
                       number + 1, path_));
-    outcomes_[read->first] = read->second;
+    outcomes_[read->first] = std::move(read->second);
   }
-  if (number == 0)
+  if (number == 0 && !is_new)
     return FailedPreconditionError(
         fmt::format("{} is something else than results of explorations: name another file", path_));
   size_bytes_ = whole;
   if (whole < text.size() && ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
     return FailedPreconditionError(fmt::format("cannot write {}: {}", path_, strerror(errno)));
-  return OkStatus();
+  return is_new ? Append(header) : OkStatus();
 }
 
 std::optional<predict::Outcome> ExploreResults::Find(uint64_t key) const {

@@ -2,8 +2,8 @@
 // on, and another one of the same workflow uses what is known.
 //
 // A line of JSON per simulation, appended when it is done; its key is a digest of all that the
-// outcome depends on. A last line that was cut short is dropped. Outcomes of another build of this
-// program are never used: what it simulates may have changed.
+// outcome depends on, and it ends in a digest of itself. A last line that was cut short is dropped.
+// Outcomes of another build of this program are never used: what it simulates may have changed.
 #ifndef MOSA_TOOLS_MOSA_EXPLORE_RESULTS_H_
 #define MOSA_TOOLS_MOSA_EXPLORE_RESULTS_H_
 
@@ -28,7 +28,7 @@ class ExploreResults {
   // Nothing outlives this.
   ExploreResults() = default;
   // Reads the file, or makes it. FailedPrecondition: another exploration has it open, it is of
-  // something else, or it cannot be written; one sentence.
+  // something else or no regular file, a line was changed, or it cannot be written; one sentence.
   static Result<ExploreResults> Open(const std::string& path);
 
   std::optional<predict::Outcome> Find(uint64_t key) const;
@@ -38,6 +38,7 @@ class ExploreResults {
   uint64_t program() const { return program_; }
 
  private:
+  Status ReadAll();
   Status Read(const std::string& text);
   Status Append(const std::string& line);
 

@@ -3,12 +3,17 @@
 
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
+#include "predictor/model/cost.h"
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
+#include "tools/mosa/bench_progress.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/parallel.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/predict_output.h"
 
@@ -27,26 +32,33 @@ struct Options {
   uint32_t repeats = 20;
 };
 
-bool HasSpread(const predict::Platform& platform) {
-  return predict::Perturbed(platform, 1) != platform;
-}
-
 // Of predictions whose figures are off as much as was measured.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
-  const bool varies = HasSpread(inputs.platform) || (inputs.power && inputs.power->spread > 0);
+  if (!predict::HasSpread(inputs.platform) && (!inputs.power || inputs.power->spread == 0))
+    return OkStatus();
+  const SystemClock clock;
+  const Time begin = clock.Monotonic();
+  std::mutex mutex;  // Guards all that follow.
+  ProgressBar bar;
   std::vector<Duration> turnarounds;
   std::vector<double> joules;
-  for (uint32_t seed = 1; varies && seed <= repeats; ++seed) {
+  size_t done = 0;
+  MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
+    const auto seed = static_cast<uint64_t>(i + 1);
     MOSA_ASSIGN_OR_RETURN(
         const predict::Prediction drawn,
         predict::Predict(inputs.workflow, predict::Perturbed(inputs.platform, seed),
                          configuration));
-    if (drawn.failure) continue;
+    const std::lock_guard lock(mutex);
+    const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
+    bar.Show(done, repeats, each * static_cast<double>(repeats - done), "predictions");
+    if (drawn.failure) return OkStatus();
     turnarounds.push_back(drawn.turnaround);
     if (inputs.power)
       joules.push_back(JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
-  }
+    return OkStatus();
+  }));
   forecast.turnaround = predict::NineOfTen(std::move(turnarounds));
   forecast.joules_interval = predict::NineOfTen(std::move(joules));
   return OkStatus();
@@ -63,6 +75,7 @@ Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
 }
 
 Status PredictRun(const Options& options, const CommandLine& line) {
+  MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload,
                                                         options.power, options.frequency_mhz));
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
@@ -109,7 +122,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
   command->add_option("--power", options->power,
-                      "What a host draws, YAML or JSON: the prediction then has the energy");
+                      "What a host draws, YAML or JSON (network_w: with its link full in both "
+                      "directions): the prediction then has the energy");
   command
       ->add_option("--frequency", options->frequency_mhz,
                    "MHz of the hosts' processors, one of the power file's levels")

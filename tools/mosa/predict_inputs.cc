@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "predictor/model/draws.h"
 #include "predictor/model/platform_json.h"
 #include "predictor/workflow/read.h"
 
@@ -75,13 +76,18 @@ Result<Inputs> ReadInputs(const std::string& platform, const std::string& worklo
   return inputs;
 }
 
+Status CheckRepeats(uint32_t repeats) {
+  if (repeats == 0 || repeats >= predict::kDrawsMin) return OkStatus();
+  return InvalidArgumentError(
+      fmt::format("--repeats {}: 0, or {} and more, of which nine of ten make an interval", repeats,
+                  predict::kDrawsMin));
+}
+
 double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
                 const predict::PowerLevel& level) {
-  predict::HostUse use;
-  for (const predict::PredictedMachine& machine : prediction.machines) use += machine.use;
   return predict::EnergyOf(level, platform.host.cores,
                            static_cast<uint32_t>(prediction.machines.size()), prediction.turnaround,
-                           use);
+                           predict::UseOfAll(prediction));
 }
 
 }  // namespace mosa::cli

@@ -32,6 +32,9 @@ struct Inputs {
 Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
                           const std::string& power, uint32_t frequency_mhz);
 
+// 0, or enough for an interval.
+Status CheckRepeats(uint32_t repeats);
+
 // The energy of a whole run.
 double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
                 const predict::PowerLevel& level);

@@ -15,8 +15,8 @@ namespace mosa::cli {
 namespace {
 
 using predict::PredictedTask;
+using predict::SecondsOf;
 
-double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 double MicrosecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e3; }
 std::string ShowSeconds(Duration duration) { return fmt::format("{:.3f}", SecondsOf(duration)); }
 std::string ShowBytes(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
@@ -88,6 +88,9 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
                   ShowBytes(machine.store_bytes_max)});
   fmt::print("\n");
   machines.Print();
+  if (prediction.failure)
+    fmt::print("\nThe run fails at {} s; what runs then goes on to its end.",
+               ShowSeconds(prediction.failed_at));
   fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
   if (forecast.turnaround)
     fmt::print(" ({} to {} in nine of ten)", ShowSeconds(forecast.turnaround->low),
@@ -97,7 +100,7 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
   if (forecast.joules_interval)
     fmt::print(" ({:.3f} to {:.3f})", forecast.joules_interval->low / 1e3,
                forecast.joules_interval->high / 1e3);
-  fmt::print("{}\n", prediction.failure ? ", until the run fails" : "");
+  fmt::print("\n");
 }
 
 nlohmann::json ToJson(const predict::Workflow& workflow,
@@ -112,6 +115,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"energy_j", nullptr},
                          {"energy_interval_j", nullptr},
                          {"failure", nullptr},
+                         {"failed_at_s", nullptr},
                          {"manager_calls", prediction.manager_calls},
                          {"events", prediction.events},
                          {"digest", fmt::format("{:016x}", prediction.digest)},
@@ -126,7 +130,10 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   if (forecast.joules) root["energy_j"] = *forecast.joules;
   if (forecast.joules_interval)
     root["energy_interval_j"] = {forecast.joules_interval->low, forecast.joules_interval->high};
-  if (prediction.failure) root["failure"] = *prediction.failure;
+  if (prediction.failure) {
+    root["failure"] = *prediction.failure;
+    root["failed_at_s"] = SecondsOf(prediction.failed_at);
+  }
   for (const predict::PredictedStage& stage : prediction.stages)
     root["stages"].push_back({{"name", stage.name},
                               {"tasks", stage.tasks},
