@@ -26,10 +26,10 @@ start() {
   shift
   rm -f "$dir/$kind.ready"
   setsid "$bin/mosa-$kind" "$@" --secret "$dir/secret.pem" --log-file "$dir/$kind.log" \
-    --ready-file "$dir/$kind.ready" </dev/null >"$dir/$kind.out" 2>&1 &
+    --ready-file "$dir/$kind.ready" </dev/null >"$dir/$kind.out" 2>&1 9>&- &
   pid=$!
   echo "$pid $(started "$pid")" >"$dir/$kind.pid"
-  for waits in $(seq 10 10 $((wait_seconds * 100))); do
+  for waits in $(seq $((wait_seconds * 10))); do
     [ -f "$dir/$kind.ready" ] && return 0
     [ -d "/proc/$pid" ] || break
     sleep 0.1
@@ -37,6 +37,19 @@ start() {
   why=$(cat "$dir/$kind.log" "$dir/$kind.out" 2>/dev/null | tail -n 1)
   why="mosa-$kind did not start: ${why#"mosa-$kind: "}"
   return 1
+}
+
+# Each of these goes on where it was if it has died.
+start_manager() {
+  start manager --listen "${manager:-$own:$port}" --data-dir "$dir/data" --cluster-name "slurm-$job"
+}
+start_storage() {
+  start storage --name "$node" --manager "$manager" --listen "$own:0" --dir "$dir/objects" --limit "$limit" \
+    --socket "$dir/node.sock"
+}
+start_mount() {
+  if mounted "$mount"; then umount -l "$mount"; fi
+  start mount "$mount" --manager "$manager" --name "$node" --allow-other
 }
 
 end() {
@@ -50,7 +63,7 @@ end() {
   kill -9 "$pid"
 }
 
-mounted() { grep -q " $1 " /proc/self/mounts; }
+mounted() { grep -qF " $1 " /proc/self/mounts; }
 
 end_mount() {
   end mount
@@ -82,31 +95,24 @@ tear_down() {
 send() {
   { echo "$1" && cat; } | munge --restrict-uid=0 >"$letter.new" && chmod 644 "$letter.new" && mv "$letter.new" "$letter"
 }
+# Reads a letter that was not read before: its first line into `word` and `text`, all of it into $dir/letter.
 receive() {
-  [ -e "$letter" ] && unmunge --numeric --keys=UID --metadata="$dir/sealed" --output="$dir/letter" \
-    <"$letter" 2>"$dir/unmunge.out" && grep -q '^UID: *0$' "$dir/sealed" && read -r word manager <"$dir/letter"
+  ! cmp -s "$letter" "$dir/sealed" || return 1
+  cp "$letter" "$dir/sealed" 2>/dev/null &&
+    unmunge --numeric --keys=UID --metadata="$dir/sender" --output="$dir/letter" <"$dir/sealed" 2>"$dir/unmunge.out" &&
+    grep -q '^UID: *0$' "$dir/sender" && read -r word text <"$dir/letter" && return
+  rm -f "$dir/sealed"
+  return 1
 }
 
 ask() { timeout 60 "$bin/mosa" "$@" --manager "$manager" --secret "$dir/secret.pem"; }
 
-# Whether the manager has ended, as seen from another node, and with it all that could be copied. One that cannot be
-# reached for half a minute is taken for lost with its machine.
-manager_gone() {
-  local try answer
-  for try in 1 2 3 4 5 6; do
-    answer=$(timeout 5 "$bin/mosa" status --manager "$manager" --secret "$dir/secret.pem" 2>&1 >/dev/null) && return 1
-    [[ $answer == *"Connection refused"* ]] && return 0
+# Whether another node's store is over: the head node says so, or its manager cannot be reached for wait_seconds.
+over() {
+  local since=$SECONDS
+  while [ $((SECONDS - since)) -lt "$wait_seconds" ]; do
+    receive && [ "$word" = over ] && return
+    timeout 5 "$bin/mosa" status --manager "$manager" --secret "$dir/secret.pem" >/dev/null 2>&1 && return 1
     sleep 1
   done
-}
-
-# Whether nothing is lost when what this node has of the store ends.
-may_end() {
-  [ -n "$manager" ] || return 0
-  if [ "$node" = "$head" ]; then
-    alive manager || return 0
-    ask stage check >/dev/null 2>&1
-  else
-    manager_gone
-  fi
 }

@@ -39,7 +39,7 @@ TaskPlugin=task/none
 SelectType=select/linear
 MpiDefault=none
 SlurmdParameters=config_overrides
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 ReturnToService=2
 KillWait=2
 Prolog={lab}/slurm/prolog
@@ -115,7 +115,7 @@ class Lab:
 
     def configure(self, **more):
         settings = {
-            "shared": f"{self.path}/shared", "bin": self.binaries, "limit": "64M", "hold_seconds": 4,
+            "shared": f"{self.path}/shared", "bin": self.binaries, "limit": "64M", "hold_seconds": 2,
             "mounts": "/run/mosa", "wait_seconds": 15, "log": f"{self.path}/mosa.log", **more,
         }  # fmt: skip
         text = (DEPLOY / "mosa.conf").read_text()
@@ -199,6 +199,13 @@ class Lab:
                 pass
         return found
 
+    def lose(self, host):
+        """As by a power cut."""
+        for pid in self.processes(host):
+            if pid != self.holders[host].pid:
+                os.kill(pid, signal.SIGKILL)
+        self.run("c0", "scontrol", "update", f"nodename={host}", "state=down", "reason=lost")
+
     # ---- Slurm
 
     def states(self):
@@ -233,7 +240,7 @@ class Lab:
         self.await_clean(job, hosts)
         return text
 
-    def await_clean(self, job, hosts):
+    def await_clean(self, job, hosts, *, head_lost=False):
         """Nothing of the job is left on its hosts, and they serve the next one."""
         for host in hosts:
             wait_until(lambda h=host: self.reason(h).startswith("idle"), 30, f"{host} is idle again")
@@ -241,7 +248,7 @@ class Lab:
             left = self.run(host, "sh", "-c", "grep /run/mosa /proc/mounts; ls -A /run/mosa-slurm /run/mosa; true")
             left = [w for w in left.split() if w not in ("/run/mosa-slurm:", "/run/mosa:")]
             check(not left, f"job {job} has left {left} on {host}")
-        for letter in (self.path / "shared").glob(f"mosa-lab-{job}-*"):
+        for letter in [] if head_lost else (self.path / "shared").glob(f"mosa-lab-{job}-*"):
             word = subprocess.run(
                 [*self._enter("c0"), "unmunge", "--metadata=/dev/null"], stdin=open(letter),
                 capture_output=True, text=True,
@@ -269,7 +276,14 @@ WORK = """
     srun sh -c 'cat part.* | cksum; hostname > results/host.$SLURM_PROCID'
     srun sh -c 'getfattr --only-values -n user.mosa.location part.0; echo'
     sort -n part.* > results/all
-    $MOSA_BIN where results/all
+    $MOSA where results/all
+"""
+
+# The job's user stages out himself, by all hosts.
+STAGE = """
+    hosts=$(scontrol show hostnames | paste -sd,)
+    $MOSA stage out --unstaged $OUT --mount $MOSA_MOUNT --hosts $hosts \\
+      --exec 'srun -u --overlap -N1 -n1 -w {host} sh -c'
 """
 
 
@@ -279,6 +293,15 @@ KEEP = """
     setfattr -n user.mosa.lifetime -v keep $MOSA_MOUNT/results
     setfattr -n user.mosa.placement -v local $MOSA_MOUNT/results
     srun sh -c 'echo of $(hostname) >$MOSA_MOUNT/results/$SLURM_PROCID'
+"""
+
+
+LARGE = """
+    yes large | head -n 500000 >$MOSA_MOUNT/results/large
+"""
+PAUSE = """
+    touch up.{}
+    sleep 600
 """
 
 
@@ -294,18 +317,20 @@ def check_results(top, hosts):
 def check_two_at_once(lab):
     """Two jobs at once, each with results to keep; a third on the hosts of the first sees nothing of it."""
     pairs = {"a": HOSTS[:2], "b": HOSTS[2:]}
-    jobs = {
-        name: lab.submit(name, hosts, WORK, MOSA_STAGE_OUT=lab.path / f"out/{name}", MOSA_BIN=lab.binaries / "mosa")
-        for name, hosts in pairs.items()
-    }
+    scripts = {"a": WORK, "b": WORK + STAGE}
+    jobs = {}
+    for name, hosts in pairs.items():
+        named = {"OUT" if name == "b" else "MOSA_STAGE_OUT": lab.path / "out" / name}
+        jobs[name] = lab.submit(name, hosts, scripts[name], MOSA=lab.binaries / "mosa", **named)
     for name, hosts in pairs.items():
         text = lab.done(name, jobs[name], hosts)
         sums = [line for line in text.splitlines() if line.endswith(" 1988895")]
         check(len(sums) == 2 and len(set(sums)) == 1, f"hosts read other bytes: {text}")
-        nodes = text.splitlines()[-1].split()[0]
+        nodes = next(line.split()[0] for line in text.splitlines() if line.endswith("\tresults/all"))
         check(sorted(nodes.split(",")) == hosts, f"results/all lies on {nodes}, must lie on {hosts}")
-        check_results(lab.path / f"out/{name}", hosts)
-        lab.await_log(jobs[name], "staged out to")
+        check_results(lab.path / "out" / name, hosts)
+    lab.await_log(jobs["a"], "staged out to")
+    check(f" job {jobs['b']} " not in lab.log(), "the epilog staged what the job had staged itself")
     job = lab.submit("c", HOSTS[:2], 'ls -A $MOSA_MOUNT | wc -l; mount | grep -c "$MOSA_MOUNT .*nosuid,nodev"')
     check(lab.done("c", job, HOSTS[:2]) == "0\n1\n", "the next job sees something, or its mount is no safe one")
 
@@ -314,7 +339,7 @@ def check_refusal(lab):
     """What nobody has said where to put is not thrown away: the store is kept, then its head node drained with it."""
     hosts = HOSTS[:2]
     job = lab.submit("d", hosts, KEEP)
-    told = lab.await_log(job, "keeps the store for up to 4 s")
+    told = lab.await_log(job, "keeps the store for up to 2 s")
     for part in ("2 files of lifetime=keep", "/results/0", "no directory in .stage-out"):
         check(part in told, f"'{told}' does not say '{part}'")
     wait_until(lambda: "drained" in lab.reason("h1"), 20, "h1 is drained")
@@ -376,28 +401,46 @@ def check_port_in_use(lab):
     check(lab.done("h", job, hosts) == "run 1\n", "the job did not run again")
 
 
-def check_lost_host(lab):
-    """A host that is lost takes along only what nobody else has: all else is staged out."""
-    hosts = HOSTS[2:]
-    job = lab.submit("i", hosts, KEEP + """
-        touch up.i
-        sleep 600
-    """, MOSA_STAGE_OUT=lab.path / "out/i")
+def check_dead_daemons(lab):
+    """Manager, storage nodes and a mount die, the files do not: they come back at the job's end, and results are staged out."""
+    hosts = HOSTS[:2]
+    lab.configure()
+    job = lab.submit("i", hosts, KEEP + LARGE + PAUSE.format("i"), MOSA_STAGE_OUT=lab.path / "out/i")
     wait_until((lab.path / "jobs/up.i").exists, 30, "the job runs")
-    for pid in lab.processes("h4"):
-        if pid != lab.holders["h4"].pid:
-            os.kill(pid, signal.SIGKILL)
-    lab.run("c0", "scontrol", "update", "nodename=h4", "state=down", "reason=lost")
+    for pid in lab.processes("h1", name="mosa-") + lab.processes("h2", name="mosa-storage"):
+        os.kill(pid, signal.SIGKILL)
+    lab.run("c0", "scancel", job)
+    lab.await_clean(job, hosts)
+    for number, host in enumerate(hosts):
+        check((lab.path / f"out/i/results/{number}").read_text() == f"of {host}\n", f"that of {host} is not out")
+    have = (lab.path / "out/i/results/large").read_bytes()
+    check(have == b"large\n" * 500000, f"{len(have)} bytes, or others, of 3,000,000 are out")
+
+
+def check_lost_hosts(lab):
+    """A host that is lost takes along only what nobody else has; a head node that is lost does not hold the others."""
+    head, other = HOSTS[2:]
+    lab.configure(wait_seconds=4)
+    job = lab.submit("k", [head, other], KEEP + PAUSE.format("k"), MOSA_STAGE_OUT=lab.path / "out/k")
+    wait_until((lab.path / "jobs/up.k").exists, 30, "the job runs")
+    lab.lose(other)
     line = lab.await_log(job, "gives up what was lost with a node")
     check("/results/1" in line, f"'{line}' does not name what is lost")
-    lab.await_clean(job, ["h3"])
-    check((lab.path / "out/i/results/0").read_text() == "of h3\n", "staged out something else")
+    lab.await_clean(job, [head])
+    check((lab.path / "out/k/results/0").read_text() == f"of {head}\n", "staged out something else")
+
+    head, other = HOSTS[1:3]
+    job = lab.submit("l", [head, other], KEEP + PAUSE.format("l"))
+    wait_until((lab.path / "jobs/up.l").exists, 30, "the job runs")
+    lab.lose(head)
+    lab.await_clean(job, [other], head_lost=True)
 
 
 def test(arguments):
     with Lab(arguments.bin) as lab:
         begin = time.monotonic()
-        for step in (check_two_at_once, check_refusal, check_cancelled, check_port_in_use, check_lost_host):
+        for step in (check_two_at_once, check_refusal, check_cancelled, check_port_in_use, check_dead_daemons,
+                     check_lost_hosts):
             step(lab)
             print(f"{step.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
 
@@ -411,4 +454,4 @@ if __name__ == "__main__":
     if missing():
         print(f"skipped: {missing()}")
         raise SystemExit(cluster.SKIPPED)
-    cluster.main(test, limit_s=90, description=__doc__)
+    cluster.main(test, limit_s=150, description=__doc__)
