@@ -59,7 +59,7 @@ class Lab:
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="mosa-slurm-", dir="/var/tmp"))
         self.path.chmod(0o755)
         self.binaries = pathlib.Path(binaries).resolve()
-        self.holders, self.daemons = {}, {}
+        self.holders, self.daemons, self.spaces = {}, {}, {}
 
     def __enter__(self):
         try:
@@ -94,6 +94,7 @@ class Lab:
             check(time.monotonic() < limit, f"do not end: {left}")
             time.sleep(0.05)
         for holder in self.holders.values():
+            holder.kill()
             holder.wait()
         shutil.rmtree(self.path)
 
@@ -145,6 +146,8 @@ class Lab:
             )
         for host in self.addresses:
             wait_until(lambda h=host: (self.path / f"made.{h}").exists(), 10, f"host {host}")
+            self.spaces[host] = os.stat(f"/proc/{self.holders[host].pid}/ns/net").st_ino
+            check(self.spaces[host] != os.stat("/proc/self/ns/net").st_ino, f"{host} is this machine")
         for host in HOSTS:
             self.run("c0", "ip", "link", "add", host, "type", "veth", "peer", "name", "eth0",
                      "netns", str(self.holders[host].pid))  # fmt: skip
@@ -182,13 +185,7 @@ class Lab:
 
     def processes(self, *hosts, name=""):
         """Whatever runs in the network namespaces of these hosts, or of all."""
-        spaces = set()
-        for host in hosts or self.holders:
-            try:
-                spaces.add(os.stat(f"/proc/{self.holders[host].pid}/ns/net").st_ino)
-            except OSError:
-                pass
-        self.spaces = spaces = spaces if hosts else spaces | getattr(self, "spaces", set())
+        spaces = {self.spaces[host] for host in hosts or self.spaces}
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
