@@ -242,7 +242,7 @@ class Lab:
         for host in hosts:
             wait_until(lambda h=host: self.reason(h).startswith("idle"), 30, f"{host} is idle again")
             check(not self.processes(host, name="mosa"), f"daemons are left on {host}")
-            left = self.run(host, "sh", "-c", "grep /run/mosa /proc/mounts; ls -A /run/mosa-slurm /run/mosa; true")
+            left = self.run(host, "sh", "-c", "grep -E ' /run/mosa(-slurm)?/' /proc/mounts; ls -A /run/mosa-slurm /run/mosa; true")
             left = [w for w in left.split() if w not in ("/run/mosa-slurm:", "/run/mosa:")]
             check(not left, f"job {job} has left {left} on {host}")
         for letter in [] if head_lost else (self.path / "shared").glob(f"mosa-lab-{job}-*"):
@@ -451,4 +451,4 @@ if __name__ == "__main__":
     if missing():
         print(f"skipped: {missing()}")
         raise SystemExit(cluster.SKIPPED)
-    cluster.main(test, limit_s=150, description=__doc__)
+    cluster.main(test, limit_s=240, description=__doc__)
