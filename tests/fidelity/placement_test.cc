@@ -35,16 +35,25 @@ std::string Show(bool is_inline, const Layout& layout, const std::map<NodeId, st
 // A cluster of real parts in this process.
 class RealCluster {
  public:
-  RealCluster(const Configuration& configuration)
-      : manager_(Options(configuration), clock_), nodes_(manager_) {
+  explicit RealCluster(const Configuration& configuration)
+      : manager_(std::make_unique<testing::LocalManager>(Options(configuration), clock_)),
+        nodes_(*manager_) {
     for (uint32_t i = 0; i < configuration.hosts; ++i) {
       const std::string name = fmt::format("h{}", i + 1);
       names_[nodes_.Add(name, kNodeBytes)] = name;
     }
     for (uint32_t i = 0; i < configuration.hosts; ++i)
-      mounts_.push_back(std::make_unique<testing::LocalMount>(manager_, nodes_,
+      mounts_.push_back(std::make_unique<testing::LocalMount>(*manager_, nodes_,
                                                               fmt::format("h{}", i + 1), clock_));
   }
+
+  // It asks nodes for heartbeats until it ends.
+  ~RealCluster() {
+    mounts_.clear();
+    manager_.reset();
+  }
+  RealCluster(const RealCluster&) = delete;
+  RealCluster& operator=(const RealCluster&) = delete;
 
   void Write(HostIndex host, const WorkflowFile& file, const HintMap& hints) {
     testing::LocalMount& mount = *mounts_[host.value];
@@ -70,7 +79,7 @@ class RealCluster {
     ASSERT_TRUE(closed.ok()) << closed.failure().message;
   }
   std::string LayoutOf(const WorkflowFile& file) {
-    const auto status = manager_.StatusOf("/" + file.path);
+    const auto status = manager_->StatusOf("/" + file.path);
     if (!status.ok()) return MessageOf(status.status());
     return Show(status->is_inline, status->layout, names_);
   }
@@ -86,7 +95,7 @@ class RealCluster {
     return options;
   }
   const SystemClock clock_;
-  testing::LocalManager manager_;
+  std::unique_ptr<testing::LocalManager> manager_;
   testing::LocalNodes nodes_;
   std::vector<std::unique_ptr<testing::LocalMount>> mounts_;
   std::map<NodeId, std::string> names_;
