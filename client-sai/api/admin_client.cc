@@ -39,17 +39,31 @@ constexpr std::chrono::seconds kFilesCloseMax{2};
 // Longer than a lease: of a mount that does not answer nothing is to be feared after it.
 constexpr std::chrono::seconds kFilesSettleMax{7};
 
-// Calls `ask` until it answers anything but Aborted; `over_restart`: or Unavailable, for what may
-// be asked twice.
-Status AskUntilSettled(const std::function<Status()>& ask, bool over_restart = false) {
+// Calls `ask` until it answers anything but Aborted.
+Status AskUntilSettled(const std::function<Status()>& ask) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kWaitMax.ns);
   for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
     Status status = ask();
-    const bool again = status.code() == StatusCode::kAborted ||
-                       (over_restart && status.code() == StatusCode::kUnavailable);
-    if (!again || std::chrono::steady_clock::now() >= deadline) return status;
+    if (status.code() != StatusCode::kAborted || std::chrono::steady_clock::now() >= deadline)
+      return status;
     std::this_thread::sleep_for(delay);
   }
+}
+
+// The same for what may be asked twice: over a restart of the manager. gRPC connects only while a
+// call waits for it.
+Status AskOverRestart(const std::function<Status(grpc::ClientContext&)>& ask) {
+  Status unavailable;
+  return AskUntilSettled([&]() -> Status {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    context.set_wait_for_ready(!unavailable.ok());
+    const Status status = ask(context);
+    if (status.code() == StatusCode::kDeadlineExceeded && !unavailable.ok()) return unavailable;
+    if (status.code() != StatusCode::kUnavailable) return status;
+    unavailable = status;
+    return AbortedError(MessageOf(status));
+  });
 }
 
 // At most kStagedFilesMax files, until they are settled.
@@ -65,13 +79,10 @@ Result<std::vector<StageOutcome>> MarkBatch(v1::ManagerService::Stub& manager,
     v1::MarkStagedRequest request;
     ToProto(asked, &request);
     v1::MarkStagedResponse response;
-    const auto ask = [&] {
-      grpc::ClientContext context;
-      SetDeadline(context);
+    MOSA_RETURN_IF_ERROR(AskOverRestart([&](grpc::ClientContext& context) {
       response.Clear();
       return FromGrpc(manager.MarkStaged(&context, request, &response));
-    };
-    MOSA_RETURN_IF_ERROR(AskUntilSettled(ask, /*over_restart=*/true));
+    }));
     MOSA_ASSIGN_OR_RETURN(const std::vector<StageOutcome> answers, FromProto(response));
     if (answers.size() != asked.size())
       return InternalError("the manager did not answer for every file");
@@ -300,13 +311,10 @@ Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max, FileId after
   request.set_files_max(files_max);
   request.set_after_id(after.value);
   v1::ListUnstagedResponse response;
-  const auto ask = [&] {
-    grpc::ClientContext context;
-    SetDeadline(context);
+  MOSA_RETURN_IF_ERROR(AskOverRestart([&](grpc::ClientContext& context) {
     response.Clear();
     return FromGrpc(stub_->manager->ListUnstaged(&context, request, &response));
-  };
-  MOSA_RETURN_IF_ERROR(AskUntilSettled(ask, /*over_restart=*/true));
+  }));
   return FromProto(response);
 }
 
