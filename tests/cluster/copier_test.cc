@@ -265,7 +265,8 @@ TEST_F(CopierTest, WritesAndCutsDuringACopyAreInItsEnd) {
   const uint64_t size = source.Stat().size_bytes;
   EXPECT_DONE(Copy(target, Order(source, size)));
   EXPECT_TRUE(target.Read(0, size) == source.Read(0, size));
-  EXPECT_EQ(target.Stat().size_bytes, size);
+  // Less if the file ends in a hole that the follower has never seen longer.
+  EXPECT_LE(target.Stat().size_bytes, size);
 }
 
 TEST_F(CopierTest, ALocalWriterKeepsACopyFromBeingDone) {

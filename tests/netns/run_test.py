@@ -210,8 +210,8 @@ def check_failures(runner):
 
 
 LONG = "tasks:\n" + "".join(
-    f"""  - {{id: a{i}, command: "sleep 0.3; seq {i} 300000 > a{i}", outputs: [a{i}]}}
-  - {{id: b{i}, command: "sleep 0.3; wc a{i} > b{i}", inputs: [a{i}], outputs: [b{i}]}}
+    f"""  - {{id: a{i}, command: "sleep 0.9; seq {i} 300000 > a{i}", outputs: [a{i}]}}
+  - {{id: b{i}, command: "sleep 0.9; wc a{i} > b{i}", inputs: [a{i}], outputs: [b{i}]}}
 """
     for i in range(9)
 ) + f"""  - {{id: end, command: "cat {" ".join(f"b{i}" for i in range(9))} > end",
@@ -234,7 +234,7 @@ def check_interrupt(runner):
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=30)[1]
     check(process.returncode == 130, f"Ctrl-C: {process.returncode} {said}")
-    left = [host for host in runner.store.hosts if "sleep 0.3" in runner.store.exec(host, "ps", "-eo", "args").stdout]
+    left = [host for host in runner.store.hosts if "sleep 0.9" in runner.store.exec(host, "ps", "-eo", "args").stdout]
     check(not left, f"tasks go on after Ctrl-C on {left}")
     record = runner.record("interrupt")
     finished = {task["id"] for task in record["tasks"] if task["state"] == "done"}
@@ -270,7 +270,7 @@ def check_killed_runner(runner):
 
 def check_hung_host(runner):
     """A mount that hangs loses its host, not the run; it is left out of the next one."""
-    runner.write("hung", LONG.replace("sleep 0.3", "sleep 0.9"))
+    runner.write("hung", LONG)
     mount = runner.store.pid("mount", "h2")
     process = runner.start("hung", "--slots", "1")
     wait_for_tasks(runner, "hung", 4)
@@ -349,7 +349,7 @@ tasks:
 def check_lost_host(runner):
     """A host dies with its node: its tasks go elsewhere, and what only it held is written again."""
     expected = runner.path("interrupt", "end").read_bytes()
-    runner.write("lost", LONG.replace("sleep 0.3", "sleep 0.9"))
+    runner.write("lost", LONG)
     process = runner.start("lost", "--slots", "1")
     wait_for_tasks(runner, "lost", 4)
     for kind in ("storage", "mount"):
