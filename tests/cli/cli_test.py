@@ -538,6 +538,9 @@ def hosts(tool):
             act("up")
             pid = int((pathlib.Path(lab) / facts["hosts"][0]["namespace"] / "manager.pid").read_text().split()[0])
             os.kill(pid, signal.SIGKILL)
+            limit = time.monotonic() + 10
+            while time.monotonic() < limit and pathlib.Path(f"/proc/{pid}").exists():
+                time.sleep(0.01)
             act("down", code=3)
             check(str(mounts[1]) in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), "down ended it")
         finally:

@@ -399,22 +399,6 @@ def check_restart(store):
     store.mosa("stage", "check")
 
 
-def check_many_failures(store):
-    """Files that cannot be staged, however many, keep no other from being staged."""
-    bad, good = f"{store.mount['h1']}/results/bad", f"{store.mount['h1']}/results/good"
-    os.mkdir(bad)
-    for number in range(10_001):
-        os.close(os.open(f"{bad}/{number}", os.O_CREAT | os.O_WRONLY))
-    write(good, b"good")
-    target = f"{store.backend}/some"
-    os.mkdir(target)
-    os.mkdir(f"{target}/results")
-    write(f"{target}/results/bad", b"no directory")
-    report = store.stage("out", "--unstaged", target, code=3)
-    cluster.check(len(report["failed"]) == 10_001, f"{len(report['failed'])} failed")
-    cluster.check(os.path.exists(f"{target}/results/good"), "what is behind them stays behind")
-
-
 def check_full_backend(store):
     small = f"{store.backend}/small"
     os.mkdir(small)
@@ -531,7 +515,6 @@ def test(arguments):
             check_interrupted(everything)
             check_hosts(everything)
             check_restart(everything)
-            check_many_failures(everything)
             check_lost_bytes(everything)
         with cluster.Cluster(arguments.bin, 2, ram="64M") as second:
             os.mkdir(f"{second.mount('h1')}/results")

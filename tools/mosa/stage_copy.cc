@@ -142,21 +142,11 @@ Status SetHints(const CopyJob& job, const std::string& path) {
   return OkStatus();
 }
 
-// Open for writing. Hints come first: a file that is open may have its place already.
-Result<UniqueFd> MakeTemporary(const CopyJob& job) {
-  int create = O_CREAT | O_EXCL;
-  if (!job.hints.empty()) {
-    create = 0;
-    if (mknod(job.temporary.c_str(), S_IFREG | 0600, 0) != 0) return Cannot("make", job.target);
-    MOSA_RETURN_IF_ERROR(SetHints(job, job.temporary));
-  }
-  UniqueFd out(open(job.temporary.c_str(), O_WRONLY | create | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!out) return Cannot("make", job.target);
-  return out;
-}
-
 Result<uint32_t> WriteTemporary(const CopyJob& job, int in, const struct stat& source) {
-  MOSA_ASSIGN_OR_RETURN(UniqueFd out, MakeTemporary(job));
+  UniqueFd out(
+      open(job.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!out) return Cannot("make", job.target);
+  MOSA_RETURN_IF_ERROR(SetHints(job, job.temporary));
   const auto size = static_cast<uint64_t>(source.st_size);
   const std::vector<Extent> extents = DataOf(in, size);
   const Buffer buffer = MakeBuffer();
