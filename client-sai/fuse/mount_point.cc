@@ -113,8 +113,12 @@ Result<std::string> AbsolutePath(const std::string& path) {
 
 Result<std::string> PrepareMountPoint(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string absolute, AbsolutePath(path));
-  struct stat status {};
-  for (int layer = 0; stat(absolute.c_str(), &status) != 0; ++layer) {
+  struct statx status {};
+  // Whoever serves a mount there is asked, and not the kernel's cache: he may have just died.
+  const auto ask = [&] {
+    return statx(AT_FDCWD, absolute.c_str(), AT_STATX_FORCE_SYNC, STATX_TYPE, &status);
+  };
+  for (int layer = 0; ask() != 0; ++layer) {
     if ((errno != ENOTCONN && errno != ECONNABORTED) || layer == kStaleLayersMax) {
       return ErrnoStatus(errno, fmt::format("cannot mount on {}", absolute));
     }
@@ -125,7 +129,7 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
     }
     LogInfo("removed the dead mount of a predecessor on {}", absolute);
   }
-  if (!S_ISDIR(status.st_mode)) {
+  if (!S_ISDIR(status.stx_mode)) {
     return FailedPreconditionError(
         fmt::format("cannot mount on {}: it is not a directory", absolute));
   }
