@@ -7,6 +7,8 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -44,6 +46,51 @@ Status AskUntilSettled(const std::function<Status()>& ask) {
     Status status = ask();
     if (status.code() != StatusCode::kAborted || std::chrono::steady_clock::now() >= deadline)
       return status;
+    std::this_thread::sleep_for(delay);
+  }
+}
+
+// The same for what may be asked twice: over a restart of the manager. gRPC connects only while a
+// call waits for it.
+Status AskOverRestart(const std::function<Status(grpc::ClientContext&)>& ask) {
+  Status unavailable;
+  return AskUntilSettled([&]() -> Status {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    context.set_wait_for_ready(!unavailable.ok());
+    const Status status = ask(context);
+    if (status.code() == StatusCode::kDeadlineExceeded && !unavailable.ok()) return unavailable;
+    if (status.code() != StatusCode::kUnavailable) return status;
+    unavailable = status;
+    return AbortedError(MessageOf(status));
+  });
+}
+
+// At most kStagedFilesMax files, until they are settled.
+Result<std::vector<StageOutcome>> MarkBatch(v1::ManagerService::Stub& manager,
+                                            std::span<const StagedFile> files) {
+  std::vector<StageOutcome> outcomes(files.size(), StageOutcome::kBusy);
+  std::vector<size_t> open(files.size());
+  std::iota(open.begin(), open.end(), size_t{0});
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // From the first answer on.
+  for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
+    std::vector<StagedFile> asked;
+    for (const size_t i : open) asked.push_back(files[i]);
+    v1::MarkStagedRequest request;
+    ToProto(asked, &request);
+    v1::MarkStagedResponse response;
+    MOSA_RETURN_IF_ERROR(AskOverRestart([&](grpc::ClientContext& context) {
+      response.Clear();
+      return FromGrpc(manager.MarkStaged(&context, request, &response));
+    }));
+    MOSA_ASSIGN_OR_RETURN(const std::vector<StageOutcome> answers, FromProto(response));
+    if (answers.size() != asked.size())
+      return InternalError("the manager did not answer for every file");
+    for (size_t k = 0; k < open.size(); ++k) outcomes[open[k]] = answers[k];
+    std::erase_if(open, [&](size_t i) { return outcomes[i] != StageOutcome::kBusy; });
+    const auto now = std::chrono::steady_clock::now();
+    if (!deadline) deadline = now + kFilesSettleMax;
+    if (open.empty() || now >= *deadline) return outcomes;
     std::this_thread::sleep_for(delay);
   }
 }
@@ -247,42 +294,24 @@ Result<uint64_t> AdminClient::EndWorkflow(const std::string& run) {
 }
 
 Result<std::vector<StageOutcome>> AdminClient::MarkStaged(const std::vector<StagedFile>& files) {
-  std::vector<StageOutcome> outcomes(files.size(), StageOutcome::kBusy);
-  std::vector<size_t> open(files.size());
-  std::iota(open.begin(), open.end(), size_t{0});
-  const auto deadline = std::chrono::steady_clock::now() + kFilesSettleMax;
-  for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
-    for (size_t begin = 0; begin < open.size(); begin += kStagedFilesMax) {
-      const size_t limit = std::min(open.size(), begin + kStagedFilesMax);
-      std::vector<StagedFile> asked;
-      for (size_t i = begin; i < limit; ++i) asked.push_back(files[open[i]]);
-      v1::MarkStagedRequest request;
-      ToProto(asked, &request);
-      v1::MarkStagedResponse response;
-      MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
-        grpc::ClientContext context;
-        SetDeadline(context);
-        response.Clear();
-        return FromGrpc(stub_->manager->MarkStaged(&context, request, &response));
-      }));
-      MOSA_ASSIGN_OR_RETURN(const std::vector<StageOutcome> answers, FromProto(response));
-      if (answers.size() != asked.size())
-        return InternalError("the manager did not answer for every file");
-      for (size_t i = begin; i < limit; ++i) outcomes[open[i]] = answers[i - begin];
-    }
-    std::erase_if(open, [&](size_t i) { return outcomes[i] != StageOutcome::kBusy; });
-    if (open.empty() || std::chrono::steady_clock::now() >= deadline) return outcomes;
-    std::this_thread::sleep_for(delay);
+  std::vector<StageOutcome> outcomes;
+  outcomes.reserve(files.size());
+  while (outcomes.size() < files.size()) {
+    const auto rest = std::span(files).subspan(outcomes.size());
+    MOSA_ASSIGN_OR_RETURN(
+        const std::vector<StageOutcome> settled,
+        MarkBatch(*stub_->manager, rest.first(std::min(rest.size(), kStagedFilesMax))));
+    outcomes.insert(outcomes.end(), settled.begin(), settled.end());
   }
+  return outcomes;
 }
 
-Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max) {
+Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max, FileId after) {
   v1::ListUnstagedRequest request;
   request.set_files_max(files_max);
+  request.set_after_id(after.value);
   v1::ListUnstagedResponse response;
-  MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
-    grpc::ClientContext context;
-    SetDeadline(context);
+  MOSA_RETURN_IF_ERROR(AskOverRestart([&](grpc::ClientContext& context) {
     response.Clear();
     return FromGrpc(stub_->manager->ListUnstaged(&context, request, &response));
   }));

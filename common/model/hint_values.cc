@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kHintPrefix = "user.mosa.";
+constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
 constexpr size_t kGroupBytesMax = 200;
 // Of what people gave, in a message.
 constexpr size_t kRepeatedBytesMax = 256;
@@ -143,6 +144,33 @@ Shorthand SplitShorthand(std::string_view value) {
   const size_t colon = value.find(':');
   if (colon == std::string_view::npos) return {value, std::nullopt};
   return {value.substr(0, colon), value.substr(colon + 1)};
+}
+
+std::vector<HintValue> MeaningOfPattern(std::string_view pattern, std::string_view group) {
+  const auto [word, argument] = SplitShorthand(pattern);
+  if (word == "pipeline") return {{"placement", "local"}, {"replicas", "1"}};
+  if (word == "reduce") {
+    const std::string_view of = argument.value_or(group);
+    if (of.empty()) return {};
+    return {{"placement", fmt::format("collocate:{}", of)}};
+  }
+  if (word == "broadcast")
+    return {{"ack", "pessimistic"},
+            {"replicas", std::string(argument.value_or("auto"))},
+            {"replicate", "eager"}};
+  if (word == "scatter" || word == "gather")
+    return {{"chunk_size", argument ? std::string(*argument) : std::to_string(kPatternChunkBytes)},
+            {"placement", "scatter:1"}};
+  return {};
+}
+
+std::vector<std::string> HintsOfPattern(std::string_view pattern) {
+  // It only takes away.
+  if (SplitShorthand(pattern).word == "default")
+    return {"ack", "chunk_size", "placement", "replicas", "replicate", "stripe_width"};
+  std::vector<std::string> names;
+  for (HintValue& hint : MeaningOfPattern(pattern, "any")) names.push_back(std::move(hint.name));
+  return names;
 }
 
 AttributeName ClassifyAttribute(std::string_view attribute) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 
@@ -55,6 +56,11 @@ bool IsLayoutHint(std::string_view hint);
 // True of hints that may settle where a file goes before it is written, or keep it from being
 // inline.
 bool MaySettle(std::string_view hint);
+
+// What a pattern stands for, of files that share `group`; nothing of "default".
+std::vector<HintValue> MeaningOfPattern(std::string_view pattern, std::string_view group);
+// What a pattern speaks of: weaker sources' values of it give way to the pattern.
+std::vector<std::string> HintsOfPattern(std::string_view pattern);
 
 // A count without sign or leading zero, within [1, most].
 std::optional<uint64_t> ParseCount(std::string_view text, uint64_t most);

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/model/ids.h"
 
 namespace mosa {
+
+// MOSA_TASK of what copies files out: it is no reader of them.
+inline constexpr std::string_view kStageTask = "mosa-stage";
 
 // A file as it was copied out.
 struct StagedFile {
@@ -33,7 +37,7 @@ struct UnstagedFile {
 struct UnstagedFiles {
   uint64_t files = 0;
   uint64_t bytes = 0;
-  std::vector<UnstagedFile> first;  // As many as were asked for, ascending by id.
+  std::vector<UnstagedFile> first;  // At most as many as were asked for, ascending by id.
   bool operator==(const UnstagedFiles&) const = default;
 };
 

@@ -93,6 +93,12 @@ TEST_F(CoreLifetimes, WhoWritesAFileIsNoReaderOfIt) {
   EXPECT_FALSE(IsThere("f"));
 }
 
+TEST_F(CoreLifetimes, WhoCopiesItOutIsNoReader) {
+  const FileId f = Write("f", "readers:1");
+  Read(f, std::string(kStageTask));
+  EXPECT_TRUE(IsThere("f"));
+}
+
 TEST_F(CoreLifetimes, FilesOfOtherLifetimesAskForNothing) {
   for (const std::string lifetime : {"keep", "temporary"}) {
     const FileId f = Write(lifetime, lifetime);

@@ -37,7 +37,7 @@ class CoreStaging : public CoreFixture {
     ConfirmAll();
     return first == StageOutcome::kBusy ? Mark(file, version) : first;
   }
-  uint64_t Unstaged() { return core_->ListUnstaged(0).files; }
+  uint64_t Unstaged() { return core_->ListUnstaged(0, FileId()).files; }
   void Write(FileId file, ClientId client, bool last_close = true) {
     Ok<AttributesReply>(
         client, CommitRequest{.file = file, .size_bytes = 2 * kMiB, .last_close = last_close});
@@ -50,11 +50,26 @@ TEST_F(CoreStaging, OnlyFilesThatSomebodyWantsKeptAreMissed) {
   const FileId loose = MakeBound(kAnna, kRootFile, "loose", kMiB);
   Ok<EmptyReply>(kAnna, SetXattrRequest{loose, "user.mosa.lifetime", "temporary"});
   Make(kAnna, kRootFile, "dir", FileType::kDirectory);
-  const UnstagedFiles unstaged = core_->ListUnstaged(10);
+  const UnstagedFiles unstaged = core_->ListUnstaged(10, FileId());
   EXPECT_EQ(unstaged.files, 1U);
   EXPECT_EQ(unstaged.bytes, kMiB);
   ASSERT_EQ(unstaged.first.size(), 1U);
   EXPECT_EQ(unstaged.first[0], (UnstagedFile{"/kept", kept, kMiB}));
+}
+
+TEST_F(CoreStaging, AllOfThemAreNamedPieceByPiece) {
+  std::vector<UnstagedFile> made, named;
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    made.push_back({std::string("/") + name, MakeBound(kAnna, kRootFile, name, kMiB), kMiB});
+  FileId after;
+  for (size_t expected : {2U, 2U, 1U, 0U}) {
+    const UnstagedFiles piece = core_->ListUnstaged(2, after);
+    EXPECT_EQ(piece.files, made.size());
+    ASSERT_EQ(piece.first.size(), expected);
+    named.insert(named.end(), piece.first.begin(), piece.first.end());
+    after = named.back().file;
+  }
+  EXPECT_EQ(named, made);
 }
 
 TEST_F(CoreStaging, AnUntaggedStoreMissesNothing) {
@@ -80,6 +95,28 @@ TEST_F(CoreStaging, AChangeMakesItUnstagedAgain) {
   EXPECT_EQ(Unstaged(), 1U);
   Restart();
   EXPECT_EQ(Unstaged(), 1U);
+}
+
+// What was copied has the name that the file had.
+TEST_F(CoreStaging, AnotherNameMakesItUnstagedAgain) {
+  const FileId file = MakeBound(kAnna, kRootFile, "final.tmp", kMiB);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  Ok<RenameReply>(kAnna, RenameRequest{kRootFile, "final.tmp", kRootFile, "final"});
+  EXPECT_EQ(Unstaged(), 1U);
+  EXPECT_EQ(Stage(file), StageOutcome::kStaged);
+  EXPECT_EQ(Unstaged(), 0U);
+  Ok<EntryReply>(kAnna, LinkRequest{file, kRootFile, "second"});
+  EXPECT_EQ(Unstaged(), 1U);
+}
+
+TEST_F(CoreStaging, WhatTakesAStagedFilesPlaceIsUnstaged) {
+  const FileId old = MakeBound(kAnna, kRootFile, "f", kMiB);
+  EXPECT_EQ(Stage(old), StageOutcome::kStaged);
+  const FileId fresh = MakeBound(kAnna, kRootFile, "f.tmp", kMiB);
+  Ok<RenameReply>(kAnna, RenameRequest{kRootFile, "f.tmp", kRootFile, "f"});
+  EXPECT_EQ(Unstaged(), 1U);
+  EXPECT_EQ(Stage(fresh), StageOutcome::kStaged);
+  EXPECT_EQ(Unstaged(), 0U);
 }
 
 TEST_F(CoreStaging, ACopyOfAnotherVersionIsNotTakenForTheFile) {

@@ -11,7 +11,6 @@ namespace {
 // The group of a file whose directory is its group. People's groups have no space.
 constexpr std::string_view kGroupHint = "group";
 constexpr std::string_view kDirectoryGroup = "directory ";
-constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
 
 }  // namespace
 
@@ -124,37 +123,11 @@ Result<Hints> DecodeHints(std::string_view encoded, std::vector<HintValue>* refu
 
 namespace {
 
-// What a pattern says, which may be nothing; "default" only takes away.
-struct PatternMeaning {
-  std::string_view word;
-  std::vector<HintValue> hints;
-};
-
-PatternMeaning MeaningOf(std::string_view pattern, std::string_view group) {
-  const auto [word, argument] = SplitShorthand(pattern);
-  if (word == "pipeline") return {word, {{"placement", "local"}, {"replicas", "1"}}};
-  if (word == "reduce") {
-    const std::string_view of = argument.value_or(group);
-    if (of.empty()) return {word, {}};
-    return {word, {{"placement", fmt::format("collocate:{}", of)}}};
-  }
-  if (word == "broadcast")
-    return {word,
-            {{"ack", "pessimistic"},
-             {"replicas", std::string(argument.value_or("auto"))},
-             {"replicate", "eager"}}};
-  if (word == "scatter" || word == "gather")
-    return {word,
-            {{"chunk_size", argument ? std::string(*argument) : std::to_string(kPatternChunkBytes)},
-             {"placement", "scatter:1"}}};
-  return {word, {}};
-}
-
-PatternMeaning MeaningOf(const Hints& hints) {
+std::vector<HintValue> MeaningOf(const Hints& hints) {
   const auto pattern = hints.find("pattern");
   if (pattern == hints.end()) return {};
   const auto group = hints.find(kGroupHint);
-  return MeaningOf(pattern->second.value, group == hints.end() ? "" : group->second.value);
+  return MeaningOfPattern(pattern->second.value, group == hints.end() ? "" : group->second.value);
 }
 
 // Takes out what a pattern that a stronger source has set speaks of.
@@ -165,12 +138,7 @@ void MakeWayFor(std::string_view pattern, Hints& hints, bool keep_own) {
       hints.erase(found);
   };
   remove(kGroupHint);
-  const PatternMeaning meaning = MeaningOf(pattern, "any");
-  for (const HintValue& hint : meaning.hints) remove(hint.name);
-  if (meaning.word != "default") return;
-  for (const std::string_view name :
-       {"ack", "chunk_size", "placement", "replicas", "replicate", "stripe_width"})
-    remove(name);
+  for (const std::string& name : HintsOfPattern(pattern)) remove(name);
 }
 
 }  // namespace
@@ -221,11 +189,11 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
                         .chunk_bytes = defaults.chunk_bytes,
                         .stripe_width = defaults.stripe_width};
   if (hints.empty()) return result;
-  const PatternMeaning meaning = MeaningOf(hints);
+  const std::vector<HintValue> meaning = MeaningOf(hints);
   const auto value_of = [&](std::string_view name) -> const std::string* {
     const auto found = hints.find(name);
     if (found != hints.end()) return &found->second.value;
-    for (const HintValue& hint : meaning.hints)
+    for (const HintValue& hint : meaning)
       if (hint.name == name) return &hint.value;
     return nullptr;
   };
@@ -265,7 +233,7 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
 }
 
 std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defaults) {
-  const PatternMeaning meaning = MeaningOf(hints);
+  const std::vector<HintValue> meaning = MeaningOf(hints);
   const auto default_of = [&](std::string_view name) -> std::string {
     if (name == "ack") return "optimistic";
     if (name == "chunk_size") return std::to_string(defaults.chunk_bytes);
@@ -280,7 +248,7 @@ std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defau
   std::vector<ExplainedHint> explained;
   for (const std::string_view name : kHintNames) {
     ExplainedHint hint{std::string(name), default_of(name), HintSource::kDefault, ""};
-    for (const HintValue& meant : meaning.hints) {
+    for (const HintValue& meant : meaning) {
       if (meant.name == name)
         hint = {hint.name, meant.value, HintSource::kPattern, hints.at("pattern").value};
     }

@@ -40,8 +40,8 @@ std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::stri
                                                      bool with_chunks) const {
   return state_->ListLocations(paths, with_chunks);
 }
-UnstagedFiles ManagerCore::ListUnstaged(size_t files_max) const {
-  return state_->ListUnstaged(files_max);
+UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
+  return state_->ListUnstaged(files_max, after);
 }
 
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {

@@ -188,9 +188,10 @@ class ManagerCore {
   // One answer for each path, in their order; with `with_chunks` per range of chunks too.
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
-  // Files that are to be kept and have not been copied out as they are, with at most `files_max` of
-  // them by path, ascending by id. What mounts have made and not told of is missing: RecallMakers.
-  UnstagedFiles ListUnstaged(size_t files_max) const;
+  // How many files are to be kept and have not been copied out as they are, with at most
+  // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have
+  // made and not told of is missing: RecallMakers.
+  UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
 
  private:
   struct State;

@@ -216,7 +216,7 @@ struct ManagerCore::State {
   std::vector<HintRule> ListHintRules() const { return rules_.List(); }
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
-  UnstagedFiles ListUnstaged(size_t files_max) const;
+  UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
 
  private:
   // ---- commands

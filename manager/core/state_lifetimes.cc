@@ -135,6 +135,7 @@ void ManagerCore::State::StopWaiting(FileId file, uint64_t reader) {
 }
 
 void ManagerCore::State::NoteRead(FileId file, std::string_view task) {
+  if (task == kStageTask) return;
   const auto found = lifetimes_.find(file);
   if (found == lifetimes_.end() || found->second.readers_wanted == 0) return;
   Lifetime& lifetime = found->second;

@@ -296,6 +296,7 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
     return Exists(request.new_parent, request.new_name);
   if (orphans_.contains(request.new_parent)) return NoEntry(request.new_parent, request.new_name);
   ForgetLifetime(request.file);  // Somebody wants to keep it.
+  ForgetStaged(request.file);    // There is no copy of that name.
   AddEntry(request.new_parent, request.new_name, request.file);
   ++inode->link_count;
   inode->change_time = now_;

@@ -124,6 +124,7 @@ void ManagerCore::State::Exchange(const RenameRequest& request, FileId moved, Fi
 void ManagerCore::State::RenamedTo(FileId file, FileId parent, const std::string& name) {
   Find(file)->change_time = now_;
   Touch(file);
+  ForgetStaged(file);  // The copy has another name.
   // Below its new path rules may speak of what is made there.
   if (FindDirectory(file)) RecallRuledDelegations(file);
   if (const auto found = uncommitted_.find(file); found != uncommitted_.end()) {

@@ -69,7 +69,7 @@ void ManagerCore::State::Handle(const RecallMakers&) {
   AnswerAdmin(AbortedError("a mount is still making files: try again in a moment"));
 }
 
-UnstagedFiles ManagerCore::State::ListUnstaged(size_t files_max) const {
+UnstagedFiles ManagerCore::State::ListUnstaged(size_t files_max, FileId after) const {
   UnstagedFiles unstaged;
   std::map<uint32_t, bool> kept_by_hints;
   std::map<FileId, UnstagedFile> first;
@@ -80,7 +80,7 @@ UnstagedFiles ManagerCore::State::ListUnstaged(size_t files_max) const {
     if (!known->second || IsStaged(file, *inode)) continue;
     ++unstaged.files;
     unstaged.bytes += inode->size_bytes;
-    if (first.size() < files_max)
+    if (after < file && first.size() < files_max)
       first[file] = {.path = {}, .file = file, .size_bytes = inode->size_bytes};
   }
   // Names are kept in directories only, so that one walk over all of them finds the paths.

@@ -22,7 +22,7 @@ Status AnswerUnstaged(CoreDriver& driver, const v1::ListUnstagedRequest& request
                       v1::ListUnstagedResponse* response) {
   MOSA_RETURN_IF_ERROR(driver.Change(RecallMakers{}).status);
   const size_t files_max = std::min<size_t>(request.files_max(), kStagedFilesMax);
-  ToProto(driver.FlushedCore().ListUnstaged(files_max), response);
+  ToProto(driver.FlushedCore().ListUnstaged(files_max, FileId{request.after_id()}), response);
   return OkStatus();
 }
 

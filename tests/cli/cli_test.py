@@ -412,7 +412,12 @@ def killed_daemons(tool):
         time.sleep(0.1)
         done = tool.run("cluster", "status", "--name", name("d"))
         check(done.returncode == 5 and "not running" in done.stderr, f"{kinds}: {done.returncode} {done.stderr}")
-        down(tool, "d")
+        if "manager" in kinds:
+            done = tool.run("cluster", "down", "--name", name("d"))
+            check(done.returncode == 3 and "its manager has ended" in done.stderr, f"{kinds}: {done.returncode} {done.stderr}")
+            tool.good("cluster", "down", "--discard", "--name", name("d"))
+        else:
+            down(tool, "d")
         check_clean(tool, f"kill -9 of {kinds}")
 
 
@@ -524,6 +529,20 @@ def hosts(tool):
             os.setxattr(mounts[0] / "file", "user.mosa.lifetime", b"keep")
             act("down", code=3)
             check((mounts[1] / "file").exists(), "down took what is to be kept")
+            act("down", "--stage-out", lab + "/archive")
+            archive = pathlib.Path(lab) / "archive"
+            check((archive / "file").read_bytes() == b"z" * 5_000_000, "other bytes than were kept")
+            check(not (mounts[1] / "file").exists(), "down has ended nothing")
+            shutil.rmtree(archive)
+            # A manager that has ended cannot say what is to be kept.
+            act("up")
+            pid = int((pathlib.Path(lab) / facts["hosts"][0]["namespace"] / "manager.pid").read_text().split()[0])
+            os.kill(pid, signal.SIGKILL)
+            limit = time.monotonic() + 10
+            while time.monotonic() < limit and pathlib.Path(f"/proc/{pid}").exists():
+                time.sleep(0.01)
+            act("down", code=3)
+            check(str(mounts[1]) in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), "down ended it")
         finally:
             act("down", "--discard")
         left = [str(p) for p in pathlib.Path(lab).iterdir() if p != hostfile]

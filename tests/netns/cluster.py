@@ -226,7 +226,7 @@ def print_table(titles, rows):
     sys.stdout.flush()
 
 
-def main(test, *, limit_s, add_arguments=lambda parser: None, description=""):
+def main(test, *, limit_s=600, add_arguments=lambda parser: None, description=""):
     """Runs test(arguments) and exits."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", required=True, help="the directory of mosa and its daemons")

@@ -120,7 +120,6 @@ def test(arguments):
 if __name__ == "__main__":
     cluster.main(
         test,
-        limit_s=600,
         description=__doc__,
         add_arguments=lambda parser: parser.add_argument("--rounds", type=int, default=1000),
     )

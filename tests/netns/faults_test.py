@@ -188,7 +188,6 @@ def test(arguments):
 if __name__ == "__main__":
     cluster.main(
         test,
-        limit_s=280,
         description=__doc__,
         add_arguments=lambda parser: parser.add_argument("--only", help="part of a fault's name"),
     )

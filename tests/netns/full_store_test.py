@@ -134,4 +134,4 @@ def test(arguments):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=180, description=__doc__)
+    cluster.main(test, description=__doc__)

@@ -295,4 +295,4 @@ if __name__ == "__main__":
         except cluster.Failed as failure:
             sys.exit(str(failure))
     else:
-        cluster.main(test, limit_s=160, description=__doc__, add_arguments=add_arguments)
+        cluster.main(test, description=__doc__, add_arguments=add_arguments)

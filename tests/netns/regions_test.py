@@ -180,4 +180,4 @@ def test(arguments):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=280, description=__doc__)
+    cluster.main(test, description=__doc__)

@@ -428,4 +428,4 @@ def add_arguments(parser):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=500, add_arguments=add_arguments, description=__doc__)
+    cluster.main(test, add_arguments=add_arguments, description=__doc__)

@@ -451,4 +451,4 @@ if __name__ == "__main__":
     if missing():
         print(f"skipped: {missing()}")
         raise SystemExit(cluster.SKIPPED)
-    cluster.main(test, limit_s=240, description=__doc__)
+    cluster.main(test, description=__doc__)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import cluster
 
@@ -40,6 +41,11 @@ class Store:
 
     def stage(self, *words, code=0):
         return json.loads(self.mosa("stage", *words, "--json", code=code)[0])
+
+    def begin(self, *words, **options):
+        """Starts `mosa stage`."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self.command("stage", *words), stdout=pipe, stderr=pipe, **options)
 
     def refused(self, *words, code, saying):
         error = self.mosa(*words, code=code)[1]
@@ -100,8 +106,11 @@ def facts(top):
     return found
 
 
-def check_equal(source, target, what):
+def check_equal(source, target, what, *, top=True):
+    """`top`: they themselves too, not only what is below them."""
     wanted, have = facts(source), facts(target)
+    if not top:
+        del wanted[b"."], have[b"."]
     for path in sorted(wanted.keys() | have.keys()):
         cluster.check(
             wanted.get(path) == have.get(path),
@@ -111,6 +120,33 @@ def check_equal(source, target, what):
 
 def leftovers(top):
     return [p for p in pathlib.Path(top).rglob(PREFIX + "*")]
+
+
+def end(process, code=0):
+    """Waits for it; returns what it says on standard error."""
+    error = process.communicate(timeout=60)[1].decode(errors="replace")
+    has = process.returncode
+    cluster.check(has == code, f"ended with {has}, not {code}: {error}")
+    return error
+
+
+def elsewhere(store, script):
+    """Options for a host that is reached by a command; `script` runs its workers ("$1")."""
+    program = f"{store.backend}/elsewhere-{time.monotonic_ns()}"
+    write(
+        program,
+        f"""#!/bin/bash
+if [[ $1 != *"stage worker"* ]]; then exec sh -c "$1"; fi
+echo Welcome to this machine
+{script}
+""".encode(),
+        mode=0o755,
+    )
+    return ["--mount", store.mount["h1"], "--hosts", "one", "--exec", program]
+
+
+def await_path(path):
+    cluster.wait_until(lambda: os.path.exists(path), 20, path)
 
 
 def location(path):
@@ -152,6 +188,42 @@ def check_hints_in(store):
     cluster.check(location(f"{kept}/b.here") == ["h3"], "the directory's hint does not hold")
     copied = {host["host"]: host["files"] for host in report["hosts"]}
     cluster.check(copied.get("h2", 0) >= 1, f"what goes to h2 was copied by {copied}")
+    # What is asked for is stronger than a rule, and than where the directory would have it.
+    store.mosa("hint", "rule", "add", f"{store.mount['h1']}/asked/*.there", "replicas=1")
+    kept = cluster.placed_directory(f"{store.mount['h1']}/asked", "local")
+    store.stage("in", f"{source}/a.there", kept, "--hint", "pattern=broadcast:2")
+    copies = os.getxattr(f"{kept}/a.there", "user.mosa.replicas")
+    cluster.check(copies == b"2", f"asked for 2 copies, the rule made it {copies}")
+    store.stage("in", f"{source}/b.here", kept, "--hint", "placement=node:h2")
+    cluster.check(location(f"{kept}/b.here") == ["h2"], "the directory was stronger")
+    report = store.stage("in", f"{source}/b.here", kept, "--hint", "lifetime=temporary")
+    hint = os.getxattr(f"{kept}/b.here", "user.mosa.lifetime")
+    cluster.check(report["skipped"] == 1 and hint == b"temporary", f"{hint}: {report}")
+    report = store.stage("in", f"{source}/b.here", kept, "--hint", "placement=node:h3")
+    cluster.check(location(f"{kept}/b.here") == ["h3"], f"what was there stayed there: {report}")
+
+
+def check_leftovers_in(store):
+    """What a run that was killed leaves in the store goes with the next one, by any mount."""
+    source = f"{store.backend}/big"
+    os.mkdir(source)
+    write(f"{source}/file", bytes_of(7, MIB) * 64)
+    begun = store.begin("in", f"{source}/.", f"{store.mount['h1']}/big", "--jobs", "1")
+    cluster.wait_until(lambda: leftovers(f"{store.mount['h2']}/big"), 20, "a temporary")
+    begun.kill()
+    begun.communicate()
+    cluster.check(leftovers(f"{store.mount['h2']}/big"), "it was copied before it was killed")
+    error = store.mosa("stage", "out", f"{store.mount['h1']}/big", f"{store.backend}/out of big")[1]
+    cluster.check(f"big/{PREFIX}" in error, f"'{error}' does not name what is passed over")
+    store.stage("in", f"{source}/.", f"{store.mount['h3']}/big")
+    have = pathlib.Path(f"{store.mount['h1']}/big/file").read_bytes()
+    cluster.check(have == bytes_of(7, MIB) * 64, "staged in after all, with other bytes")
+    left = leftovers(f"{store.mount['h1']}/big")
+    cluster.check(not left, f"left: {left}")
+    error = store.mosa(
+        "stage", "in", f"{source}/.", f"{store.mount['h1']}/big", "--manifest", "/dev/full", code=4
+    )[1]
+    cluster.check("/dev/full" in error, f"'{error.strip()}' does not name the manifest")
 
 
 def make_results(store):
@@ -172,12 +244,26 @@ def check_refusal(store, files):
         "cluster", "down", code=3,
         saying=[f"{files} files", "MiB", "/results/", "mosa stage out --unstaged", "--discard"],
     )  # fmt: skip
-    store.refused("stage", "check", code=3, saying=[f"{files} files"])
+    again = f"mosa stage out --unstaged --name {store.store.name} --dir {store.store.directory} DIR"
+    store.refused("stage", "check", code=3, saying=[f"{files} files", again])
+    error = store.mosa("cluster", "down", "--dry-run", "--stage-out", f"{store.backend}/x")[1]
+    cluster.check(f"Would copy {files} files" in error, f"a dry run says '{error}'")
     cluster.check(os.path.exists(f"{store.mount['h1']}/results/large"), "refused, and ended it")
     store.refused(
         "stage", "out", f"{store.mount['h1']}/results", f"{store.mount['h2']}/copy", code=2,
         saying=["/copy is on a Mosa mount itself"],
     )  # fmt: skip
+    os.symlink(f"{store.mount['h2']}/results", f"{store.backend}/into the store")
+    os.symlink(store.backend, f"{store.mount['h1']}/out of the store")
+    store.refused(
+        "stage", "out", f"{store.mount['h1']}/results", f"{store.backend}/into the store", code=2,
+        saying=["/results is on a Mosa mount itself"],
+    )  # fmt: skip
+    store.refused(
+        "stage", "in", f"{store.backend}/ruled", f"{store.mount['h1']}/out of the store", code=2,
+        saying=[f"{store.backend} is not on a Mosa mount"],
+    )  # fmt: skip
+    os.unlink(f"{store.mount['h1']}/out of the store")
     store.refused(
         "stage", "in", f"{store.backend}/none", store.mount["h1"], code=3, saying=["/none"]
     )
@@ -193,9 +279,19 @@ def check_out(store, files):
     store.mosa("stage", "check")
     # The manager remembers, also when it is killed.
     command = store.store.kill("manager", "h0")
+    store.refused("cluster", "down", code=3, saying=["its manager has ended", "--discard"])
     store.store.start("manager", "h0", command)
     store.mosa("stage", "check")
     store.mosa("cluster", "down", "--dry-run")
+    # Ctrl-C while the manager is asked.
+    manager = store.store.pid("manager", "h0")
+    os.kill(manager, signal.SIGSTOP)
+    down = subprocess.Popen(store.command("cluster", "down"), stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    down.send_signal(signal.SIGINT)
+    os.kill(manager, signal.SIGCONT)
+    cluster.check("as it was" in end(down, 128 + signal.SIGINT), "interrupted")
+    cluster.check(store.store.state_path.exists(), "interrupted, and ended it")
 
 
 def check_changes(store):
@@ -222,6 +318,85 @@ def check_changes(store):
     store.stage("out", source, target)
     store.mosa("stage", "check")
     check_equal(source, f"{target}/results", "staged out again")
+
+
+def check_same_looks(store):
+    """Another file under a name, and other bytes of the same size and time, are told apart."""
+    here, target = store.mount["h1"], f"{store.backend}/out/of/the store"
+    path = f"{here}/results/large"
+    looks = os.stat(path)
+    with open(path, "r+b") as file:
+        file.write(b"other bytes")
+    os.utime(path, ns=(looks.st_atime_ns, looks.st_mtime_ns))
+    store.stage("out", f"{here}/results", target)
+    check_equal(f"{here}/results", f"{target}/results", "staged out again")
+    store.mosa("stage", "check")
+    # A log is rotated when it has been found and is not yet copied.
+    begun, go = f"{store.backend}/begun", f"{store.backend}/go"
+    wait = f"touch {begun}; until [ -e {go} ]; do sleep 0.02; done"
+    host = elsewhere(store, f'{wait}; exec sh -c "$1"')
+    write(f"{here}/results/log", b"first")
+    manifest = f"{store.backend}/log manifest"
+    stage = store.begin(
+        "out", f"{here}/results/log", f"{target}/results", *host, "--manifest", manifest
+    )
+    await_path(begun)
+    os.rename(f"{here}/results/log", f"{here}/results/log.1")
+    write(f"{here}/results/log", b"second")
+    write(go, b"")
+    cluster.check("gave way to another file" in end(stage, 5), "a log is rotated")
+    cluster.check(os.path.getsize(manifest) == 0, "the manifest has what is not staged")
+    store.refused("stage", "check", code=3, saying=["2 files", "/results/log.1"])
+    store.stage("out", f"{here}/results", target)
+    check_equal(f"{here}/results", f"{target}/results", "staged out with its log")
+
+
+def check_readers(store):
+    """Copying out reads nothing in the sense of lifetime=readers:N."""
+    path = f"{store.mount['h1']}/for one reader"
+    write(path, b"")
+    cluster.set_hint(path, "lifetime", "readers:1")
+    write(path, b"read me")
+    store.stage("out", path, f"{store.backend}/readers")
+    time.sleep(0.5)
+    cluster.check(os.path.exists(path), "gone behind who copied it out")
+    pathlib.Path(path).read_bytes()
+    cluster.wait_until(lambda: not os.path.exists(path), 10, "the end of what was read")
+
+
+def check_hosts(store):
+    """A host whose directory is another one, and one whose mount dies."""
+    source, target = f"{store.mount['h1']}/results", f"{store.backend}/shared"
+    os.mkdir(target)
+    script = f"""exec unshare -m sh -c 'mount -t tmpfs none "{target}" && eval "$1"' sh "$1" """
+    error = end(store.begin("out", source, target, *elsewhere(store, script)), 5)
+    cluster.check("name one that all hosts share" in error, f"another directory: {error}")
+    cluster.check("no host has a process left" in error, f"another directory: {error}")
+    # A mount is killed: what its host was to copy is copied by others.
+    target = f"{store.backend}/by others"
+    stage = store.begin("out", f"{store.mount['h1']}/many/.", target, "--jobs", "1")
+    cluster.wait_until(lambda: list(pathlib.Path(target).glob("[0-9]*")), 20, "a file")
+    command = store.store.kill("mount", "h3")
+    end(stage)
+    store.store.start("mount", "h3", command)
+    check_equal(f"{store.mount['h1']}/many", target, "staged out without h3")
+
+
+def check_restart(store):
+    """The manager is killed when a file has been copied: it is asked again when it is back."""
+    copied, go = f"{store.backend}/restart/kept", f"{store.backend}/go on"
+    path = f"{store.mount['h1']}/results/kept"
+    write(path, b"kept")
+    # Its answers are held back behind its greeting.
+    script = f'sh -c "$1" | {{ head -c 21; until [ -e "{go}" ]; do sleep 0.02; done; cat; }}'
+    stage = store.begin("out", path, f"{store.backend}/restart", *elsewhere(store, script))
+    await_path(copied)
+    command = store.store.kill("manager", "h0")
+    write(go, b"")
+    time.sleep(0.5)
+    store.store.start("manager", "h0", command)
+    end(stage)
+    store.mosa("stage", "check")
 
 
 def check_full_backend(store):
@@ -288,7 +463,7 @@ def check_interrupted(store):
     report = json.loads(again.communicate(timeout=60)[0])
     cluster.check(again.returncode == 0, f"resumed: {report}")
     cluster.check(report["skipped"] >= len(there), f"{len(there)} were there: {report}")
-    check_equal(source, target, "resumed")
+    check_equal(source, target, "resumed", top=False)
     cluster.check(not leftovers(target), f"left: {leftovers(target)}")
 
 
@@ -329,12 +504,17 @@ def test(arguments):
             everything = Store(store, backend)
             check_in(everything)
             check_hints_in(everything)
+            check_leftovers_in(everything)
             files = make_results(everything)
             check_refusal(everything, files)
             check_out(everything, files)
             check_changes(everything)
+            check_same_looks(everything)
+            check_readers(everything)
             check_full_backend(everything)
             check_interrupted(everything)
+            check_hosts(everything)
+            check_restart(everything)
             check_lost_bytes(everything)
         with cluster.Cluster(arguments.bin, 2, ram="64M") as second:
             os.mkdir(f"{second.mount('h1')}/results")
@@ -345,4 +525,4 @@ def test(arguments):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=120, description=__doc__)
+    cluster.main(test, description=__doc__)

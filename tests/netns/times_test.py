@@ -81,4 +81,4 @@ def add_arguments(parser):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=180, description=__doc__, add_arguments=add_arguments)
+    cluster.main(test, description=__doc__, add_arguments=add_arguments)

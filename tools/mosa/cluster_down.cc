@@ -28,8 +28,10 @@ Status Run(const Options& options, const CommandLine& line) {
   const cluster::InterruptGuard guard;
   if (!options.discard) {
     const ManagerChoice choice{.address = "", .secret = "", .cluster = options.choice};
-    MOSA_RETURN_IF_ERROR(StageBeforeDown(state, choice, options.dry_run ? "" : options.stage_out));
+    MOSA_RETURN_IF_ERROR(StageBeforeDown(state, choice, options.stage_out, options.dry_run));
   }
+  if (cluster::InterruptGuard::Interrupted() != 0)
+    return AbortedError(fmt::format("interrupted: cluster '{}' is as it was", options.choice.name));
   if (!options.dry_run) {
     // Whoever interrupts the undoing would be left with half a cluster.
     MOSA_RETURN_IF_ERROR(cluster::DownByName(directory, options.choice.name));

@@ -55,7 +55,11 @@ void ChooseCluster(Options& options) {
 // Which end is the store, and that the other one is none.
 Status FindEnds(Options& options) {
   StageRequest& request = options.request;
-  request.target = options.paths.back();
+  std::error_code error;
+  fs::path real = fs::weakly_canonical(fs::absolute(options.paths.back(), error), error);
+  if (error) return NotFoundError(fmt::format("{}: {}", options.paths.back(), error.message()));
+  if (!real.has_filename()) real = real.parent_path();
+  request.target = real;
   request.sources.assign(options.paths.begin(), options.paths.end() - 1);
   if (request.sources.empty() != request.unstaged)
     return InvalidArgumentError(request.unstaged
@@ -107,28 +111,37 @@ void ShowHosts(const StageReport& report) {
   if (!report.hosts.empty()) table.Print();
 }
 
+void NamePassedOver(const StageReport& report) {
+  for (size_t i = 0; i < std::min(report.passed_over.size(), kFailuresShownMax); ++i)
+    fmt::print(stderr, "mosa stage: {} is passed over: a run that was interrupted has left it\n",
+               report.passed_over[i]);
+}
+
 void Summarize(const StageReport& report, double seconds) {
   fmt::print(stderr, "Staged {} files, {}, in {:.1f} s; {} of them were there already.\n",
              report.files, Size(report.bytes), seconds, report.skipped);
+  NamePassedOver(report);
 }
 
-// Of several failures the code is of one that the user has to know of before he tries again.
-Status StatusOf(const StageReport& report) {
-  if (report.failures.empty()) return OkStatus();
+// Of a run that has ended so. Of several failures the code is of one that the user has to know of
+// before he tries again.
+Status StatusOf(const Status& run, const StageReport& report) {
   const size_t count = report.failures.size();
-  if (count == 1) return report.failures.front().status;
+  if (count == 0) return run;
+  if (count == 1 && run.ok()) return report.failures.front().status;
   StatusCode code = report.failures.front().status.code();
   for (const StatusCode grave : {StatusCode::kResourceExhausted, StatusCode::kDataLoss})
     for (const StageFailure& failure : report.failures)
       if (failure.status.code() == grave) code = grave;
   for (size_t i = 0; i < std::min(count, kFailuresShownMax); ++i)
     fmt::print(stderr, "mosa: {}\n", MessageOf(report.failures[i].status));
+  if (!run.ok()) return run;
   return Status(code, fmt::format("{} files or directories could not be staged; {} could: the same "
                                   "command tries the others again",
                                   count, report.files));
 }
 
-Result<StageReport> RunStage(Options& options) {
+Status RunStage(Options& options, StageReport& report) {
   MOSA_RETURN_IF_ERROR(FindEnds(options));
   ChooseCluster(options);
   // Before there are threads: it forks.
@@ -140,7 +153,7 @@ Result<StageReport> RunStage(Options& options) {
   if (request.mount_point.empty())
     request.mount_point = fs::canonical(found.hosts.front().mount_point, error);
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManagerOf(options.manager, request.mount_point));
-  return Stage(request, found.hosts, *manager);
+  return Stage(request, found.hosts, *manager, report);
 }
 
 Status Run(Options options, const CommandLine& line) {
@@ -153,15 +166,20 @@ Status Run(Options options, const CommandLine& line) {
   const SystemClock clock;
   const Time begin = clock.Monotonic();
   const cluster::InterruptGuard guard;
-  MOSA_ASSIGN_OR_RETURN(const StageReport report, RunStage(options));
+  StageReport report;
+  const Status run = RunStage(options, report);
   const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
-  if (line.json) {
-    PrintJson(ToJson(options.request, report, seconds));
-  } else {
-    ShowHosts(report);
-    Summarize(report, seconds);
+  // What was done before it ended is done.
+  if (run.ok() || report.files > 0 || !report.failures.empty()) {
+    if (line.json) {
+      PrintJson(ToJson(options.request, report, seconds));
+      NamePassedOver(report);
+    } else {
+      ShowHosts(report);
+      Summarize(report, seconds);
+    }
   }
-  return StatusOf(report);
+  return StatusOf(run, report);
 }
 
 void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
@@ -173,28 +191,31 @@ void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
                 "Copy files out of the store, from the hosts that hold them, and remember that\n\n"
                 "  mosa stage out $MOSA_MOUNT/results /archive/run7\n"
                 "  mosa stage out --unstaged /archive/run7    # all of lifetime=keep\n\n"
-                "The target must be the same directory on all hosts. What has the same size and "
-                "time of change there is not copied again.")
+                "The target must be the same directory on all hosts. What is there already is not "
+                "copied again.")
           : noun.add_subcommand(
                 "in",
                 "Copy files into the store, on all hosts at once\n\n"
                 "  mosa stage in /archive/input $MOSA_MOUNT\n"
                 "  mosa stage in /archive/db/. $MOSA_MOUNT/db --hint pattern=broadcast:4\n\n"
-                "Sources must be the same on all hosts. What has the same size and time of change "
-                "in the store is not copied again.");
+                "Sources must be the same on all hosts. What is in the store already is not copied "
+                "again.");
   command
       ->add_option("paths", options->paths,
                    "What is copied, and last the directory that it goes to")
       ->required();
   if (out) {
-    command->add_flag("--unstaged", options->request.unstaged,
-                      "Everything of lifetime=keep that is nowhere else, by its path in the store");
+    command->add_flag(
+        "--unstaged", options->request.unstaged,
+        "Every file of lifetime=keep that is nowhere else, by one path that it has in "
+        "the store");
   } else {
     command->add_option("--hint", options->hints, "NAME=VALUE, for every file; may be repeated")
         ->allow_extra_args(false);
   }
   command->add_flag("--compare", options->request.compare,
-                    "Compare the bytes of what is there already instead of size and time");
+                    "Compare the bytes of what is there already, also where times say that it is a "
+                    "copy");
   command->add_option("--jobs", options->request.jobs, "Files at a time on each host")
       ->check(CLI::Range(size_t{1}, kJobsMax))
       ->capture_default_str();
@@ -215,7 +236,7 @@ void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
 }
 
 Status Check(const ManagerChoice& choice, const CommandLine& line) {
-  if (!line.json) return CheckAllStaged(choice, "the store", "", "");
+  if (!line.json) return CheckAllStaged(choice, "the store", "");
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(10'000));
   nlohmann::json first = nlohmann::json::array();
@@ -230,38 +251,61 @@ Status Check(const ManagerChoice& choice, const CommandLine& line) {
                                    "{} files of lifetime=keep are unstaged", unstaged.files));
 }
 
+// How `mosa stage out` is told of the same manager.
+std::string WordsFor(const ManagerChoice& choice) {
+  if (!choice.address.empty())
+    return fmt::format(" --mount MOUNT --manager {}{}", choice.address,
+                       choice.secret.empty() ? "" : " --secret " + choice.secret);
+  const bool usual = choice.cluster.directory == cluster::DefaultDirectory();
+  return fmt::format(" --name {}{}", choice.cluster.name,
+                     usual ? "" : " --dir " + choice.cluster.directory);
+}
+
+Status StageOutUnstaged(const ManagerChoice& choice, const std::string& target) {
+  Options options;
+  options.manager = choice;
+  options.request.out = options.request.unstaged = true;
+  options.paths = {target};
+  const SystemClock clock;
+  const Time begin = clock.Monotonic();
+  StageReport report;
+  const Status run = RunStage(options, report);
+  Summarize(report, static_cast<double>((clock.Monotonic() - begin).ns) / 1e9);
+  return StatusOf(run, report);
+}
+
 }  // namespace
 
 Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
-                      const std::string& option, const std::string& override) {
+                      const std::string& override) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(kNamedInRefusal));
   if (unstaged.files == 0) return OkStatus();
-  return FailedPreconditionError(
-      RefusalFor(unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", option), override));
+  return FailedPreconditionError(RefusalFor(
+      unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", WordsFor(choice)), override));
 }
 
 Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
-                       const std::string& stage_out) {
+                       const std::string& stage_out, bool dry_run) {
+  if (!state.complete) return OkStatus();
   const bool can_be_asked =
-      state.complete && !state.manager_address.empty() &&
       std::any_of(state.daemons.begin(), state.daemons.end(), [](const cluster::Daemon& daemon) {
         return daemon.kind == "manager" && cluster::IsAlive(daemon.process);
       });
-  if (!can_be_asked) return OkStatus();
-  if (!stage_out.empty()) {
-    Options options;
-    options.manager = choice;
-    options.request.out = options.request.unstaged = true;
-    options.paths = {stage_out};
-    const SystemClock clock;
-    const Time begin = clock.Monotonic();
-    MOSA_ASSIGN_OR_RETURN(const StageReport report, RunStage(options));
-    Summarize(report, static_cast<double>((clock.Monotonic() - begin).ns) / 1e9);
-    MOSA_RETURN_IF_ERROR(StatusOf(report));
+  if (!can_be_asked)
+    return FailedPreconditionError(fmt::format(
+        "cluster '{}' cannot say which files of lifetime=keep are nowhere else, since its manager "
+        "has ended: start it again, or give them up with --discard",
+        state.plan.name));
+  if (!stage_out.empty() && dry_run) {
+    MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
+    MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(0));
+    fmt::print(stderr, "Would copy {} files, {}, to {}\n", unstaged.files, Size(unstaged.bytes),
+               stage_out);
+    return OkStatus();
   }
-  return CheckAllStaged(choice, fmt::format("cluster '{}'", state.plan.name),
-                        fmt::format(" --name {}", state.plan.name), "--discard");
+  if (!stage_out.empty()) MOSA_RETURN_IF_ERROR(StageOutUnstaged(choice, stage_out));
+  return CheckAllStaged(choice, fmt::format("cluster '{}'", state.plan.name), "--discard");
 }
 
 void AddStage(CLI::App& app, CommandLine& line) {
@@ -279,14 +323,13 @@ void AddStage(CLI::App& app, CommandLine& line) {
   check->callback(
       [choice, &line] { line.action = [choice, &line] { return Check(*choice, line); }; });
   auto parent = std::make_shared<pid_t>(0);
+  auto probe = std::make_shared<std::string>();
   CLI::App* worker = noun->add_subcommand("worker", "What the other verbs start on each host");
   worker->group("");  // Not for people.
   worker->add_option("--parent", *parent);
-  worker->callback([parent, &line] {
-    line.action = [parent] {
-      ServeAsStageWorker(*parent);
-      return OkStatus();
-    };
+  worker->add_option("--probe", *probe);
+  worker->callback([parent, probe, &line] {
+    line.action = [parent, probe] { return ServeAsStageWorker(*parent, *probe); };
   });
 }
 

@@ -12,17 +12,17 @@
 namespace mosa::cli {
 
 // FailedPrecondition if files that are to be kept are nowhere but in the store, with the command
-// that copies them out; `what` names the store, `option` is how `mosa stage` is told of it, and
-// `override` is what ends it nevertheless. Unavailable or Aborted if that cannot be said.
+// that copies them out; `what` names the store, and `override` is what ends it nevertheless.
+// Unavailable or Aborted if that cannot be said.
 Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
-                      const std::string& option, const std::string& override);
+                      const std::string& override);
 
 // Before this cluster ends: copies what is to be kept and is unstaged to `stage_out`, if that is
-// not empty, then CheckAllStaged. A cluster that is not up, or whose manager has ended, has nothing
-// that could be copied any more: OK.
+// not empty, then CheckAllStaged; with `dry_run` it only says what it would copy. OK of a cluster
+// whose start has not come to its end; FailedPrecondition if the manager of another has ended.
 // Precondition: an InterruptGuard exists.
 Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
-                       const std::string& stage_out);
+                       const std::string& stage_out, bool dry_run);
 
 }  // namespace mosa::cli
 

@@ -32,8 +32,31 @@ bool SameTime(const timespec& a, const timespec& b) {
 }
 
 bool Unchanged(const struct stat& before, const struct stat& after) {
-  return before.st_size == after.st_size && SameTime(before.st_mtim, after.st_mtim);
+  return before.st_size == after.st_size && SameTime(before.st_mtim, after.st_mtim) &&
+         SameTime(before.st_ctim, after.st_ctim);
 }
+
+bool SameOwner(const struct stat& a, const struct stat& b) {
+  return a.st_uid == b.st_uid && a.st_gid == b.st_gid;
+}
+
+// What `file` may have of the mode of `source`: with another owner these bits give other rights.
+mode_t ModeFor(const struct stat& file, const struct stat& source) {
+  return source.st_mode & (SameOwner(file, source) ? 07777 : 01777);
+}
+
+struct Times {
+  timespec times[2];  // Of access, of change.
+  explicit Times(const struct stat& source) : times{source.st_ctim, source.st_mtim} {}
+};
+
+// By its times.
+bool IsCopyOf(const struct stat& file, const struct stat& source) {
+  return SameTime(file.st_mtim, source.st_mtim) && SameTime(file.st_atim, source.st_ctim);
+}
+
+// A backend that takes root for nobody, or a container that does not have the user.
+bool OwnersAreNotOurs() { return errno == EPERM || errno == EINVAL; }
 
 uint32_t ExtendZeros(uint32_t crc, uint64_t count) {
   static const std::byte zeros[65536] = {};
@@ -88,16 +111,6 @@ Result<uint32_t> Transfer(const CopyJob& job, const std::string& from, int in, i
   return ExtendZeros(crc, size - at);
 }
 
-// Mode, owner and times of `target` as of `source`. Only root can give files away.
-Status TakeOver(int fd, const CopyJob& job, const struct stat& source) {
-  if (geteuid() == 0 && fchown(fd, source.st_uid, source.st_gid) != 0)
-    return Cannot("set the owner of", job.target);
-  if (fchmod(fd, source.st_mode & 07777) != 0) return Cannot("set the mode of", job.target);
-  const timespec times[] = {source.st_atim, source.st_mtim};
-  if (futimens(fd, times) != 0) return Cannot("set the times of", job.target);
-  return OkStatus();
-}
-
 // The bytes of `path` are those that gave `crc`, as whoever opens it next will find them.
 Status ReadBack(const CopyJob& job, const struct stat& source, const std::vector<Extent>& extents,
                 uint32_t crc, std::byte* buffer) {
@@ -114,17 +127,16 @@ Status ReadBack(const CopyJob& job, const struct stat& source, const std::vector
         "{} reads back as {} bytes with checksum {:08x}, its source has {} with {:08x}: the file "
         "system below it has damaged it",
         job.target, written.st_size, again, source.st_size, crc));
-  if (SameTime(written.st_mtim, source.st_mtim)) return OkStatus();
-  const timespec times[] = {source.st_atim, source.st_mtim};
-  if (utimensat(AT_FDCWD, job.temporary.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-    return Cannot("set the times of", job.target);
+  // Closing and reading may have changed them.
+  if (fstat(fd.get(), &written) == 0 && IsCopyOf(written, source)) return OkStatus();
+  if (futimens(fd.get(), Times(source).times) != 0) return Cannot("set the times of", job.target);
   return OkStatus();
 }
 
-Status SetHints(int fd, const CopyJob& job) {
+Status SetHints(const CopyJob& job, const std::string& path) {
   for (const HintValue& hint : job.hints) {
     const std::string name = "user.mosa." + hint.name;
-    if (fsetxattr(fd, name.c_str(), hint.value.data(), hint.value.size(), 0) != 0)
+    if (lsetxattr(path.c_str(), name.c_str(), hint.value.data(), hint.value.size(), 0) != 0)
       return Cannot(fmt::format("set {}={} of", hint.name, hint.value), job.target);
   }
   return OkStatus();
@@ -134,7 +146,7 @@ Result<uint32_t> WriteTemporary(const CopyJob& job, int in, const struct stat& s
   UniqueFd out(
       open(job.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!out) return Cannot("make", job.target);
-  MOSA_RETURN_IF_ERROR(SetHints(out.get(), job));
+  MOSA_RETURN_IF_ERROR(SetHints(job, job.temporary));
   const auto size = static_cast<uint64_t>(source.st_size);
   const std::vector<Extent> extents = DataOf(in, size);
   const Buffer buffer = MakeBuffer();
@@ -142,7 +154,7 @@ Result<uint32_t> WriteTemporary(const CopyJob& job, int in, const struct stat& s
                         Transfer(job, job.source, in, out.get(), extents, size, buffer.get()));
   const bool hole_at_end = size > 0 && (extents.empty() || extents.back().limit < size);
   if (hole_at_end && ftruncate(out.get(), source.st_size) != 0) return Cannot("write", job.target);
-  MOSA_RETURN_IF_ERROR(TakeOver(out.get(), job, source));
+  MOSA_RETURN_IF_ERROR(TakeOver(out.get(), job.target, source));
   if (job.sync && fsync(out.get()) != 0) return Cannot("write", job.target);
   if (close(out.release()) != 0) return Cannot("write", job.target);
   MOSA_RETURN_IF_ERROR(ReadBack(job, source, extents, crc, buffer.get()));
@@ -162,48 +174,62 @@ Result<uint32_t> ChecksumOf(const CopyJob& job, const std::string& path, int fd,
   return Transfer(job, path, fd, -1, DataOf(fd, size), size, buffer.get());
 }
 
-// A copy that is there already, with what it lacks of the source's mode and times.
+// A copy that is there already, with what it lacks of the source's mode, times and hints. One that
+// cannot take the hints any more is none.
 Result<std::optional<CopyResult>> TakeWhatIsThere(const CopyJob& job, int in,
                                                   const struct stat& source) {
   std::optional<CopyResult> none;
   const UniqueFd there(open(job.target.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat target {};
   if (!there || fstat(there.get(), &target) != 0 || !S_ISREG(target.st_mode)) return none;
-  if (target.st_size != source.st_size) return none;
-  CopyResult result{
-      .size_bytes = static_cast<uint64_t>(source.st_size), .skipped = true, .crc32c = {}};
-  if (job.compare) {
+  const bool same_time = SameTime(target.st_mtim, source.st_mtim);
+  if (target.st_size != source.st_size || !(same_time || job.compare)) return none;
+  CopyResult result{.size_bytes = static_cast<uint64_t>(source.st_size),
+                    .skipped = true,
+                    .crc32c = {},
+                    .inode = source.st_ino};
+  const bool same_state = IsCopyOf(target, source);
+  if (job.compare || !same_state) {
     MOSA_ASSIGN_OR_RETURN(const uint32_t wanted,
                           ChecksumOf(job, job.source, in, result.size_bytes));
-    MOSA_ASSIGN_OR_RETURN(const uint32_t had,
-                          ChecksumOf(job, job.target, there.get(), result.size_bytes));
-    if (wanted != had) return none;
-    result.crc32c = had;
-  } else if (!SameTime(target.st_mtim, source.st_mtim)) {
-    return none;
+    const auto had = ChecksumOf(job, job.target, there.get(), result.size_bytes);
+    if (!had.ok() || *had != wanted) return none;
+    if (job.sync && fsync(there.get()) != 0) return Cannot("write", job.target);
+    result.crc32c = wanted;
   }
-  const bool same_owner =
-      geteuid() != 0 || (target.st_uid == source.st_uid && target.st_gid == source.st_gid);
-  if (!same_owner || ((target.st_mode ^ source.st_mode) & 07777) != 0 ||
-      !SameTime(target.st_mtim, source.st_mtim))
-    MOSA_RETURN_IF_ERROR(TakeOver(there.get(), job, source));
-  return std::optional<CopyResult>(result);
+  if (!SetHints(job, job.target).ok()) return none;
+  const bool equal = same_time && (target.st_mode & 07777) == ModeFor(target, source) &&
+                     (geteuid() != 0 || SameOwner(target, source));
+  if (equal && same_state && !result.crc32c) return std::optional(result);
+  const Status taken = TakeOver(there.get(), job.target, source);
+  // Somebody else's copy lacks only what would spare the next run a comparison.
+  if (!taken.ok() && !(equal && taken.code() == StatusCode::kPermissionDenied)) return taken;
+  return std::optional(result);
 }
 
 Result<CopyResult> CopyRegular(const CopyJob& job) {
-  const UniqueFd in(open(job.source.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd in(open(job.source.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat before {
   }, after{};
   if (!in || fstat(in.get(), &before) != 0) return Cannot("read", job.source);
+  const auto unchanged = [&]() -> Status {
+    if (S_ISREG(before.st_mode) && fstat(in.get(), &after) == 0 && Unchanged(before, after))
+      return OkStatus();
+    return AbortedError(
+        fmt::format("{} was changed while it was copied: stage it again", job.source));
+  };
+  MOSA_RETURN_IF_ERROR(unchanged());
   MOSA_ASSIGN_OR_RETURN(const auto there, TakeWhatIsThere(job, in.get(), before));
-  if (there) return *there;
+  if (there) {
+    MOSA_RETURN_IF_ERROR(unchanged());
+    return *there;
+  }
   auto crc = WriteTemporary(job, in.get(), before);
-  Status made = crc.status();
-  if (made.ok() && (fstat(in.get(), &after) != 0 || !Unchanged(before, after)))
-    made =
-        AbortedError(fmt::format("{} was changed while it was copied: stage it again", job.source));
-  MOSA_RETURN_IF_ERROR(Finish(job, std::move(made)));
-  return CopyResult{static_cast<uint64_t>(before.st_size), false, *crc};
+  MOSA_RETURN_IF_ERROR(Finish(job, crc.ok() ? unchanged() : crc.status()));
+  return CopyResult{.size_bytes = static_cast<uint64_t>(before.st_size),
+                    .skipped = false,
+                    .crc32c = *crc,
+                    .inode = before.st_ino};
 }
 
 Result<std::string> ReadLink(const std::string& path, const struct stat& status) {
@@ -220,16 +246,17 @@ Result<CopyResult> CopyLink(const CopyJob& job, const struct stat& source) {
   if (lstat(job.target.c_str(), &target) == 0 && S_ISLNK(target.st_mode) &&
       SameTime(target.st_mtim, source.st_mtim)) {
     const auto there = ReadLink(job.target, target);
-    if (there.ok() && *there == text) return CopyResult{0, true, {}};
+    if (there.ok() && *there == text) return CopyResult{.skipped = true, .crc32c = {}};
   }
   Status made;
   const timespec times[] = {source.st_atim, source.st_mtim};
   if (symlink(text.c_str(), job.temporary.c_str()) != 0 ||
-      (geteuid() == 0 && lchown(job.temporary.c_str(), source.st_uid, source.st_gid) != 0) ||
+      (geteuid() == 0 && lchown(job.temporary.c_str(), source.st_uid, source.st_gid) != 0 &&
+       !OwnersAreNotOurs()) ||
       utimensat(AT_FDCWD, job.temporary.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
     made = Cannot("make", job.target);
   MOSA_RETURN_IF_ERROR(Finish(job, std::move(made)));
-  return CopyResult{0, false, {}};
+  return CopyResult{};
 }
 
 }  // namespace
@@ -274,9 +301,22 @@ Result<CopyResult> CopyFile(const CopyJob& job) {
       job.source));
 }
 
+Status TakeOver(int fd, const std::string& path, const struct stat& source) {
+  // Only root can give files away.
+  if (geteuid() == 0 && fchown(fd, source.st_uid, source.st_gid) != 0 && !OwnersAreNotOurs())
+    return Cannot("set the owner of", path);
+  struct stat taken {};
+  if (fstat(fd, &taken) != 0 || fchmod(fd, ModeFor(taken, source)) != 0)
+    return Cannot("set the mode of", path);
+  if (futimens(fd, Times(source).times) != 0) return Cannot("set the times of", path);
+  return OkStatus();
+}
+
 Status SyncDirectories(const std::vector<std::string>& directories) {
   for (const std::string& path : directories) {
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Who may make a directory in one need not be allowed to read it.
+    if (!fd && errno == EACCES) continue;
     if (!fd) return Cannot("open", path);
     // Some file systems have nothing to sync of a directory.
     if (fsync(fd.get()) != 0 && errno != EINVAL && errno != EOPNOTSUPP) return Cannot("sync", path);

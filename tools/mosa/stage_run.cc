@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -30,6 +31,10 @@ namespace fs = std::filesystem;
 // Files of one round of --unstaged.
 constexpr uint32_t kUnstagedAtOnce = 10'000;
 
+bool IsWithin(const std::string& path, const std::string& directory) {
+  return path == directory || path.starts_with(directory + "/");
+}
+
 // One run at a time of this machine copies to a target. Runs of several machines only remove each
 // other's temporaries, which is an error of the run that misses them.
 Result<UniqueFd> LockTarget(const std::string& directory) {
@@ -42,10 +47,11 @@ Result<UniqueFd> LockTarget(const std::string& directory) {
   return fd;
 }
 
-// Names of temporaries: those of all runs to one target begin alike, as do those of one run.
+// Names of temporaries: those of all runs to one target begin alike, as do those of one run. A
+// target in the store is the same on every mount: `target` is its path below the mount.
 struct TemporaryNames {
   std::string runs, own;
-  explicit TemporaryNames(const std::string& target) {
+  explicit TemporaryNames(std::string_view target) {
     const SystemClock clock;
     const uint64_t run =
         HashCombine(static_cast<uint64_t>(clock.Now().ns), static_cast<uint64_t>(getpid()));
@@ -67,6 +73,7 @@ class Staging {
         report_(report) {}
   ~Staging() {
     for (const auto& [job, path] : temporaries_) unlink(path.c_str());
+    if (!probe_.empty()) unlink(probe_.c_str());
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -82,12 +89,18 @@ class Staging {
   std::string InStore(const std::string& path) const {
     return path.substr(request_.mount_point.size());
   }
+  struct Copied {
+    size_t job, host;
+    CopyResult result;
+  };
+
   Status AskForLocations();
   Status AskForHints();
+  Status MakeProbe();
   std::vector<size_t> ChooseHosts() const;
   CopyJob Prepare(size_t job, size_t host);
   void Done(size_t job, size_t host, const Result<CopyResult>& result);
-  void WriteManifest(const StageFile& file, const std::string& host, const CopyResult& result);
+  Status WriteManifest();
   void ShowProgress();
   Status MarkStaged();
   void Fail(const std::string& path, Status status) {
@@ -104,7 +117,8 @@ class Staging {
   std::vector<FileLocation> locations_;        // Out: of each file, from before it was copied.
   std::vector<std::vector<HintValue>> hints_;  // In: of each file; empty: `request_.hints`.
   std::map<size_t, std::string> temporaries_;  // By job that is under way.
-  std::vector<size_t> staged_;                 // Files that are whole at the target.
+  std::vector<Copied> copied_;                 // Whole at the target; in the end: and marked.
+  std::string probe_;                          // A file at the target that every host must see.
   uint64_t next_temporary_ = 0;
   uint64_t bytes_total_ = 0, bytes_done_ = 0;
   size_t files_done_ = 0;
@@ -140,23 +154,28 @@ Status Staging::AskForLocations() {
 }
 
 // A file gets the hints that rules have for its path when it is made; it is made under another
-// name.
+// name. What is asked for is stronger than rules, as is what a pattern that is asked for stands
+// for.
 Status Staging::AskForHints() {
   const auto& files = tree_.files();
   hints_.assign(files.size(), request_.hints);
   MOSA_ASSIGN_OR_RETURN(const auto rules, manager_.ListHintRules());
   if (rules.empty()) return OkStatus();
+  std::set<std::string> settled;
+  for (const HintValue& hint : request_.hints) {
+    settled.insert(hint.name);
+    if (hint.name == "pattern")
+      for (std::string& name : HintsOfPattern(hint.value)) settled.insert(std::move(name));
+  }
   for (size_t i = 0; i < files.size(); ++i) {
     if (!files[i].regular) continue;
     MOSA_ASSIGN_OR_RETURN(const HintExplanation explained,
                           manager_.ExplainHints(InStore(files[i].target)));
     std::vector<HintValue> hints;
     for (const ExplainedHint& hint : explained.hints)
-      if (hint.source == HintSource::kRule) hints.push_back({hint.name, hint.value});
+      if (hint.source == HintSource::kRule && !settled.contains(hint.name))
+        hints.push_back({hint.name, hint.value});
     hints.insert(hints.end(), request_.hints.begin(), request_.hints.end());
-    // A pattern takes the place of what it stands for: what is said beside it comes after it.
-    std::stable_partition(hints.begin(), hints.end(),
-                          [](const HintValue& hint) { return hint.name == "pattern"; });
     hints_[i] = std::move(hints);
   }
   return OkStatus();
@@ -204,7 +223,7 @@ void Staging::Done(size_t job, size_t host, const Result<CopyResult>& result) {
   ++files_done_;
   bytes_done_ += file.bytes;
   if (!result.ok()) return Fail(file.source, result.status());
-  staged_.push_back(job);
+  copied_.push_back({job, host, *result});
   ++report_.files;
   report_.bytes += result->size_bytes;
   if (result->skipped) {
@@ -214,16 +233,19 @@ void Staging::Done(size_t job, size_t host, const Result<CopyResult>& result) {
     ++copied.files;
     copied.bytes += result->size_bytes;
   }
-  if (manifest_.is_open()) WriteManifest(file, hosts_[host].name, *result);
 }
 
-void Staging::WriteManifest(const StageFile& file, const std::string& host,
-                            const CopyResult& result) {
-  nlohmann::json line = {{"host", host}, {"bytes", result.size_bytes}, {"skipped", result.skipped}};
-  PutBytes(line, "path", fs::path(file.target).lexically_relative(target_));
-  PutBytes(line, "source", file.source);
-  if (result.crc32c) line["crc32c"] = fmt::format("{:08x}", *result.crc32c);
-  manifest_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+Status Staging::WriteManifest() {
+  if (!manifest_.is_open()) return OkStatus();
+  for (const auto& [job, host, result] : copied_) {
+    nlohmann::json line = {
+        {"host", hosts_[host].name}, {"bytes", result.size_bytes}, {"skipped", result.skipped}};
+    PutBytes(line, "path", fs::path(tree_.files()[job].target).lexically_relative(target_));
+    PutBytes(line, "source", tree_.files()[job].source);
+    if (result.crc32c) line["crc32c"] = fmt::format("{:08x}", *result.crc32c);
+    manifest_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  }
+  return manifest_.flush() ? OkStatus() : Cannot("write", request_.manifest);
 }
 
 void Staging::ShowProgress() {
@@ -237,24 +259,32 @@ void Staging::ShowProgress() {
 // The manager takes a copy for the file only if it is of the version that it has still.
 Status Staging::MarkStaged() {
   std::vector<StagedFile> marks;
-  std::vector<size_t> marked;
-  for (const size_t job : staged_) {
-    if (!tree_.files()[job].regular) continue;
-    const FileLocation& location = locations_[job];
-    if (location.failure) {
-      Fail(tree_.files()[job].source,
+  std::vector<Copied> marked, staged;
+  for (const Copied& copied : copied_) {
+    const StageFile& file = tree_.files()[copied.job];
+    const FileLocation& location = locations_[copied.job];
+    if (!file.regular) {
+      staged.push_back(copied);
+    } else if (location.failure) {
+      Fail(file.source,
            AbortedError(fmt::format("{} is being made still: stage it again when it is closed",
-                                    tree_.files()[job].source)));
-      continue;
+                                    file.source)));
+    } else if (location.file.value != copied.result.inode) {
+      Fail(file.source,
+           AbortedError(fmt::format(
+               "{} gave way to another file while it was copied: stage it again", file.source)));
+    } else {
+      marks.push_back({location.file, location.data_version});
+      marked.push_back(copied);
     }
-    marks.push_back({location.file, location.data_version});
-    marked.push_back(job);
   }
+  copied_.clear();
   MOSA_ASSIGN_OR_RETURN(const auto outcomes, manager_.MarkStaged(marks));
   for (size_t i = 0; i < marks.size(); ++i) {
-    const std::string& path = tree_.files()[marked[i]].source;
+    const std::string& path = tree_.files()[marked[i].job].source;
     if (outcomes[i] == StageOutcome::kStaged) {
       ++report_.marked;
+      staged.push_back(marked[i]);
     } else {
       Fail(path, AbortedError(path + (outcomes[i] == StageOutcome::kChanged
                                           ? " was changed while it was copied: stage it again"
@@ -262,7 +292,18 @@ Status Staging::MarkStaged() {
                                             "when it is closed")));
     }
   }
+  copied_ = std::move(staged);
   return OkStatus();
+}
+
+// Hosts that are other machines may have another directory of that name.
+Status Staging::MakeProbe() {
+  const bool elsewhere = std::any_of(hosts_.begin(), hosts_.end(),
+                                     [](const RunHost& host) { return !host.exec.empty(); });
+  if (!request_.out || !elsewhere) return OkStatus();
+  probe_ = fmt::format("{}/{}probe", target_, names_.own);
+  const UniqueFd made(open(probe_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  return made ? OkStatus() : Cannot("make", probe_);
 }
 
 Status Staging::Run() {
@@ -272,10 +313,15 @@ Status Staging::Run() {
   }
   for (const StageFile& file : tree_.files()) bytes_total_ += file.bytes;
   MOSA_RETURN_IF_ERROR(request_.out ? AskForLocations() : AskForHints());
+  MOSA_RETURN_IF_ERROR(MakeProbe());
   const std::vector<size_t> host_of_file = ChooseHosts();
   std::vector<size_t> counts(hosts_.size(), 0);
   for (const size_t host : host_of_file) counts[host] = std::min(request_.jobs, counts[host] + 1);
-  MOSA_ASSIGN_OR_RETURN(StageWorkers workers, StageWorkers::Start(hosts_, counts));
+  // Who copies files in writes them as the task that it is of.
+  const char* const task = request_.out ? nullptr : getenv("MOSA_TASK");
+  const StageWorkers::Options options{
+      .task = task != nullptr && *task != '\0' ? task : std::string(kStageTask), .probe = probe_};
+  MOSA_ASSIGN_OR_RETURN(StageWorkers workers, StageWorkers::Start(hosts_, counts, options));
   const Status run = workers.Run(
       host_of_file, [this](size_t job, size_t host) { return Prepare(job, host); },
       [this](size_t job, size_t host, const Result<CopyResult>& result) {
@@ -287,8 +333,11 @@ Status Staging::Run() {
   if (request_.out)
     MOSA_RETURN_IF_ERROR(SyncDirectories({tree_.directories().begin(), tree_.directories().end()}));
   tree_.FinishDirectories();
-  for (StageFailure& failure : tree_.failures()) report_.failures.push_back(std::move(failure));
-  return request_.out ? MarkStaged() : OkStatus();
+  std::move(tree_.failures().begin(), tree_.failures().end(), std::back_inserter(report_.failures));
+  report_.passed_over.insert(report_.passed_over.end(), tree_.passed_over().begin(),
+                             tree_.passed_over().end());
+  if (request_.out) MOSA_RETURN_IF_ERROR(MarkStaged());
+  return WriteManifest();
 }
 
 // A source as the kernel goes there, and what it becomes. "dir/." is what is in it, as for cp -r; a
@@ -305,8 +354,7 @@ Result<std::pair<std::string, std::string>> Resolve(const StageRequest& request,
   if (!error && !request.out && fs::is_symlink(fs::symlink_status(real)))
     real = fs::canonical(real, error);
   if (error) return NotFoundError(fmt::format("cannot read {}: {}", source, error.message()));
-  if (request.out && real != request.mount_point &&
-      !real.string().starts_with(request.mount_point + "/"))
+  if (request.out && !IsWithin(real, request.mount_point))
     return InvalidArgumentError(
         fmt::format("{} is not on the mount {}: name sources on one mount of the store", source,
                     request.mount_point));
@@ -328,33 +376,46 @@ Status AddSources(const StageRequest& request, const std::string& target, Stagin
 
 }  // namespace
 
-Result<StageReport> Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
-                          sai::AdminClient& manager) {
-  StageReport report;
+Status Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
+             sai::AdminClient& manager, StageReport& report) {
   struct stat store {};
   if (stat(request.mount_point.c_str(), &store) != 0) return Cannot("read", request.mount_point);
   const dev_t forbidden = request.out ? dev_t{0} : store.st_dev;
+  MOSA_ASSIGN_OR_RETURN(const auto fresh, MakeDirectories(request.target));
   std::error_code error;
-  MOSA_ASSIGN_OR_RETURN(const auto fresh,
-                        MakeDirectories(fs::absolute(request.target, error).lexically_normal()));
   const std::string target = fs::canonical(request.target, error);
+  // What was there when the target was looked at may have given way to a link.
+  if (error || IsWithin(target, request.mount_point) == request.out)
+    return InvalidArgumentError(
+        fmt::format("{} has become another directory: stage it again", request.target));
   MOSA_ASSIGN_OR_RETURN(const UniqueFd lock, LockTarget(target));
-  for (uint64_t left = UINT64_MAX;;) {
-    Staging staging(request, hosts, manager, target, TemporaryNames(target), forbidden, report);
+  const TemporaryNames names(request.out ? target : target.substr(request.mount_point.size()));
+  if (!request.unstaged) {
+    Staging staging(request, hosts, manager, target, names, forbidden, report);
     staging.tree().Open(target, fresh);
-    if (!request.unstaged) {
-      MOSA_RETURN_IF_ERROR(AddSources(request, target, staging));
-      MOSA_RETURN_IF_ERROR(staging.Run());
-      return report;
-    }
-    MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager.ListUnstaged(kUnstagedAtOnce));
-    // A round after which there are as many as before is the last.
-    if (unstaged.files == 0 || unstaged.files >= left || !report.failures.empty()) return report;
-    left = unstaged.files;
+    MOSA_RETURN_IF_ERROR(AddSources(request, target, staging));
+    return staging.Run();
+  }
+  // One pass over all of them, in the order of their ids.
+  FileId after;
+  for (uint64_t listed = 0, files = 1; listed < files;) {
+    MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged,
+                          manager.ListUnstaged(kUnstagedAtOnce, after));
+    if (unstaged.first.empty()) break;
+    if (listed == 0) files = unstaged.files;
+    listed += unstaged.first.size();
+    after = unstaged.first.back().file;
+    Staging staging(request, hosts, manager, target, names, forbidden, report);
+    staging.tree().Open(target, fresh);
     for (const UnstagedFile& file : unstaged.first)
       staging.tree().AddBelow(request.mount_point, target, file.path);
     MOSA_RETURN_IF_ERROR(staging.Run());
   }
+  MOSA_ASSIGN_OR_RETURN(const UnstagedFiles left, manager.ListUnstaged(0));
+  if (left.files == 0 || !report.failures.empty()) return OkStatus();
+  return AbortedError(fmt::format(
+      "{} files of lifetime=keep have changed or come to be meanwhile: stage them out too",
+      left.files));
 }
 
 }  // namespace mosa::cli

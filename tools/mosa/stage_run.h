@@ -18,8 +18,8 @@ namespace mosa::cli {
 struct StageRequest {
   bool out = false;
   std::vector<std::string> sources;
-  bool unstaged = false;  // Instead of sources: what is to be kept and is unstaged.
-  std::string target;
+  bool unstaged = false;    // Instead of sources: what is to be kept and is unstaged.
+  std::string target;       // Without symbolic links as far as it exists.
   std::string mount_point;  // Of the store, as seen from here.
   std::vector<HintValue> hints;
   bool compare = false;
@@ -37,14 +37,16 @@ struct StageReport {
   };
   std::map<std::string, Host> hosts;
   std::vector<StageFailure> failures;
+  std::vector<std::string> passed_over;  // Temporaries of interrupted runs, in sources.
 };
 
-// Not all files may be staged: the report has the failures. The status is of what keeps all of it
-// from being done: InvalidArgument for sources and targets that do not fit, FailedPrecondition if
-// another run copies to the same target, Aborted if it was interrupted.
+// Not all files may be staged: the report has the failures. The status is of what ended it early:
+// InvalidArgument for sources and targets that do not fit, FailedPrecondition if another run copies
+// to the same target, Aborted if it was interrupted, Unavailable if the manager is gone. The report
+// has what was done until then.
 // Precondition: an InterruptGuard exists.
-Result<StageReport> Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
-                          sai::AdminClient& manager);
+Status Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
+             sai::AdminClient& manager, StageReport& report);
 
 }  // namespace mosa::cli
 

@@ -1,15 +1,21 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "tools/mosa/stage_copy.h"
 #include "tools/mosa/stage_plan.h"
 #include "tools/mosa/stage_tree.h"
+#include "tools/mosa/stage_workers.h"
 
 namespace mosa::cli {
 namespace {
@@ -91,7 +97,7 @@ class StageFiles : public testing::Test {
 };
 
 TEST_F(StageFiles, ACopyHasBytesModeAndTimesOfItsSource) {
-  Write(In("f"), std::string(3'000'000, 'x') + "end");
+  Write(In("f"), std::string(3'000'003, 'x'));
   chmod(In("f").c_str(), 04751);
   const timespec times[] = {{1'000'000'001, 123'456'789}, {1'000'000'002, 987'654'321}};
   utimensat(AT_FDCWD, In("f").c_str(), times, 0);
@@ -140,13 +146,88 @@ TEST_F(StageFiles, WhatIsEqualIsSkippedAndWhatIsNotIsReplaced) {
   EXPECT_EQ(status.st_mode & 07777, 0600U);
 }
 
+TEST_F(StageFiles, OnlyACopyOfTheSameStateIsBelievedUnread) {
+  Write(In("f"), "one");
+  const auto first = CopyFile(JobOf("f"));
+  struct stat status {};
+  stat(In("f").c_str(), &status);
+  EXPECT_EQ(first->inode, status.st_ino);
+  auto again = CopyFile(JobOf("f"));
+  EXPECT_TRUE(again->skipped && !again->crc32c);
+  EXPECT_EQ(again->inode, status.st_ino);
+  // Other bytes, of the same size and time. Two changes within one tick of the kernel's clock have
+  // one time.
+  constexpr useconds_t kTickUs = 20'000;
+  usleep(kTickUs);
+  const timespec times[] = {status.st_atim, status.st_mtim};
+  Write(In("f"), "two");
+  utimensat(AT_FDCWD, In("f").c_str(), times, 0);
+  EXPECT_FALSE(CopyFile(JobOf("f"))->skipped);
+  EXPECT_EQ(Read(Out("f")), "two");
+  // Another state with the same bytes is read once.
+  usleep(kTickUs);
+  chmod(In("f").c_str(), 0640);
+  again = CopyFile(JobOf("f"));
+  EXPECT_TRUE(again->skipped && again->crc32c);
+  again = CopyFile(JobOf("f"));
+  EXPECT_TRUE(again->skipped && !again->crc32c);
+}
+
+// As root of a container, or on a backend that takes root for nobody: runs `body` without the right
+// to give files away.
+void WithoutChown(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2] = {};
+    syscall(SYS_capget, &header, data);
+    data[0].effective &= ~(1U << CAP_CHOWN);
+    syscall(SYS_capset, &header, data);
+    body();
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(StageFiles, AnotherOwnerGetsNoRightsOfTheSourcesOwner) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make somebody else's files";
+  Write(In("f"), "#!/bin/sh");
+  fs::create_directory(In("d"));
+  for (const std::string& path : {In("f"), In("d")}) {
+    ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
+    chmod(path.c_str(), 06755);
+  }
+  WithoutChown([&] {
+    const auto copied = CopyFile(JobOf("f"));
+    EXPECT_TRUE(copied.ok()) << copied.status();
+    EXPECT_TRUE(CopyFile(JobOf("f"))->skipped);
+    StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+    tree.Add(In("d"), Out("d"));
+    tree.FinishDirectories();
+    EXPECT_TRUE(tree.failures().empty());
+    for (const std::string& path : {Out("f"), Out("d")}) {
+      struct stat status {};
+      stat(path.c_str(), &status);
+      EXPECT_EQ(status.st_uid, 0U);
+      EXPECT_EQ(status.st_mode & 07777, 0755U);
+    }
+  });
+  ASSERT_TRUE(CopyFile(JobOf("f"))->skipped);
+  struct stat status {};
+  stat(Out("f").c_str(), &status);
+  EXPECT_EQ(status.st_uid, 12345U);
+  EXPECT_EQ(status.st_mode & 07777, 06755U);
+}
+
 TEST_F(StageFiles, ComparingFindsOtherBytesBehindEqualTimes) {
   Write(In("f"), "one");
   ASSERT_TRUE(CopyFile(JobOf("f")).ok());
   struct stat status {};
   stat(In("f").c_str(), &status);
   Write(Out("f"), "bad");
-  const timespec times[] = {status.st_atim, status.st_mtim};
+  const timespec times[] = {status.st_ctim, status.st_mtim};
   utimensat(AT_FDCWD, Out("f").c_str(), times, 0);
   EXPECT_TRUE(CopyFile(JobOf("f"))->skipped);
   CopyJob job = JobOf("f");
@@ -239,6 +320,68 @@ TEST_F(StageFiles, ADirectoryDoesNotTakeAFilesPlace) {
   EXPECT_TRUE(tree.files().empty());
 }
 
+TEST_F(StageFiles, TwoSourcesDoNotBecomeOneFile) {
+  fs::create_directories(In("a/sub"));
+  fs::create_directories(In("b/sub"));
+  for (const char* name : {"a/sub/x", "b/sub/x", "b/sub/y"}) Write(In(name), name);
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.Open(root_ + "/out", {});
+  tree.Add(In("a"), root_ + "/out");
+  tree.Add(In("b"), root_ + "/out");
+  EXPECT_EQ(tree.files().size(), 2U);
+  ASSERT_EQ(tree.failures().size(), 1U);
+  EXPECT_THAT(MessageOf(tree.failures()[0].status),
+              AllOf(HasSubstr(In("b/sub/x")), HasSubstr(Out("sub/x"))));
+}
+
+TEST_F(StageFiles, ATargetThatWasThereStaysAsItIs) {
+  fs::create_directories(In("d/sub"));
+  chmod(In("d").c_str(), 0700);
+  chmod(Out("").c_str(), 0751);
+  const auto stage = [&](const std::string& target) {
+    const auto fresh = MakeDirectories(target);
+    StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+    tree.Open(target, *fresh);
+    tree.Add(In("d"), target);
+    tree.FinishDirectories();
+    EXPECT_TRUE(tree.failures().empty());
+    struct stat status {};
+    stat(target.c_str(), &status);
+    return std::pair(status.st_mode & 07777, tree.directories());
+  };
+  const auto [mode, directories] = stage(root_ + "/out");
+  EXPECT_EQ(mode, 0751U);
+  // Nothing is synced that got no new entry: who copies need not be allowed to read it.
+  EXPECT_THAT(directories, ElementsAre(root_ + "/out", Out("sub")));
+  const auto [fresh_mode, fresh_directories] = stage(Out("fresh"));
+  EXPECT_EQ(fresh_mode, 0700U);
+  EXPECT_THAT(fresh_directories, ElementsAre(root_ + "/out", Out("fresh"), Out("fresh/sub")));
+}
+
+TEST_F(StageFiles, ALinkInADirectorysPlaceIsNotFollowed) {
+  fs::create_directories(In("d"));
+  fs::create_directories(In("victim"));
+  chmod(In("d").c_str(), 0777);
+  chmod(In("victim").c_str(), 0700);
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.Add(In("d"), Out("d"));
+  fs::remove(Out("d"));
+  fs::create_directory_symlink(In("victim"), Out("d"));
+  tree.FinishDirectories();
+  EXPECT_EQ(tree.failures().size(), 1U);
+  struct stat status {};
+  stat(In("victim").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777, 0700U);
+}
+
+TEST_F(StageFiles, TemporariesOfOthersAreNamed) {
+  fs::create_directories(In("d"));
+  Write(In("d/.mosa-stage-left"), "x");
+  StageTree tree(".mosa-stage-run-", ".mosa-stage-run-own-", 0);
+  tree.Add(In("d"), Out("d"));
+  EXPECT_THAT(tree.passed_over(), ElementsAre(In("d/.mosa-stage-left")));
+}
+
 TEST_F(StageFiles, AFileIsPutBelowTheSameDirectories) {
   fs::create_directories(In("a/b"));
   chmod(In("a").c_str(), 0750);
@@ -261,6 +404,43 @@ TEST_F(StageFiles, TheStoreItselfIsNoSource) {
   tree.Add(root_ + "/in", Out("in"));
   ASSERT_EQ(tree.failures().size(), 1U);
   EXPECT_EQ(tree.failures()[0].status.code(), StatusCode::kInvalidArgument);
+}
+
+// ---- the processes that copy
+
+// What a host says that is no worker's: each job fails with it, or goes to another host.
+TEST_F(StageFiles, AHostThatTalksNonsenseHoldsNobodyUp) {
+  const std::string greeting = "printf '\\nmosa stage worker 1\\n'; ";
+  const struct {
+    const char* what;
+    std::string script;
+  } rows[] = {
+      {"ends", "exit 0"},
+      {"is silent", "exec sleep 100"},
+      {"has a long banner", "head -c 100000 /dev/zero; exec sleep 100"},
+      {"answers without a question",
+       greeting + "printf '\\001\\0\\0\\0\\0\\0\\0\\0\\200'; exec sleep 100"},
+      {"answers something else",
+       greeting + "head -c 9 >&2; printf '\\001\\0\\0\\0\\0\\0\\0\\0\\200'; exec sleep 100"},
+      {"answers without end", greeting + "head -c 9 >&2; exec yes"},
+  };
+  for (const auto& [what, script] : rows) {
+    RunHost host;
+    host.name = "odd";
+    host.exec = {"sh", "-c", "exec 2>/dev/null; " + script, "sh"};
+    auto workers = StageWorkers::Start({host}, {1}, {"task", "", Milliseconds(500)});
+    ASSERT_TRUE(workers.ok());
+    std::vector<std::string> failures;
+    const Status run = workers->Run(
+        {0, 0}, [&](size_t, size_t) { return JobOf("f"); },
+        [&](size_t, size_t, const Result<CopyResult>& result) {
+          EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << what;
+          failures.push_back(MessageOf(result.status()));
+        },
+        [] {});
+    EXPECT_TRUE(run.ok()) << what;
+    EXPECT_EQ(failures.size(), 2U) << what;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/base/unique_fd.h"
 #include "tools/mosa/stage_copy.h"
 
 namespace mosa::cli {
@@ -52,6 +53,7 @@ Result<std::vector<std::string>> MakeDirectories(const std::string& path) {
 void StageTree::Open(const std::string& target, const std::vector<std::string>& fresh) {
   directories_.insert(fresh.begin(), fresh.end());
   directories_.insert(target);
+  if (fresh.empty()) untouched_ = target;
   RemoveLeftovers(target);
 }
 
@@ -73,6 +75,7 @@ bool StageTree::MakeDirectory(const std::string& source, const std::string& targ
                      "{} is the mount that is staged to: name what lies outside of it", source)));
     return false;
   }
+  if (target == untouched_) return true;
   const bool is_new = mkdir(target.c_str(), 0700) == 0;
   if (!is_new && errno != EEXIST) return Fail(target, Cannot("make directory", target)), false;
   if (!is_new) {
@@ -87,9 +90,9 @@ bool StageTree::MakeDirectory(const std::string& source, const std::string& targ
     if (geteuid() != 0 && (to.st_mode & 0700) != 0700) chmod(target.c_str(), to.st_mode | 0700);
     RemoveLeftovers(target);
   }
-  made_[target] = from;
+  made_[target] = {from, is_new};
   directories_.insert(target);
-  directories_.insert(fs::path(target).parent_path());
+  if (is_new) directories_.insert(fs::path(target).parent_path());
   return true;
 }
 
@@ -101,6 +104,10 @@ void StageTree::Add(const std::string& source, const std::string& target) {
     struct stat status {};
     if (lstat(from.c_str(), &status) != 0) {
       Fail(from, Cannot("read", from));
+    } else if (!S_ISDIR(status.st_mode) && !targets_.insert(to).second) {
+      Fail(from, InvalidArgumentError(fmt::format(
+                     "{} and another source would both become {}: stage them to two directories",
+                     from, to)));
     } else if (!S_ISDIR(status.st_mode)) {
       directories_.insert(fs::path(to).parent_path());
       files_.push_back({from, to, static_cast<uint64_t>(status.st_size), S_ISREG(status.st_mode)});
@@ -115,7 +122,9 @@ void StageTree::AddEntries(const std::string& source, const std::string& target,
   const auto names = NamesIn(source);
   if (!names.ok()) return Fail(source, names.status());
   for (const std::string& name : *names)
-    if (!name.starts_with(kStagePrefix))
+    if (name.starts_with(kStagePrefix))
+      passed_over_.push_back(source + "/" + name);
+    else
       open.emplace_back(source + "/" + name, target + "/" + name);
 }
 
@@ -134,12 +143,12 @@ void StageTree::AddBelow(const std::string& source_root, const std::string& targ
 void StageTree::FinishDirectories() {
   // What lies deeper has a greater name than what it lies in.
   for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
-    const auto& [path, source] = *made;
-    const timespec times[] = {source.st_atim, source.st_mtim};
-    if ((geteuid() == 0 && lchown(path.c_str(), source.st_uid, source.st_gid) != 0) ||
-        chmod(path.c_str(), source.st_mode & 07777) != 0 ||
-        utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-      Fail(path, Cannot("set mode and times of", path));
+    const auto& [path, directory] = *made;
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Status taken = fd ? TakeOver(fd.get(), path, directory.source) : Cannot("open", path);
+    // One that was there before may be somebody else's.
+    if (!taken.ok() && (directory.is_new || taken.code() != StatusCode::kPermissionDenied))
+      Fail(path, std::move(taken));
   }
 }
 

@@ -1,7 +1,8 @@
 // What is to be staged: the files below the sources, and the directories that were made for them.
 //
-// Temporaries of `mosa stage` are passed over in sources; what an
-// interrupted run left in a target's directories is removed. One thread.
+// Temporaries of `mosa stage` are passed over in sources; what an interrupted run left in a
+// target's directories is removed. A directory that everything goes to stays as it is if it was
+// there before. One thread.
 #ifndef MOSA_TOOLS_MOSA_STAGE_TREE_H_
 #define MOSA_TOOLS_MOSA_STAGE_TREE_H_
 
@@ -44,7 +45,8 @@ class StageTree {
         own_prefix_(std::move(own_prefix)),
         forbidden_(forbidden) {}
 
-  // Where everything goes; `fresh` are the directories that got a new entry on the way there.
+  // Where everything goes; `fresh` are the directories that got a new entry on the way there, none
+  // if it was there before.
   void Open(const std::string& target, const std::vector<std::string>& fresh);
   // Takes up `source`, which becomes `target`, with all that is below it. Symbolic links are not
   // followed.
@@ -59,6 +61,8 @@ class StageTree {
   // Every directory in which something was put, and those above it that are new.
   const std::set<std::string>& directories() const { return directories_; }
   std::vector<StageFailure>& failures() { return failures_; }
+  // Temporaries of other runs, in sources.
+  const std::vector<std::string>& passed_over() const { return passed_over_; }
 
  private:
   bool MakeDirectory(const std::string& source, const std::string& target);
@@ -69,8 +73,15 @@ class StageTree {
 
   const std::string run_prefix_, own_prefix_;
   const dev_t forbidden_;
+  std::string untouched_;  // The target that was there before.
   std::vector<StageFile> files_;
-  std::map<std::string, struct stat> made_;  // By target: the source's.
+  struct Made {
+    struct stat source {};
+    bool is_new = false;
+  };
+  std::map<std::string, Made> made_;  // By target.
+  std::set<std::string> targets_;     // Of files_.
+  std::vector<std::string> passed_over_;
   std::set<std::string> directories_;
   std::vector<StageFailure> failures_;
 };

@@ -124,7 +124,7 @@ class Cluster:
 
     def __exit__(self, *_):
         subprocess.run(
-            [str(self.mosa), "cluster", "down", "--name", self.name],
+            [str(self.mosa), "cluster", "down", "--discard", "--name", self.name],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,

@@ -75,7 +75,9 @@ class Store:
 
     def __exit__(self, *_):
         subprocess.run(
-            [self.mosa, "cluster", "down", "--name", self.name], capture_output=True, check=False
+            [self.mosa, "cluster", "down", "--discard", "--name", self.name],
+            capture_output=True,
+            check=False,
         )
 
     def sent_bytes(self):
