@@ -1,10 +1,11 @@
 """Each Slurm job has its own store over its hosts, made and ended by deploy/slurm with a real Slurm.
 
 slurmctld and a slurmd per host run here, each host with network, UTS and mount namespaces and a munged of its own. Jobs are
-real: two at once on other hosts, one after the other on the same ones, results staged out or refused, a cancelled one, a
-prolog that cannot start, a host that is lost. Nothing of a job is left on its hosts, and nothing of the test on the machine.
+real: two at once on other hosts, one after the other on the same ones, results staged out or refused, a host that ends late, a
+cancelled job, a prolog that cannot start, hosts that are cut off or lost. Nothing of a job is left on its hosts, and nothing of the test on the machine.
 """
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -28,6 +29,7 @@ ClusterName=lab
 SlurmctldHost=c0(10.0.0.100)
 SlurmUser=root
 AuthType=auth/munge
+AuthInfo=cred_expire=5
 StateSaveLocation={lab}/state
 SlurmdSpoolDir={lab}/spool.%n
 SlurmctldLogFile={lab}/slurmctld.log
@@ -41,7 +43,7 @@ MpiDefault=none
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 ReturnToService=2
-KillWait=2
+KillWait=8
 Prolog={lab}/slurm/prolog
 Epilog={lab}/slurm/epilog
 TaskProlog={lab}/slurm/task-prolog
@@ -50,6 +52,11 @@ BatchStartTimeout=120
 {nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):  # It ends by itself, or with another one.
+        os.kill(pid, signal.SIGKILL)
 
 
 class Lab:
@@ -88,7 +95,7 @@ class Lab:
         limit = time.monotonic() + 20
         while left := self.processes():
             for pid in left:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
             for child in [*self.daemons.values(), *self.holders.values()]:
                 child.poll()
             check(time.monotonic() < limit, f"do not end: {left}")
@@ -117,6 +124,7 @@ class Lab:
     def configure(self, **more):
         settings = {
             "shared": f"{self.path}/shared", "bin": self.binaries, "limit": "64M", "hold_seconds": 2,
+            "end_seconds": 20,
             "mounts": "/run/mosa", "wait_seconds": 15, "log": f"{self.path}/mosa.log", **more,
         }  # fmt: skip
         text = (DEPLOY / "mosa.conf").read_text()
@@ -200,7 +208,7 @@ class Lab:
         """As by a power cut."""
         for pid in self.processes(host):
             if pid != self.holders[host].pid:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
         self.run("c0", "scontrol", "update", f"nodename={host}", "state=down", "reason=lost")
 
     # ---- Slurm
@@ -250,7 +258,7 @@ class Lab:
                 [*self._enter("c0"), "unmunge", "--metadata=/dev/null"], stdin=open(letter),
                 capture_output=True, text=True,
             ).stdout  # fmt: skip
-            check(word.startswith("over"), f"{letter} still holds a secret")
+            check(word.split()[:2] == [letter.name, "over"], f"{letter} still holds a secret")
 
     def log(self):
         path = self.path / "mosa.log"
@@ -328,11 +336,51 @@ def check_two_at_once(lab):
         check_results(lab.path / "out" / name, hosts)
     lab.await_log(jobs["a"], "staged out to")
     check(f" job {jobs['b']} " not in lab.log(), "the epilog staged what the job had staged itself")
-    job = lab.submit("c", HOSTS[:2], 'ls -A $MOSA_MOUNT | wc -l; mount | grep -c "$MOSA_MOUNT .*nosuid,nodev"')
+    job = lab.submit("c", HOSTS[:2], """
+        ls $MOSA_MOUNT | wc -l
+        mount | grep -c "$MOSA_MOUNT .*nosuid,nodev"
+        mkdir $MOSA_MOUNT/results
+        setfattr -n user.mosa.lifetime -v keep $MOSA_MOUNT/results
+        echo other >$MOSA_MOUNT/results/all
+    """, MOSA_STAGE_OUT=lab.path / "out/a")  # fmt: skip
     check(lab.done("c", job, HOSTS[:2]) == "0\n1\n", "the next job sees something, or its mount is no safe one")
+    check_results(lab.path / "out/a", HOSTS[:2])
+    check((lab.path / f"out/a/{job}/results/all").read_text() == "other\n", "results of two jobs in one directory are mixed")
+    return job
 
 
-def check_refusal(lab):
+def check_private(lab, job):
+    """Other users get nothing of a store, and its user neither root's secret nor the epilog's lock."""
+    own = f"/run/mosa-slurm/{job}"
+    for user, words in (
+        (USER.pw_uid, ("flock", "--nonblock", f"{own}/lock", "true")),
+        (USER.pw_uid, ("cat", f"{own}/secret.pem")),
+        (1, ("ls", f"/run/mosa/{job}")),
+        (1, ("cat", f"{own}/job.pem")),
+    ):
+        identity = ("setpriv", "--reuid", user, "--regid", USER.pw_gid, "--clear-groups")
+        done = lab.run("h1", *identity, "sh", "-c", '"$@" >/dev/null 2>&1 || echo refused', "sh", *words)
+        check(done == "refused\n", f"user {user} may {' '.join(words)}")
+    lab.run("h1", "grep", f" {own}/data tmpfs .*size=1048576k", "/proc/mounts")
+
+
+def check_slow_ending(lab):
+    """The store lives until the last host's tasks have ended; %j is the job's number."""
+    hosts = HOSTS[:2]
+    job = lab.submit("m", hosts, """
+        mkdir $MOSA_MOUNT/results
+        setfattr -n user.mosa.lifetime -v keep $MOSA_MOUNT/results
+        srun -N1 -n1 -w h2 sh -c '
+          trap "sleep 3; echo late >$MOSA_MOUNT/results/late; exit" TERM
+          touch up.m
+          while :; do sleep 0.1; done' &
+        until [ -e up.m ]; do sleep 0.1; done
+    """, MOSA_STAGE_OUT=lab.path / "out/m.%j")  # fmt: skip
+    lab.done("m", job, hosts)
+    check((lab.path / f"out/m.{job}/results/late").read_text() == "late\n", "the end of a task on h2 is lost")
+
+
+def check_refusal(lab, earlier):
     """What nobody has said where to put is not thrown away: the store is kept, then its head node drained with it."""
     hosts = HOSTS[:2]
     job = lab.submit("d", hosts, KEEP)
@@ -344,6 +392,11 @@ def check_refusal(lab):
     for host in hosts:
         text = lab.run("h1", "cat", f"/run/mosa/{job}/results/{hosts.index(host)}")
         check(text == f"of {host}\n", f"{host} holds {text!r} no longer")
+    check_private(lab, job)
+    # A letter of another job that says that the store is over is not for this one.
+    shutil.copy(lab.path / f"shared/mosa-lab-{earlier}-0", lab.path / f"shared/mosa-lab-{job}-0")
+    time.sleep(2)
+    check(lab.processes("h2", name="mosa-storage"), "h2 has ended its part of the store")
     wrong = f"{lab.path}/shared/x"  # Where the job's user must not write, whoever asks.
     lab.run("h1", lab.path / "slurm/epilog", "--job", job, "--stage-out", wrong, code=1)
     lab.await_log(job, "cannot stage out to")
@@ -383,17 +436,16 @@ def check_port_in_use(lab):
     take = "import socket, time; s = socket.create_server(('10.0.0.1', 7400)); time.sleep(600)"
     other = lab.start("h1", "python3", "-c", take)
     job = lab.submit("h", hosts, "ls -A $MOSA_MOUNT; echo run $SLURM_RESTART_COUNT")
-    wait_until(lambda: "drain" in lab.reason("h1"), 30, "h1 is drained")
+    wait_until(lambda: "drained" in lab.reason("h1"), 30, "h1 has ended the job")
     for text in (lab.reason("h1"), lab.await_log(job, "mosa-manager did not start")):
         check("h1:7400: the port is in use" in text, f"'{text}' does not say why")
     lab.await_log(job, "no store, since head node h1 says")
-    lab.await_state(job, "PENDING")  # Slurm has requeued it, and holds it.
+    lab.await_state(job, "PENDING")  # Slurm has requeued it, holds it, and waits until its nodes have forgotten it: cred_expire.
     wait_until(lambda: lab.reason("h2").startswith("idle"), 30, "h2 is not to blame")
     check(not lab.processes(*hosts, name="mosa"), "something of the store runs")
     other.kill()
     other.wait()
     lab.run("c0", "scontrol", "update", "nodename=h1", "state=resume")
-    lab.run("c0", "scontrol", "update", f"job={job}", "starttime=now")
     lab.run("c0", "scontrol", "release", job)
     check(lab.done("h", job, hosts) == "run 1\n", "the job did not run again")
 
@@ -405,13 +457,33 @@ def check_dead_daemons(lab):
     job = lab.submit("i", hosts, KEEP + LARGE + PAUSE.format("i"), MOSA_STAGE_OUT=lab.path / "out/i")
     wait_until((lab.path / "jobs/up.i").exists, 30, "the job runs")
     for pid in lab.processes("h1", name="mosa-") + lab.processes("h2", name="mosa-storage"):
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     lab.run("c0", "scancel", job)
     lab.await_clean(job, hosts)
     for number, host in enumerate(hosts):
         check((lab.path / f"out/i/results/{number}").read_text() == f"of {host}\n", f"that of {host} is not out")
     have = (lab.path / "out/i/results/large").read_bytes()
     check(have == b"large\n" * 500000, f"{len(have)} bytes, or others, of 3,000,000 are out")
+
+
+def check_cut_off(lab):
+    """Hosts of a job that do not reach each other for a while give up nothing: Slurm does not say that one is down."""
+    hosts = head, other = HOSTS[2:]
+    lab.configure(wait_seconds=3, hold_seconds=60)
+    job = lab.submit("n", hosts, KEEP, MOSA_STAGE_OUT=lab.path / "late/n")
+    lab.await_log(job, "cannot stage out to")
+    for host, peer in ((head, other), (other, head)):
+        lab.run(host, "ip", "route", "add", "blackhole", f"{lab.addresses[peer]}/32")
+    (lab.path / "late").mkdir()
+    os.chown(lab.path / "late", USER.pw_uid, USER.pw_gid)
+    wait_until((lab.path / "late/n/results/0").exists, 30, "the head has copied what it has")
+    lab.await_log(job, "late/n: cannot read")
+    time.sleep(4)
+    for host, peer in ((head, other), (other, head)):
+        check(lab.processes(host, name="mosa-storage"), f"{host} has given up")
+        lab.run(host, "ip", "route", "del", "blackhole", f"{lab.addresses[peer]}/32")
+    lab.await_clean(job, hosts)
+    check((lab.path / "late/n/results/1").read_text() == f"of {other}\n", "staged out something else")
 
 
 def check_lost_hosts(lab):
@@ -436,10 +508,13 @@ def check_lost_hosts(lab):
 def test(arguments):
     with Lab(arguments.bin) as lab:
         begin = time.monotonic()
-        for step in (check_two_at_once, check_refusal, check_cancelled, check_port_in_use, check_dead_daemons,
+        earlier = check_two_at_once(lab)
+        check_refusal(lab, earlier)
+        for step in (check_slow_ending, check_cancelled, check_port_in_use, check_dead_daemons, check_cut_off,
                      check_lost_hosts):
+            print(f"{time.monotonic() - begin:.1f} s: {step.__name__}", flush=True)
             step(lab)
-            print(f"{step.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+        print(f"{time.monotonic() - begin:.1f} s", flush=True)
 
 
 def missing():
