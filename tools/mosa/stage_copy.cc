@@ -213,8 +213,8 @@ Result<CopyResult> CopyRegular(const CopyJob& job) {
   }, after{};
   if (!in || fstat(in.get(), &before) != 0) return Cannot("read", job.source);
   const auto unchanged = [&]() -> Status {
-    if (S_ISREG(before.st_mode) && fstat(in.get(), &after) == 0 && Unchanged(before, after))
-      return OkStatus();
+    if (fstat(in.get(), &after) != 0) return Cannot("read", job.source);
+    if (S_ISREG(before.st_mode) && Unchanged(before, after)) return OkStatus();
     return AbortedError(
         fmt::format("{} was changed while it was copied: stage it again", job.source));
   };
