@@ -44,8 +44,6 @@ void AddRow(const Cell& cell, const Cell* dss, const BenchResults& results, Tabl
   }
   const json& stages = last->at("stages");
   const json paths = stages.value("by_path", json::object());
-  uint64_t tasks = 0;
-  for (const json& stage : last->at("tasks_by_stage")) tasks += stage.value("tasks", uint64_t{0});
   const bool measured = stages.value("network_bytes", uint64_t{0}) > 0 || !paths.empty();
   table.Add({ToText(cell.pattern), ToText(cell.size), cell.name(),
              fmt::format("{}{}", seconds.count, IsWithin(seconds, kIntervalShare) ? "" : "?"),
