@@ -77,7 +77,7 @@ std::vector<Extent> DataOf(int fd, uint64_t size) {
     if (begin < 0) return {{0, size}};
     const off_t limit = lseek(fd, begin, SEEK_HOLE);
     if (limit <= begin) return {{0, size}};
-    extents.push_back({static_cast<uint64_t>(begin), std::min<uint64_t>(size, limit)});
+    extents.push_back({static_cast<uint64_t>(begin), std::min(size, static_cast<uint64_t>(limit))});
     at = static_cast<uint64_t>(limit);
   }
   return extents;
