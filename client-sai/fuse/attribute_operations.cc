@@ -1,7 +1,9 @@
 // Attributes, extended attributes, statfs.
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kMountStats = "user.mosa.mount";
+constexpr std::string_view kTrace = "user.mosa.trace";
 constexpr uint64_t kStatfsBlockBytes = 4096;
 constexpr uint64_t kFilesFree = uint64_t{1} << 32;  // There is no limit but the manager's memory.
 
@@ -30,8 +33,9 @@ void ReplyAttributes(fuse_req_t request, const Outcome<AttributesResult>& result
 }
 
 void GetAttributes(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
-  ReplyAttributes(request, MountOf(request).filesystem.GetAttributes(FileId{ino}), "stat",
-                  FileId{ino});
+  Mount& mount = MountOf(request);
+  if (mount.tracer.on()) mount.tracer.CountStat();
+  ReplyAttributes(request, mount.filesystem.GetAttributes(FileId{ino}), "stat", FileId{ino});
 }
 
 AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
@@ -65,8 +69,20 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
   const bool kills_privileges =
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
   if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
-  ReplyAttributes(request, filesystem.SetAttributes(FileId{ino}, changes, handle), "setattr",
-                  FileId{ino});
+  Mount& mount = MountOf(request);
+  const Time start = changes.size_bytes ? TraceBegin(mount) : Time{};
+  const Outcome<AttributesResult> changed = filesystem.SetAttributes(FileId{ino}, changes, handle);
+  if (start != Time{} && changed.ok()) {
+    TraceEvent event;
+    event.kind = TraceKind::kTruncate;
+    event.start = start;
+    event.file = FileId{ino};
+    if (handle) event.handle = handle->value;
+    event.size_bytes = *changes.size_bytes;
+    event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+    mount.tracer.Note(event);
+  }
+  ReplyAttributes(request, changed, "setattr", FileId{ino});
 }
 
 void StatFilesystem(fuse_req_t request, fuse_ino_t) {
@@ -114,6 +130,10 @@ void GetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, size_t size_
     ReplyValue(request, MountStatsJson(mount), size_bytes);
     return;
   }
+  if (ino == kRootFile.value && name == kTrace) {
+    ReplyValue(request, mount.tracer.StatusJson(), size_bytes);
+    return;
+  }
   const Outcome<std::string> value = mount.filesystem.GetXattr(FileId{ino}, name);
   if (value.ok()) {
     ReplyValue(request, *value, size_bytes);
@@ -134,9 +154,41 @@ void ListXattrs(fuse_req_t request, fuse_ino_t ino, size_t size_bytes) {
   ReplyValue(request, list, size_bytes);
 }
 
+// "full DIR", "light DIR" or "stop". What it is about stands in the log and, as errno cannot say
+// it, in the attribute until the next change.
+void ControlTrace(fuse_req_t request, std::string_view value) {
+  Mount& mount = MountOf(request);
+  // The mount's process writes files for whoever asks.
+  const uid_t uid = fuse_req_ctx(request)->uid;
+  if (uid != 0 && uid != geteuid()) {
+    fuse_reply_err(request, EACCES);
+    return;
+  }
+  const std::string_view directory = value.substr(std::min(value.size(), value.find(' ') + 1));
+  Status done = InvalidArgumentError("a trace is set to 'full DIR', 'light DIR' or 'stop'");
+  if (value == "stop") {
+    done = mount.tracer.Stop();
+  } else if (value.starts_with("full /") || value.starts_with("light /")) {
+    Tracer::Options options = mount.trace_defaults;
+    options.directory = directory;
+    options.light = value.front() == 'l';
+    done = mount.tracer.Start(options);
+  }
+  if (!done.ok()) LogInfo("trace '{}': {}", value, MessageOf(done));
+  mount.tracer.NoteRefusal(done);
+  fuse_reply_err(request, done.ok()                                     ? 0
+                          : done.code() == StatusCode::kInvalidArgument ? EINVAL
+                          : done.code() == StatusCode::kAlreadyExists   ? EEXIST
+                                                                        : EBUSY);
+}
+
 void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* value,
               size_t size_bytes, int flags) {
   if (ReplyIfNotUser(request, name)) return;
+  if (ino == kRootFile.value && name == kTrace) {
+    ControlTrace(request, {value, size_bytes});
+    return;
+  }
   const XattrMode mode = (flags & XATTR_CREATE) != 0    ? XattrMode::kCreate
                          : (flags & XATTR_REPLACE) != 0 ? XattrMode::kReplace
                                                         : XattrMode::kAny;

@@ -45,6 +45,66 @@ kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode
   return out;
 }
 
+// An open's record. Its process waits for the answer and is there to be asked after: this is said
+// before it gets one.
+struct TracedOpen {
+  Tracer::Process process;
+  TraceEvent event;
+};
+
+std::optional<TracedOpen> TraceOpen(Mount& mount, fuse_req_t request, TraceKind kind, Time start,
+                                    const fuse_file_info& info) {
+  if (start == Time{}) return std::nullopt;
+  TracedOpen traced;
+  TraceEvent& event = traced.event;
+  event.kind = kind;
+  event.start = start;
+  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+  const int access = info.flags & O_ACCMODE;
+  if (access != O_WRONLY) event.flags |= kTraceForReading;
+  if (access != O_RDONLY) event.flags |= kTraceForWriting;
+  if ((info.flags & O_TRUNC) != 0) event.flags |= kTraceCut;
+  traced.process = mount.tracer.ProcessOf(event.pid);
+  event.process_start = traced.process.start;
+  return traced;
+}
+
+void NoteOpen(Mount& mount, std::optional<TracedOpen>& traced, FileId file,
+              const kernel::OpenOut& out, uint64_t size_bytes) {
+  if (!traced) return;
+  TraceEvent& event = traced->event;
+  event.file = file;
+  event.handle = DecodeHandle(out.handle).handle.value;
+  event.size_bytes = size_bytes;
+  if ((out.open_flags & kernel::kOpenPassthrough) != 0 && (out.open_flags & FOPEN_DIRECT_IO) == 0)
+    event.flags |= kTracePassthrough;
+  if ((out.open_flags & FOPEN_KEEP_CACHE) != 0) event.flags |= kTraceKeptPages;
+  mount.tracer.Note(event, traced->process.text);
+}
+
+// A read or write, in a full trace; without one it has no start. The request is gone once it is
+// answered.
+TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t ino,
+                         const fuse_file_info& info, off_t offset) {
+  TraceEvent event;
+  const Tracer& tracer = MountOf(request).tracer;
+  if (!tracer.full()) return event;
+  event.kind = kind;
+  event.file = FileId{ino};
+  event.handle = DecodeHandle(info.fh).handle.value;
+  event.offset = static_cast<uint64_t>(offset);
+  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+  if (info.writepage != 0) event.flags = kTraceByMapping;
+  event.start = tracer.Now();
+  return event;
+}
+
+void EndTransfer(Tracer& tracer, TraceEvent event, size_t size_bytes) {
+  if (event.start == Time{}) return;
+  event.size_bytes = size_bytes;
+  tracer.Note(event);
+}
+
 void ReleaseHandle(Mount& mount, FileId file, uint64_t encoded,
                    std::optional<uint64_t> flock_owner) {
   const KernelHandle handle = DecodeHandle(encoded);
@@ -55,6 +115,7 @@ void ReleaseHandle(Mount& mount, FileId file, uint64_t encoded,
 void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
             fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  auto traced = TraceOpen(mount, request, TraceKind::kCreate, TraceBegin(mount), *info);
   NewEntry entry;
   entry.parent = FileId{parent};
   entry.name = name;
@@ -70,15 +131,19 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   kernel::CreateOut out{};
   out.entry = ToEntryOut(made->entry);
   out.open = PrepareOpen(mount, file, made->handle, made->mode);
+  if (traced) TraceName(mount, FileId{parent}, name, file);
   if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
     ReleaseHandle(mount, file, out.open.handle, std::nullopt);
     mount.filesystem.Forget(file, 1);
+    return;
   }
+  NoteOpen(mount, traced, file, out.open, made->size_bytes);
 }
 
 void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const FileId file{ino};
+  auto traced = TraceOpen(mount, request, TraceKind::kOpen, TraceBegin(mount), *info);
   const Outcome<OpenResult> opened =
       mount.filesystem.Open(file, static_cast<uint32_t>(info->flags), CallerOf(request));
   if (!opened.ok()) {
@@ -89,7 +154,9 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   const kernel::OpenOut out = PrepareOpen(mount, file, opened->handle, opened->mode);
   if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
     ReleaseHandle(mount, file, out.handle, std::nullopt);
+    return;
   }
+  NoteOpen(mount, traced, file, out, opened->size_bytes);
 }
 
 // The whole range, or errno. What an object lost meanwhile (a truncate) reads as zeroes.
@@ -108,20 +175,21 @@ int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
   return 0;
 }
 
-void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
-          fuse_file_info* info) {
+// The bytes that were answered, or nothing.
+std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size_bytes,
+                                 off_t offset, fuse_file_info* info) {
   Filesystem& filesystem = MountOf(request).filesystem;
   const HandleId handle = DecodeHandle(info->fh).handle;
   const Outcome<ReadResult> result =
       filesystem.Read(handle, static_cast<uint64_t>(offset), size_bytes);
   if (!result.ok()) {
     ReplyFailure(request, result.failure(), "read", FileId{ino});
-    return;
+    return std::nullopt;
   }
   if (result->descriptor < 0) {
     fuse_reply_buf(request, reinterpret_cast<const char*>(result->bytes.data()),
                    result->bytes.size());
-    return;
+    return result->bytes.size();
   }
   if (!result->mapped.empty() && (info->flags & O_DIRECT) == 0) {
     // If the object is cut meanwhile, the kernel gets no pages, and asks again for those that it
@@ -129,7 +197,7 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
     const int error = fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
                                      result->mapped.size());
     if (error == -EFAULT) filesystem.OnUnreadableMapping(handle);
-    return;
+    return error == 0 ? std::optional(result->mapped.size()) : std::nullopt;
   }
   MOSA_CHECK(result->size_bytes <= LargeBuffer::kBytes);  // So it was agreed with the kernel.
   const LargeBuffer room = LargeBuffer::Take();
@@ -138,14 +206,25 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
     LogWarning("read of file {} at {}: the object's descriptor answers {}", ino, result->offset,
                strerrorname_np(error));
     fuse_reply_err(request, EIO);
-    return;
+    return std::nullopt;
   }
   fuse_reply_buf(request, buffer.data(), buffer.size());
+  return buffer.size();
+}
+
+void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
+          fuse_file_info* info) {
+  Mount& mount = MountOf(request);
+  const TraceEvent event = BeginTransfer(request, TraceKind::kRead, ino, *info, offset);
+  const std::optional<size_t> answered = AnswerRead(request, ino, size_bytes, offset, info);
+  if (answered) EndTransfer(mount.tracer, event, *answered);
 }
 
 void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_bytes, off_t offset,
            fuse_file_info* info) {
-  Filesystem& filesystem = MountOf(request).filesystem;
+  Mount& mount = MountOf(request);
+  Filesystem& filesystem = mount.filesystem;
+  const TraceEvent event = BeginTransfer(request, TraceKind::kWrite, ino, *info, offset);
   const bool kills_privileges = RequestKillsPrivileges();
   // Large writes go to other nodes straight out of the kernel's request.
   Memory memory;
@@ -166,18 +245,43 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
   }
   if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
   fuse_reply_write(request, *written);
+  EndTransfer(mount.tracer, event, *written);
 }
 
 void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  ReplyDone(request,
-            MountOf(request).filesystem.Flush(DecodeHandle(info->fh).handle, info->lock_owner),
-            "close", FileId{ino});
+  Mount& mount = MountOf(request);
+  const FileId file{ino};
+  TraceEvent event;
+  event.kind = TraceKind::kFlush;
+  event.start = TraceBegin(mount);
+  event.handle = DecodeHandle(info->fh).handle.value;
+  event.file = file;
+  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+  const Outcome<Done> done = mount.filesystem.Flush(HandleId{event.handle}, info->lock_owner);
+  Tracer::Process process;
+  if (event.start != Time{}) {
+    process = mount.tracer.ProcessOf(event.pid);
+    event.process_start = process.start;
+    event.size_bytes = mount.filesystem.KnownSize(file);
+  }
+  ReplyDone(request, done, "close", file);
+  if (event.start != Time{}) mount.tracer.Note(event, process.text);
 }
 
 void Release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   std::optional<uint64_t> flock_owner;
   if (info->flock_release != 0) flock_owner = info->lock_owner;
-  ReleaseHandle(MountOf(request), FileId{ino}, info->fh, flock_owner);
+  Mount& mount = MountOf(request);
+  TraceEvent event;
+  event.kind = TraceKind::kClose;
+  event.start = TraceBegin(mount);
+  event.file = FileId{ino};
+  event.handle = DecodeHandle(info->fh).handle.value;
+  ReleaseHandle(mount, FileId{ino}, info->fh, flock_owner);
+  if (event.start != Time{}) {
+    event.size_bytes = mount.filesystem.KnownSize(event.file);
+    mount.tracer.Note(event);
+  }
   fuse_reply_err(request, 0);
 }
 

@@ -116,6 +116,11 @@ Result<UniqueFd> CatchEndSignals() {
   return descriptor;
 }
 
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "mount";
+}
+
 // Readers never see a part of it.
 Status WriteReadyFile(const std::string& path, const std::string& mount_point,
                       const KernelAgreement& agreement) {
@@ -199,8 +204,13 @@ Status Run(const MountOptions& options) {
   const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
   Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
   MOSA_RETURN_IF_ERROR(filesystem.Start());
-  Mount mount{filesystem, session};
+  Tracer tracer(filesystem, session, clock);
+  const std::string host = options.node_name.empty() ? HostName() : options.node_name;
+  Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());
+  if (tracer.on()) LogInfo("the trace of this mount ends with it: {}", tracer.StatusJson());
+  const Status traced = tracer.StopIfOn();
+  if (!traced.ok()) LogWarning("{}", MessageOf(traced));
   const Status stopped = filesystem.Stop();
   LogInfo("ended{}", stopped.ok() ? "" : ": " + MessageOf(stopped));
   return served.ok() ? stopped : served;

@@ -10,8 +10,11 @@ namespace mosa::sai {
 namespace {
 
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  ReplyEntry(request, MountOf(request).filesystem.Lookup(FileId{parent}, name), "lookup",
-             FileId{parent});
+  Mount& mount = MountOf(request);
+  const Outcome<EntryResult> found = mount.filesystem.Lookup(FileId{parent}, name);
+  if (mount.tracer.on()) mount.tracer.CountLookup();
+  if (found.ok()) TraceName(mount, FileId{parent}, name, found->entry.file);
+  ReplyEntry(request, found, "lookup", FileId{parent});
 }
 
 void Forget(fuse_req_t request, fuse_ino_t file, uint64_t lookups) {
@@ -27,6 +30,13 @@ void ForgetMulti(fuse_req_t request, size_t count, fuse_forget_data* forgets) {
   fuse_reply_none(request);
 }
 
+// Replies with what was made as `name` in `parent`.
+void ReplyMade(fuse_req_t request, const Outcome<EntryResult>& made, std::string_view what,
+               fuse_ino_t parent, const char* name) {
+  if (made.ok()) TraceName(MountOf(request), FileId{parent}, name, made->entry.file);
+  ReplyEntry(request, made, what, FileId{parent});
+}
+
 NewEntry EntryToMake(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
   NewEntry entry;
   entry.parent = FileId{parent};
@@ -39,18 +49,18 @@ NewEntry EntryToMake(fuse_req_t request, fuse_ino_t parent, const char* name, mo
 void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   NewEntry entry = EntryToMake(request, parent, name, mode);
   entry.device = static_cast<uint32_t>(device);
-  ReplyEntry(request, MountOf(request).filesystem.MakeNode(entry), "mknod", FileId{parent});
+  ReplyMade(request, MountOf(request).filesystem.MakeNode(entry), "mknod", parent, name);
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
   const NewEntry entry = EntryToMake(request, parent, name, mode);
-  ReplyEntry(request, MountOf(request).filesystem.MakeDirectory(entry), "mkdir", FileId{parent});
+  ReplyMade(request, MountOf(request).filesystem.MakeDirectory(entry), "mkdir", parent, name);
 }
 
 void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
   const NewEntry entry = EntryToMake(request, parent, name, S_IFLNK | 0777);
-  ReplyEntry(request, MountOf(request).filesystem.MakeSymlink(entry, target), "symlink",
-             FileId{parent});
+  ReplyMade(request, MountOf(request).filesystem.MakeSymlink(entry, target), "symlink", parent,
+            name);
 }
 
 void Link(fuse_req_t request, fuse_ino_t file, fuse_ino_t new_parent, const char* new_name) {
@@ -59,8 +69,18 @@ void Link(fuse_req_t request, fuse_ino_t file, fuse_ino_t new_parent, const char
 }
 
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  ReplyDone(request, MountOf(request).filesystem.Unlink(FileId{parent}, name), "unlink",
-            FileId{parent});
+  Mount& mount = MountOf(request);
+  const Time start = TraceBegin(mount);
+  const Outcome<Done> done = mount.filesystem.Unlink(FileId{parent}, name);
+  if (done.ok() && start != Time{}) {
+    TraceEvent event;
+    event.kind = TraceKind::kUnlink;
+    event.start = start;
+    event.parent = FileId{parent};
+    event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+    mount.tracer.Note(event, name);
+  }
+  ReplyDone(request, done, "unlink", FileId{parent});
 }
 
 void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -70,10 +90,20 @@ void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
 
 void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fuse_ino_t new_parent,
             const char* new_name, unsigned flags) {
-  ReplyDone(request,
-            MountOf(request).filesystem.Rename(FileId{old_parent}, old_name, FileId{new_parent},
-                                               new_name, flags),
-            "rename", FileId{old_parent});
+  Mount& mount = MountOf(request);
+  const Time start = TraceBegin(mount);
+  const Outcome<Done> done =
+      mount.filesystem.Rename(FileId{old_parent}, old_name, FileId{new_parent}, new_name, flags);
+  if (done.ok() && start != Time{}) {
+    TraceEvent event;
+    event.kind = TraceKind::kRename;
+    event.start = start;
+    event.parent = FileId{old_parent};
+    event.target = FileId{new_parent};
+    event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+    mount.tracer.Note(event, std::string(old_name) + '\0' + new_name);
+  }
+  ReplyDone(request, done, "rename", FileId{old_parent});
 }
 
 void ReadSymlink(fuse_req_t request, fuse_ino_t file) {
@@ -113,15 +143,19 @@ size_t PutItem(fuse_req_t request, const DirectoryItem& item, char* place, size_
 }
 
 // The same with attributes; what the kernel now remembers is added to `remembered`.
-size_t PutPlusItem(fuse_req_t request, HandleId handle, const DirectoryItem& item, char* place,
-                   size_t room, std::vector<FileId>& remembered) {
+size_t PutPlusItem(fuse_req_t request, fuse_ino_t directory, HandleId handle,
+                   const DirectoryItem& item, char* place, size_t room,
+                   std::vector<FileId>& remembered) {
   const size_t bytes = fuse_add_direntry_plus(request, nullptr, 0, item.name.c_str(), nullptr, 0);
   if (bytes > room) return 0;
   fuse_entry_param entry{};
   if (item.name != "." && item.name != "..") {
     const EntryResult result = MountOf(request).filesystem.RememberEntry(handle, item);
     entry = ToEntryParam(result);
-    if (entry.ino != 0) remembered.push_back(result.entry.file);
+    if (entry.ino != 0) {
+      remembered.push_back(result.entry.file);
+      TraceName(MountOf(request), FileId{directory}, item.name, result.entry.file);
+    }
   }
   if (entry.ino == 0) {
     entry.attr.st_ino = item.entry.file.value;
@@ -148,8 +182,9 @@ void ReadPage(fuse_req_t request, fuse_ino_t directory, size_t size_bytes, off_t
   for (const DirectoryItem& item : page->items) {
     char* const place = buffer.get() + used;
     const size_t room = size_bytes - used;
-    const size_t bytes = plus ? PutPlusItem(request, handle, item, place, room, remembered)
-                              : PutItem(request, item, place, room);
+    const size_t bytes =
+        plus ? PutPlusItem(request, directory, handle, item, place, room, remembered)
+             : PutItem(request, item, place, room);
     if (bytes == 0) break;
     used += bytes;
   }

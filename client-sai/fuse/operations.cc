@@ -69,6 +69,15 @@ void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::str
   }
 }
 
+void TraceName(Mount& mount, FileId parent, std::string_view name, FileId file) {
+  if (!mount.tracer.on() || file == FileId{}) return;
+  TraceEvent event;
+  event.kind = TraceKind::kName;
+  event.file = file;
+  event.parent = parent;
+  mount.tracer.Note(event, name);
+}
+
 void KillPrivileges(Filesystem& filesystem, FileId file) {
   const Outcome<Attributes> current = filesystem.GetUnsettledAttributes(file);
   if (!current.ok() || current->type != FileType::kRegular) return;

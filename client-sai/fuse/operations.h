@@ -10,14 +10,17 @@
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/lock_waiters.h"
 #include "client-sai/sai/filesystem.h"
+#include "client-sai/sai/tracer.h"
 
 namespace mosa::sai {
 
-// What the callbacks work on; the userdata of the session. Borrows both, which outlive the
+// What the callbacks work on; the userdata of the session. Borrows all of them, which outlive the
 // session's workers. Thread-safe.
 struct Mount {
   Filesystem& filesystem;
   KernelSession& session;
+  Tracer& tracer;
+  Tracer::Options trace_defaults;  // Host and mount point.
   LockWaiters lock_waiters{filesystem};
 };
 
@@ -48,6 +51,13 @@ void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::str
 // Clears set-user-id, and set-group-id of group-executable files. Failures are logged: what asked
 // for it has happened.
 void KillPrivileges(Filesystem& filesystem, FileId file);
+
+// For a trace: the time, or nothing while there is none.
+inline Time TraceBegin(const Mount& mount) {
+  return mount.tracer.on() ? mount.tracer.Now() : Time{};
+}
+// For a trace: `file` is now known to be `name` in `parent`.
+void TraceName(Mount& mount, FileId parent, std::string_view name, FileId file);
 
 // The kernel's file handle: our handle, and whether it holds a backing file.
 struct KernelHandle {

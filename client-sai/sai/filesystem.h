@@ -110,11 +110,13 @@ struct OpenMode {
 struct OpenResult {
   HandleId handle;
   OpenMode mode;
+  uint64_t size_bytes = 0;  // Of the file.
 };
 struct CreateResult {
   EntryResult entry;
   HandleId handle;
   OpenMode mode;
+  uint64_t size_bytes = 0;
 };
 
 // What read(2) returns: either `bytes` (kept alive by `keep`) or the range [offset,
@@ -271,6 +273,21 @@ class Filesystem {
   LockWaitId WaitForLock(FileId file, const Lock& lock, std::function<void(Outcome<Done>)> done);
   // May come too late; `done` runs in any case, exactly once.
   void CancelLockWait(LockWaitId wait);
+
+  // ---- for a trace of the mount
+  Time ManagerNow();
+  // False: no file that is opened from here on is the kernel's to read and write by itself. True:
+  // as the options say.
+  void SetPassthrough(bool allowed);
+  // What this mount knows of names.
+  struct NamedFile {
+    FileId file;
+    FileId parent;
+    std::string name;
+  };
+  std::vector<NamedFile> KnownNames();
+  // As far as this mount knows; asks nobody.
+  uint64_t KnownSize(FileId file);
 
   // Counters as JSON with stable names.
   std::string StatsJson() const;

@@ -427,8 +427,15 @@ class Filesystem::Impl final : public SessionListener {
 
   std::string StatsJson() const { return stats_.Json(); }
 
+  // ---- for a trace (tracing.cc)
+  Time ManagerNow() { return lease_.ManagerNow(); }
+  void SetPassthrough(bool allowed) { passthrough_allowed_ = allowed; }
+  std::vector<NamedFile> KnownNames();
+  uint64_t KnownSize(FileId file);
+
   const FilesystemOptions options_;
-  const ClientId client_;  // Random: of this run of the mount alone.
+  std::atomic<bool> passthrough_allowed_ = true;  // Besides what the options say.
+  const ClientId client_;                         // Random: of this run of the mount alone.
   ManagerApi& manager_;
   NodeApi& nodes_;
   KernelNotifier& notifier_;

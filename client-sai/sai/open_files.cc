@@ -281,7 +281,7 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
   ReserveHandle(*inode, flags);
   const OpenResult opened = AddHandle(inode, flags, request.task);
   return CreateResult{EntryOf(*inode, KnownName(*parent, name) == inode->file), opened.handle,
-                      opened.mode};
+                      opened.mode, opened.size_bytes};
 }
 
 Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint32_t flags) {
@@ -301,7 +301,7 @@ Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint
     Forget(file, 1);
     return opened.failure();
   }
-  return CreateResult{*found, opened->handle, opened->mode};
+  return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes};
 }
 
 Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Caller& caller) {
@@ -395,9 +395,14 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
     handle->errors_seen = inode->error_count;
   }
   ChooseMode(*handle);
+  uint64_t size_bytes = 0;
+  {
+    const std::lock_guard lock(inode->mutex);
+    size_bytes = View(*inode).size_bytes;
+  }
   const std::lock_guard lock(handles_mutex_);
   files_[handle->id.value] = handle;
-  return {handle->id, handle->mode};
+  return {handle->id, handle->mode, size_bytes};
 }
 
 // The node of this host, if it has a copy of every byte.
@@ -434,8 +439,9 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
 
 void Filesystem::Impl::ChooseMode(OpenFile& handle) {
   Inode& inode = *handle.inode;
-  const bool may_pass = options_.passthrough && notifier_.capabilities().passthrough &&
-                        !handle.append && (handle.flags & O_DIRECT) == 0;
+  const bool may_pass = options_.passthrough && passthrough_allowed_ &&
+                        notifier_.capabilities().passthrough && !handle.append &&
+                        (handle.flags & O_DIRECT) == 0;
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
   const std::lock_guard lock(inode.mutex);
   // Not what was recalled or relocated since: the file may go on elsewhere.

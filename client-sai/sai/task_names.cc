@@ -91,14 +91,14 @@ std::string NameOf(uint32_t pid, const ProcessStat& stat) {
 
 }  // namespace
 
-std::string TaskNames::Of(uint32_t pid) {
+TaskNames::Process TaskNames::ProcessOf(uint32_t pid) {
   const auto now = std::chrono::steady_clock::now();
   Known known;
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = names_.find(pid); found != names_.end()) known = found->second;
   }
-  if (now - known.checked < kBelieved) return known.name;
+  if (now - known.checked < kBelieved) return known.AsProcess();
   // Unlocked: reading an environment waits for its process' memory lock.
   std::optional<ProcessStat> stat = StatOf(pid);
   if (!stat) return {};
@@ -112,7 +112,7 @@ std::string TaskNames::Of(uint32_t pid) {
   const std::lock_guard lock(mutex_);
   if (names_.size() >= kNamesMax) names_.clear();
   names_[pid] = known;
-  return known.name;
+  return known.AsProcess();
 }
 
 }  // namespace mosa::sai

@@ -15,13 +15,22 @@ namespace mosa::sai {
 class TaskNames {
  public:
   // Empty if the process is gone.
-  std::string Of(uint32_t pid);
+  std::string Of(uint32_t pid) { return ProcessOf(pid).task; }
+
+  struct Process {
+    std::string task;
+    std::string command;       // As the kernel calls it.
+    uint64_t start_ticks = 0;  // With its number the process, for as long as the machine is up.
+  };
+  // The same, and which process it is.
+  Process ProcessOf(uint32_t pid);
 
  private:
   struct Known {
     uint64_t start_ticks = 0;
     std::string command;
     std::string name;
+    Process AsProcess() const { return {name, command, start_ticks}; }
     std::chrono::steady_clock::time_point checked;
   };
   static constexpr size_t kNamesMax = 4096;  // At the limit all are forgotten.

@@ -2,8 +2,9 @@
 // the manager what a real one asks, splits and orders bytes by the same rules (client-sai/core),
 // and moves sizes instead of bytes.
 //
-// Programs read and write whole files, once, from the beginning to the end. What a real mount does
-// besides and this one does not: spill to another node when one is full (the write fails, and that
+// Programs read whole files or parts of them, and write each file from its beginning to its end:
+// where in a file a write goes is not modelled. What a real mount does besides and this one does
+// not: spill to another node when one is full (the write fails, and that
 // is the prediction), and go on when a node or the manager dies.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
@@ -60,6 +61,21 @@ class SimulatedClient {
   des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task);
   des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
                                          const std::string& task);
+  // The same in parts, from an open to a close. Of a file that is empty nothing is read. A file is
+  // closed before it is opened in the other way.
+  struct Reading;
+  struct Writing;
+  des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
+                                                              const std::string& task);
+  des::Activity<void> ReadPart(Reading& reading, ByteRange range);
+  des::Activity<BytesRead> CloseRead(Reading& reading);
+  des::Activity<Outcome<std::shared_ptr<Writing>>> OpenToWrite(const std::string& path,
+                                                               uint64_t size_bytes,
+                                                               const std::string& task);
+  // So many bytes more; behind the file's last one it goes on at its first.
+  des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
+  // What was not written yet is written now.
+  des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
   // ---- what the runner does
   // Makes the directory and those above it that are not there, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
@@ -122,8 +138,9 @@ class SimulatedClient {
 
   // ---- writing (simulated_client_write.cc)
   des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task);
-  des::Activity<Outcome<Done>> WriteAll(Writer& writer);
-  des::Activity<Outcome<Done>> WriteByKernel(Writer& writer);
+  des::Activity<bool> MayWriteByKernel(Writer& writer);
+  des::Activity<Outcome<Done>> WriteRange(Writer& writer, ByteRange whole);
+  des::Activity<Outcome<Done>> SettleKernelWrites(Writer& writer);
   des::Activity<Outcome<Done>> EnsureBound(Writer& writer, uint64_t first_bytes);
   des::Activity<Outcome<Done>> WriteBound(Writer& writer, ByteRange range);
   des::Activity<bool> TakeRoom(Writer& writer, const Piece& piece);
@@ -137,8 +154,7 @@ class SimulatedClient {
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
-  des::Activity<void> ReadByKernel(File& file, BytesRead& read);
-  des::Activity<void> ReadStream(Reader& reader);
+  des::Activity<void> ReadStream(Reader& reader, ByteRange part);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
   void FetchAhead(Reader& reader, ByteRange range);
   des::Activity<void> FetchBlock(Reader& reader, Block& block);

@@ -49,8 +49,31 @@ struct SimulatedClient::Reader {
   des::Group fetching;
 };
 
+// What a program has open for reading.
+struct SimulatedClient::Reading {
+  enum class By : uint8_t { kNothing, kKernel, kPages, kManager, kNodes };
+  By by = By::kNothing;
+  FileId id;
+  uint64_t version = 0;
+  uint64_t size_bytes = 0;
+  uint64_t asked_bytes = 0;
+  BytesRead read;
+  std::unique_ptr<Reader> reader;  // By nodes.
+};
+
 des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::string& path,
                                                                  const std::string& task) {
+  const Outcome<std::shared_ptr<Reading>> opened = co_await OpenToRead(path, task);
+  if (!opened.ok()) co_return opened.failure();
+  Reading& reading = **opened;
+  if (reading.size_bytes == 0) co_return reading.read;
+  co_await ReadPart(reading, {0, reading.size_bytes});
+  const BytesRead read = co_await CloseRead(reading);
+  co_return read;
+}
+
+des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> SimulatedClient::OpenToRead(
+    const std::string& path, const std::string& task) {
   const Outcome<Place> place = co_await PlaceOf(path, false);
   if (!place.ok()) co_return place.failure();
   const Outcome<FileId> id = co_await Lookup(place->parent, place->name);
@@ -61,33 +84,70 @@ des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::stri
   const Outcome<Done> opened = co_await OpenForReading(*id, task);
   if (!opened.ok()) co_return opened.failure();
   File& file = files_[*id];
-  const uint64_t size = file.attributes.size_bytes;
-  const uint64_t version = file.attributes.data_version;
-  BytesRead read;
-  if (size == 0) co_return read;
+  auto reading = std::make_shared<Reading>();
+  reading->id = *id;
+  reading->size_bytes = file.attributes.size_bytes;
+  reading->version = file.attributes.data_version;
+  if (reading->size_bytes == 0) co_return reading;
   const bool by_kernel =
       platform_.client.passthrough && !file.access.is_inline && HoldsAllHere(file.access.layout);
   if (by_kernel) {
-    co_await ReadByKernel(file, read);
-  } else if (pages_.Has(*id, version)) {
-    co_await Work(platform_.client.page_cache_read, size);
-    read.cached = size;
+    reading->by = Reading::By::kKernel;
+    ++file.handles;
+  } else if (pages_.Has(*id, reading->version)) {
+    reading->by = Reading::By::kPages;
   } else if (!file.access.layout.bound() || file.access.is_inline) {
-    co_await Work(platform_.client.fuse_read, size);
-    read.local = size;
-    pages_.Put(*id, version, size);
+    reading->by = Reading::By::kManager;
   } else {
-    Reader reader(loop_, *id, file.access, size);
+    reading->by = Reading::By::kNodes;
+    reading->reader = std::make_unique<Reader>(loop_, *id, file.access, reading->size_bytes);
     ++file.handles;
     ++streams_;
-    co_await ReadStream(reader);
-    --streams_;
-    --file.handles;
-    read = reader.read;
-    pages_.Put(*id, version, size);
   }
+  co_return reading;
+}
+
+des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range) {
+  range.end = std::min(range.end, reading.size_bytes);
+  if (range.begin >= range.end) co_return;
+  const uint64_t bytes = range.size();
+  reading.asked_bytes += bytes;
+  switch (reading.by) {
+    case Reading::By::kKernel:  // A plain file of this host.
+      co_await Work(platform_.client.passthrough_read, bytes);
+      reading.read.local += bytes;
+      break;
+    case Reading::By::kPages:
+      co_await Work(platform_.client.page_cache_read, bytes);
+      reading.read.cached += bytes;
+      break;
+    case Reading::By::kManager:
+      co_await Work(platform_.client.fuse_read, bytes);
+      reading.read.local += bytes;
+      break;
+    case Reading::By::kNodes:
+      co_await ReadStream(*reading.reader, range);
+      break;
+    case Reading::By::kNothing:
+      break;
+  }
+}
+
+des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
+  if (reading.by == Reading::By::kNodes) {
+    Reader& reader = *reading.reader;
+    while (reader.fetching.under_way() > 0) co_await reader.fetching.changed().Wait();
+    --streams_;
+    reading.read = reader.read;
+  }
+  if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
+    --files_[reading.id].handles;
+  // Who has read a part may have read any.
+  const bool is_whole = reading.asked_bytes >= reading.size_bytes;
+  if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
+    pages_.Put(reading.id, reading.version, reading.size_bytes);
   co_await Work(platform_.client.call);
-  co_return read;
+  co_return reading.read;
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId file,
@@ -110,20 +170,12 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
   co_return Done{};
 }
 
-// A plain file of this host.
-des::Activity<void> SimulatedClient::ReadByKernel(File& file, BytesRead& read) {
-  read.local = file.attributes.size_bytes;
-  ++file.handles;
-  co_await Work(platform_.client.passthrough_read, file.attributes.size_bytes);
-  --file.handles;
-}
-
-des::Activity<void> SimulatedClient::ReadStream(Reader& reader) {
+des::Activity<void> SimulatedClient::ReadStream(Reader& reader, ByteRange part) {
   const uint64_t step = platform_.client.fuse_read_bytes;
   const uint64_t width = reader.layout.segments.front().width;
   const bool holds_all = HoldsAllHere(reader.layout);
-  for (uint64_t at = 0; at < reader.size_bytes; at += step) {
-    const ByteRange range{at, std::min(at + step, reader.size_bytes)};
+  for (uint64_t at = part.begin; at < part.end; at += step) {
+    const ByteRange range{at, std::min(at + step, part.end)};
     const uint64_t share = std::max(kBlockBytesMax, kReadCacheBytesMax / streams_);
     const uint64_t window =
         std::min({width * kWindowBytesPerNode, platform_.client.read_ahead_bytes_max, share});
@@ -142,7 +194,6 @@ des::Activity<void> SimulatedClient::ReadStream(Reader& reader) {
     }
     co_await Work(platform_.client.fuse_read, range.size());
   }
-  while (reader.fetching.under_way() > 0) co_await reader.fetching.changed().Wait();
 }
 
 // From the blocks that were or are fetched ahead; what no block has is fetched now.

@@ -24,12 +24,22 @@ struct SimulatedClient::Writer {
   File& state;
   const std::string& path;
   const uint64_t size_bytes;
+  bool by_kernel = false;
   uint64_t pages_end = 0;       // Pages below have room taken for them.
   ByteRange open_extent;        // Buffered, and not sent yet.
   uint64_t buffered_bytes = 0;  // With what is being sent.
   des::Group sending;
   std::optional<NodeId> full;  // It had no room for what was sent.
   std::map<NodeId, uint64_t> allocated;
+};
+
+// What a program has open for writing.
+struct SimulatedClient::Writing {
+  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, uint64_t size)
+      : writer(loop, id, f, path, size) {}
+  Writer writer;
+  uint64_t at = 0;
+  bool is_whole = false;  // Every byte was written once.
 };
 
 Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
@@ -41,6 +51,14 @@ Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
                                                                   uint64_t size_bytes,
                                                                   const std::string& task) {
+  const Outcome<std::shared_ptr<Writing>> opened = co_await OpenToWrite(path, size_bytes, task);
+  if (!opened.ok()) co_return opened.failure();
+  const Outcome<Done> written = co_await CloseWrite(**opened);
+  co_return written;
+}
+
+des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> SimulatedClient::OpenToWrite(
+    const std::string& path, uint64_t size_bytes, const std::string& task) {
   const Outcome<Place> place = co_await PlaceOf(path, false);
   if (!place.ok()) co_return place.failure();
   Outcome<FileId> file = co_await Lookup(place->parent, place->name);
@@ -52,9 +70,36 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::str
     const Outcome<Done> opened = co_await OpenForWriting(*file, task);
     if (!opened.ok()) co_return opened.failure();
   }
-  Writer writer(loop_, *file, files_[*file], path, size_bytes);
-  ++writer.state.handles;
-  Outcome<Done> written = co_await WriteAll(writer);
+  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, size_bytes);
+  ++writing->writer.state.handles;
+  writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
+  co_return writing;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writing,
+                                                                  uint64_t bytes) {
+  Writer& writer = writing.writer;
+  while (bytes > 0 && writer.size_bytes > 0) {
+    if (writing.at == writer.size_bytes) writing.at = 0;
+    const ByteRange range{writing.at, std::min(writing.at + bytes, writer.size_bytes)};
+    writing.at = range.end;
+    writing.is_whole = writing.is_whole || range.end == writer.size_bytes;
+    bytes -= range.size();
+    if (writer.by_kernel) {
+      co_await Work(platform_.client.passthrough_write, range.size());
+      continue;
+    }
+    const Outcome<Done> written = co_await WriteRange(writer, range);
+    if (!written.ok()) co_return written.failure();
+  }
+  co_return Done{};
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
+  Writer& writer = writing.writer;
+  Outcome<Done> written = Done{};
+  if (!writing.is_whole) written = co_await WritePart(writing, writer.size_bytes - writing.at);
+  if (writer.by_kernel) written = co_await SettleKernelWrites(writer);
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
   if (writer.full) written = NoSpace(writer, *writer.full);
@@ -91,7 +136,9 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   co_return Done{};
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer) {
+// The object is a plain file of this host, which the kernel writes without asking anybody. Room for
+// the beginning is set aside; more is taken as the file grows.
+des::Activity<bool> SimulatedClient::MayWriteByKernel(Writer& writer) {
   const Layout& layout = writer.state.access.layout;
   const DataAccess& right = writer.state.access;
   if (platform_.client.passthrough && layout.bound() && layout.OnOneNode() &&
@@ -99,13 +146,18 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer)
       IsLocal(layout.segments.front().nodes.front())) {
     const NodeId node = layout.segments.front().nodes.front();
     if (co_await grants_.Reserve(node, sai::kPassthroughRoomBytes)) {
-      const Outcome<Done> written = co_await WriteByKernel(writer);
-      co_return written;
+      writer.state.pinned = true;
+      co_return true;
     }
   }
+  co_return false;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& writer,
+                                                                   ByteRange whole) {
   const uint64_t step = platform_.client.fuse_write_bytes;
-  for (uint64_t at = 0; at < writer.size_bytes; at += step) {
-    const ByteRange range{at, std::min(at + step, writer.size_bytes)};
+  for (uint64_t at = whole.begin; at < whole.end; at += step) {
+    const ByteRange range{at, std::min(at + step, whole.end)};
     co_await Work(platform_.client.fuse_write, range.size());
     const DataAccess& access = writer.state.access;
     if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
@@ -121,12 +173,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer)
   co_return Done{};
 }
 
-// The object is a plain file of this host, which the kernel writes without asking anybody. Room for
-// the beginning is set aside; more is taken as the file grows.
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteByKernel(Writer& writer) {
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Writer& writer) {
   const NodeId node = writer.state.access.layout.segments.front().nodes.front();
-  writer.state.pinned = true;
-  co_await Work(platform_.client.passthrough_write, writer.size_bytes);
   const uint64_t used = WidenToPages({0, writer.size_bytes}).end;
   bool has_room = true;
   if (used > sai::kPassthroughRoomBytes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "predictor/run/simulated_operations.h"
 #include "predictor/workflow/patterns.h"
 
 namespace mosa::predict {
@@ -186,19 +187,29 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   const auto lap = [this, &last] { return loop_.now() - std::exchange(last, loop_.now()); };
   co_await machines_.Work(machine, platform_.runner.launch.Of(0), WorkOf::kApplication);
   predicted.launching = lap();
-  const bool has_read = co_await ReadInputs(task, host);
-  predicted.reading = lap();
-  if (has_read) {
-    const Duration compute = workflow_.at(task).expected.value_or(Duration());
-    co_await machines_.Work(machine, compute, WorkOf::kApplication);
-    predicted.computing = lap();
-    co_await WriteOutputs(task, host);
-    predicted.writing = lap();
+  if (!workflow_.at(task).operations.empty()) {
+    co_await PlayOperations(task, host);
+  } else {
+    const bool has_read = co_await ReadInputs(task, host);
+    predicted.reading = lap();
+    if (has_read) {
+      const Duration compute = workflow_.at(task).expected.value_or(Duration());
+      co_await machines_.Work(machine, compute, WorkOf::kApplication);
+      predicted.computing = lap();
+      co_await WriteOutputs(task, host);
+      predicted.writing = lap();
+    }
   }
   predicted.end = Elapsed();
   co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.runner.notice_ns)));
   ended_.push_back({task, host});
   wake_.Give();
+}
+
+des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host) {
+  SimulatedOperations operations(loop_, workflow_, task, machines_, at(host), at(task));
+  const auto played = co_await operations.Play();
+  if (!played.ok()) Fail(Describe(workflow_.at(task)), host, played.failure());
 }
 
 // False: it fails, and computes nothing.

@@ -47,6 +47,7 @@ class SimulatedRunner {
   des::Activity<std::optional<ReadyTask>> Look(TaskIndex task);
   des::Activity<void> Launch(Assignment assignment);
   des::Activity<void> RunTask(TaskIndex task, HostIndex host);
+  des::Activity<void> PlayOperations(TaskIndex task, HostIndex host);
   des::Activity<bool> ReadInputs(TaskIndex task, HostIndex host);
   des::Activity<void> WriteOutputs(TaskIndex task, HostIndex host);
   des::Activity<void> Handle(Ended ended);

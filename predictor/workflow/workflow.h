@@ -25,6 +25,16 @@ inline constexpr size_t kTasksMax = 1'000'000;
 // Hints by name without prefix, as "placement" -> "local".
 using HintMap = std::map<std::string, std::string>;
 
+// What a task does with a file, and computes before that.
+struct TaskOperation {
+  enum class Kind : uint8_t { kRead = 1, kWrite, kCompute };
+  Duration before;
+  Kind kind = Kind::kCompute;
+  PathIndex file;  // Not of kCompute, as what follows.
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
+};
+
 struct Task {
   std::string id;
   std::string stage;                 // What tasks of one kind share.
@@ -32,7 +42,9 @@ struct Task {
   std::vector<PathIndex> inputs;
   std::vector<PathIndex> outputs;
   std::optional<Duration> expected;  // How long it is said to run.
-  int line = 0;                      // In the text it was read from; 0 if unknown.
+  // In their order; none: it reads its inputs, computes, writes its outputs.
+  std::vector<TaskOperation> operations;
+  int line = 0;  // In the text it was read from; 0 if unknown.
 
   // Set by BuildWorkflow():
   std::vector<TaskIndex> predecessors;  // Sorted, by files and by explicit order.

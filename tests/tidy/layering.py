@@ -21,15 +21,16 @@ ARROWS = {
     "client-sai/fuse": ["client-sai/sai"],
     "tools/cluster": ["client-sai/api"],
     "predictor/workflow": ["common/model"],
+    "predictor/trace": ["predictor/workflow"],
     "predictor/des": ["common/base"],
     "predictor/model": ["predictor/workflow"],
     "predictor/run": ["predictor/des", "predictor/model", "manager/core", "client-sai/core"],
     "predictor/explore": ["predictor/run"],
-    "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow", "predictor/explore"],
+    "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow", "predictor/trace", "predictor/explore"],
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
-PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow",
+PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow", "predictor/trace",
         "predictor/des", "predictor/model", "predictor/run", "predictor/explore"]
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]

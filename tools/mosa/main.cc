@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   AddWorkflow(app, line);
   AddStage(app, line);
   AddBench(app, line);
+  AddTrace(app, line);
   AddPredict(app, line);
   AddExplore(app, line);
   AddSecret(app, line);

@@ -25,6 +25,7 @@ constexpr uint32_t kRepeatsMax = 10'000;
 struct Options {
   std::string platform;
   std::string workload;
+  std::string operations;
   std::string configuration;
   std::string trace;
   std::string power;
@@ -76,8 +77,10 @@ Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
 
 Status PredictRun(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
-  MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload,
-                                                        options.power, options.frequency_mhz));
+  MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
+                                                  options.frequency_mhz));
+  if (!options.operations.empty())
+    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
   MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
@@ -117,6 +120,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->add_option("--workload", options->workload,
                    "WfFormat 1.3 to 1.6, or the small form in YAML or JSON")
       ->required();
+  command->add_option("--operations", options->operations,
+                      "What its tasks do with their files, as 'mosa trace workload' writes it; "
+                      "without, a task reads its inputs, computes, and writes its outputs");
   command->add_option("--config", options->configuration,
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");

@@ -11,6 +11,7 @@
 
 #include "predictor/model/draws.h"
 #include "predictor/model/platform_json.h"
+#include "predictor/workflow/operations.h"
 #include "predictor/workflow/read.h"
 
 namespace mosa::cli {
@@ -26,6 +27,17 @@ template <typename T>
 Result<T> Of(const std::string& path, Result<T> read) {
   if (read.ok()) return read;
   return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(read.status())));
+}
+
+// OK if there are none.
+Status FaultsOf(const std::string& path, const std::vector<std::string>& faults) {
+  if (faults.empty()) return OkStatus();
+  std::string all;
+  for (size_t i = 0; i < std::min(faults.size(), kFaultsShownMax); ++i)
+    all += fmt::format("{}{}: {}", i == 0 ? "" : "\nmosa: ", path, faults[i]);
+  if (faults.size() > kFaultsShownMax)
+    all += fmt::format("\nmosa: {}: and {} more", path, faults.size() - kFaultsShownMax);
+  return InvalidArgumentError(all);
 }
 
 }  // namespace
@@ -49,13 +61,13 @@ Result<predict::Platform> ReadPlatformFile(const std::string& path) {
 Result<predict::Workflow> ReadWorkload(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
   predict::BuildResult read = predict::ReadWorkflow(text, fs::path(path).stem().string());
-  if (read.faults.empty()) return std::move(read.workflow);
-  std::string all;
-  for (size_t i = 0; i < std::min(read.faults.size(), kFaultsShownMax); ++i)
-    all += fmt::format("{}{}: {}", i == 0 ? "" : "\nmosa: ", path, read.faults[i]);
-  if (read.faults.size() > kFaultsShownMax)
-    all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - kFaultsShownMax);
-  return InvalidArgumentError(all);
+  MOSA_RETURN_IF_ERROR(FaultsOf(path, read.faults));
+  return std::move(read.workflow);
+}
+
+Status ReadOperations(const std::string& path, predict::Workflow& workflow) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
+  return FaultsOf(path, predict::AddOperations(text, workflow));
 }
 
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path) {

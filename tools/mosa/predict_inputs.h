@@ -20,6 +20,8 @@ Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
 Result<predict::Platform> ReadPlatformFile(const std::string& path);
 // Every fault of the workflow, a line each.
 Result<predict::Workflow> ReadWorkload(const std::string& path);
+// The same for the side file of its operations, which become its tasks'.
+Status ReadOperations(const std::string& path, predict::Workflow& workflow);
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
 
 struct Inputs {

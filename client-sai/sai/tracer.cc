@@ -1,0 +1,303 @@
+#include "client-sai/sai/tracer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainEvery{20};
+constexpr Duration kBlockEvery = Milliseconds(500);
+constexpr size_t kBlockBytes = size_t{1} << 17;
+static_assert(kBlockBytes < kTraceBlockBytesMax);
+// At the limit all are forgotten, and written again when they are next met.
+constexpr size_t kNamesMax = 1'000'000;
+
+// errno, or 0.
+int WriteAt(int file, uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    if (written == 0) return ENOSPC;
+    offset += static_cast<uint64_t>(written);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The calling thread's ring. A tracer is told apart by its address and may not come again there
+// while the thread lives, which threads of a mount's session do not outlive.
+struct Tracer::OwnRing {
+  const Tracer* of = nullptr;
+  std::shared_ptr<Ring> ring;
+  ~OwnRing() { Leave(); }
+  void Leave() {
+    if (ring) ring->Abandon();
+    ring.reset();
+  }
+};
+
+Tracer::Tracer(Filesystem& filesystem, KernelNotifier& notifier, const Clock& clock)
+    : filesystem_(filesystem), notifier_(notifier), clock_(clock) {}
+
+Tracer::~Tracer() {
+  if (on() && !Stop().ok()) LogWarning("the trace could not be ended");
+  const std::lock_guard control(control_mutex_);
+  if (writer_.joinable()) writer_.join();
+  for (NewRing* ring = new_rings_.exchange(nullptr); ring != nullptr;)
+    delete std::exchange(ring, ring->next);
+}
+
+Tracer::Ring& Tracer::RingOfThread() {
+  thread_local OwnRing own;
+  if (own.of == this && own.ring) return *own.ring;
+  own.Leave();
+  own.of = this;
+  own.ring = std::make_shared<Ring>();
+  auto* const fresh = new NewRing{own.ring, new_rings_.load(std::memory_order_relaxed)};
+  while (!new_rings_.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
+                                           std::memory_order_relaxed)) {
+  }
+  return *own.ring;
+}
+
+void Tracer::Note(TraceEvent event, std::string_view text) {
+  if (event.end == Time{}) event.end = clock_.Monotonic();
+  if (event.start == Time{}) event.start = event.end;
+  RingOfThread().Push(event, text);
+}
+
+Tracer::Process Tracer::ProcessOf(uint32_t pid) {
+  TaskNames::Process process = tasks_.ProcessOf(pid);
+  return {process.start_ticks, std::move(process.task) + '\0' + process.command};
+}
+
+Status Tracer::Start(const Options& options) {
+  const std::lock_guard control(control_mutex_);
+  if (on())
+    return FailedPreconditionError(
+        fmt::format("{} is being traced to {} already: 'mosa trace stop {}' ends that",
+                    options.mount_point, path_, options.mount_point));
+  if (writer_.joinable()) writer_.join();  // Of a trace that ended by itself.
+  const std::string path = fmt::format("{}/{}.trace", options.directory, options.host);
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file && errno == EEXIST)
+    return AlreadyExistsError(
+        fmt::format("{} is there already: remove it, or trace to another directory", path));
+  if (!file)
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
+  const TraceHead head{options.host, options.mount_point, options.light, filesystem_.ManagerNow()};
+  const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
+  if (const int error = WriteAt(file.get(), 0, pages); error != 0) {
+    unlink(path.c_str());
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot write {}: {}", path, strerror(error)));
+  }
+  Drain();  // What came behind the end of the last trace.
+  block_ = TraceBlock();
+  names_.clear();
+  stats_ = lookups_ = 0;
+  file_ = std::move(file);
+  begun_ = clock_.Monotonic();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = false;
+    path_ = path;
+    light_ = options.light;
+    foot_ = {};
+    foot_.bytes = pages.size();
+  }
+  filesystem_.SetPassthrough(options.light);
+  level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
+  writer_ = std::thread([this] { Run(); });
+  LogInfo("tracing to {}{}", path, options.light ? " (light)" : ", passthrough off");
+  return OkStatus();
+}
+
+Status Tracer::Stop() {
+  const std::lock_guard control(control_mutex_);
+  if (!writer_.joinable())
+    return FailedPreconditionError(
+        "there is no trace of this mount: 'mosa trace start' begins one");
+  level_ = TraceLevel::kOff;
+  filesystem_.SetPassthrough(true);
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  writer_.join();
+  writer_ = std::thread();
+  return OkStatus();
+}
+
+void Tracer::NoteRefusal(const Status& refusal) {
+  const std::lock_guard lock(mutex_);
+  refused_ = MessageOf(refusal);
+}
+
+std::string Tracer::StatusJson() const {
+  const std::lock_guard lock(mutex_);
+  nlohmann::ordered_json json = {{"tracing", on()},          {"file", path_},
+                                 {"light", light_},          {"records", foot_.records},
+                                 {"dropped", foot_.dropped}, {"bytes", foot_.bytes},
+                                 {"end", foot_.reason},      {"refused", refused_}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// ---- the writer
+
+void Tracer::Run() {
+  AddKnownNames();
+  // Names that the kernel keeps come by again, so that their files have names in the trace.
+  if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
+  Time written = clock_.Monotonic();
+  for (bool ending = false; !ending;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, kDrainEvery, [this] { return ending_; });
+      ending = ending_;
+    }
+    Drain();
+    const Time now = clock_.Monotonic();
+    if (block_.bytes() >= kBlockBytes || ending || now - written > kBlockEvery) {
+      WriteBlock();
+      written = now;
+    }
+    if (!file_) return;
+  }
+  WriteFoot(kTraceStopped);
+  file_ = UniqueFd();
+}
+
+void Tracer::AddKnownNames() {
+  const Time now = filesystem_.ManagerNow();
+  for (Filesystem::NamedFile& known : filesystem_.KnownNames()) {
+    if (!IsNewName(known.file, known.parent, known.name)) continue;
+    TraceRecord record;
+    record.kind = TraceKind::kName;
+    record.file = known.file;
+    record.parent = known.parent;
+    record.start = record.end = now;
+    record.text = std::move(known.name);
+    block_.Add(record);
+    if (block_.bytes() >= kBlockBytes) WriteBlock();
+  }
+}
+
+bool Tracer::IsNewName(FileId file, FileId parent, std::string_view name) {
+  if (names_.size() >= kNamesMax) names_.clear();
+  const uint64_t hash = Hash64(name) ^ parent.value * 0x9e3779b97f4a7c15U;
+  const auto [known, fresh] = names_.try_emplace(file.value, hash);
+  return fresh || std::exchange(known->second, hash) != hash;
+}
+
+void Tracer::Drain() {
+  for (NewRing* fresh = new_rings_.exchange(nullptr, std::memory_order_acquire);
+       fresh != nullptr;) {
+    rings_.push_back(std::move(fresh->ring));
+    delete std::exchange(fresh, fresh->next);
+  }
+  const Duration to_manager_time = filesystem_.ManagerNow() - clock_.Monotonic();
+  uint64_t dropped = 0;
+  for (const std::shared_ptr<Ring>& ring : rings_) {
+    // Only what is there now: who pushes as fast as this pops must not keep it here.
+    for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {
+      auto popped = ring->Pop();
+      if (!popped) break;
+      if (popped->first.end < begun_) continue;
+      AddRecord(popped->first, std::move(popped->second), to_manager_time);
+    }
+    dropped += ring->TakeDropped();
+  }
+  std::erase_if(rings_, [](const auto& ring) { return ring->abandoned() && ring->IsEmpty(); });
+  const std::lock_guard lock(mutex_);
+  foot_.dropped += dropped;
+}
+
+void Tracer::AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time) {
+  if (event.kind == TraceKind::kName && !IsNewName(event.file, event.parent, text)) return;
+  TraceRecord record;
+  record.kind = event.kind;
+  record.flags = event.flags;
+  record.file = event.file;
+  record.handle = event.handle;
+  record.offset = event.offset;
+  record.size_bytes = event.size_bytes;
+  record.start = event.start + to_manager_time;
+  record.end = event.end + to_manager_time;
+  record.parent = event.parent;
+  record.target = event.target;
+  record.pid = event.pid;
+  record.process_start = event.process_start;
+  record.text = std::move(text);
+  block_.Add(record);
+  if (block_.bytes() >= kBlockBytes) WriteBlock();
+}
+
+void Tracer::WriteBlock() {
+  const uint32_t records = block_.records();
+  if (records == 0 || !file_) return;
+  const std::string block = block_.Take();
+  uint64_t offset = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    offset = foot_.bytes;
+  }
+  if (const int error = WriteAt(file_.get(), offset, block); error != 0) {
+    Fail(strerror(error));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  foot_.bytes += block.size();
+  foot_.records += records;
+}
+
+// Nothing more is traced; the file says where it ends.
+void Tracer::Fail(const std::string& why) {
+  level_ = TraceLevel::kOff;
+  filesystem_.SetPassthrough(true);
+  uint64_t bytes = 0;
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    bytes = foot_.bytes;
+    path = path_;
+  }
+  const std::string reason = fmt::format("its file could not be written any further: {}", why);
+  LogWarning("the trace {} ends: {}", path, reason);
+  // Half a block is none.
+  if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)
+    LogWarning("{} could not be cut: {}", path, strerror(errno));
+  WriteFoot(reason);
+  file_ = UniqueFd();
+}
+
+void Tracer::WriteFoot(std::string_view reason) {
+  TraceFoot foot;
+  {
+    const std::lock_guard lock(mutex_);
+    foot_.reason = reason;
+    foot_.stats = stats_;
+    foot_.lookups = lookups_;
+    foot = foot_;
+  }
+  if (const int error = WriteAt(file_.get(), kTraceHeadBytes, EncodeTraceFoot(foot)); error != 0)
+    LogWarning("the end of the trace could not be written: {}", strerror(error));
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,171 @@
+#include "client-sai/sai/tracer.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+TEST(TraceRing, HandsOverInOrderAndDropsWhatFindsNoRoom) {
+  struct Number {
+    uint64_t value;
+  };
+  auto ring = std::make_unique<TraceRing<Number>>();
+  const std::string text(1000, 'x');
+  uint64_t pushed = 0;
+  uint64_t popped = 0;
+  uint64_t dropped = 0;
+  // More than once around; the texts end in the middle of the ring's end.
+  for (int round = 0; round < 7; ++round) {
+    for (int i = 0; i < 300; ++i)
+      ring->Push({pushed++}, text);
+    while (const auto event = ring->Pop()) {
+      EXPECT_EQ(event->first.value, popped++);
+      EXPECT_EQ(event->second, text);
+    }
+  }
+  EXPECT_EQ(ring->TakeDropped(), 0U);
+  EXPECT_TRUE(ring->IsEmpty());
+  const uint64_t room = TraceRing<Number>::kBytes / (text.size() + 16);
+  for (uint64_t i = 0; i < 2 * room; ++i)
+    ring->Push({i}, text);
+  dropped = ring->TakeDropped();
+  uint64_t kept = 0;
+  while (ring->Pop())
+    ++kept;
+  EXPECT_EQ(kept + dropped, 2 * room);
+  EXPECT_GE(kept, room);
+}
+
+class TracerTest : public ::testing::Test {
+protected:
+  TracerTest()
+      : directory_(fs::temp_directory_path() /
+                   ("tracer." + std::to_string(getpid()))) {
+    fs::create_directories(directory_);
+  }
+  ~TracerTest() override { fs::remove_all(directory_); }
+
+  Tracer::Options Into(const std::string &host, bool light = false) const {
+    return {directory_.string(), host, "/mnt", light};
+  }
+  TraceFile Read(const std::string &host) const {
+    std::ifstream file(directory_ / (host + ".trace"), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    auto trace = ParseTrace(bytes);
+    EXPECT_TRUE(trace.ok()) << trace.status();
+    return *std::move(trace);
+  }
+
+  const fs::path directory_;
+  const SystemClock clock_;
+  Cluster cluster_{uint64_t{1} << 30, uint64_t{1} << 30, true};
+  Tracer tracer_{cluster_.a().fs(), cluster_.a().notifier(), clock_};
+};
+
+TEST_F(TracerTest, WritesEveryThreadsEventsInItsOrder) {
+  constexpr uint64_t kEvents = 20'000;
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      for (uint64_t i = 0; i < kEvents; ++i) {
+        TraceEvent event;
+        event.kind = TraceKind::kRead;
+        event.handle = thread + 1;
+        event.offset = i;
+        tracer_.Note(event);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  ASSERT_TRUE(tracer_.Stop().ok());
+  const TraceFile trace = Read("a");
+  ASSERT_TRUE(trace.foot);
+  EXPECT_EQ(trace.records.size(), trace.foot->records);
+  EXPECT_EQ(trace.foot->records + trace.foot->dropped, 4 * kEvents);
+  EXPECT_EQ(trace.fault.empty(), trace.foot->dropped == 0) << trace.fault;
+  std::map<uint64_t, uint64_t> next;
+  for (const TraceRecord &record : trace.records) {
+    EXPECT_GE(record.offset, next[record.handle]);
+    next[record.handle] = record.offset + 1;
+    EXPECT_LE(record.start, cluster_.a().fs().ManagerNow());
+  }
+}
+
+TEST_F(TracerTest, AFullTraceKeepsFilesFromTheKernelAndALightOneDoesNot) {
+  cluster_.a().notifier().can.passthrough = true;
+  ASSERT_TRUE(Ok(cluster_.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster_.a().WriteFile("/d/f", Pattern(kMiB, 1))));
+  const auto kind = [&] {
+    const auto opened = cluster_.a().Open("/d/f", O_RDONLY);
+    EXPECT_TRUE(Ok(opened));
+    EXPECT_EQ(opened->size_bytes, kMiB);
+    EXPECT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+    return opened->mode.kind;
+  };
+  EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
+  ASSERT_TRUE(tracer_.Start(Into("full")).ok());
+  EXPECT_NE(kind(), OpenMode::Kind::kPassthrough);
+  ASSERT_TRUE(tracer_.Stop().ok());
+  EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
+  ASSERT_TRUE(tracer_.Start(Into("light", true)).ok());
+  EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
+  ASSERT_TRUE(tracer_.Stop().ok());
+  // What the mount knew of names before is in the trace.
+  const TraceFile trace = Read("light");
+  bool has_name = false;
+  for (const TraceRecord &record : trace.records)
+    has_name =
+        has_name || (record.kind == TraceKind::kName && record.text == "f");
+  EXPECT_TRUE(has_name);
+  EXPECT_TRUE(trace.head.light);
+}
+
+TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  TraceEvent name;
+  name.kind = TraceKind::kName;
+  name.file = FileId{77};
+  name.parent = FileId{1};
+  for (const char *text : {"x", "x", "x", "y", "x"})
+    tracer_.Note(name, text);
+  ASSERT_TRUE(tracer_.Stop().ok());
+  std::vector<std::string> names;
+  for (const TraceRecord &record : Read("a").records)
+    if (record.file == FileId{77})
+      names.push_back(record.text);
+  EXPECT_THAT(names, ::testing::ElementsAre("x", "y", "x"));
+}
+
+TEST_F(TracerTest, RefusesWhatCannotBe) {
+  EXPECT_EQ(tracer_.Stop().code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  EXPECT_THAT(MessageOf(tracer_.Start(Into("b"))),
+              HasSubstr("being traced to"));
+  ASSERT_TRUE(tracer_.Stop().ok());
+  EXPECT_EQ(tracer_.Start(Into("a")).code(), StatusCode::kAlreadyExists);
+  const Status missing = tracer_.Start({"/nonexistent", "a", "/mnt", false});
+  EXPECT_THAT(MessageOf(missing), HasSubstr("No such file"));
+  EXPECT_FALSE(tracer_.on());
+  const auto status = nlohmann::json::parse(tracer_.StatusJson());
+  EXPECT_EQ(status["end"], "stopped");
+  EXPECT_EQ(status["tracing"], false);
+}
+
+} // namespace
+} // namespace mosa::sai

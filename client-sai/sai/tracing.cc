@@ -1,0 +1,30 @@
+// What a trace of the mount wants to know (tracer.h).
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+
+std::vector<Filesystem::NamedFile> Filesystem::Impl::KnownNames() {
+  std::vector<InodePtr> all;
+  {
+    const std::lock_guard lock(table_mutex_);
+    for (const auto& [id, inode] : inodes_) all.push_back(inode);
+  }
+  std::vector<NamedFile> names;
+  for (const InodePtr& inode : all) {
+    const std::lock_guard lock(inode->mutex);
+    for (const auto& [name, file] : inode->names.entries)
+      if (file != FileId{}) names.push_back({file, inode->file, name});
+  }
+  return names;
+}
+
+uint64_t Filesystem::Impl::KnownSize(FileId file) {
+  const InodePtr inode = Find(file);
+  if (!inode) return 0;
+  const std::lock_guard lock(inode->mutex);
+  return inode->attributes_known ? View(*inode).size_bytes : 0;
+}
+
+}  // namespace mosa::sai

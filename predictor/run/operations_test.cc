@@ -1,0 +1,112 @@
+// Tasks that play operations beside those that read, compute and write as a whole.
+#include <gtest/gtest.h>
+
+#include "predictor/run/prediction_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+using Kind = TaskOperation::Kind;
+
+constexpr uint64_t kBytes = 64 * kMiB;
+
+// "turn" reads "in" and writes "out".
+Workflow Turn(std::vector<TaskOperation> operations) {
+  WorkflowMaker maker;
+  maker.File("in", kBytes).File("out", kBytes).Task("turn", {"in"}, {"out"}, Milliseconds(100));
+  Workflow workflow = maker.Build();
+  for (TaskOperation& operation : operations)
+    operation.file =
+        operation.kind == Kind::kRead ? workflow.tasks[0].inputs[0] : workflow.tasks[0].outputs[0];
+  workflow.tasks[0].operations = std::move(operations);
+  return workflow;
+}
+
+TEST(Operations, OfWholeFilesTakeAsLongAsTheTaskAsAWhole) {
+  const std::vector<TaskOperation> whole = {{{}, Kind::kRead, {}, 0, kBytes},
+                                            {Milliseconds(100), Kind::kWrite, {}, 0, kBytes}};
+  for (const char* configuration : {"hosts=1", "hosts=1,storage=2", "hosts=3,system=dss"}) {
+    const Prediction plain = MustPredict(Turn({}), BusyPlatform(), configuration);
+    const Prediction played = MustPredict(Turn(whole), BusyPlatform(), configuration);
+    EXPECT_EQ(played.turnaround, plain.turnaround) << configuration;
+    EXPECT_EQ(played.tasks[0].read_remote, plain.tasks[0].read_remote);
+    EXPECT_EQ(played.tasks[0].read_local, plain.tasks[0].read_local);
+    EXPECT_EQ(played.tasks[0].written, kBytes);
+    EXPECT_EQ(played.digest, plain.digest) << configuration;
+  }
+}
+
+TEST(Operations, OfAPartMoveThatPart) {
+  const Workflow workflow =
+      Turn({{{}, Kind::kRead, {}, 16 * kMiB, 4 * kMiB}, {{}, Kind::kWrite, {}, 0, kBytes}});
+  const Prediction here = MustPredict(workflow, PlainPlatform(), "hosts=1");
+  EXPECT_EQ(here.tasks[0].read_local, 4 * kMiB);
+  EXPECT_EQ(here.tasks[0].reading.ns, static_cast<int64_t>(2 * kMiB));
+  // From another host, nothing but what the mount fetches ahead comes besides.
+  const Prediction there = MustPredict(workflow, PlainPlatform(), "hosts=1,storage=1");
+  EXPECT_GE(there.tasks[0].read_remote, 4 * kMiB);
+  EXPECT_LE(there.tasks[0].read_remote, 32 * kMiB);
+}
+
+TEST(Operations, ComputeInBetween) {
+  const uint64_t half = kBytes / 2;
+  const Prediction prediction = MustPredict(Turn({{Milliseconds(5), Kind::kRead, {}, 0, half},
+                                                  {Milliseconds(10), Kind::kRead, {}, half, half},
+                                                  {Milliseconds(20), Kind::kWrite, {}, 0, half},
+                                                  {{}, Kind::kWrite, {}, half, half},
+                                                  {Milliseconds(40), Kind::kCompute, {}, 0, 0}}),
+                                            PlainPlatform(), "hosts=1");
+  EXPECT_EQ(prediction.tasks[0].computing, Milliseconds(75));
+  EXPECT_EQ(prediction.tasks[0].reading.ns, static_cast<int64_t>(half));
+  EXPECT_EQ(prediction.tasks[0].writing.ns, static_cast<int64_t>(kBytes));
+  EXPECT_EQ(prediction.turnaround.ns,
+            Milliseconds(75).ns + static_cast<int64_t>(half) + static_cast<int64_t>(kBytes));
+  EXPECT_EQ(prediction.machines[0].store_bytes_max, 2 * kBytes);
+}
+
+// What the next task reads is there in full, however little of it was seen to be written.
+TEST(Operations, LeaveWholeOutputs) {
+  for (const std::vector<TaskOperation>& operations : std::vector<std::vector<TaskOperation>>{
+           {{{}, Kind::kRead, {}, 0, 1000}},
+           {{{}, Kind::kWrite, {}, 0, 1000}},
+           {{{}, Kind::kWrite, {}, 0, kBytes}, {{}, Kind::kWrite, {}, 0, kBytes / 2}}}) {
+    WorkflowMaker maker;
+    maker.File("in", kBytes).File("out", kBytes).File("end", 1);
+    maker.Task("turn", {"in"}, {"out"}).Task("next", {"out"}, {"end"});
+    Workflow workflow = maker.Build();
+    workflow.tasks[0].operations = operations;
+    for (TaskOperation& operation : workflow.tasks[0].operations)
+      operation.file = operation.kind == Kind::kRead ? workflow.tasks[0].inputs[0]
+                                                     : workflow.tasks[0].outputs[0];
+    for (const char* configuration : {"hosts=1", "hosts=2,storage=2"}) {
+      const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
+      ASSERT_FALSE(prediction.failure) << *prediction.failure;
+      const PredictedTask& next = prediction.tasks[1];
+      EXPECT_EQ(next.read_local + next.read_remote + next.read_cached, kBytes);
+    }
+  }
+}
+
+TEST(Operations, ATaskReadsWhatItHasWritten) {
+  WorkflowMaker maker;
+  maker.File("scratch", kBytes).Task("sort", {}, {"scratch"});
+  Workflow workflow = maker.Build();
+  const PathIndex scratch = workflow.tasks[0].outputs[0];
+  workflow.tasks[0].operations = {{{}, Kind::kWrite, scratch, 0, kBytes},
+                                  {{}, Kind::kRead, scratch, 0, kBytes},
+                                  {{}, Kind::kWrite, scratch, 0, kBytes}};
+  const Prediction prediction = MustPredict(workflow, BusyPlatform(), "hosts=1,storage=2");
+  ASSERT_FALSE(prediction.failure) << *prediction.failure;
+  EXPECT_EQ(prediction.tasks[0].written, 2 * kBytes);
+  EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
+}
+
+TEST(Operations, AFullStoreIsTheAnswer) {
+  const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
+                                            BusyPlatform(), "hosts=1,storage=1,store=80M");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+}
+
+}  // namespace
+}  // namespace mosa::predict

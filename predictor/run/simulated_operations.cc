@@ -1,0 +1,92 @@
+#include "predictor/run/simulated_operations.h"
+
+namespace mosa::predict {
+
+using Kind = TaskOperation::Kind;
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
+  last_ = loop_.now();
+  for (const TaskOperation& operation : task_.operations)
+    if (operation.kind != Kind::kCompute) ++files_[operation.file].left;
+  for (const TaskOperation& operation : task_.operations) {
+    if (operation.before.ns > 0) {
+      co_await machines_.Work(client_.machine(), operation.before, WorkOf::kApplication);
+      predicted_.computing = predicted_.computing + Lap();
+    }
+    if (operation.kind == Kind::kCompute || !IsOnTheStore(workflow_.at(operation.file))) continue;
+    Used& used = files_[operation.file];
+    Done done = sai::Done{};
+    if (operation.kind == Kind::kRead) {
+      done = co_await Read(used, operation);
+    } else {
+      done = co_await Write(used, operation);
+    }
+    if (done.ok() && --used.left == 0) done = co_await Close(used);
+    Duration& spent = operation.kind == Kind::kRead ? predicted_.reading : predicted_.writing;
+    spent = spent + Lap();
+    if (!done.ok()) co_return done;
+  }
+  const Done rest = co_await WriteTheRest();
+  predicted_.writing = predicted_.writing + Lap();
+  co_return rest;
+}
+
+des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
+                                                                   const TaskOperation& operation) {
+  if (used.writing) {
+    const Done closed = co_await Close(used);
+    if (!closed.ok()) co_return closed;
+  }
+  if (!used.reading) {
+    auto opened = co_await client_.OpenToRead(workflow_.at(operation.file).path, task_.id);
+    if (!opened.ok()) co_return opened.failure();
+    used.reading = *std::move(opened);
+  }
+  co_await client_.ReadPart(*used.reading,
+                            {operation.offset, operation.offset + operation.size_bytes});
+  co_return sai::Done{};
+}
+
+des::Activity<SimulatedOperations::Done> SimulatedOperations::Write(
+    Used& used, const TaskOperation& operation) {
+  if (used.reading) {
+    const Done closed = co_await Close(used);
+    if (!closed.ok()) co_return closed;
+  }
+  if (!used.writing) {
+    const WorkflowFile& file = workflow_.at(operation.file);
+    auto opened = co_await client_.OpenToWrite(file.path, *file.size_bytes, task_.id);
+    if (!opened.ok()) co_return opened.failure();
+    used.writing = *std::move(opened);
+    used.was_written = true;
+  }
+  const Done written = co_await client_.WritePart(*used.writing, operation.size_bytes);
+  if (written.ok()) predicted_.written += operation.size_bytes;
+  co_return written;
+}
+
+des::Activity<SimulatedOperations::Done> SimulatedOperations::Close(Used& used) {
+  if (const auto reading = std::exchange(used.reading, nullptr)) {
+    const BytesRead read = co_await client_.CloseRead(*reading);
+    predicted_.read_local += read.local;
+    predicted_.read_remote += read.remote;
+    predicted_.read_cached += read.cached;
+  }
+  const auto writing = std::exchange(used.writing, nullptr);
+  if (!writing) co_return sai::Done{};
+  const Done closed = co_await client_.CloseWrite(*writing);
+  co_return closed;
+}
+
+des::Activity<SimulatedOperations::Done> SimulatedOperations::WriteTheRest() {
+  for (const PathIndex output : task_.outputs) {
+    const WorkflowFile& file = workflow_.at(output);
+    if (!IsOnTheStore(file) || files_[output].was_written) continue;
+    const Done written = co_await client_.WriteFile(file.path, *file.size_bytes, task_.id);
+    if (!written.ok()) co_return written;
+    predicted_.written += *file.size_bytes;
+  }
+  co_return sai::Done{};
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,64 @@
+// A task whose operations are known: what it reads and writes of which file, and computes in
+// between.
+//
+// A file is opened by the task's first operation on it and closed by its last, and also when a task
+// that has written it goes on to read it, or the other way round.
+#ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
+#define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "predictor/des/activity.h"
+#include "predictor/run/machines.h"
+#include "predictor/run/prediction.h"
+#include "predictor/run/simulated_client.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+// For one task. Everything that it is made with outlives it.
+class SimulatedOperations {
+ public:
+  SimulatedOperations(des::EventLoop& loop, const Workflow& workflow, TaskIndex task,
+                      Machines& machines, SimulatedClient& client, PredictedTask& predicted)
+      : loop_(loop),
+        workflow_(workflow),
+        task_(workflow.at(task)),
+        machines_(machines),
+        client_(client),
+        predicted_(predicted) {}
+
+  // Adds times and bytes to the predicted task. A failure ends it where it stands.
+  des::Activity<sai::Outcome<sai::Done>> Play();
+
+ private:
+  using Done = sai::Outcome<sai::Done>;
+  struct Used {
+    size_t left = 0;  // Operations to come.
+    bool was_written = false;
+    std::shared_ptr<SimulatedClient::Reading> reading;
+    std::shared_ptr<SimulatedClient::Writing> writing;
+  };
+
+  des::Activity<Done> Read(Used& used, const TaskOperation& operation);
+  des::Activity<Done> Write(Used& used, const TaskOperation& operation);
+  des::Activity<Done> Close(Used& used);
+  // Outputs of which no write is known are there afterwards all the same.
+  des::Activity<Done> WriteTheRest();
+  Duration Lap() { return loop_.now() - std::exchange(last_, loop_.now()); }
+
+  des::EventLoop& loop_;
+  const Workflow& workflow_;
+  const Task& task_;
+  Machines& machines_;
+  SimulatedClient& client_;
+  PredictedTask& predicted_;
+  std::map<PathIndex, Used> files_;
+  Time last_;
+};
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_

@@ -1,0 +1,450 @@
+#include "predictor/trace/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+namespace {
+
+// Operations on neighbouring bytes with less between them are one.
+constexpr Duration kMergedGapMax = Milliseconds(1);
+constexpr size_t kNone = SIZE_MAX;
+
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<uint8_t>(text[i++]);
+    if (lead < 0x80) continue;
+    const int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    if (lead < 0xc2 || lead > 0xf4) return false;
+    uint32_t point = lead & (0x3fU >> more);
+    for (int k = 0; k < more; ++k, ++i) {
+      if (i >= text.size() || (static_cast<uint8_t>(text[i]) & 0xc0) != 0x80) return false;
+      point = point << 6 | (static_cast<uint8_t>(text[i]) & 0x3fU);
+    }
+    const uint32_t least = more == 1 ? 0x80 : more == 2 ? 0x800 : 0x10000;
+    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return false;
+  }
+  return true;
+}
+
+// Text that JSON can hold and readers take for a name: bytes that are no UTF-8, control characters
+// and what is empty are written otherwise.
+std::string Printable(const std::string& bytes) {
+  const bool is_text = IsUtf8(bytes);
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_text)) {
+      text += fmt::format("%{:02X}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text.empty() ? "_" : text;
+}
+
+class Builder {
+ public:
+  Builder(const TracedRun& run, const std::vector<RecordedTask>& recorded)
+      : run_(run), states_(run.files.size()), current_(run.tasks.size(), kNone) {
+    for (const RecordedTask& task : recorded) recorded_.emplace(task.id, task.runtime);
+  }
+
+  Workload Build(std::string name) {
+    for (const TracedOperation& operation : run_.operations) Apply(operation);
+    workload_.name = std::move(name);
+    FinishFiles();
+    for (size_t i = 0; i < segments_.size(); ++i) FinishTask(i);
+    Connect();
+    return std::move(workload_);
+  }
+
+ private:
+  // What one task wrote of a file since it was last cut, or what there was before the trace.
+  struct Part {
+    uint32_t file = 0;  // Of the run.
+    size_t producer = kNone;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool is_used = false;
+    std::string path;
+    uint32_t index = 0;  // Of the workload's files.
+  };
+  struct State {
+    std::map<uint64_t, std::pair<uint64_t, size_t>> cover;  // Begin -> end, part.
+    std::vector<size_t> parts;                              // Since it was last cut.
+    bool is_seen = false;
+  };
+  struct Step {
+    TracedKind kind = TracedKind::kOpen;
+    size_t part = kNone;
+    uint64_t offset = 0;
+    uint64_t size_bytes = 0;
+    Time start;
+    Time end;
+  };
+  // A task, or what of it came after something that it had to wait for.
+  struct Segment {
+    uint32_t task = 0;
+    size_t number = 1;  // Of the task's.
+    std::set<size_t> before;
+    bool has_consumers = false;
+    std::set<size_t> inputs;   // Parts.
+    std::set<size_t> outputs;  // Parts.
+    std::vector<Step> steps;
+  };
+
+  size_t SegmentOf(uint32_t task) {
+    if (current_[task] == kNone) {
+      current_[task] = segments_.size();
+      segments_.emplace_back().task = task;
+    }
+    return current_[task];
+  }
+
+  size_t NewPart(uint32_t file, size_t producer) {
+    Part& part = parts_.emplace_back();
+    part.file = file;
+    part.producer = producer;
+    states_[file].parts.push_back(parts_.size() - 1);
+    if (producer != kNone) segments_[producer].outputs.insert(parts_.size() - 1);
+    return parts_.size() - 1;
+  }
+
+  // Bytes that were there before anybody was seen to write them.
+  size_t OutsidePart(uint32_t file) {
+    for (const size_t part : states_[file].parts)
+      if (parts_[part].producer == kNone) return part;
+    return NewPart(file, kNone);
+  }
+
+  size_t PartOf(uint32_t file, size_t segment) {
+    for (const size_t part : states_[file].parts) {
+      Part& known = parts_[part];
+      if (known.producer == segment) return part;
+      // An empty file that somebody made beforehand, and nobody has read, is whose bytes are in it.
+      const bool is_free = known.producer != kNone && known.end == 0 && !known.is_used;
+      if (!is_free) continue;
+      segments_[known.producer].outputs.erase(part);
+      segments_[segment].outputs.insert(part);
+      known.producer = segment;
+      return part;
+    }
+    return NewPart(file, segment);
+  }
+
+  static void Cover(State& state, uint64_t begin, uint64_t end, size_t part) {
+    Uncover(state, begin, end);
+    if (begin < end) state.cover[begin] = {end, part};
+  }
+
+  static void Uncover(State& state, uint64_t begin, uint64_t end) {
+    auto at = state.cover.upper_bound(begin);
+    if (at != state.cover.begin()) --at;
+    while (at != state.cover.end() && at->first < end) {
+      const auto [old_begin, old] = *at;
+      if (old.first <= begin) {
+        ++at;
+        continue;
+      }
+      at = state.cover.erase(at);
+      if (old_begin < begin) state.cover[old_begin] = {begin, old.second};
+      if (old.first > end) state.cover[end] = {old.first, old.second};
+    }
+  }
+
+  void Apply(const TracedOperation& operation) {
+    const size_t segment = SegmentOf(operation.task);
+    State& state = states_[operation.file];
+    switch (operation.kind) {
+      case TracedKind::kOpen:
+        ApplyOpen(operation, state);
+        break;
+      case TracedKind::kRead:
+        ApplyRead(operation, state);
+        break;
+      case TracedKind::kWrite: {
+        const size_t part = PartOf(operation.file, segment);
+        const uint64_t end = operation.offset + operation.size_bytes;
+        Part& written = parts_[part];
+        written.begin =
+            written.end == 0 ? operation.offset : std::min(written.begin, operation.offset);
+        written.end = std::max(written.end, end);
+        Cover(state, operation.offset, end, part);
+        AddStep(segment, operation, part, operation.offset, operation.size_bytes);
+        break;
+      }
+      case TracedKind::kCut:
+        Cut(state, operation.size_bytes);
+        AddStep(segment, operation, kNone, 0, 0);
+        break;
+      case TracedKind::kClose:
+        AddStep(segment, operation, kNone, 0, 0);
+        break;
+    }
+    state.is_seen = true;
+  }
+
+  void ApplyOpen(const TracedOperation& operation, State& state) {
+    if (operation.cut) Cut(state, 0);
+    const bool made_before = !state.is_seen && !operation.made;
+    if (made_before && !operation.cut && operation.size_bytes > 0) {
+      const size_t part = OutsidePart(operation.file);
+      parts_[part].end = operation.size_bytes;
+      Cover(state, 0, operation.size_bytes, part);
+    }
+    size_t segment = SegmentOf(operation.task);
+    if (operation.writes && (operation.made || operation.cut) && state.parts.empty())
+      NewPart(operation.file, segment);
+    if (operation.reads && !operation.writes) {
+      // Whoever opens it waits for whoever wrote it, also if it reads nothing.
+      if (state.parts.empty()) OutsidePart(operation.file);
+      for (const size_t part : state.parts) segment = Depend(operation.task, part);
+    }
+    AddStep(segment, operation, kNone, 0, 0);
+  }
+
+  void ApplyRead(const TracedOperation& operation, State& state) {
+    uint64_t at = operation.offset;
+    const uint64_t end = operation.offset + operation.size_bytes;
+    bool is_first = true;
+    while (at < end) {
+      auto next = state.cover.upper_bound(at);
+      size_t part = kNone;
+      uint64_t until = next == state.cover.end() ? end : std::min(end, next->first);
+      if (next != state.cover.begin() && std::prev(next)->second.first > at) {
+        until = std::min(end, std::prev(next)->second.first);
+        part = std::prev(next)->second.second;
+      } else {
+        part = OutsidePart(operation.file);
+        parts_[part].end = std::max(parts_[part].end, until);
+        Cover(state, at, until, part);
+      }
+      const size_t segment = Depend(operation.task, part);
+      TracedOperation piece = operation;
+      if (!is_first) piece.start = piece.end;
+      AddStep(segment, piece, part, at, until - at);
+      is_first = false;
+      at = until;
+    }
+  }
+
+  void Cut(State& state, uint64_t size) {
+    if (size == 0) {
+      // What was made empty beforehand, and is now cut by who fills it, was never a file.
+      for (const size_t part : state.parts)
+        if (parts_[part].end == 0 && !parts_[part].is_used && parts_[part].producer != kNone)
+          segments_[parts_[part].producer].outputs.erase(part);
+      state.cover.clear();
+      state.parts.clear();
+    } else {
+      Uncover(state, size, UINT64_MAX);
+    }
+  }
+
+  // The task has to do with a part: the segment that has.
+  size_t Depend(uint32_t task, size_t part) {
+    size_t segment = current_[task];
+    parts_[part].is_used = true;
+    const size_t producer = parts_[part].producer;
+    if (producer == segment) return segment;
+    if (segments_[segment].inputs.contains(part)) return segment;
+    if (producer != kNone && segments_[segment].has_consumers && Waits(producer, segment)) {
+      const size_t number = segments_[segment].number + 1;
+      Segment& next = segments_.emplace_back();
+      next.task = task;
+      next.number = number;
+      next.before.insert(segment);
+      segments_[segment].has_consumers = true;
+      segment = current_[task] = segments_.size() - 1;
+    }
+    segments_[segment].inputs.insert(part);
+    if (producer != kNone) {
+      segments_[segment].before.insert(producer);
+      segments_[producer].has_consumers = true;
+    }
+    return segment;
+  }
+
+  // Whether `later` comes after `earlier`.
+  bool Waits(size_t later, size_t earlier) const {
+    std::vector<size_t> waiting = {later};
+    std::set<size_t> seen;
+    while (!waiting.empty()) {
+      const size_t at = waiting.back();
+      waiting.pop_back();
+      if (at == earlier) return true;
+      for (const size_t before : segments_[at].before)
+        if (seen.insert(before).second) waiting.push_back(before);
+    }
+    return false;
+  }
+
+  void AddStep(size_t segment, const TracedOperation& operation, size_t part, uint64_t offset,
+               uint64_t size_bytes) {
+    segments_[segment].steps.push_back(
+        {operation.kind, part, offset, size_bytes, operation.start, operation.end});
+  }
+
+  // ---- what it comes to
+
+  void FinishFiles() {
+    std::set<std::string> taken;  // Also what is a directory, and cannot be a file as well.
+    for (const TracedFile& file : run_.files) {
+      const std::string path = Printable(file.path);
+      for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
+        taken.insert(path.substr(0, slash));
+    }
+    std::vector<bool> wanted(parts_.size(), false);
+    for (const Segment& segment : segments_) {
+      for (const size_t part : segment.inputs) wanted[part] = true;
+      for (const size_t part : segment.outputs) wanted[part] = true;
+    }
+    std::map<std::string, int> numbers;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (!wanted[i]) continue;
+      Part& part = parts_[i];
+      const std::string path = Printable(run_.files[part.file].path);
+      part.path = path;
+      for (int& number = numbers.try_emplace(path, 1).first->second;
+           !taken.insert(part.path).second;)
+        part.path = fmt::format("{}#{}", path, ++number);
+      part.index = static_cast<uint32_t>(workload_.files.size());
+      workload_.files.push_back({part.path, part.end - std::min(part.begin, part.end)});
+    }
+  }
+
+  void FinishTask(size_t index) {
+    const Segment& segment = segments_[index];
+    const TracedTask& traced = run_.tasks[segment.task];
+    WorkloadTask task;
+    const std::string id = Printable(traced.id);
+    task.id = segment.number > 1 ? fmt::format("{}~{}", id, segment.number) : id;
+    for (size_t number = segment.number + 1; !ids_.insert(task.id).second; ++number)
+      task.id = fmt::format("{}~{}", id, number);
+    task.command = {Printable(traced.command.empty() ? traced.id : traced.command)};
+    if (task.command[0].find_first_not_of(' ') == std::string::npos) task.command[0] = "_";
+    task.stage = traced.is_process ? task.command[0] : StageOf(id);
+    task.host = Printable(traced.host);
+    for (const size_t part : segment.inputs)
+      if (parts_[part].producer != index) task.inputs.push_back(parts_[part].index);
+    for (const size_t part : segment.outputs) task.outputs.push_back(parts_[part].index);
+    AddOperations(segment, task);
+    // What the record knows lies around the operations.
+    const auto recorded = recorded_.find(traced.id);
+    const bool is_whole = current_[segment.task] == index && segment.number == 1;
+    if (recorded != recorded_.end() && is_whole) {
+      const Duration around = recorded->second - task.runtime;
+      if (around.ns > 0) {
+        task.runtime = recorded->second;
+        if (!task.operations.empty())
+          task.operations.front().before = task.operations.front().before + around;
+      }
+    }
+    workload_.tasks.push_back(std::move(task));
+  }
+
+  void AddOperations(const Segment& segment, WorkloadTask& task) {
+    if (segment.steps.empty()) return;
+    Time end = segment.steps.front().start;
+    Duration computed;  // Since the last operation,
+    Duration gap;       // of which since what was last made one with it.
+    for (const Step& step : segment.steps) {
+      const Duration idle = std::max(Duration(), step.start - end);
+      computed = computed + idle;
+      gap = gap + idle;
+      end = std::max(end, step.end);
+      if (step.part == kNone || step.size_bytes == 0) continue;
+      const Part& part = parts_[step.part];
+      WorkloadOperation operation;
+      operation.kind = step.kind == TracedKind::kRead ? WorkloadOperation::Kind::kRead
+                                                      : WorkloadOperation::Kind::kWrite;
+      operation.file = part.index;
+      operation.offset = step.offset - part.begin;
+      operation.size_bytes = step.size_bytes;
+      if (!task.operations.empty()) {
+        WorkloadOperation& last = task.operations.back();
+        if (last.kind == operation.kind && last.file == operation.file &&
+            last.offset + last.size_bytes == operation.offset && gap <= kMergedGapMax) {
+          last.size_bytes += operation.size_bytes;
+          gap = Duration();
+          continue;  // What was computed in between comes before the next one.
+        }
+      }
+      operation.before = std::exchange(computed, Duration());
+      gap = Duration();
+      task.operations.push_back(operation);
+    }
+    if (computed.ns > 0)
+      task.operations.push_back({computed, WorkloadOperation::Kind::kCompute, 0, 0, 0});
+    task.runtime = end - segment.steps.front().start;
+  }
+
+  // Leaves out who has no files, and says who comes after whom without one.
+  void Connect() {
+    std::vector<uint32_t> places(segments_.size(), 0);
+    std::vector<WorkloadTask> kept;
+    std::vector<size_t> of;
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      WorkloadTask& task = workload_.tasks[i];
+      if (task.inputs.empty() && task.outputs.empty() && segments_[i].number == 1 &&
+          !segments_[i].has_consumers)
+        continue;
+      places[i] = static_cast<uint32_t>(kept.size());
+      kept.push_back(std::move(task));
+      of.push_back(i);
+    }
+    for (size_t i = 0; i < kept.size(); ++i)
+      for (const size_t before : segments_[of[i]].before)
+        if (segments_[before].task == segments_[of[i]].task)
+          kept[i].after.push_back(places[before]);
+    workload_.tasks = std::move(kept);
+    DropUnusedFiles();
+  }
+
+  void DropUnusedFiles() {
+    std::vector<bool> used(workload_.files.size(), false);
+    for (const WorkloadTask& task : workload_.tasks) {
+      for (const uint32_t file : task.inputs) used[file] = true;
+      for (const uint32_t file : task.outputs) used[file] = true;
+    }
+    std::vector<uint32_t> places(workload_.files.size(), 0);
+    std::vector<WorkloadFile> kept;
+    for (size_t i = 0; i < used.size(); ++i) {
+      places[i] = static_cast<uint32_t>(kept.size());
+      if (used[i]) kept.push_back(std::move(workload_.files[i]));
+    }
+    for (WorkloadTask& task : workload_.tasks) {
+      for (uint32_t& file : task.inputs) file = places[file];
+      for (uint32_t& file : task.outputs) file = places[file];
+      std::sort(task.inputs.begin(), task.inputs.end());
+      std::sort(task.outputs.begin(), task.outputs.end());
+      for (WorkloadOperation& operation : task.operations) operation.file = places[operation.file];
+    }
+    workload_.files = std::move(kept);
+  }
+
+  const TracedRun& run_;
+  std::map<std::string, Duration> recorded_;
+  std::vector<State> states_;
+  std::vector<size_t> current_;  // By task, its last segment.
+  std::vector<Segment> segments_;
+  std::vector<Part> parts_;
+  std::set<std::string> ids_;
+  Workload workload_;
+};
+
+}  // namespace
+
+Workload WorkloadOf(const TracedRun& run, std::string name,
+                    const std::vector<RecordedTask>& recorded) {
+  return Builder(run, recorded).Build(std::move(name));
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,346 @@
+#include "predictor/trace/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "predictor/workflow/operations.h"
+#include "predictor/workflow/read.h"
+
+namespace mosa::predict {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Kind = WorkloadOperation::Kind;
+
+constexpr uint8_t kReads = kTraceForReading;
+constexpr uint8_t kWrites = kTraceForWriting;
+
+// A trace as a mount would have written it; each call is a record, one millisecond after the other.
+class Script {
+ public:
+  explicit Script(std::string host, bool light = false) {
+    file_.head = {std::move(host), "/mnt", light, {}};
+    file_.foot = TraceFoot{.reason = "stopped"};
+  }
+  Script& At(int64_t ms) {
+    now_ = {ms * 1'000'000};
+    return *this;
+  }
+  Script& Name(uint64_t file, std::string name, uint64_t parent = 1) {
+    TraceRecord& record = Add(TraceKind::kName, file);
+    record.parent = FileId{parent};
+    record.text = std::move(name);
+    return *this;
+  }
+  // A process without MOSA_TASK has no task but its number.
+  Script& Open(uint64_t handle, uint64_t file, const std::string& task, uint8_t flags,
+               uint64_t size = 0, bool made = false) {
+    TraceRecord& record = Add(made ? TraceKind::kCreate : TraceKind::kOpen, file);
+    record.handle = handle;
+    record.flags = flags;
+    record.size_bytes = size;
+    const bool process = task.find_first_not_of("0123456789") == std::string::npos;
+    // Every task is one process.
+    const auto number = static_cast<uint32_t>(1000 + pids_.size());
+    record.pid = process ? static_cast<uint32_t>(std::stoul(task))
+                         : pids_.try_emplace(task, number).first->second;
+    openers_[handle] = record.pid;
+    record.text = (process ? "sid:1:sh" : task) + '\0' + "sh";
+    return *this;
+  }
+  Script& Make(uint64_t handle, uint64_t file, const std::string& task) {
+    return Open(handle, file, task, kWrites, 0, true);
+  }
+  Script& Read(uint64_t handle, uint64_t file, uint64_t offset, uint64_t size) {
+    return Move(TraceKind::kRead, handle, file, offset, size);
+  }
+  Script& Write(uint64_t handle, uint64_t file, uint64_t offset, uint64_t size) {
+    return Move(TraceKind::kWrite, handle, file, offset, size);
+  }
+  Script& Close(uint64_t handle, uint64_t file, uint64_t size, uint32_t pid = 0,
+                const std::string& command = "sh") {
+    TraceRecord& flush = Add(TraceKind::kFlush, file);
+    flush.handle = handle;
+    flush.size_bytes = size;
+    flush.pid = pid == 0 ? openers_[handle] : pid;
+    flush.text = std::string("sid:1:x") + '\0' + command;
+    TraceRecord& record = Add(TraceKind::kClose, file);
+    record.handle = handle;
+    record.size_bytes = size;
+    return *this;
+  }
+  Script& Rename(uint64_t parent, const std::string& from, uint64_t target, const std::string& to) {
+    TraceRecord& record = Add(TraceKind::kRename, 0);
+    record.parent = FileId{parent};
+    record.target = FileId{target};
+    record.text = from + '\0' + to;
+    return *this;
+  }
+  // Reads and writes from here on are of this process.
+  Script& By(uint32_t pid) {
+    pid_ = pid;
+    return *this;
+  }
+  const TraceFile& file() const { return file_; }
+
+ private:
+  TraceRecord& Add(TraceKind kind, uint64_t file) {
+    TraceRecord& record = file_.records.emplace_back();
+    record.kind = kind;
+    record.file = FileId{file};
+    record.start = now_;
+    record.end = now_ + Microseconds(100);
+    now_ = now_ + Milliseconds(1);
+    return record;
+  }
+  Script& Move(TraceKind kind, uint64_t handle, uint64_t file, uint64_t offset, uint64_t size) {
+    TraceRecord& record = Add(kind, file);
+    record.handle = handle;
+    record.offset = offset;
+    record.size_bytes = size;
+    record.pid = pid_;
+    return *this;
+  }
+
+  TraceFile file_;
+  Time now_;
+  uint32_t pid_ = 0;
+  std::map<std::string, uint32_t> pids_;
+  std::map<uint64_t, uint32_t> openers_;
+};
+
+std::vector<std::string> PathsOf(const Workload& workload, const std::vector<uint32_t>& files) {
+  std::vector<std::string> paths;
+  for (const uint32_t file : files) paths.push_back(workload.files[file].path);
+  return paths;
+}
+
+const WorkloadTask& TaskOf(const Workload& workload, const std::string& id) {
+  for (const WorkloadTask& task : workload.tasks)
+    if (task.id == id) return task;
+  ADD_FAILURE() << "there is no task " << id;
+  return workload.tasks.front();
+}
+
+uint64_t SizeOf(const Workload& workload, const std::string& path) {
+  for (const WorkloadFile& file : workload.files)
+    if (file.path == path) return file.size_bytes;
+  ADD_FAILURE() << "there is no file " << path;
+  return 0;
+}
+
+std::vector<std::string> IdsOf(const Workload& workload) {
+  std::vector<std::string> ids;
+  for (const WorkloadTask& task : workload.tasks) ids.push_back(task.id);
+  return ids;
+}
+
+// Every workload must be what our own readers take.
+Workload Export(const std::vector<TraceFile>& traces,
+                const std::vector<RecordedTask>& recorded = {}) {
+  Workload workload = WorkloadOf(MergeTraces(traces), "test", recorded);
+  BuildResult read = ReadWorkflow(ToWfFormat(workload), "test");
+  EXPECT_THAT(read.faults, IsEmpty());
+  EXPECT_EQ(read.workflow.tasks.size(), workload.tasks.size());
+  EXPECT_THAT(AddOperations(ToOperationsText(workload), read.workflow), IsEmpty());
+  for (size_t i = 0; i < workload.tasks.size(); ++i) {
+    const Task& task = read.workflow.tasks[i];
+    EXPECT_EQ(task.id, workload.tasks[i].id);
+    EXPECT_EQ(task.stage, StageOf(workload.tasks[i].stage));
+    EXPECT_EQ(task.operations.size(), workload.tasks[i].operations.size());
+  }
+  return workload;
+}
+
+TEST(Workload, WhoReadsWhatAnotherHostWroteComesAfterIt) {
+  Script one("h1");
+  Script two("h2");
+  one.At(1000).Name(9, "in").Open(1, 9, "first", kReads, 5000).Read(1, 9, 0, 5000);
+  one.Close(1, 9, 5000).Name(10, "dir").Name(11, "out", 10).Make(2, 11, "first");
+  one.Write(2, 11, 0, 3000).Close(2, 11, 3000);
+  // Named by the other mount alone.
+  two.At(2000).Open(1, 11, "second", kReads, 3000).Read(1, 11, 0, 3000).Close(1, 11, 3000);
+  const Workload workload = Export({one.file(), two.file()});
+  EXPECT_THAT(IdsOf(workload), ElementsAre("first", "second"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "first").inputs), ElementsAre("in"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "first").outputs), ElementsAre("dir/out"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "second").inputs), ElementsAre("dir/out"));
+  EXPECT_EQ(SizeOf(workload, "in"), 5000U);
+  EXPECT_EQ(SizeOf(workload, "dir/out"), 3000U);
+  EXPECT_EQ(TaskOf(workload, "second").host, "h2");
+}
+
+TEST(Workload, GapsAreWhatNoOperationCovers) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").At(10).Open(1, 9, "t", kReads, 3000).At(20).Read(1, 9, 0, 1000);
+  trace.At(30).Read(1, 9, 2000, 1000).At(40).Close(1, 9, 3000);
+  const Workload workload = Export({trace.file()});
+  const WorkloadTask& task = TaskOf(workload, "t");
+  ASSERT_EQ(task.operations.size(), 3U);
+  // From the end of the one before, which took 0.1 ms.
+  EXPECT_EQ(task.operations[0].before, Microseconds(9900));
+  EXPECT_EQ(task.operations[1].before, Microseconds(9900));
+  EXPECT_EQ(task.operations[1].offset, 2000U);
+  EXPECT_EQ(task.operations[2].kind, Kind::kCompute);
+  EXPECT_EQ(task.operations[2].before, Microseconds(9900));
+  EXPECT_EQ(task.runtime, Microseconds(30100));
+}
+
+TEST(Workload, NeighbouringReadsAreOneUnlessTheTaskComputes) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "t", kReads, 9000);
+  trace.Read(1, 9, 0, 1000).Read(1, 9, 1000, 1000).Read(1, 9, 2000, 1000);
+  trace.At(100).Read(1, 9, 3000, 1000);
+  const WorkloadTask task = TaskOf(Export({trace.file()}), "t");
+  ASSERT_EQ(task.operations.size(), 2U);
+  EXPECT_EQ(task.operations[0].size_bytes, 3000U);
+  // What was computed between those that are one is not lost.
+  EXPECT_EQ(task.operations[0].before + task.operations[1].before + Microseconds(400),
+            Milliseconds(100) - Milliseconds(1));
+}
+
+TEST(Workload, ARuntimeThatIsRecordedIsTheTasks) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "t", kReads, 10).Read(1, 9, 0, 10).Close(1, 9, 10);
+  const Duration alone = TaskOf(Export({trace.file()}), "t").runtime;
+  const WorkloadTask task = TaskOf(Export({trace.file()}, {{"t", Seconds(2)}}), "t");
+  EXPECT_EQ(task.runtime, Seconds(2));
+  EXPECT_GE(task.operations.front().before, Seconds(2) - alone);
+}
+
+TEST(Workload, ProcessesWithoutATaskAreTasksNamedAfterTheirCommand) {
+  Script trace("h1");
+  trace.At(0).Name(9, "a").Name(10, "b");
+  trace.Open(1, 9, "41", kReads, 10).Read(1, 9, 0, 10).Make(2, 10, "41").Write(2, 10, 0, 10);
+  trace.Close(1, 9, 10, 41, "sort").Close(2, 10, 10, 41, "sort");
+  trace.Open(3, 10, "42", kReads, 10).Read(3, 10, 0, 10).Close(3, 10, 10, 42, "wc");
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(IdsOf(workload), ElementsAre("sort.41", "wc.42"));
+  EXPECT_EQ(workload.tasks[0].stage, "sort");
+}
+
+// "wc < a > b" of a shell that opens both and gives them to its child.
+TEST(Workload, WhatAShellOpensForAProgramIsTheProgramsOwn) {
+  Script trace("h1");
+  trace.At(0).Name(9, "a").Name(10, "b").Name(11, "empty");
+  trace.Open(1, 9, "40", kReads, 10).Open(2, 10, "40", kWrites, 0, true).By(41);
+  trace.Read(1, 9, 0, 10).Write(2, 10, 0, 5).Close(1, 9, 10, 41, "wc").Close(2, 10, 5, 41, "wc");
+  trace.By(0).Open(3, 11, "40", kReads, 0).Close(3, 11, 0, 42, "cat");
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(IdsOf(workload), UnorderedElementsAre("wc.41", "cat.42"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "wc.41").outputs), ElementsAre("b"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "cat.42").inputs), ElementsAre("empty"));
+}
+
+TEST(Workload, WhatSeveralWroteOfAFileAreFilesOfTheirOwn) {
+  Script trace("h1");
+  trace.At(0).Name(9, "all").Make(1, 9, "make").Close(1, 9, 0);
+  for (uint64_t i = 0; i < 3; ++i) {
+    trace.Open(2 + i, 9, "part-" + std::to_string(i), kWrites);
+    trace.Write(2 + i, 9, i * 1000, 1000).Close(2 + i, 9, 3000);
+  }
+  trace.Open(9, 9, "sum", kReads, 3000).Read(9, 9, 500, 2500).Close(9, 9, 3000);
+  const Workload workload = Export({trace.file()});
+  // The empty file that was made beforehand is nobody's output but the first writer's.
+  EXPECT_THAT(IdsOf(workload), ElementsAre("part-0", "part-1", "part-2", "sum"));
+  const WorkloadTask& sum = TaskOf(workload, "sum");
+  EXPECT_THAT(PathsOf(workload, sum.inputs), ElementsAre("all", "all#2", "all#3"));
+  ASSERT_EQ(sum.operations.size(), 4U);
+  EXPECT_EQ(sum.operations[3].kind, Kind::kCompute);
+  EXPECT_EQ(sum.operations[0].offset, 500U);
+  EXPECT_EQ(sum.operations[0].size_bytes, 500U);
+  EXPECT_EQ(sum.operations[1].offset, 0U);
+  EXPECT_EQ(sum.operations[1].size_bytes, 1000U);
+  EXPECT_EQ(SizeOf(workload, "all#3"), 1000U);
+}
+
+TEST(Workload, AFileThatIsCutBeginsAnew) {
+  Script trace("h1");
+  trace.At(0).Name(9, "log").Make(1, 9, "a").Write(1, 9, 0, 100).Close(1, 9, 100);
+  trace.Open(2, 9, "b", kReads, 100).Read(2, 9, 0, 100).Close(2, 9, 100);
+  trace.Open(3, 9, "c", kWrites | kTraceCut).Write(3, 9, 0, 70).Close(3, 9, 70);
+  trace.Open(4, 9, "d", kReads, 70).Read(4, 9, 0, 70).Close(4, 9, 70);
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "b").inputs), ElementsAre("log"));
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "d").inputs), ElementsAre("log#2"));
+  EXPECT_EQ(SizeOf(workload, "log#2"), 70U);
+}
+
+// A shell that writes, has a program work on that, and reads its answer.
+TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
+  Script trace("h1");
+  trace.At(0).Name(9, "question").Name(10, "answer").Name(11, "end");
+  trace.Make(1, 9, "shell").Write(1, 9, 0, 10).Close(1, 9, 10);
+  trace.Open(2, 9, "tool", kReads, 10).Read(2, 9, 0, 10).Make(3, 10, "tool").Write(3, 10, 0, 20);
+  trace.Open(4, 10, "shell", kReads, 20).Read(4, 10, 0, 20);
+  trace.Make(5, 11, "shell").Write(5, 11, 0, 5);
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(IdsOf(workload), ElementsAre("shell", "tool", "shell~2"));
+  const WorkloadTask& last = TaskOf(workload, "shell~2");
+  EXPECT_THAT(PathsOf(workload, last.inputs), ElementsAre("answer"));
+  EXPECT_THAT(PathsOf(workload, last.outputs), ElementsAre("end"));
+  EXPECT_THAT(last.after, ElementsAre(0U));
+}
+
+TEST(Workload, AFileIsCalledAsItWasLastCalled) {
+  Script trace("h1");
+  trace.At(0).Name(20, "d").Name(9, "x.tmp", 20).Make(1, 9, "a").Write(1, 9, 0, 9);
+  trace.Close(1, 9, 9).Rename(20, "x.tmp", 1, "x");
+  trace.Open(2, 9, "b", kReads, 9).Read(2, 9, 0, 9);
+  // Nobody knows what 77 is called, and no JSON can hold this name.
+  trace.Name(30, "\xff", 77).Open(3, 30, "b", kReads, 1).Read(3, 30, 0, 1);
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "b").inputs),
+              UnorderedElementsAre("x", "#77/%FF"));
+}
+
+TEST(Workload, WhatTheKernelCarriedIsEstimated) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Name(10, "out").Name(11, "twice");
+  trace.Open(1, 9, "t", kReads | kTracePassthrough, 5000).Close(1, 9, 5000);
+  trace.Open(2, 10, "t", kWrites | kTracePassthrough, 0, true).Close(2, 10, 700);
+  trace.Open(3, 11, "t", kReads | kTraceKeptPages, 100).Read(3, 11, 0, 40).Close(3, 11, 100);
+  const TracedRun run = MergeTraces({trace.file()});
+  const auto rows = Summarize(run);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].bytes_read, 5000U);
+  EXPECT_TRUE(rows[0].estimated);
+  EXPECT_EQ(rows[1].bytes_written, 700U);
+  EXPECT_EQ(rows[2].bytes_read, 100U);
+  Export({trace.file()});
+}
+
+TEST(Workload, ALightTraceEstimatesAll) {
+  Script trace("h1", true);
+  trace.At(0).Name(9, "in").Name(10, "out").Open(1, 9, "t", kReads, 5000).Close(1, 9, 5000);
+  trace.Make(2, 10, "t").Close(2, 10, 300);
+  const WorkloadTask task = TaskOf(Export({trace.file()}), "t");
+  ASSERT_GE(task.operations.size(), 2U);
+  EXPECT_EQ(task.operations[0].size_bytes, 5000U);
+  EXPECT_EQ(task.operations[1].size_bytes, 300U);
+}
+
+TEST(Summary, TellsSequentialFromOther) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "a", kReads, 30).Read(1, 9, 0, 10).Read(1, 9, 10, 20);
+  trace.Open(2, 9, "b", kReads, 30).Read(2, 9, 20, 10).Read(2, 9, 0, 10);
+  const auto rows = Summarize(MergeTraces({trace.file()}));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows[0].sequential);
+  EXPECT_EQ(rows[0].reads, 2U);
+  EXPECT_EQ(rows[0].bytes_read, 30U);
+  EXPECT_FALSE(rows[1].sequential);
+}
+
+TEST(Workload, OfNothingIsNothing) {
+  const Workload workload = WorkloadOf(MergeTraces({}), "none");
+  EXPECT_THAT(workload.tasks, IsEmpty());
+}
+
+}  // namespace
+}  // namespace mosa::predict

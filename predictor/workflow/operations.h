@@ -1,0 +1,31 @@
+// What a task does with its files, one operation after the other: the side file of a workload.
+// JSON:
+//
+//   {"mosa_operations": 1,
+//    "tasks": [{"id": "sort", "files": ["in", "out"],
+//               "operations": ["2500000 r 0 0 1048576",    # after 2.5 ms of computing, of files[0]
+//                              "0 w 1 0 65536",             # the first 1 MiB; then 64 KiB written
+//                              "90000 c"]}]}                # and computing at the end
+//
+// Pure: text in, operations of tasks or faults out.
+#ifndef MOSA_PREDICTOR_WORKFLOW_OPERATIONS_H_
+#define MOSA_PREDICTOR_WORKFLOW_OPERATIONS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+inline constexpr int kOperationsVersion = 1;
+
+// Sets Task::operations of the tasks that the text has. One sentence for each fault; then the
+// workflow must not be used. A task may only read what it says it reads or writes, within the
+// file's size if that is known, and write what it says it writes.
+std::vector<std::string> AddOperations(std::string_view text, Workflow& workflow);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_WORKFLOW_OPERATIONS_H_

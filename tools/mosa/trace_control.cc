@@ -1,0 +1,252 @@
+// `mosa trace start`, `stop` and `run`: the trace of mounts that are in use, on and off.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "common/base/units.h"
+#include "common/model/trace.h"
+#include "tools/cluster/state.h"
+#include "tools/mosa/cluster.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/trace.h"
+#include "tools/mosa/xattr.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAttribute = "user.mosa.trace";
+
+struct Options {
+  std::string mount;  // Empty: all of the cluster.
+  ClusterChoice cluster;
+  std::string directory;
+  bool light = false;
+  std::vector<std::string> command;
+};
+
+Result<nlohmann::json> TraceOf(const std::string& mount) {
+  auto status = MosaJsonAttribute(mount, "trace");
+  if (status.ok() || status.status().code() != StatusCode::kFailedPrecondition) return status;
+  return FailedPreconditionError(fmt::format(
+      "{} is no Mosa mount that can be traced: give the directory that 'mosa-mount' has mounted, "
+      "or --name CLUSTER",
+      mount));
+}
+
+Status Control(const std::string& mount, const std::string& value) {
+  if (lsetxattr(mount.c_str(), kAttribute, value.data(), value.size(), 0) == 0) return OkStatus();
+  const int error = errno;
+  if (error == EACCES || error == EPERM)
+    return PermissionDeniedError(fmt::format(
+        "{} can be traced by root and by the user whose process serves it, and you are neither",
+        mount));
+  const auto status = TraceOf(mount);
+  const std::string refused = status.ok() ? status->value("refused", "") : "";
+  const std::string why = refused.empty() ? std::string(strerror(error)) : refused;
+  if (error == EEXIST) return AlreadyExistsError(why);
+  return FailedPreconditionError(why);
+}
+
+Result<std::vector<std::string>> MountsOf(const Options& options) {
+  if (!options.mount.empty()) {
+    std::error_code error;
+    if (!fs::exists(options.mount, error))
+      return NotFoundError(fmt::format("{}: {}", options.mount,
+                                       error ? error.message() : "there is no such directory"));
+    MOSA_ASSIGN_OR_RETURN(const MountedPath place, FindMount(options.mount));
+    MOSA_RETURN_IF_ERROR(TraceOf(place.mount_point).status());
+    return std::vector{place.mount_point};
+  }
+  const std::string directory = fs::absolute(options.cluster.directory).lexically_normal();
+  MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.cluster.name));
+  std::vector<std::string> mounts;
+  for (const cluster::HostPlan& host : state.plan.hosts) mounts.push_back(host.mount_point);
+  return mounts;
+}
+
+// Where the mounts' processes are to write: absolute, made if it is not there.
+Result<std::string> PrepareDirectory(const std::string& directory) {
+  const std::string absolute = fs::absolute(directory).lexically_normal();
+  std::error_code error;
+  fs::create_directories(absolute, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", absolute, error.message()));
+  if (access(absolute.c_str(), W_OK) != 0)
+    return FailedPreconditionError(
+        fmt::format("cannot write to {}: {}", absolute, strerror(errno)));
+  const auto place = FindMount(absolute);
+  if (place.ok() && MosaAttribute(place->mount_point, "trace").ok())
+    return InvalidArgumentError(fmt::format(
+        "{} lies on a Mosa mount, whose trace would trace itself: choose a directory elsewhere",
+        absolute));
+  return absolute;
+}
+
+// All of them, or none.
+Status StartAll(const std::vector<std::string>& mounts, const Options& options) {
+  MOSA_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(options.directory));
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    const Status started = Control(mounts[i], (options.light ? "light " : "full ") + directory);
+    if (started.ok()) continue;
+    for (size_t done = 0; done < i; ++done) {
+      const auto status = TraceOf(mounts[done]);
+      if (Control(mounts[done], "stop").ok() && status.ok())
+        unlink(status->value("file", "").c_str());
+    }
+    return started;
+  }
+  return OkStatus();
+}
+
+// Ends the traces and shows them; DataLoss if they lack something.
+Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, bool show) {
+  Table table({"FILE", "RECORDS", "DROPPED", "BYTES", "END"});
+  nlohmann::json all = nlohmann::json::array();
+  Status result = OkStatus();
+  for (const std::string& mount : mounts) {
+    const Status stopped = Control(mount, "stop");
+    if (!stopped.ok()) {
+      result = stopped;
+      continue;
+    }
+    MOSA_ASSIGN_OR_RETURN(nlohmann::json status, TraceOf(mount));
+    status.erase("refused");
+    status.erase("tracing");
+    const auto dropped = status.value("dropped", uint64_t{0});
+    const std::string end = status.value("end", "");
+    const std::string file = status.value("file", "");
+    table.Add({file, fmt::format("{}", status.value("records", uint64_t{0})),
+               fmt::format("{}", dropped), HumanBytes(status.value("bytes", int64_t{0})), end});
+    all.push_back(std::move(status));
+    if (end != kTraceStopped) {
+      result = DataLossError(fmt::format("{} is not the whole trace: {}", file, end));
+    } else if (dropped > 0) {
+      result = DataLossError(fmt::format(
+          "{} lacks {} records, which came faster than they were written", file, dropped));
+    }
+  }
+  if (show && line.json) {
+    PrintJson(all);
+  } else if (show && !all.empty()) {
+    table.Print();
+  }
+  return result;
+}
+
+Status Start(const Options& options) {
+  MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
+  MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
+  fmt::print(stderr, "Tracing {} to {}{}\n",
+             mounts.size() == 1 ? mounts.front() : fmt::format("{} mounts", mounts.size()),
+             fs::absolute(options.directory).lexically_normal().string(),
+             options.light ? "; bytes are not traced but estimated"
+                           : "; what is opened from here on is not passed to the kernel");
+  return OkStatus();
+}
+
+Status Stop(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
+  return StopAll(mounts, line, true);
+}
+
+// The command's exit code, as a shell says it.
+Result<int> RunToItsEnd(const std::vector<std::string>& words) {
+  // Ctrl-C is for the command; the trace is ended when that has.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGQUIT, SIG_IGN);
+  const pid_t child = fork();
+  if (child < 0) return UnavailableError(fmt::format("cannot fork: {}", strerror(errno)));
+  if (child == 0) {
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGQUIT, SIG_DFL);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    fmt::print(stderr, "mosa: cannot run '{}': {}\n", words[0], strerror(errno));
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return UnavailableError(fmt::format("cannot wait: {}", strerror(errno)));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+Status Run(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
+  MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
+  const auto ended = RunToItsEnd(options.command);
+  // What the command prints is its own; the summary is for `show`.
+  const Status stopped = StopAll(mounts, line, false);
+  if (!ended.ok()) return ended.status();
+  if (*ended == 0) return stopped;
+  if (!stopped.ok()) fmt::print(stderr, "mosa: {}\n", MessageOf(stopped));
+  std::fflush(stdout);
+  std::exit(*ended);
+}
+
+void AddDirectory(CLI::App& command, Options& options) {
+  command.add_option("-o,--output", options.directory, "Directory for one file per mount")
+      ->required();
+  command.add_flag(
+      "--light", options.light,
+      "Only opens, closes and sizes; the kernel reads and writes local files by itself "
+      "as ever, and bytes are estimated");
+}
+
+}  // namespace
+
+void AddTraceStart(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "start",
+      "Trace a mount, or all mounts of a cluster on this machine\n\n"
+      "  mosa trace start /mnt/mosa -o /var/tmp/run7\n"
+      "  mosa trace start --name default -o run7 --light\n\n"
+      "The mount's process writes DIR/HOST.trace. Files that are open already are not traced.");
+  command->add_option("mount", options->mount, "A mount; else those of the cluster --name");
+  AddClusterChoice(*command, options->cluster);
+  AddDirectory(*command, *options);
+  command->callback([options, &line] { line.action = [options] { return Start(*options); }; });
+}
+
+void AddTraceStop(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand("stop",
+                                          "End the trace, and show what was written\n\n"
+                                          "  mosa trace stop /mnt/mosa\n"
+                                          "  mosa trace stop --name default");
+  command->add_option("mount", options->mount, "A mount; else those of the cluster --name");
+  AddClusterChoice(*command, options->cluster);
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Stop(*options, line); }; });
+}
+
+void AddTraceRun(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      noun.add_subcommand("run",
+                          "Trace for as long as a command runs; its exit code is the command's\n\n"
+                          "  mosa trace run --name default -o run7 -- mosa run words.yaml\n"
+                          "  mosa trace run --mount /mnt/mosa -o run7 -- make -C /mnt/mosa/src");
+  command->add_option("--mount", options->mount, "A mount; else those of the cluster --name");
+  AddClusterChoice(*command, options->cluster);
+  AddDirectory(*command, *options);
+  command->add_option("command", options->command, "The program and its arguments, after --")
+      ->required();
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+}
+
+}  // namespace mosa::cli
