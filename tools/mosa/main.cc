@@ -47,6 +47,8 @@ int Main(int argc, char** argv) {
   AddWorkflow(app, line);
   AddStage(app, line);
   AddBench(app, line);
+  AddIdentify(app, line);
+  AddIdentifyWorker(app, line);
   AddPredict(app, line);
   AddExplore(app, line);
   AddSecret(app, line);
