@@ -35,7 +35,7 @@ Platform ReferencePlatform() {
   platform.network.loopback = {15'000, 0.3};
   platform.runner.dispatch = {700'000};
   platform.runner.launch = {3'000'000};
-  platform.runner.look = {60'000};
+  platform.runner.look = {500'000};
   platform.runner.notice_ns = 100'000;
   return platform;
 }

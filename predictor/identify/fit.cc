@@ -97,11 +97,11 @@ class Search {
     return OkStatus();
   }
   // What measurements and guesses say of each parameter and pair of them.
-  Matrix Information(const std::vector<double>& modelled) const {
+  Matrix Information(const std::vector<double>& modelled, double misfit) const {
     Matrix information(count(), std::vector<double>(count()));
     for (size_t i = 0; i < slopes_.size(); ++i) {
-      const double weight =
-          WeightOf(Residual(modelled, i)) / (problem_.sigmas[i] * problem_.sigmas[i]);
+      const double weight = WeightOf(Residual(modelled, i)) /
+                            (problem_.sigmas[i] * problem_.sigmas[i] * misfit * misfit);
       for (size_t j = 0; j < count(); ++j)
         for (size_t k = 0; k < count(); ++k)
           information[j][k] += weight * slopes_[i][j] * slopes_[i][k];
@@ -112,7 +112,7 @@ class Search {
   }
   Result<std::vector<double>> Step(const std::vector<double>& parameters,
                                    const std::vector<double>& modelled, double damping) const {
-    Matrix a = Information(modelled);
+    Matrix a = Information(modelled, 1);
     std::vector<double> b(count());
     for (size_t j = 0; j < count(); ++j) {
       b[j] = (problem_.guesses[j] - parameters[j]) /
@@ -136,13 +136,12 @@ class Search {
     // As many degrees of freedom as measurements: parameters that nobody measures take none.
     if (!modelled.empty())
       best.misfit = std::max(1.0, std::sqrt(squares / static_cast<double>(modelled.size())));
-    const Matrix information = Information(modelled);
+    const Matrix information = Information(modelled, best.misfit);
     best.covariance.assign(count(), std::vector<double>(count()));
     for (size_t j = 0; j < count(); ++j) {
       std::vector<double> unit(count());
       unit[j] = 1;
       MOSA_ASSIGN_OR_RETURN(best.covariance[j], SolvePositive(information, std::move(unit)));
-      for (double& value : best.covariance[j]) value *= best.misfit * best.misfit;
     }
     return OkStatus();
   }

@@ -29,8 +29,8 @@ struct FitProblem {
 
 struct FitResult {
   std::vector<double> parameters;
-  // Of the parameters. Where the model fits worse than the measurements' deviations allow, wider by
-  // as much.
+  // Of the parameters. Where the model fits worse than the measurements' deviations allow, these
+  // are taken to be as much larger.
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
   double misfit = 1;  // Root mean square of residuals over their sigmas; 1 if that is less.

@@ -10,8 +10,7 @@
 namespace mosa::predict {
 namespace {
 
-// A guess is right to a factor of e or so.
-constexpr double kGuessSigma = 1;
+constexpr double kRunnerGuessSigma = 2;
 // No model of a machine is better, however often is measured.
 constexpr double kModelSigma = 0.05;
 constexpr double kNormal95 = 1.96;
@@ -21,16 +20,25 @@ constexpr double kMeasuredBelow = 0.5;
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
 
+// Of few samples their own deviation says little: they count besides two others that are this far
+// off, as samples usually are.
+constexpr double kUsualDeviation = 0.2;
+constexpr double kUsualSamples = 2;
+
 double SigmaOf(const Measured& measured) {
-  const double of_samples = std::min(1.0, measured.RelativeHalf() / kNormal95);
-  return std::sqrt(of_samples * of_samples + kModelSigma * kModelSigma);
+  const auto count = static_cast<double>(measured.count);
+  const double own = measured.deviation / measured.mean;
+  const double pooled =
+      ((count - 1) * own * own + kUsualSamples * kUsualDeviation * kUsualDeviation) /
+      (count - 1 + kUsualSamples);
+  return std::sqrt(pooled / count + kModelSigma * kModelSigma);
 }
 
 // One fit: which groups of figures, by which measurements.
 class Step {
  public:
-  Step(const std::vector<FigureGroup>& groups, const Platform& known)
-      : groups_(groups), known_(known) {}
+  Step(const std::vector<FigureGroup>& groups, const Platform& known, double guess_sigma)
+      : groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
 
   using Simulate = std::function<Result<double>(const Platform&)>;
   void Add(std::string what, const Measured& seconds, Simulate simulate) {
@@ -45,7 +53,7 @@ class Step {
 
   Status Run(const std::function<bool()>& stop, Identified& found) {
     problem_.guesses.assign(groups_.size(), 0);
-    problem_.guess_sigmas.assign(groups_.size(), kGuessSigma);
+    problem_.guess_sigmas.assign(groups_.size(), guess_sigma_);
     problem_.stop = stop;
     problem_.model = [this](const std::vector<double>& logs) { return Model(logs); };
     MOSA_ASSIGN_OR_RETURN(const FitResult fit, Fit(problem_));
@@ -102,12 +110,13 @@ class Step {
       const double sigma = std::sqrt(fit.covariance[i][i]);
       found.evidence.figures.push_back(
           {groups_[i].name, value, value * std::exp(-kNormal95 * sigma),
-           value * std::exp(kNormal95 * sigma), sigma / fit.misfit < kMeasuredBelow * kGuessSigma});
+           value * std::exp(kNormal95 * sigma), sigma < kMeasuredBelow * guess_sigma_});
     }
   }
 
   const std::vector<FigureGroup>& groups_;
   const Platform known_;
+  const double guess_sigma_;
   FitProblem problem_;
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
@@ -120,7 +129,7 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
                             const Findings& findings, const std::function<bool()>& stop) {
   Identified found;
   found.platform = known;
-  Step store(StoreFigures(), known);
+  Step store(StoreFigures(), known, findings.guess_sigma);
   for (const Findings::OfProbe& each : findings.probes) {
     const bool kernels_own = each.probe.kind == ProbeKind::kStatAgain;
     Step::Simulate simulate;
@@ -131,7 +140,7 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
     store.Add(ToText(each.probe), each.seconds, std::move(simulate));
   }
   MOSA_RETURN_IF_ERROR(store.Run(stop, found));
-  Step runner(RunnerFigures(), found.platform);
+  Step runner(RunnerFigures(), found.platform, kRunnerGuessSigma);
   for (const Findings::OfRun& each : findings.runs)
     runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
       return SimulateRun(each.probe, platform, deployment);

@@ -31,6 +31,8 @@ struct Findings {
   };
   std::vector<OfProbe> probes;
   std::vector<OfRun> runs;
+  // How far off guesses may be: a standard deviation of their logarithms.
+  double guess_sigma = 1.5;
 };
 
 struct Identified {

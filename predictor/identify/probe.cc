@@ -12,6 +12,7 @@ constexpr uint64_t kKibibyte = 1 << 10;
 constexpr uint64_t kMebibyte = 1 << 20;
 // Of one sample: of zero-byte operations more tell no more, and files are to be removed again.
 constexpr uint32_t kRepeatsMax = 64;
+constexpr uint64_t kSampleBytesMax = 2 << 20;
 
 constexpr struct {
   ProbeKind kind;
@@ -102,7 +103,6 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
   add(ProbeKind::kStatAgain, Where::kDefault, {0});
   const std::vector<uint64_t> small = {64 * kKibibyte, 256 * kKibibyte};
   const std::vector<uint64_t> large = {kMebibyte, 4 * kMebibyte, 16 * kMebibyte};
-  const std::vector<uint64_t> alike = {4 * kMebibyte};
   for (const ProbeKind kind : {ProbeKind::kWrite, ProbeKind::kRead}) {
     for (const Where where : {Where::kOther, Where::kOwn, Where::kOwnThroughMount}) {
       if (where == Where::kOther && !others) continue;
@@ -111,7 +111,7 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
       if (where == Where::kOwnThroughMount && !(scope.hints && scope.passthrough)) continue;
       add(kind, where, large);
       add(kind, where, small);
-      add(kind, where, alike, {2, 4});
+      add(kind, where, {where == Where::kOther ? kMebibyte : 4 * kMebibyte}, {2, 4});
     }
   }
   if (others)
@@ -124,9 +124,10 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
 uint32_t RepeatsOf(const Probe& probe, double seconds, double sample_seconds, uint64_t room_bytes) {
   const double wanted = seconds > 0 ? std::floor(sample_seconds / seconds) : kRepeatsMax;
   uint64_t most = kRepeatsMax;
-  if (probe.bytes > 0) most = std::min(most, room_bytes / (probe.bytes * probe.at_once));
+  // What is readied for a sample takes longer than the sample, if it has to come over a link.
+  if (probe.bytes > 0) most = std::min(kSampleBytesMax, room_bytes) / (probe.bytes * probe.at_once);
   return static_cast<uint32_t>(
-      std::clamp(wanted, 1.0, static_cast<double>(std::max<uint64_t>(1, most))));
+      std::clamp(wanted, 1.0, static_cast<double>(std::clamp<uint64_t>(most, 1, kRepeatsMax))));
 }
 
 }  // namespace mosa::predict

@@ -44,8 +44,8 @@ Measured Summarize(std::vector<double> samples) {
   double squares = 0;
   for (const double sample : samples)
     squares += (sample - measured.mean) * (sample - measured.mean);
-  measured.half_width =
-      StudentT95(samples.size() - 1) * std::sqrt(squares / (count - 1)) / std::sqrt(count);
+  measured.deviation = std::sqrt(squares / (count - 1));
+  measured.half_width = StudentT95(samples.size() - 1) * measured.deviation / std::sqrt(count);
   return measured;
 }
 

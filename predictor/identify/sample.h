@@ -16,6 +16,7 @@ inline constexpr size_t kSamplesMin = 4;
 struct Measured {
   double mean = 0;        // Of what was kept.
   double half_width = 0;  // Half of the mean's 95 % interval, by Student's t.
+  double deviation = 0;   // Standard deviation of single samples.
   size_t count = 0;       // Samples that were kept;
   size_t dropped = 0;     // the others were too far off to be of the same kind.
   // Relative to the mean; 1 if there is nothing to tell it by.

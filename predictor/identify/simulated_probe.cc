@@ -93,10 +93,10 @@ class ProbeRun {
   des::Activity<void> Everything() {
     co_await Directories();
     const uint32_t each = rounds_ + 1;  // The first is not timed.
-    for (uint32_t i = 0; i < each * probe_.at_once && !failure_; ++i) {
+    for (uint32_t i = 0; i < each * probe_.at_once; ++i)
       paths_.push_back(fmt::format("{}/{}", DirectoryOf(by_other()), i));
-      co_await Ready(paths_.back());
-    }
+    for (size_t i = 0; i < paths_.size() && !failure_; ++i) co_await Ready(paths_[i]);
+    for (size_t i = 0; i < paths_.size() && !failure_; ++i) co_await Know(paths_[i]);
     for (uint32_t i = 0; i < probe_.at_once && !failure_; ++i) co_await Operate(i);
     const Time begin = loop_.now();
     des::Group group(loop_);
@@ -133,7 +133,14 @@ class ProbeRun {
       co_return;
     SimulatedClient& writer = by_other() ? *other_ : *actor_;
     const std::string task;
-    if (!Good(co_await writer.WriteFile(path, probe_.bytes, task))) co_return;
+    Good(co_await writer.WriteFile(path, probe_.bytes, task));
+  }
+
+  // What the actor has to know beforehand. All files are written by then: a new name in a directory
+  // has the actor forget the others.
+  des::Activity<void> Know(const std::string& path) {
+    const ProbeKind kind = probe_.kind;
+    const std::string task;
     if (kind == ProbeKind::kReadAgain || kind == ProbeKind::kOpenAgain)
       Good(co_await actor_->ReadFile(path, task));
     if (kind == ProbeKind::kOpen || kind == ProbeKind::kStatAgain)

@@ -40,7 +40,9 @@ struct Options {
 Duration OfSeconds(double seconds) { return Nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
 
 // The last tenth is for the fit.
-double FitSeconds(double budget) { return std::clamp(budget / 10, 1.0, 12.0); }
+double FitSeconds(double budget) {
+  return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
+}
 
 Status CheckOptions(const Options& options) {
   if (!(options.budget_seconds >= 2 && options.budget_seconds <= kBudgetMax))

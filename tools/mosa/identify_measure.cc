@@ -10,6 +10,7 @@
 #include "predictor/identify/figures.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
+#include "tools/mosa/identify_network.h"
 #include "tools/mosa/identify_tasks.h"
 
 namespace mosa::cli {
@@ -148,7 +149,7 @@ json Measure::TargetOf(size_t host) const {
   return {{"addresses", addresses}, {"port", ports_[host]}, {"token", token_}};
 }
 
-// Bytes per second of all ways at the same time, each from another host to another.
+// Bytes per second of all ways at the same time, each from another host to the same one.
 Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& ways,
                                uint32_t connections) {
   // As a host answers one question at a time, ways from one host are connections of it.
@@ -158,13 +159,18 @@ Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& way
   for (const auto& [source, target] : ways) {
     json words = TargetOf(target);
     words["do"] = "stream";
-    words["bytes"] = bytes / ways.size() / connections;
+    const uint64_t each = bytes / ways.size() / connections;
+    words["bytes"] = each;
+    // Of several at once some end before others have warmed up.
+    words["warm_bytes"] = ways.size() * connections == 1 ? each / 4 : 0;
     words["connections"] = connections;
     questions.push_back({source, std::move(words)});
   }
   MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kAnswerMax));
-  double rate = 0;
-  for (const json& answer : answers) rate += answer.at("value").get<double>();
+  StreamSpan all;
+  for (const json& answer : answers)
+    all.Join({answer.at("bytes"), answer.at("begin_ns"), answer.at("end_ns")});
+  const double rate = all.BytesPerSecond();
   bytes =
       static_cast<uint64_t>(std::clamp(rate * kStreamSeconds, static_cast<double>(kStreamBytesMin),
                                        static_cast<double>(kStreamBytesMax)));
@@ -420,6 +426,8 @@ Measurements Measure::Gather() const {
   found.deployment.hosts = std::max<uint32_t>(2, scope_.hosts);
   found.deployment.manager_apart = true;
   found.deployment.slots = options_.hosts.front().slots;
+  // Guesses are of Mosa.
+  if (!mosa_) found.findings.guess_sigma *= 2;
   FillNetwork(found);
   for (size_t i = 0; i < items_.size(); ++i) {
     const predict::Measured measured = schedule_->At(i);

@@ -31,6 +31,7 @@ constexpr uint64_t kPing = 0;       // Instead of a number of bytes.
 // What a sender says first, after the token.
 struct Header {
   uint64_t bytes = kPing;
+  uint64_t warm_bytes = 0;  // Of these, what is not counted.
 };
 
 bool SendWhole(int fd, const void* data, size_t size) {
@@ -105,20 +106,31 @@ Result<UniqueFd> Connect(const StreamTarget& target) {
                   target.port, fmt::join(target.addresses, ", ")));
 }
 
-Result<double> StreamOnce(const StreamTarget& target, uint64_t bytes) {
+Result<StreamSpan> StreamOnce(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes) {
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Connect(target));
-  const Header header{bytes};
+  const Header header{bytes, warm_bytes};
   const std::vector<char> block(kBlockBytes, 'm');
   bool sent = SendWhole(fd.get(), &header, sizeof header);
   for (uint64_t done = 0; sent && done < bytes; done += block.size())
     sent = SendWhole(fd.get(), block.data(), std::min<uint64_t>(block.size(), bytes - done));
-  double rate = 0;
-  if (!sent || !ReceiveWhole(fd.get(), &rate, sizeof rate))
+  StreamSpan span;
+  if (!sent || !ReceiveWhole(fd.get(), &span, sizeof span))
     return UnavailableError("a stream to another host broke off");
-  return rate;
+  return span;
 }
 
 }  // namespace
+
+void StreamSpan::Join(const StreamSpan& other) {
+  begin_ns = bytes == 0 ? other.begin_ns : std::min(begin_ns, other.begin_ns);
+  end_ns = std::max(end_ns, other.end_ns);
+  bytes += other.bytes;
+}
+
+double StreamSpan::BytesPerSecond() const {
+  const int64_t ns = std::max<int64_t>(1, end_ns - begin_ns);
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns);
+}
 
 StreamReceiver::StreamReceiver(UniqueFd listener, uint16_t port, std::string token)
     : listener_(std::move(listener)),
@@ -183,7 +195,6 @@ void StreamReceiver::Serve(UniqueFd connection) const {
   }
   const SystemClock clock;
   std::vector<char> block(kBlockBytes);
-  const uint64_t warm = header.bytes / 4;
   uint64_t done = 0, counted_from = 0;
   Time begin = clock.Monotonic();
   while (done < header.bytes && !ending_) {
@@ -191,29 +202,28 @@ void StreamReceiver::Serve(UniqueFd connection) const {
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) return;
     done += static_cast<uint64_t>(bytes);
-    if (counted_from != 0 || done < warm) continue;
+    if (counted_from != 0 || done < header.warm_bytes) continue;
     counted_from = done;
     begin = clock.Monotonic();
   }
-  const int64_t ns = std::max<int64_t>(1, (clock.Monotonic() - begin).ns);
-  const double rate = static_cast<double>(done - counted_from) * 1e9 / static_cast<double>(ns);
-  SendWhole(fd, &rate, sizeof rate);
+  const StreamSpan span{done - counted_from, begin.ns, clock.Monotonic().ns};
+  SendWhole(fd, &span, sizeof span);
 }
 
-Result<double> StreamBytesPerSecond(const StreamTarget& target, uint64_t bytes,
-                                    uint32_t connections) {
-  std::vector<Result<double>> rates(connections, Result<double>(0.0));
+Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes,
+                               uint32_t connections) {
+  std::vector<Result<StreamSpan>> spans(connections, Result<StreamSpan>(StreamSpan{}));
   std::vector<std::thread> threads;
   for (uint32_t i = 1; i < connections; ++i)
-    threads.emplace_back([&, i] { rates[i] = StreamOnce(target, bytes); });
-  rates[0] = StreamOnce(target, bytes);
+    threads.emplace_back([&, i] { spans[i] = StreamOnce(target, bytes, warm_bytes); });
+  spans[0] = StreamOnce(target, bytes, warm_bytes);
   for (std::thread& thread : threads) thread.join();
-  double sum = 0;
-  for (const Result<double>& rate : rates) {
-    if (!rate.ok()) return rate.status();
-    sum += *rate;
+  StreamSpan all;
+  for (const Result<StreamSpan>& span : spans) {
+    if (!span.ok()) return span.status();
+    all.Join(*span);
   }
-  return sum;
+  return all;
 }
 
 Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream) {
@@ -226,7 +236,7 @@ Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool
   if (under_stream) {
     MOSA_ASSIGN_OR_RETURN(stream, Connect(target));
     streaming = std::thread([&stream] {
-      const Header endless{uint64_t{1} << 62};
+      const Header endless{uint64_t{1} << 62, 0};
       const std::vector<char> block(kBlockBytes, 'm');
       bool sent = SendWhole(stream.get(), &endless, sizeof endless);
       while (sent) sent = SendWhole(stream.get(), block.data(), block.size());

@@ -47,11 +47,20 @@ struct StreamTarget {
   std::string token;
 };
 
-// Sends so many bytes over each of so many connections at once. Bytes per second of all of them, as
-// the receiver saw them: behind the first quarter, in which connections warm up and links may give
-// more than they can keep.
-Result<double> StreamBytesPerSecond(const StreamTarget& target, uint64_t bytes,
-                                    uint32_t connections);
+// What a receiver saw of streams, by its own clock.
+struct StreamSpan {
+  uint64_t bytes = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  // With another one that the same receiver saw at the same time.
+  void Join(const StreamSpan& other);
+  double BytesPerSecond() const;
+};
+
+// Sends so many bytes over each of so many connections at once. The first `warm_bytes` of each are
+// not counted: in them connections warm up, and links may give more than they can keep.
+Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes,
+                               uint32_t connections);
 
 // Mean seconds of a byte there and back, of `count` of them; while a stream goes there, if asked.
 Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream);

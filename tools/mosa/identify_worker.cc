@@ -139,9 +139,12 @@ class IdentifyWorker {
       MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(words.at("token")));
       return json{{"port", receiver_->port()}};
     }
-    if (what == "stream")
-      return Number(
-          StreamBytesPerSecond(TargetFrom(words), words.at("bytes"), words.at("connections")));
+    if (what == "stream") {
+      MOSA_ASSIGN_OR_RETURN(const StreamSpan span,
+                            SendStreams(TargetFrom(words), words.at("bytes"),
+                                        words.at("warm_bytes"), words.at("connections")));
+      return json{{"bytes", span.bytes}, {"begin_ns", span.begin_ns}, {"end_ns", span.end_ns}};
+    }
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
