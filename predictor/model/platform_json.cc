@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +18,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kPlatformBytesMax = 1 << 20;
 
+bool IsEvidence(std::string_view key) {
+  return key == "notes" || key == "figures" || key == "measurements";
+}
 bool IsComment(std::string_view key) { return key.starts_with("comment"); }
 
 // Reads one value after the other; the first fault is kept, and all that follow are nothing.
@@ -45,7 +49,7 @@ class FieldReader {
   std::string Fault() const {
     if (!fault_.empty()) return fault_;
     for (const auto& [key, value] : root_.items()) {
-      if (key == "mosa_platform" || IsComment(key)) continue;
+      if (key == "mosa_platform" || IsComment(key) || IsEvidence(key)) continue;
       if (!known_.contains(key)) return fmt::format("'{}' is no field of a platform", key);
       if (!value.is_object()) continue;
       for (const auto& [field, inner] : value.items())
@@ -117,6 +121,36 @@ Status CheckVersion(const Json& root) {
       version->dump(-1, ' ', false, Json::error_handler_t::replace), kPlatformVersion));
 }
 
+// As many digits as tell something.
+double Rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+void Put(const Evidence& evidence, Json& root) {
+  root["notes"] = evidence.notes;
+  root["figures"] = Json::array();
+  for (const Evidence::Figure& figure : evidence.figures)
+    root["figures"].push_back({{"name", figure.name},
+                               {"value", Rounded(figure.value)},
+                               {"interval_95", {Rounded(figure.low), Rounded(figure.high)}},
+                               {"measured", figure.measured}});
+  root["measurements"] = Json::array();
+  for (const Evidence::Measurement& each : evidence.measurements) {
+    Json row = {{"what", each.what},
+                {"unit", each.unit},
+                {"mean", Rounded(each.mean)},
+                {"interval_95",
+                 {Rounded(each.mean - each.half_width), Rounded(each.mean + each.half_width)}},
+                {"samples", each.samples},
+                {"outliers", each.dropped},
+                {"within_5_percent", each.settled}};
+    if (each.modelled) row["modelled"] = Rounded(*each.modelled);
+    root["measurements"].push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 Result<Platform> ReadPlatform(std::string_view text) {
@@ -146,7 +180,7 @@ Result<Platform> ReadPlatform(std::string_view text) {
   return platform;
 }
 
-std::string WritePlatform(const Platform& platform) {
+std::string WritePlatform(const Platform& platform, const Evidence* evidence) {
   Json root;
   root["mosa_platform"] = kPlatformVersion;
   VisitFields(platform, [&root](const char* section, const char* field, const auto& value) {
@@ -158,6 +192,7 @@ std::string WritePlatform(const Platform& platform) {
     else
       into = value;
   });
+  if (evidence != nullptr) Put(*evidence, root);
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -5,7 +5,8 @@
 //    "spread": 0.05}, ...}, ...}
 //
 // Every field stands under its name in platform.h, which ends in its unit. All must be there, and
-// no others; keys that begin with "comment" may stand anywhere.
+// no others; keys that begin with "comment" may stand anywhere. "notes", "figures" and
+// "measurements" are the evidence (evidence.h), which readers leave alone.
 #ifndef MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
 #define MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
 
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
+#include "predictor/model/evidence.h"
 #include "predictor/model/platform.h"
 
 namespace mosa::predict {
@@ -20,7 +22,8 @@ namespace mosa::predict {
 // InvalidArgument names the line where the text is no JSON, the version, or the field: one
 // sentence.
 Result<Platform> ReadPlatform(std::string_view text);
-std::string WritePlatform(const Platform& platform);
+// With the evidence behind it, if there is any.
+std::string WritePlatform(const Platform& platform, const Evidence* evidence = nullptr);
 
 }  // namespace mosa::predict
 

@@ -18,16 +18,6 @@ constexpr Time kBegin{1'700'000'000'000'000'000};
 // Clients have random ids; these are as good.
 constexpr uint64_t kFirstClient = 1000;
 
-manager::ManagerOptions OptionsOf(const Configuration& configuration) {
-  manager::ManagerOptions options;
-  options.cluster_seed = configuration.seed;
-  options.chunk_bytes = configuration.chunk_bytes;
-  options.stripe_width = configuration.stripe_width;
-  options.default_placement = configuration.placement;
-  options.sessions_max = std::max(options.sessions_max, configuration.hosts + 1);
-  return options;
-}
-
 // What was staged in first does not count.
 LinkBytes Since(const LinkBytes& before, const LinkBytes& now) {
   return {now.sent - before.sent, now.received - before.received, now.inside - before.inside};
@@ -45,7 +35,7 @@ class Simulation {
              Prediction& prediction)
       : workflow_(workflow),
         machines_(loop_, platform, configuration),
-        manager_(loop_, platform, machines_, OptionsOf(configuration)),
+        manager_(loop_, platform, machines_, ManagerOptionsOf(configuration)),
         prediction_(prediction) {
     const uint64_t limit =
         configuration.store_bytes > 0 ? configuration.store_bytes : platform.host.store_bytes;

@@ -37,6 +37,16 @@ uint64_t InlineBytesOf(const Request& request) {
 
 }  // namespace
 
+manager::ManagerOptions ManagerOptionsOf(const Configuration& configuration) {
+  manager::ManagerOptions options;
+  options.cluster_seed = configuration.seed;
+  options.chunk_bytes = configuration.chunk_bytes;
+  options.stripe_width = configuration.stripe_width;
+  options.default_placement = configuration.placement;
+  options.sessions_max = std::max(options.sessions_max, configuration.hosts + 1);
+  return options;
+}
+
 SimulatedManager::SimulatedManager(des::EventLoop& loop, const Platform& platform,
                                    Machines& machines, manager::ManagerOptions options)
     : loop_(loop),

@@ -24,6 +24,9 @@
 
 namespace mosa::predict {
 
+// As which a deployment runs its manager.
+manager::ManagerOptions ManagerOptionsOf(const Configuration& configuration);
+
 class SimulatedManager {
  public:
   // All outlive this.

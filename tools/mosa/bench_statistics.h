@@ -21,10 +21,6 @@ Summary Summarize(std::vector<double> samples);
 // Whether the interval is within `share` of the mean to either side.
 bool IsWithin(const Summary& summary, double share);
 
-// The t that 95 % of the distribution with so many degrees of freedom lie within. Precondition:
-// degrees > 0.
-double StudentT95(size_t degrees);
-
 }  // namespace mosa::cli
 
 #endif  // MOSA_TOOLS_MOSA_BENCH_STATISTICS_H_

@@ -39,6 +39,8 @@ void AddStage(CLI::App& app, CommandLine& line);
 void AddPredict(CLI::App& app, CommandLine& line);
 void AddExplore(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
+void AddIdentify(CLI::App& app, CommandLine& line);
+void AddIdentifyWorker(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
 void AddBench(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);

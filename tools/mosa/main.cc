@@ -48,6 +48,8 @@ int Main(int argc, char** argv) {
   AddStage(app, line);
   AddBench(app, line);
   AddTrace(app, line);
+  AddIdentify(app, line);
+  AddIdentifyWorker(app, line);
   AddPredict(app, line);
   AddExplore(app, line);
   AddSecret(app, line);

@@ -1,0 +1,204 @@
+#include "predictor/identify/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr int kRoundsMax = 30;
+constexpr int kTrialsMax = 8;
+// A step of a parameter for its derivative: 2 % of the figure.
+constexpr double kDerivativeStep = 0.02;
+// No figure changes by more than that factor, as a logarithm, in one round.
+constexpr double kStepMax = 1.5;
+constexpr double kEnough = 1e-3;
+// Beyond so many deviations a residual counts in proportion, not squared.
+constexpr double kHuber = 1.5;
+
+double WeightOf(double residual) {
+  const double size = std::abs(residual);
+  return size <= kHuber ? 1 : kHuber / size;
+}
+
+double LossOf(double residual) {
+  const double size = std::abs(residual);
+  return size <= kHuber ? size * size / 2 : kHuber * (size - kHuber / 2);
+}
+
+class Search {
+ public:
+  explicit Search(const FitProblem& problem) : problem_(problem) {}
+
+  Result<FitResult> Run() {
+    FitResult best;
+    best.parameters = problem_.guesses;
+    MOSA_ASSIGN_OR_RETURN(std::vector<double> modelled, problem_.model(best.parameters));
+    double loss = Loss(best.parameters, modelled);
+    double damping = 1e-3;
+    for (int round = 0; round < kRoundsMax && !problem_.stop(); ++round) {
+      MOSA_RETURN_IF_ERROR(Derive(best.parameters, modelled));
+      bool better = false;
+      double moved = 0;
+      for (int trial = 0; trial < kTrialsMax && !better && !problem_.stop(); ++trial) {
+        MOSA_ASSIGN_OR_RETURN(std::vector<double> step, Step(best.parameters, modelled, damping));
+        std::vector<double> next = best.parameters;
+        moved = 0;
+        for (size_t j = 0; j < next.size(); ++j) {
+          step[j] = std::clamp(step[j], -kStepMax, kStepMax);
+          next[j] += step[j];
+          moved = std::max(moved, std::abs(step[j]));
+        }
+        MOSA_ASSIGN_OR_RETURN(std::vector<double> there, problem_.model(next));
+        const double loss_there = Loss(next, there);
+        better = loss_there < loss;
+        damping = better ? std::max(damping / 5, 1e-6) : damping * 8;
+        if (!better) continue;
+        best.parameters = std::move(next);
+        modelled = std::move(there);
+        const double gain = loss - loss_there;
+        loss = loss_there;
+        if (gain < kEnough * std::max(loss, 1.0)) best.converged = true;
+      }
+      if (!better || moved < kEnough) best.converged = true;
+      if (best.converged) break;
+    }
+    MOSA_RETURN_IF_ERROR(Finish(best, modelled));
+    return best;
+  }
+
+ private:
+  size_t count() const { return problem_.guesses.size(); }
+  double Residual(const std::vector<double>& modelled, size_t i) const {
+    return (problem_.measured[i] - modelled[i]) / problem_.sigmas[i];
+  }
+  double Loss(const std::vector<double>& parameters, const std::vector<double>& modelled) const {
+    double loss = 0;
+    for (size_t i = 0; i < modelled.size(); ++i) loss += LossOf(Residual(modelled, i));
+    for (size_t j = 0; j < count(); ++j) {
+      const double off = (parameters[j] - problem_.guesses[j]) / problem_.guess_sigmas[j];
+      loss += off * off / 2;
+    }
+    return loss;
+  }
+  Status Derive(const std::vector<double>& parameters, const std::vector<double>& modelled) {
+    slopes_.assign(modelled.size(), std::vector<double>(count()));
+    for (size_t j = 0; j < count() && !problem_.stop(); ++j) {
+      std::vector<double> aside = parameters;
+      aside[j] += kDerivativeStep;
+      MOSA_ASSIGN_OR_RETURN(const std::vector<double> there, problem_.model(aside));
+      for (size_t i = 0; i < modelled.size(); ++i)
+        slopes_[i][j] = (there[i] - modelled[i]) / kDerivativeStep;
+    }
+    return OkStatus();
+  }
+  // What measurements and guesses say of each parameter and pair of them.
+  Matrix Information(const std::vector<double>& modelled, double misfit) const {
+    Matrix information(count(), std::vector<double>(count()));
+    for (size_t i = 0; i < slopes_.size(); ++i) {
+      const double weight = WeightOf(Residual(modelled, i)) /
+                            (problem_.sigmas[i] * problem_.sigmas[i] * misfit * misfit);
+      for (size_t j = 0; j < count(); ++j)
+        for (size_t k = 0; k < count(); ++k)
+          information[j][k] += weight * slopes_[i][j] * slopes_[i][k];
+    }
+    for (size_t j = 0; j < count(); ++j)
+      information[j][j] += 1 / (problem_.guess_sigmas[j] * problem_.guess_sigmas[j]);
+    return information;
+  }
+  Result<std::vector<double>> Step(const std::vector<double>& parameters,
+                                   const std::vector<double>& modelled, double damping) const {
+    Matrix a = Information(modelled, 1);
+    std::vector<double> b(count());
+    for (size_t j = 0; j < count(); ++j) {
+      b[j] = (problem_.guesses[j] - parameters[j]) /
+             (problem_.guess_sigmas[j] * problem_.guess_sigmas[j]);
+      a[j][j] *= 1 + damping;
+    }
+    for (size_t i = 0; i < slopes_.size(); ++i) {
+      const double residual = Residual(modelled, i);
+      for (size_t j = 0; j < count(); ++j)
+        b[j] += WeightOf(residual) * residual * slopes_[i][j] / problem_.sigmas[i];
+    }
+    return SolvePositive(std::move(a), std::move(b));
+  }
+  Status Finish(FitResult& best, const std::vector<double>& modelled) {
+    if (slopes_.empty()) slopes_.assign(modelled.size(), std::vector<double>(count()));
+    double squares = 0;
+    for (size_t i = 0; i < modelled.size(); ++i) {
+      best.residuals.push_back(problem_.measured[i] - modelled[i]);
+      squares += 2 * LossOf(Residual(modelled, i));
+    }
+    // As many degrees of freedom as measurements: parameters that nobody measures take none.
+    if (!modelled.empty())
+      best.misfit = std::max(1.0, std::sqrt(squares / static_cast<double>(modelled.size())));
+    const Matrix information = Information(modelled, best.misfit);
+    best.covariance.assign(count(), std::vector<double>(count()));
+    for (size_t j = 0; j < count(); ++j) {
+      std::vector<double> unit(count());
+      unit[j] = 1;
+      MOSA_ASSIGN_OR_RETURN(best.covariance[j], SolvePositive(information, std::move(unit)));
+    }
+    return OkStatus();
+  }
+
+  const FitProblem& problem_;
+  Matrix slopes_;
+};
+
+}  // namespace
+
+Result<std::vector<double>> SolvePositive(Matrix a, std::vector<double> b) {
+  const size_t n = b.size();
+  // Cholesky: a = l * l transposed, in the lower triangle of `a`.
+  for (size_t j = 0; j < n; ++j) {
+    for (size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
+    if (!(a[j][j] > 0))
+      return InternalError(fmt::format("row {} of {} is not positive definite", j, n));
+    a[j][j] = std::sqrt(a[j][j]);
+    for (size_t i = j + 1; i < n; ++i) {
+      for (size_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+  return b;
+}
+
+Result<FitResult> Fit(const FitProblem& problem) {
+  MOSA_CHECK(problem.measured.size() == problem.sigmas.size());
+  MOSA_CHECK(problem.guesses.size() == problem.guess_sigmas.size());
+  return Search(problem).Run();
+}
+
+Line FitLine(const std::vector<double>& x, const std::vector<double>& y) {
+  MOSA_CHECK(x.size() == y.size() && !x.empty());
+  // Theil and Sen: the median of the slopes of all pairs, then of what is left.
+  const auto median = [](std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  };
+  std::vector<double> slopes;
+  for (size_t i = 0; i < x.size(); ++i)
+    for (size_t j = i + 1; j < x.size(); ++j)
+      if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
+  Line line;
+  line.slope = slopes.empty() ? 0 : std::max(0.0, median(slopes));
+  std::vector<double> bases;
+  for (size_t i = 0; i < x.size(); ++i) bases.push_back(y[i] - line.slope * x[i]);
+  line.base = std::max(0.0, median(bases));
+  return line;
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,55 @@
+// Robust least squares: which parameters make a model give what was measured. Pure.
+//
+// Parameters and measurements are logarithms, so that all are relative, and none ever becomes
+// negative. What no measurement tells keeps its guess, with the guess's own uncertainty. Single
+// measurements that fit nothing count less and less (Huber's weights).
+#ifndef MOSA_PREDICTOR_IDENTIFY_FIT_H_
+#define MOSA_PREDICTOR_IDENTIFY_FIT_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace mosa::predict {
+
+using Matrix = std::vector<std::vector<double>>;
+
+struct FitProblem {
+  // The model's measurements for these parameters: as many as `measured`.
+  std::function<Result<std::vector<double>>(const std::vector<double>&)> model;
+  std::vector<double> measured;
+  std::vector<double> sigmas;        // Standard deviation of each, > 0.
+  std::vector<double> guesses;       // Of the parameters.
+  std::vector<double> guess_sigmas;  // > 0.
+  // True: there is no time left; the best so far is taken.
+  std::function<bool()> stop = [] { return false; };
+};
+
+struct FitResult {
+  std::vector<double> parameters;
+  // Of the parameters. Where the model fits worse than the measurements' deviations allow, these
+  // are taken to be as much larger.
+  Matrix covariance;
+  std::vector<double> residuals;  // Measured less the model's.
+  double misfit = 1;  // Root mean square of residuals over their sigmas; 1 if that is less.
+  bool converged = false;
+};
+
+Result<FitResult> Fit(const FitProblem& problem);
+
+// x of a x = b, for a symmetric and positive definite. Internal if it is not.
+Result<std::vector<double>> SolvePositive(Matrix a, std::vector<double> b);
+
+// The line through (x, y) that minds outliers least: y = base + slope * x, neither negative.
+// Precondition: as many of both, at least one.
+struct Line {
+  double base = 0;
+  double slope = 0;
+};
+Line FitLine(const std::vector<double>& x, const std::vector<double>& y);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_IDENTIFY_FIT_H_

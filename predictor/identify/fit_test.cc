@@ -1,0 +1,108 @@
+#include "predictor/identify/fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/base/rng.h"
+#include "predictor/model/draws.h"
+
+namespace mosa::predict {
+namespace {
+
+// Times of a call and of bytes, of which the model gives log(call + bytes * per_byte).
+struct Truth {
+  double call = 30'000;
+  double per_byte = 0.5;
+};
+constexpr double kSizes[] = {1, 1000, 64e3, 256e3, 1e6, 4e6, 16e6};
+
+FitProblem MakeProblem(Rng& rng, double noise, size_t outliers) {
+  const Truth truth;
+  FitProblem problem;
+  problem.model = [](const std::vector<double>& logs) -> Result<std::vector<double>> {
+    std::vector<double> times;
+    for (const double size : kSizes)
+      times.push_back(std::log(10'000 * std::exp(logs[0]) + size * std::exp(logs[1])));
+    return times;
+  };
+  for (const double size : kSizes)
+    problem.measured.push_back(std::log(truth.call + size * truth.per_byte) +
+                               noise * NormalDraw(rng));
+  for (size_t i = 0; i < outliers; ++i) problem.measured[2 * i + 1] += 1.5;
+  problem.sigmas.assign(std::size(kSizes), 0.05);
+  problem.guesses = {0, 0};
+  problem.guess_sigmas = {1, 1};
+  return problem;
+}
+
+TEST(Fit, FindsKnownConstantsInNoise) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng(seed);
+    const auto fit = Fit(MakeProblem(rng, 0.05, 0));
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    EXPECT_TRUE(fit->converged);
+    EXPECT_NEAR(fit->parameters[0], std::log(3), 0.15) << "seed " << seed;
+    EXPECT_NEAR(fit->parameters[1], std::log(0.5), 0.15) << "seed " << seed;
+    EXPECT_LT(std::sqrt(fit->covariance[0][0]), 0.1);
+  }
+}
+
+TEST(Fit, MindsOutliersLittle) {
+  Rng rng(5);
+  const auto fit = Fit(MakeProblem(rng, 0.02, 2));
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_NEAR(fit->parameters[0], std::log(3), 0.2);
+  EXPECT_NEAR(fit->parameters[1], std::log(0.5), 0.2);
+  EXPECT_GT(fit->misfit, 2) << "and says that they do not fit";
+}
+
+TEST(Fit, KeepsGuessesOfWhatIsNotMeasured) {
+  Rng rng(1);
+  FitProblem problem = MakeProblem(rng, 0.02, 0);
+  problem.guesses.push_back(0.7);
+  problem.guess_sigmas.push_back(0.9);
+  const auto fit = Fit(problem);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_DOUBLE_EQ(fit->parameters[2], 0.7);
+  EXPECT_NEAR(std::sqrt(fit->covariance[2][2]), 0.9, 1e-9);
+  EXPECT_NEAR(fit->parameters[0], std::log(3), 0.1);
+}
+
+TEST(Fit, TakesTheBestSoFarWhenThereIsNoTimeLeft) {
+  Rng rng(1);
+  FitProblem problem = MakeProblem(rng, 0.02, 0);
+  problem.stop = [] { return true; };
+  const auto fit = Fit(problem);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_FALSE(fit->converged);
+  EXPECT_EQ(fit->parameters, problem.guesses);
+}
+
+TEST(SolvePositive, SolvesAndRefuses) {
+  const auto solved = SolvePositive({{4, 2}, {2, 3}}, {8, 7});
+  ASSERT_TRUE(solved.ok());
+  EXPECT_NEAR((*solved)[0], 1.25, 1e-12);
+  EXPECT_NEAR((*solved)[1], 1.5, 1e-12);
+  EXPECT_EQ(SolvePositive({{1, 2}, {2, 1}}, {1, 1}).status().code(), StatusCode::kInternal);
+}
+
+TEST(FitLine, FindsTheLineDespiteOutliers) {
+  Rng rng(9);
+  std::vector<double> x, y;
+  for (int i = 1; i <= 20; ++i) {
+    x.push_back(i);
+    y.push_back(5 + 2 * i + 0.1 * NormalDraw(rng));
+  }
+  y[3] = 500;
+  y[11] = 0;
+  const Line line = FitLine(x, y);
+  EXPECT_NEAR(line.base, 5, 0.3);
+  EXPECT_NEAR(line.slope, 2, 0.03);
+  const Line falling = FitLine({1, 2, 3}, {3, 2, 1});
+  EXPECT_EQ(falling.slope, 0);
+  EXPECT_EQ(falling.base, 2);
+}
+
+}  // namespace
+}  // namespace mosa::predict

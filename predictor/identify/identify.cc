@@ -1,0 +1,152 @@
+#include "predictor/identify/identify.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "predictor/identify/figures.h"
+#include "predictor/identify/fit.h"
+#include "predictor/identify/simulated_probe.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr double kRunnerGuessSigma = 2;
+// No model of a machine is better, however often is measured.
+constexpr double kModelSigma = 0.05;
+constexpr double kNormal95 = 1.96;
+// A figure is measured if that narrows it to less than this part of what the guess says.
+constexpr double kMeasuredBelow = 0.5;
+// Where a cost of bytes is judged.
+constexpr double kTypicalBytes = 1 << 20;
+constexpr double kSpreadMax = 1;
+
+// Of few samples their own deviation says little: they count besides two others that are this far
+// off, as samples usually are.
+constexpr double kUsualDeviation = 0.2;
+constexpr double kUsualSamples = 2;
+
+double SigmaOf(const Measured& measured) {
+  const auto count = static_cast<double>(measured.count);
+  const double own = measured.deviation / measured.mean;
+  const double pooled =
+      ((count - 1) * own * own + kUsualSamples * kUsualDeviation * kUsualDeviation) /
+      (count - 1 + kUsualSamples);
+  return std::sqrt(pooled / count + kModelSigma * kModelSigma);
+}
+
+// One fit: which groups of figures, by which measurements.
+class Step {
+ public:
+  Step(const std::vector<FigureGroup>& groups, const Platform& known, double guess_sigma)
+      : groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
+
+  using Simulate = std::function<Result<double>(const Platform&)>;
+  void Add(std::string what, const Measured& seconds, Simulate simulate) {
+    measurements_.push_back({std::move(what), "s", seconds.mean, seconds.half_width, seconds.count,
+                             seconds.dropped, seconds.IsSettled(), std::nullopt});
+    if (!simulate || seconds.count == 0 || !(seconds.mean > 0)) return;
+    fitted_.push_back(measurements_.size() - 1);
+    problem_.measured.push_back(std::log(seconds.mean));
+    problem_.sigmas.push_back(SigmaOf(seconds));
+    simulations_.push_back(std::move(simulate));
+  }
+
+  Status Run(const std::function<bool()>& stop, Identified& found) {
+    problem_.guesses.assign(groups_.size(), 0);
+    problem_.guess_sigmas.assign(groups_.size(), guess_sigma_);
+    problem_.stop = stop;
+    problem_.model = [this](const std::vector<double>& logs) { return Model(logs); };
+    MOSA_ASSIGN_OR_RETURN(const FitResult fit, Fit(problem_));
+    found.platform = Scaled(known_, groups_, Factors(fit.parameters));
+    SetSpreads(fit, found.platform);
+    for (size_t i = 0; i < fitted_.size(); ++i)
+      measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
+    auto& all = found.evidence.measurements;
+    all.insert(all.end(), measurements_.begin(), measurements_.end());
+    Report(fit, found);
+    found.misfit = std::max(found.misfit, fit.misfit);
+    return OkStatus();
+  }
+
+ private:
+  static std::vector<double> Factors(std::vector<double> logs) {
+    for (double& value : logs) value = std::exp(value);
+    return logs;
+  }
+  Result<std::vector<double>> Model(const std::vector<double>& logs) const {
+    const Platform platform = Scaled(known_, groups_, Factors(logs));
+    std::vector<double> modelled;
+    for (const Simulate& simulate : simulations_) {
+      MOSA_ASSIGN_OR_RETURN(const double seconds, simulate(platform));
+      modelled.push_back(std::log(std::max(seconds, 1e-9)));
+    }
+    return modelled;
+  }
+  std::optional<size_t> GroupOf(const double* slot, Platform& platform) const {
+    for (size_t i = 0; i < groups_.size(); ++i)
+      for (const double* each : groups_[i].slots(platform))
+        if (each == slot) return i;
+    return std::nullopt;
+  }
+  // The deviation of each whole cost, where it is judged.
+  void SetSpreads(const FitResult& fit, Platform& platform) const {
+    for (auto& [name, cost] : CostsOf(platform)) {
+      const auto call = GroupOf(&cost->ns_per_call, platform);
+      const auto byte = GroupOf(&cost->ns_per_byte, platform);
+      if (!call) continue;
+      const double a = cost->ns_per_call;
+      const double b = byte && *byte != *call ? cost->ns_per_byte * kTypicalBytes : 0;
+      double variance = a * a * fit.covariance[*call][*call];
+      if (byte)
+        variance += 2 * a * b * fit.covariance[*call][*byte] + b * b * fit.covariance[*byte][*byte];
+      if (a + b > 0)
+        cost->spread = std::min(kSpreadMax, std::sqrt(std::max(0.0, variance)) / (a + b));
+    }
+  }
+  void Report(const FitResult& fit, Identified& found) const {
+    Platform platform = found.platform;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      const double value = *groups_[i].slots(platform).front();
+      const double sigma = std::sqrt(fit.covariance[i][i]);
+      found.evidence.figures.push_back(
+          {groups_[i].name, value, value * std::exp(-kNormal95 * sigma),
+           value * std::exp(kNormal95 * sigma), sigma < kMeasuredBelow * guess_sigma_});
+    }
+  }
+
+  const std::vector<FigureGroup>& groups_;
+  const Platform known_;
+  const double guess_sigma_;
+  FitProblem problem_;
+  std::vector<Simulate> simulations_;
+  std::vector<size_t> fitted_;
+  std::vector<Evidence::Measurement> measurements_;
+};
+
+}  // namespace
+
+Result<Identified> Identify(const Platform& known, const Configuration& deployment,
+                            const Findings& findings, const std::function<bool()>& stop) {
+  Identified found;
+  found.platform = known;
+  Step store(StoreFigures(), known, findings.guess_sigma);
+  for (const Findings::OfProbe& each : findings.probes) {
+    const bool kernels_own = each.probe.kind == ProbeKind::kStatAgain;
+    Step::Simulate simulate;
+    if (!kernels_own)
+      simulate = [&deployment, &each](const Platform& platform) {
+        return SimulateProbe(each.probe, platform, deployment);
+      };
+    store.Add(ToText(each.probe), each.seconds, std::move(simulate));
+  }
+  MOSA_RETURN_IF_ERROR(store.Run(stop, found));
+  Step runner(RunnerFigures(), found.platform, kRunnerGuessSigma);
+  for (const Findings::OfRun& each : findings.runs)
+    runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
+      return SimulateRun(each.probe, platform, deployment);
+    });
+  MOSA_RETURN_IF_ERROR(runner.Run(stop, found));
+  return found;
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,141 @@
+#include "predictor/identify/identify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/rng.h"
+#include "predictor/identify/figures.h"
+#include "predictor/identify/simulated_probe.h"
+#include "predictor/model/draws.h"
+
+namespace mosa::predict {
+namespace {
+
+Configuration Deployment() {
+  Configuration deployment;
+  deployment.hosts = 3;
+  deployment.manager_apart = true;
+  return deployment;
+}
+
+// A machine that is unlike the guesses.
+Platform Truth() {
+  Platform truth = ReferencePlatform();
+  truth.host.cores = 2;
+  truth.host.out_bytes_per_second = truth.host.in_bytes_per_second = 50'000'000;
+  truth.client.call.ns_per_call *= 1.6;
+  truth.manager.lookup.ns_per_call *= 2;
+  truth.manager.make.ns_per_call *= 0.6;
+  truth.client.passthrough_write.ns_per_byte *= 1.5;
+  truth.client.page_cache_read.ns_per_byte *= 0.6;
+  truth.client.local_read.ns_per_byte *= 2;
+  truth.runner.launch.ns_per_call *= 2;
+  truth.runner.dispatch.ns_per_call *= 0.5;
+  return truth;
+}
+
+// What would be measured on `truth`, with noise, and some of it disturbed by others.
+Findings Measure(const Platform& truth, double noise, bool disturbed) {
+  Rng rng(11);
+  Findings findings;
+  const auto samples = [&](double seconds) {
+    std::vector<double> all;
+    for (int i = 0; i < 8; ++i) all.push_back(seconds * (1 + noise * NormalDraw(rng)));
+    if (disturbed) all.back() *= 8;
+    return Summarize(all);
+  };
+  for (const Probe& probe : PlanProbes({.hosts = 3})) {
+    if (probe.kind == ProbeKind::kStatAgain) continue;
+    const auto seconds = SimulateProbe(probe, truth, Deployment());
+    EXPECT_TRUE(seconds.ok()) << ToText(probe) << ": " << seconds.status();
+    if (seconds.ok()) findings.probes.push_back({probe, samples(*seconds)});
+  }
+  for (const RunProbe& probe : PlanRunProbes()) {
+    const auto seconds = SimulateRun(probe, truth, Deployment());
+    EXPECT_TRUE(seconds.ok()) << ToText(probe) << ": " << seconds.status();
+    if (seconds.ok()) findings.runs.push_back({probe, samples(*seconds)});
+  }
+  return findings;
+}
+
+Platform Known(const Platform& truth) {
+  Platform known = ReferencePlatform();
+  known.host = truth.host;
+  known.network = truth.network;
+  return known;
+}
+
+TEST(Identify, FindsTheFiguresOfAKnownMachine) {
+  const Platform truth = Truth();
+  const auto found =
+      Identify(Known(truth), Deployment(), Measure(truth, 0.03, true), [] { return false; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  const Platform& platform = found->platform;
+  const struct {
+    const char* name;
+    double expected, actual;
+  } rows[] = {
+      {"call", truth.client.call.ns_per_call, platform.client.call.ns_per_call},
+      {"lookup", truth.manager.lookup.ns_per_call, platform.manager.lookup.ns_per_call},
+      {"passthrough_write", truth.client.passthrough_write.ns_per_byte,
+       platform.client.passthrough_write.ns_per_byte},
+      {"page_cache_read", truth.client.page_cache_read.ns_per_byte,
+       platform.client.page_cache_read.ns_per_byte},
+      {"launch", truth.runner.launch.ns_per_call, platform.runner.launch.ns_per_call},
+  };
+  for (const auto& [name, expected, actual] : rows)
+    EXPECT_NEAR(std::log(actual / expected), 0, 0.2) << name << ": " << actual;
+  EXPECT_LT(found->misfit, 1.2);
+}
+
+TEST(Identify, PredictsWhatItWasNotShown) {
+  const Platform truth = Truth();
+  const auto found =
+      Identify(Known(truth), Deployment(), Measure(truth, 0.03, false), [] { return false; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (const Probe& probe : {Probe{ProbeKind::kWrite, Where::kOther, 8 << 20, 3},
+                             Probe{ProbeKind::kRead, Where::kOwn, 32 << 20, 1},
+                             Probe{ProbeKind::kWrite, Where::kDefault, 8 << 10, 2}}) {
+    const auto expected = SimulateProbe(probe, truth, Deployment());
+    const auto actual = SimulateProbe(probe, found->platform, Deployment());
+    ASSERT_TRUE(expected.ok() && actual.ok());
+    EXPECT_NEAR(*actual / *expected, 1, 0.06) << ToText(probe);
+  }
+}
+
+TEST(Identify, SaysWhatNothingTells) {
+  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return false; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (const Evidence::Figure& figure : found->evidence.figures) {
+    EXPECT_FALSE(figure.measured) << figure.name;
+    EXPECT_LT(figure.low, figure.value / 2);
+  }
+  EXPECT_GT(found->platform.client.call.spread, 0.5) << "and predictions are as wide as that";
+}
+
+TEST(Probes, VarySizesAndLoads) {
+  const std::vector<Probe> all = PlanProbes({.hosts = 3});
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = i + 1; j < all.size(); ++j) EXPECT_FALSE(all[i] == all[j]) << ToText(all[i]);
+  const auto count = [&all](auto what) { return std::count_if(all.begin(), all.end(), what); };
+  EXPECT_GE(count([](const Probe& p) { return p.at_once > 1; }), 10);
+  EXPECT_GE(count([](const Probe& p) { return p.bytes >= 16 << 20; }), 5);
+  for (const Probe& probe : PlanProbes({.hosts = 1, .hints = false, .passthrough = false}))
+    EXPECT_TRUE(probe.where != Where::kOther && probe.where != Where::kOwnThroughMount)
+        << ToText(probe);
+  for (const Probe& probe : PlanProbes({.hosts = 2, .room_bytes = 8 << 20}))
+    EXPECT_LE(probe.bytes * probe.at_once, uint64_t{8} << 20) << ToText(probe);
+}
+
+TEST(Probes, HaveNamesThatReadBack) {
+  for (const Probe& probe : PlanProbes({.hosts = 3})) {
+    EXPECT_EQ(ProbeKindOf(NameOf(probe.kind)), probe.kind);
+    EXPECT_EQ(WhereOf(NameOf(probe.where)), probe.where);
+  }
+  EXPECT_EQ(ProbeKindOf("nonsense"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace mosa::predict

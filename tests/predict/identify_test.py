@@ -1,0 +1,142 @@
+"""`mosa identify` on a real cluster: a platform file that `mosa predict` reads, with intervals; bad input is one sentence;
+nothing is left behind.
+
+    identify_test.py --bin DIRECTORY
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "netns"))
+
+import cluster  # noqa: E402
+from cluster import check  # noqa: E402
+
+WORKLOAD = HERE / "pipeline.yaml"
+RATE_BYTES = 400e6 / 8
+
+
+def run(program, *words, limit_s=60):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
+    return subprocess.run([program, *map(str, words)], capture_output=True, text=True, timeout=limit_s, env=environment, check=False)
+
+
+def refused(program, expected, code, *words):
+    done = run(program, "identify", *words)
+    lines = done.stderr.strip().split("\n")
+    check(done.returncode == code, f"{words} ended with {done.returncode}, not {code}: {done.stderr}")
+    check(len(lines) == 1 and expected in lines[0] and not done.stdout, f"expected '{expected}': {done.stderr}{done.stdout}")
+
+
+def check_file(path, hosts):
+    platform = json.loads(path.read_text(encoding="utf-8"))
+    check(platform["by"].startswith("mosa identify ") and platform["machine"] and platform["measured"].endswith("UTC"), "who, what, when")
+    names = [m["what"] for m in platform["measurements"]]
+    check(len(names) == len(set(names)) > 20, f"measurements: {names}")
+    for row in platform["measurements"]:
+        low, high = row["interval_95"]
+        check(low <= row["mean"] <= high and row["samples"] >= 1, f"{row}")
+    for figure in platform["figures"]:
+        section, field, part = figure["name"].split(".")
+        low, high = figure["interval_95"]
+        check(abs(platform[section][field][part] / figure["value"] - 1) < 1e-3 and low < figure["value"] < high, f"{figure}")
+    for section in ("manager", "client", "node"):
+        for name, cost in platform[section].items():
+            check(not isinstance(cost, dict) or 0 < cost["spread"] <= 1, f"{section}.{name} is not said to be exact: {cost}")
+    check(platform["shared_cores"] == (os.cpu_count() if hosts > 1 else 0) or len(os.sched_getaffinity(0)) == platform["shared_cores"],
+          f"shared cores: {platform['shared_cores']}")
+    return platform
+
+
+def predict(program, path, config):
+    done = run(program, "--json", "predict", "--platform", path, "--workload", WORKLOAD, "--config", config)
+    check(done.returncode == 0, f"predict with {path}: {done.stderr}")
+    answer = json.loads(done.stdout)
+    low, high = answer["turnaround_interval_s"]
+    check(answer["failure"] is None and low < answer["turnaround_s"] < high, f"{answer['failure']}, {low} to {high}")
+
+
+def test_cluster(store, program, directory):
+    path = directory / "cluster.json"
+    begin = time.monotonic()
+    done = run(program, "identify", "--name", store.name, "--dir", store.directory, "--budget", 10, "-o", path)
+    taken = time.monotonic() - begin
+    check(done.returncode == 0, f"identify: {done.stderr}")
+    check(taken < 12, f"a budget of 10 s took {taken:.1f} s")
+    check("there was no time" in done.stderr or "no 95 % interval" in done.stderr, f"what fell short is said: {done.stderr}")
+    platform = check_file(path, 2)
+    check(any(f["measured"] for f in platform["figures"]), "something is told by what was measured")
+    check(any("within 5 %" in note or "no time" in note for note in platform["notes"]), f"notes: {platform['notes']}")
+    rate = platform["host"]["out_bytes_per_second"]
+    streams = [m for m in platform["measurements"] if m["what"].startswith("stream from")]
+    check(not streams or 0.7 * RATE_BYTES < rate < 1.1 * RATE_BYTES, f"a link of {RATE_BYTES:.0f} B/s is found to carry {rate}")
+    predict(program, path, "hosts=4")
+    for host in store.hosts:
+        left = os.listdir(store.mount(host))
+        check(not [name for name in left if "identify" in name], f"left on {host}: {left}")
+
+
+def test_vanishing(_, program, directory):
+    """The path goes while it is measured."""
+    place = directory / "vanishing"
+    place.mkdir()
+
+    def remove():
+        time.sleep(1.5)
+        place.rename(directory / "elsewhere")
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    refused(program, "is gone", 3, "--path", place, "--budget", 20, "-o", directory / "vanished.json")
+    remover.join()
+    check(not (directory / "vanished.json").exists(), "no file of half a measurement")
+
+
+def test_path(_, program, directory):
+    place = directory / "plain"
+    place.mkdir()
+    path = directory / "path.json"
+    done = run(program, "identify", "--path", place, "--path", place, "--budget", 4, "-o", path)
+    check(done.returncode == 0, f"identify --path: {done.stderr}")
+    check_file(path, 2)
+    predict(program, path, "hosts=1,placement=local")
+    check(not os.listdir(place), f"left: {os.listdir(place)}")
+    other = path.read_text(encoding="utf-8").replace('"mosa_platform": 1', '"mosa_platform": 9')
+    path.write_text(other, encoding="utf-8")
+    done = run(program, "predict", "--platform", path, "--workload", WORKLOAD)
+    check(done.returncode == 2 and "is of version 9, this program reads" in done.stderr, done.stderr)
+
+
+def test_bad_input(_, program, directory):
+    out = directory / "never.json"
+    here = ["--path", directory, "-o", out]
+    refused(program, "--budget 0: give 2 to 120 seconds", 2, *here, "--budget", 0)
+    refused(program, "--budget 500: give 2 to 120 seconds", 2, *here, "--budget", 500)
+    refused(program, "no cluster", 3, "--name", "no-such-cluster", "-o", out)
+    refused(program, "cannot write /nonexistent/x.json", 3, "--path", directory, "-o", "/nonexistent/x.json")
+    refused(program, "no host answers", 5, "--path", directory / "missing", "-o", out)
+    refused(program, "--path and --mount: give one of them", 2, *here, "--mount", directory)
+    refused(program, "cannot make", 3, "--path", "/proc", "-o", out)
+    check(not out.exists(), "nothing is written")
+
+
+def test(arguments):
+    program = pathlib.Path(arguments.bin).resolve() / "mosa"
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name, \
+            cluster.Cluster(arguments.bin, 3, rate="400mbit", ram="512M") as store:
+        directory = pathlib.Path(name)
+        for part in (test_bad_input, test_path, test_vanishing, test_cluster):
+            begin = time.monotonic()
+            part(store, program, directory)
+            print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=120, description=__doc__)

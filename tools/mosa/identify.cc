@@ -1,0 +1,204 @@
+// `mosa identify`: what is asked for, checked whole before the first effect; then measuring, and
+// the fit of a platform to what was measured.
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "predictor/model/platform_json.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/cluster.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/identify_measure.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kHostsMax = 3;
+constexpr double kBudgetMax = 120;
+
+struct Options {
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  std::vector<std::string> paths;
+  uint32_t hosts_max = kHostsMax;
+  double budget_seconds = kBudgetMax;
+  std::string out = "platform.json";
+};
+
+Duration OfSeconds(double seconds) { return Nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
+
+// The last tenth is for the fit.
+double FitSeconds(double budget) {
+  return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
+}
+
+Status CheckOptions(const Options& options) {
+  if (!(options.budget_seconds >= 2 && options.budget_seconds <= kBudgetMax))
+    return InvalidArgumentError(
+        fmt::format("--budget {}: give 2 to {} seconds", options.budget_seconds, kBudgetMax));
+  if (!options.paths.empty() && !options.hosts.mount.empty())
+    return InvalidArgumentError("--path and --mount: give one of them");
+  if (options.paths.size() > kHostsMax)
+    return InvalidArgumentError(
+        fmt::format("--path {} times: at most {} are measured", options.paths.size(), kHostsMax));
+  if (options.paths.size() > 1 && !options.hosts.names.empty())
+    return InvalidArgumentError("several --path are directories of this machine: without --hosts");
+  std::error_code error;
+  const fs::path parent = fs::absolute(options.out, error).parent_path();
+  if (!fs::is_directory(parent, error) || access(parent.c_str(), W_OK) != 0)
+    return FailedPreconditionError(fmt::format("cannot write {}: give another --out", options.out));
+  return OkStatus();
+}
+
+Result<FoundHosts> FindAll(Options& options) {
+  options.hosts.cluster = options.cluster.name;
+  options.hosts.cluster_directory = options.cluster.directory;
+  if (options.paths.size() == 1) options.hosts.mount = options.paths.front();
+  if (options.paths.size() <= 1) return FindHosts(options.hosts);
+  FoundHosts all;
+  for (size_t i = 0; i < options.paths.size(); ++i) {
+    HostsRequest request = options.hosts;
+    request.mount = options.paths[i];
+    MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(request));
+    found.hosts.front().name = fmt::format("path-{}", i + 1);
+    all.hosts.push_back(std::move(found.hosts.front()));
+  }
+  return all;
+}
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string path = fs::temp_directory_path().string() + "/mosa-identify-XXXXXX";
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string Today(Time now) {
+  const std::time_t seconds = now.ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", parts);
+}
+
+// Under another name first: whoever reads sees the old file or the new.
+Status WriteFile(const std::string& path, const std::string& text) {
+  const std::string temporary = fmt::format("{}.{}", path, getpid());
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return OkStatus();
+  const int error = errno;
+  std::remove(temporary.c_str());
+  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
+}
+
+void Summarize(const predict::Identified& found, const std::string& out, double seconds) {
+  size_t told = 0, settled = 0;
+  for (const auto& figure : found.evidence.figures) told += figure.measured ? 1 : 0;
+  for (const auto& each : found.evidence.measurements) settled += each.settled ? 1 : 0;
+  fmt::print(
+      "Wrote {}: {} of {} figures from {} measurements in {:.0f} s, {} of them within 5 %.\n", out,
+      told, found.evidence.figures.size(), found.evidence.measurements.size(), seconds, settled);
+}
+
+Status RunIdentify(Options options, const CommandLine& line) {
+  const SystemClock clock;
+  const Time begin = clock.Monotonic();
+  MOSA_RETURN_IF_ERROR(CheckOptions(options));
+  const cluster::InterruptGuard guard;
+  MOSA_ASSIGN_OR_RETURN(FoundHosts hosts, FindAll(options));
+  const Scratch scratch;
+  if (scratch.path().empty())
+    return FailedPreconditionError(fmt::format("cannot make a directory below {}: {}",
+                                               fs::temp_directory_path().string(),
+                                               strerror(errno)));
+  MeasureOptions measure;
+  measure.hosts_in_all = hosts.hosts.size() + hosts.silent.size();
+  measure.hosts = std::move(hosts.hosts);
+  if (measure.hosts.size() > options.hosts_max)
+    measure.hosts.erase(measure.hosts.begin() + options.hosts_max, measure.hosts.end());
+  measure.scratch = scratch.path();
+  measure.until = begin + OfSeconds(options.budget_seconds - FitSeconds(options.budget_seconds));
+  MOSA_ASSIGN_OR_RETURN(Measurements measured, Measure(std::move(measure)).Run());
+  const Time last = begin + OfSeconds(options.budget_seconds - 0.2);
+  measured.known.measured = Today(clock.Now());
+  measured.known.by = fmt::format("mosa identify {}", MOSA_VERSION);
+  MOSA_ASSIGN_OR_RETURN(predict::Identified found,
+                        predict::Identify(measured.known, measured.deployment, measured.findings,
+                                          [&clock, last] { return clock.Monotonic() >= last; }));
+  predict::Evidence& evidence = found.evidence;
+  evidence.notes = measured.direct.notes;
+  evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
+                               measured.direct.measurements.end());
+  const std::string text = predict::WritePlatform(found.platform, &evidence);
+  MOSA_RETURN_IF_ERROR(WriteFile(options.out, text));
+  for (const std::string& note : evidence.notes) fmt::print(stderr, "mosa identify: {}\n", note);
+  const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
+  if (line.json)
+    fmt::print("{}", text);
+  else
+    Summarize(found, options.out, seconds);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddIdentify(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "identify",
+      "Measures a deployment, and writes the platform file that predictions need\n\n"
+      "  mosa identify -o lab.json                # the cluster of 'mosa cluster up'\n"
+      "  mosa identify --mount /mnt/mosa --hosts a,b,c --exec 'ssh {host}'\n"
+      "  mosa identify --path /mnt/nfs            # any other store\n\n"
+      "By programs' own operations, on at most three hosts, until each figure's 95 % interval is\n"
+      "within 5 % or the budget is used up. The store should do nothing else meanwhile.");
+  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER");
+  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER_DIR");
+  command->add_option("--mount", options->hosts.mount,
+                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
+  command->add_option("--hosts", options->hosts.names, "With --mount or --path: the hosts' names")
+      ->delimiter(',');
+  command->add_option("--exec", options->hosts.exec,
+                      "With --hosts: how a script runs on {host}, as the last word");
+  command->add_option("--path", options->paths,
+                      "Any directory instead; twice: two places of one store on this machine");
+  command
+      ->add_option("--hosts-max", options->hosts_max, "Of the cluster's hosts, how many are used")
+      ->check(CLI::Range(1U, kHostsMax))
+      ->capture_default_str();
+  command->add_option("--budget", options->budget_seconds, "Seconds, when it ends whatever it has")
+      ->capture_default_str();
+  command->add_option("-o,--out", options->out, "The platform file")->capture_default_str();
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunIdentify(*options, line); }; });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,460 @@
+#include "tools/mosa/identify_measure.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "predictor/identify/figures.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/bench_progress.h"
+#include "tools/mosa/identify_network.h"
+#include "tools/mosa/identify_tasks.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::Probe;
+using predict::ProbeKind;
+using predict::Where;
+
+constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the other.
+constexpr double kStreamSeconds = 0.25;  // Of a stream between hosts.
+constexpr uint64_t kStreamBytesMin = 4 << 20;
+constexpr uint64_t kStreamBytesMax = 256 << 20;
+constexpr uint32_t kPings = 50;
+constexpr uint32_t kLoadedPings = 5;
+constexpr uint64_t kSampleRoomMax = 256 << 20;
+
+std::string NewToken() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return "";
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// Whose files the actor's operation is on.
+bool ReadiedByOther(const Probe& probe) {
+  switch (probe.kind) {
+    case ProbeKind::kStat:
+    case ProbeKind::kStatAgain:
+    case ProbeKind::kOpen:
+      return true;
+    case ProbeKind::kRead:
+    case ProbeKind::kReadAgain:
+      return probe.where == Where::kOther || probe.where == Where::kDefault;
+    default:
+      return false;
+  }
+}
+
+bool NeedsFiles(ProbeKind kind) {
+  return kind != ProbeKind::kWrite && kind != ProbeKind::kMakeDirectory &&
+         kind != ProbeKind::kSetAttribute;
+}
+
+}  // namespace
+
+std::string Measure::DirectoryOf(size_t host, const std::string& name) const {
+  const std::string base = options_.hosts[host].directory + "/" + name_;
+  return name.empty() ? base : base + "/" + name;
+}
+
+Status Measure::LookAtHosts() {
+  MOSA_ASSIGN_OR_RETURN(IdentifyWorkers workers, IdentifyWorkers::Start(options_.hosts, kStartMax));
+  workers_.emplace(std::move(workers));
+  std::vector<std::string> boots;
+  bool passthrough = true;
+  for (size_t i = 0; i < workers_->count(); ++i) {
+    MOSA_ASSIGN_OR_RETURN(json facts, Ask(i, {{"do", "facts"},
+                                              {"directory", options_.hosts[i].directory},
+                                              {"mount", options_.hosts[i].mount_point}}));
+    boots.push_back(facts.at("boot_id"));
+    passthrough = passthrough && facts.at("passthrough").get<bool>();
+    facts_.push_back(std::move(facts));
+  }
+  one_machine_ = boots.size() > 1 &&
+                 std::all_of(boots.begin(), boots.end(),
+                             [&boots](const std::string& boot) { return boot == boots.front(); });
+  mosa_ = facts_.front().at("mosa");
+  scope_.hosts = static_cast<uint32_t>(workers_->count());
+  scope_.hints = mosa_;
+  scope_.passthrough = mosa_ && passthrough;
+  const auto free = facts_.front().at("store_free_bytes").get<uint64_t>();
+  scope_.room_bytes = std::min(kSampleRoomMax, free / 4 / scope_.hosts);
+  return OkStatus();
+}
+
+Status Measure::Settle() {
+  name_ = fmt::format(".mosa-identify-{}-{}", getpid(), clock_.Now().ns % 1'000'000);
+  MOSA_RETURN_IF_ERROR(
+      Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, "")}, {"placement", ""}}).status());
+  if (scope_.hosts > 1 && mosa_) MOSA_RETURN_IF_ERROR(FindOthersNode());
+  if (scope_.hosts > 1 && !mosa_) {
+    // Two directories of one store, or two stores?
+    const auto seen = Ask(1, {{"do", "look"}, {"path", DirectoryOf(1, "")}});
+    if (!seen.ok()) {
+      notes_.push_back(fmt::format(
+          "host {} does not see what host {} writes: reading from other hosts was not measured",
+          workers_->name(1), workers_->name(0)));
+      scope_.hosts = 1;
+    }
+  }
+  token_ = NewToken();
+  ports_.assign(workers_->count(), 0);
+  if (token_.empty()) return OkStatus();
+  for (size_t i = 0; i < workers_->count(); ++i) {
+    const auto answer = Ask(i, {{"do", "listen"}, {"token", token_}});
+    if (answer.ok())
+      ports_[i] = answer->at("port");
+    else
+      notes_.push_back(MessageOf(answer.status()));
+  }
+  return OkStatus();
+}
+
+// What the store calls the other host's node.
+Status Measure::FindOthersNode() {
+  const std::string directory = "where";
+  MOSA_RETURN_IF_ERROR(
+      Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, directory)}, {"placement", "local"}})
+          .status());
+  const json file = {{"do", "write"},  {"kind", "write"}, {"where", "own"},
+                     {"bytes", 65536}, {"at_once", 1},    {"directory", DirectoryOf(1, directory)},
+                     {"tag", "file"},  {"rounds", 1}};
+  MOSA_RETURN_IF_ERROR(Ask(1, file).status());
+  MOSA_ASSIGN_OR_RETURN(
+      const json answer,
+      Ask(1, {{"do", "locate"}, {"path", DirectoryOf(1, directory) + "/file-0"}}));
+  others_node_ = answer.at("nodes");
+  if (!others_node_.empty() && others_node_.find(',') == std::string::npos) return OkStatus();
+  notes_.push_back(fmt::format(
+      "host {} has no storage node of its own: reading from other hosts was not measured",
+      workers_->name(1)));
+  scope_.hosts = 1;
+  return OkStatus();
+}
+
+// ---- what is measured
+
+json Measure::TargetOf(size_t host) const {
+  std::vector<std::string> addresses = facts_[host].at("addresses");
+  // The name by which people know it, unless it is one of this machine's.
+  if (!options_.hosts[host].exec.empty())
+    addresses.insert(addresses.begin(), options_.hosts[host].name);
+  return {{"addresses", addresses}, {"port", ports_[host]}, {"token", token_}};
+}
+
+// Bytes per second of all ways at the same time, each from another host to the same one.
+Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& ways,
+                               uint32_t connections) {
+  // As a host answers one question at a time, ways from one host are connections of it.
+  std::vector<IdentifyWorkers::Question> questions;
+  uint64_t& bytes = stream_bytes_[ways.front()];
+  bytes = std::max(bytes, kStreamBytesMin);
+  for (const auto& [source, target] : ways) {
+    json words = TargetOf(target);
+    words["do"] = "stream";
+    const uint64_t each = bytes / ways.size() / connections;
+    words["bytes"] = each;
+    // Of several at once some end before others have warmed up.
+    words["warm_bytes"] = ways.size() * connections == 1 ? each / 4 : 0;
+    words["connections"] = connections;
+    questions.push_back({source, std::move(words)});
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kAnswerMax));
+  StreamSpan all;
+  for (const json& answer : answers)
+    all.Join({answer.at("bytes"), answer.at("begin_ns"), answer.at("end_ns")});
+  const double rate = all.BytesPerSecond();
+  bytes =
+      static_cast<uint64_t>(std::clamp(rate * kStreamSeconds, static_cast<double>(kStreamBytesMin),
+                                       static_cast<double>(kStreamBytesMax)));
+  return rate;
+}
+
+Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
+  json words = TargetOf(target);
+  words["do"] = "ping";
+  words["count"] = loaded ? kLoadedPings : kPings;
+  words["loaded"] = loaded;
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, std::move(words)));
+  return answer.at("value").get<double>();
+}
+
+void Measure::AddNetworkItems() {
+  const auto listens = [this](size_t host) { return ports_[host] != 0; };
+  const auto name = [this](size_t host) { return workers_->name(host); };
+  for (size_t i = 0; i < workers_->count(); ++i) {
+    for (size_t j = 0; j < workers_->count(); ++j) {
+      if (i == j || !listens(j)) continue;
+      items_.push_back({fmt::format("stream from {} to {}", name(i), name(j)),
+                        "bytes/s",
+                        [this, i, j] {
+                          return Stream({{i, j}}, 1);
+                        },
+                        {},
+                        {}});
+      if (i < j)
+        items_.push_back({fmt::format("round trip from {} to {}", name(i), name(j)),
+                          "s",
+                          [this, i, j] { return Ping(i, j, false); },
+                          {},
+                          {}});
+    }
+  }
+  if (workers_->count() > 1 && listens(1)) {
+    items_.push_back({fmt::format("4 streams from {} to {}", name(0), name(1)),
+                      "bytes/s",
+                      [this] {
+                        return Stream({{0, 1}}, 4);
+                      },
+                      {},
+                      {}});
+    items_.push_back({fmt::format("round trip from {} to {} beside a stream", name(0), name(1)),
+                      "s",
+                      [this] { return Ping(0, 1, true); },
+                      {},
+                      {}});
+  }
+  if (workers_->count() > 2 && listens(0))
+    items_.push_back({fmt::format("streams from {} and {} to {}", name(1), name(2), name(0)),
+                      "bytes/s",
+                      [this] {
+                        return Stream({{1, 0}, {2, 0}}, 1);
+                      },
+                      {},
+                      {}});
+  if (!listens(0)) return;
+  items_.push_back({"stream inside a host",
+                    "bytes/s",
+                    [this] {
+                      return Stream({{0, 0}}, 1);
+                    },
+                    {},
+                    {}});
+  items_.push_back({"round trip inside a host", "s", [this] { return Ping(0, 0, false); }, {}, {}});
+}
+
+void Measure::AddProbeItems() {
+  for (const Probe& probe : predict::PlanProbes(scope_)) {
+    const size_t index = items_.size();
+    items_.push_back({ToText(probe),
+                      "s",
+                      [this, probe, index] { return SampleProbe(probe, index); },
+                      probe,
+                      {}});
+  }
+}
+
+void Measure::AddRunItems() {
+  for (const predict::RunProbe& probe : predict::PlanRunProbes()) {
+    const size_t index = items_.size();
+    items_.push_back({ToText(probe),
+                      "s",
+                      [this, probe, index]() -> Result<double> {
+                        std::vector<RunHost> hosts = options_.hosts;
+                        for (size_t i = 0; i < hosts.size(); ++i)
+                          hosts[i].directory = DirectoryOf(i, fmt::format("run-{}", index));
+                        return SecondsOfRun(probe, hosts, options_.scratch);
+                      },
+                      {},
+                      probe});
+  }
+}
+
+Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
+  const std::string name = fmt::format("probe-{}", index);
+  const bool by_other = ReadiedByOther(probe);
+  if (!made_[index]) {
+    const bool there = probe.where == Where::kOther && !by_other;
+    const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other);
+    const std::string placement = !mosa_  ? ""
+                                  : there ? "node:" + others_node_
+                                  : local ? "local"
+                                          : "";
+    MOSA_RETURN_IF_ERROR(
+        Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, name)}, {"placement", placement}})
+            .status());
+    made_[index] = true;
+  }
+  const size_t writer = by_other && workers_->count() > 1 ? 1 : 0;
+  json words = {{"kind", predict::NameOf(probe.kind)},
+                {"where", predict::NameOf(probe.where)},
+                {"bytes", probe.bytes},
+                {"at_once", probe.at_once},
+                {"tag", fmt::format("{}", clock_.Monotonic().ns)},
+                {"rounds", seconds_[index] > 0 ? RepeatsOf(probe, seconds_[index], kSampleSeconds,
+                                                           scope_.room_bytes)
+                                               : 1}};
+  const auto ask = [&](const char* what, size_t host) {
+    words["do"] = what;
+    words["directory"] = DirectoryOf(host, name);
+    return Ask(host, words);
+  };
+  if (NeedsFiles(probe.kind)) MOSA_RETURN_IF_ERROR(ask("write", writer).status());
+  MOSA_ASSIGN_OR_RETURN(const json answer, ask("operate", 0));
+  MOSA_RETURN_IF_ERROR(ask("remove", writer).status());
+  return answer.at("value").get<double>();
+}
+
+// ---- measuring
+
+Status Measure::StillThere() {
+  return Ask(0, {{"do", "look"}, {"path", DirectoryOf(0, "")}}).status();
+}
+
+Status Measure::MeasureAll() {
+  schedule_.emplace(items_.size());
+  made_.assign(items_.size(), false);
+  seconds_.assign(items_.size(), 0);
+  ProgressBar bar;
+  while (const auto next = schedule_->Next(options_.until - clock_.Monotonic())) {
+    if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+    const Time begin = clock_.Monotonic();
+    if (begin >= options_.until) break;
+    const Item& item = items_[*next];
+    const double left = static_cast<double>((options_.until - begin).ns) / 1e9;
+    bar.Show(schedule_->settled(), items_.size(), left, item.what);
+    const Result<double> sample = item.sample();
+    if (!sample.ok()) {
+      if (sample.status().code() == StatusCode::kAborted) return sample.status();
+      MOSA_RETURN_IF_ERROR(StillThere());
+      schedule_->GiveUp(*next);
+      notes_.push_back(
+          fmt::format("'{}' was not measured: {}", item.what, MessageOf(sample.status())));
+      continue;
+    }
+    seconds_[*next] = *sample;
+    schedule_->Add(*next, *sample, clock_.Monotonic() - begin);
+  }
+  bar.End();
+  return OkStatus();
+}
+
+void Measure::Clear() {
+  if (!workers_ || name_.empty()) return;
+  const auto cleared = Ask(0, {{"do", "clear"}, {"path", DirectoryOf(0, "")}});
+  if (!cleared.ok())
+    notes_.push_back(
+        fmt::format("{} is left: {}", DirectoryOf(0, ""), MessageOf(cleared.status())));
+}
+
+Result<Measurements> Measure::Run() {
+  MOSA_RETURN_IF_ERROR(LookAtHosts());
+  Status status = Settle();
+  if (status.ok()) {
+    AddProbeItems();
+    AddNetworkItems();
+    AddRunItems();
+    status = MeasureAll();
+  }
+  Clear();
+  if (!status.ok()) return status;
+  return Gather();
+}
+
+// ---- what was found
+
+// Links: as good as the best that several streams get, as a host's link is what limits them.
+void Measure::FillNetwork(Measurements& found) const {
+  predict::Platform& known = found.known;
+  double pairs = 0, pairs_squared = 0, best = 0, trips = 0, half = 0;
+  int pair_count = 0, trip_count = 0;
+  double loaded = 0, inside_rate = 0, inside_trip = 0;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    const predict::Measured measured = schedule_->At(i);
+    if (item.probe || item.run || measured.count == 0) continue;
+    found.direct.measurements.push_back({item.what, item.unit, measured.mean, measured.half_width,
+                                         measured.count, measured.dropped, measured.IsSettled(),
+                                         std::nullopt});
+    const bool rate = item.unit == "bytes/s";
+    if (item.what == "stream inside a host") {
+      inside_rate = measured.mean;
+    } else if (item.what == "round trip inside a host") {
+      inside_trip = measured.mean;
+    } else if (item.what.ends_with("beside a stream")) {
+      loaded = measured.mean;
+    } else if (!rate) {
+      trips += measured.mean;
+      ++trip_count;
+    } else {
+      best = std::max(best, measured.mean);
+      if (!item.what.starts_with("stream from")) continue;
+      pairs += measured.mean;
+      pairs_squared += measured.mean * measured.mean;
+      half = std::max(half, measured.RelativeHalf());
+      ++pair_count;
+    }
+  }
+  if (inside_rate > 0) known.network.loopback.ns_per_byte = 1e9 / inside_rate;
+  if (inside_trip > 0)
+    known.network.loopback_latency_ns = static_cast<uint64_t>(inside_trip * 1e9 / 2);
+  known.network.loopback.ns_per_call = 0;
+  known.network.loopback.spread = 0.1;
+  if (trip_count > 0)
+    known.network.latency_ns = static_cast<uint64_t>(trips / trip_count * 1e9 / 2);
+  if (trip_count > 0 && loaded > trips / trip_count)
+    known.network.queue_ns_max = static_cast<uint64_t>((loaded - trips / trip_count) * 1e9);
+  if (pair_count == 0) return;
+  const double mean = pairs / pair_count;
+  const double variance = std::max(0.0, pairs_squared / pair_count - mean * mean);
+  known.host.out_bytes_per_second = known.host.in_bytes_per_second =
+      static_cast<uint64_t>(best > 1.1 * mean ? best : mean);
+  known.network.spread = std::min(1.0, std::sqrt(variance / (mean * mean) + half * half / 4));
+}
+
+Measurements Measure::Gather() const {
+  Measurements found;
+  found.direct.notes = notes_;
+  found.known = predict::ReferencePlatform();
+  predict::HostPlatform& host = found.known.host;
+  const json& facts = facts_.front();
+  host.cores = facts.at("cores");
+  if (one_machine_) found.known.shared_cores = host.cores;
+  const uint64_t sharing = one_machine_ ? options_.hosts_in_all : 1;
+  host.page_cache_bytes =
+      std::max<uint64_t>(1, facts.at("memory_available_kib").get<uint64_t>() * 1024 / sharing);
+  host.store_bytes = std::max<uint64_t>(
+      1, facts.at("store_bytes").get<uint64_t>() / (mosa_ ? options_.hosts_in_all : 1));
+  found.known.client.passthrough = !mosa_ || scope_.passthrough;
+  found.deployment.hosts = std::max<uint32_t>(2, scope_.hosts);
+  found.deployment.manager_apart = true;
+  found.deployment.slots = options_.hosts.front().slots;
+  // Guesses are of Mosa.
+  if (!mosa_) found.findings.guess_sigma *= 2;
+  FillNetwork(found);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const predict::Measured measured = schedule_->At(i);
+    if (measured.count == 0) continue;
+    if (items_[i].probe) found.findings.probes.push_back({*items_[i].probe, measured});
+    if (items_[i].run) found.findings.runs.push_back({*items_[i].run, measured});
+  }
+  size_t wide = 0, none = 0;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const bool any = schedule_->At(i).count > 0;
+    none += any || schedule_->is_dead(i) ? 0 : 1;
+    wide += any && !schedule_->At(i).IsSettled() ? 1 : 0;
+  }
+  if (none > 0)
+    found.direct.notes.push_back(
+        fmt::format("for {} of {} measurements there was no time", none, items_.size()));
+  if (wide > 0)
+    found.direct.notes.push_back(
+        fmt::format("{} of {} measurements have no 95 % interval within {:.0f} %", wide,
+                    items_.size(), 100 * predict::kIntervalWanted));
+  std::string hosts;
+  for (size_t i = 0; i < workers_->count(); ++i) hosts += (i > 0 ? ", " : "") + workers_->name(i);
+  found.known.machine = fmt::format(
+      "{} cores, {}, Linux {}; {} ({}){}", host.cores, facts.at("processor").get<std::string>(),
+      facts.at("kernel").get<std::string>(), mosa_ ? "Mosa" : options_.hosts.front().directory,
+      hosts, one_machine_ ? ", all on one machine" : "");
+  return found;
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,102 @@
+// Everything that `mosa identify` measures on a deployment, one sample after the other, until it is
+// enough or the time is used up.
+#ifndef MOSA_TOOLS_MOSA_IDENTIFY_MEASURE_H_
+#define MOSA_TOOLS_MOSA_IDENTIFY_MEASURE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "predictor/identify/identify.h"
+#include "predictor/identify/schedule.h"
+#include "predictor/model/evidence.h"
+#include "tools/mosa/identify_workers.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+// What Identify() wants, and what is to be said besides.
+struct Measurements {
+  predict::Platform known;  // Hosts and links as measured, guesses of the rest.
+  predict::Configuration deployment;
+  predict::Findings findings;
+  predict::Evidence direct;  // What the fit does not see: links, and notes.
+};
+
+struct MeasureOptions {
+  std::vector<RunHost> hosts;  // At most so many as may be used; not empty.
+  size_t hosts_in_all = 1;     // That share the store's room.
+  std::string scratch;         // A directory here.
+  Time until;                  // Of the monotonic clock: nothing begins that would end later.
+};
+
+class Measure {
+ public:
+  explicit Measure(MeasureOptions options) : options_(std::move(options)) {}
+
+  // The first thing that keeps anything from being measured; Aborted after a signal
+  // (cluster::InterruptGuard). What single measurements cannot have is a note. Nothing is left on
+  // the store.
+  Result<Measurements> Run();
+
+ private:
+  using Json = nlohmann::json;
+  struct Item {
+    std::string what;
+    std::string unit;
+    std::function<Result<double>()> sample;
+    std::optional<predict::Probe> probe;
+    std::optional<predict::RunProbe> run;
+  };
+
+  Status LookAtHosts();
+  Status Settle();
+  Status FindOthersNode();
+  void AddNetworkItems();
+  void AddProbeItems();
+  void AddRunItems();
+  Status MeasureAll();
+  Status StillThere();
+  Result<double> SampleProbe(const predict::Probe& probe, size_t index);
+  Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
+  Result<double> Ping(size_t source, size_t target, bool loaded);
+  Json TargetOf(size_t host) const;
+  std::string DirectoryOf(size_t host, const std::string& name) const;
+  Measurements Gather() const;
+  void FillNetwork(Measurements& found) const;
+  Result<Json> Ask(size_t host, Json words) {
+    return workers_->Ask(host, std::move(words), kAnswerMax);
+  }
+  void Clear();
+
+  static constexpr Duration kStartMax = Seconds(15);
+  static constexpr Duration kAnswerMax = Seconds(10);
+
+  const MeasureOptions options_;
+  const SystemClock clock_;
+  std::optional<IdentifyWorkers> workers_;
+  std::vector<Json> facts_;      // By host.
+  std::vector<uint16_t> ports_;  // By host; 0: it does not listen.
+  std::string token_;
+  std::string name_;  // Of our directory below each host's.
+  std::string others_node_;
+  predict::ProbeScope scope_;
+  bool mosa_ = false;
+  bool one_machine_ = false;
+  std::vector<Item> items_;
+  std::vector<bool> made_;       // By item: its directory.
+  std::vector<double> seconds_;  // By item: of its last sample.
+  std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
+  std::optional<predict::Schedule> schedule_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_IDENTIFY_MEASURE_H_

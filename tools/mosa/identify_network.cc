@@ -1,0 +1,280 @@
+#include "tools/mosa/identify_network.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/base/clock.h"
+
+namespace mosa::cli {
+namespace {
+
+constexpr size_t kBlockBytes = 256 << 10;
+constexpr int kConnectMs = 2000;
+constexpr timeval kSilence{10, 0};  // Nobody waits longer for the other side.
+constexpr int kServedMax = 4096;    // Connections of one receiver.
+constexpr uint64_t kPing = 0;       // Instead of a number of bytes.
+
+// What a sender says first, after the token.
+struct Header {
+  uint64_t bytes = kPing;
+  uint64_t warm_bytes = 0;  // Of these, what is not counted.
+};
+
+bool SendWhole(int fd, const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  for (size_t sent = 0; sent < size;) {
+    const ssize_t bytes = send(fd, at + sent, size - sent, MSG_NOSIGNAL);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return false;
+    sent += static_cast<size_t>(bytes);
+  }
+  return true;
+}
+
+bool ReceiveWhole(int fd, void* data, size_t size) {
+  char* at = static_cast<char*>(data);
+  for (size_t have = 0; have < size;) {
+    const ssize_t bytes = recv(fd, at + have, size - have, 0);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return false;
+    have += static_cast<size_t>(bytes);
+  }
+  return true;
+}
+
+void Prepare(int fd) {
+  constexpr int kOn = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof kOn);
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kSilence, sizeof kSilence);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kSilence, sizeof kSilence);
+}
+
+UniqueFd ConnectTo(const std::string& address, uint16_t port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.c_str(), fmt::format("{}", port).c_str(), &wanted, &found) != 0)
+    return {};
+  UniqueFd connected;
+  for (const addrinfo* each = found; each != nullptr && !connected; each = each->ai_next) {
+    UniqueFd fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) continue;
+    int error = connect(fd.get(), each->ai_addr, each->ai_addrlen) == 0 ? 0 : errno;
+    if (error == EINPROGRESS) {
+      pollfd wait{fd.get(), POLLOUT, 0};
+      socklen_t size = sizeof error;
+      if (poll(&wait, 1, kConnectMs) != 1 ||
+          getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = ETIMEDOUT;
+    }
+    if (error != 0) continue;
+    int non_blocking = 0;
+    ioctl(fd.get(), FIONBIO, &non_blocking);
+    connected = std::move(fd);
+  }
+  freeaddrinfo(found);
+  return connected;
+}
+
+// A connection whose other side knows the token: it has sent it back.
+Result<UniqueFd> Connect(const StreamTarget& target) {
+  for (const std::string& address : target.addresses) {
+    UniqueFd fd = ConnectTo(address, target.port);
+    if (!fd) continue;
+    Prepare(fd.get());
+    std::string echo(target.token.size(), '\0');
+    if (SendWhole(fd.get(), target.token.data(), target.token.size()) &&
+        ReceiveWhole(fd.get(), echo.data(), echo.size()) && echo == target.token)
+      return fd;
+  }
+  return UnavailableError(
+      fmt::format("cannot reach port {} of any of {}: between hosts all ports must be open",
+                  target.port, fmt::join(target.addresses, ", ")));
+}
+
+Result<StreamSpan> StreamOnce(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes) {
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Connect(target));
+  const Header header{bytes, warm_bytes};
+  const std::vector<char> block(kBlockBytes, 'm');
+  bool sent = SendWhole(fd.get(), &header, sizeof header);
+  for (uint64_t done = 0; sent && done < bytes; done += block.size())
+    sent = SendWhole(fd.get(), block.data(), std::min<uint64_t>(block.size(), bytes - done));
+  StreamSpan span;
+  if (!sent || !ReceiveWhole(fd.get(), &span, sizeof span))
+    return UnavailableError("a stream to another host broke off");
+  return span;
+}
+
+}  // namespace
+
+void StreamSpan::Join(const StreamSpan& other) {
+  begin_ns = bytes == 0 ? other.begin_ns : std::min(begin_ns, other.begin_ns);
+  end_ns = std::max(end_ns, other.end_ns);
+  bytes += other.bytes;
+}
+
+double StreamSpan::BytesPerSecond() const {
+  const int64_t ns = std::max<int64_t>(1, end_ns - begin_ns);
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns);
+}
+
+StreamReceiver::StreamReceiver(UniqueFd listener, uint16_t port, std::string token)
+    : listener_(std::move(listener)),
+      port_(port),
+      token_(std::move(token)),
+      accepting_([this] { Accept(); }) {}
+
+Result<std::unique_ptr<StreamReceiver>> StreamReceiver::Open(std::string token) {
+  UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  socklen_t size = sizeof any;
+  constexpr int kOff = 0;
+  bool good = fd && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &kOff, sizeof kOff) == 0 &&
+              bind(fd.get(), reinterpret_cast<sockaddr*>(&any), size) == 0;
+  if (!good) {
+    // A host without IPv6.
+    fd = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in any4{};
+    any4.sin_family = AF_INET;
+    good = fd && bind(fd.get(), reinterpret_cast<sockaddr*>(&any4), sizeof any4) == 0;
+  }
+  if (!good || listen(fd.get(), 64) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
+    return UnavailableError(fmt::format("cannot listen: {}", strerror(errno)));
+  // The port is at the same place in both families' addresses.
+  const uint16_t port = ntohs(any.sin6_port);
+  return std::unique_ptr<StreamReceiver>(new StreamReceiver(std::move(fd), port, std::move(token)));
+}
+
+StreamReceiver::~StreamReceiver() {
+  ending_ = true;
+  shutdown(listener_.get(), SHUT_RDWR);
+  accepting_.join();
+  for (std::thread& thread : serving_) thread.join();
+}
+
+void StreamReceiver::Accept() {
+  for (int served = 0; served < kServedMax && !ending_; ++served) {
+    UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return;
+    }
+    serving_.emplace_back([this, own = std::move(connection)]() mutable { Serve(std::move(own)); });
+  }
+}
+
+void StreamReceiver::Serve(UniqueFd connection) const {
+  const int fd = connection.get();
+  Prepare(fd);
+  std::string said(token_.size(), '\0');
+  Header header;
+  if (!ReceiveWhole(fd, said.data(), said.size()) || said != token_ ||
+      !SendWhole(fd, said.data(), said.size()) || !ReceiveWhole(fd, &header, sizeof header))
+    return;
+  char byte = 0;
+  if (header.bytes == kPing) {
+    while (!ending_ && ReceiveWhole(fd, &byte, 1) && SendWhole(fd, &byte, 1)) {
+    }
+    return;
+  }
+  const SystemClock clock;
+  std::vector<char> block(kBlockBytes);
+  uint64_t done = 0, counted_from = 0;
+  Time begin = clock.Monotonic();
+  while (done < header.bytes && !ending_) {
+    const ssize_t bytes = recv(fd, block.data(), block.size(), 0);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return;
+    done += static_cast<uint64_t>(bytes);
+    if (counted_from != 0 || done < header.warm_bytes) continue;
+    counted_from = done;
+    begin = clock.Monotonic();
+  }
+  const StreamSpan span{done - counted_from, begin.ns, clock.Monotonic().ns};
+  SendWhole(fd, &span, sizeof span);
+}
+
+Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes,
+                               uint32_t connections) {
+  std::vector<Result<StreamSpan>> spans(connections, Result<StreamSpan>(StreamSpan{}));
+  std::vector<std::thread> threads;
+  for (uint32_t i = 1; i < connections; ++i)
+    threads.emplace_back([&, i] { spans[i] = StreamOnce(target, bytes, warm_bytes); });
+  spans[0] = StreamOnce(target, bytes, warm_bytes);
+  for (std::thread& thread : threads) thread.join();
+  StreamSpan all;
+  for (const Result<StreamSpan>& span : spans) {
+    if (!span.ok()) return span.status();
+    all.Join(*span);
+  }
+  return all;
+}
+
+Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream) {
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd ping, Connect(target));
+  const Header header;
+  if (!SendWhole(ping.get(), &header, sizeof header))
+    return UnavailableError("a connection to another host broke off");
+  UniqueFd stream;
+  std::thread streaming;
+  if (under_stream) {
+    MOSA_ASSIGN_OR_RETURN(stream, Connect(target));
+    streaming = std::thread([&stream] {
+      const Header endless{uint64_t{1} << 62, 0};
+      const std::vector<char> block(kBlockBytes, 'm');
+      bool sent = SendWhole(stream.get(), &endless, sizeof endless);
+      while (sent) sent = SendWhole(stream.get(), block.data(), block.size());
+    });
+    poll(nullptr, 0, 150);  // Until queues are as full as they get.
+  }
+  const SystemClock clock;
+  const Time begin = clock.Monotonic();
+  bool good = true;
+  for (uint32_t i = 0; i < count && good; ++i) {
+    char byte = 'p';
+    good = SendWhole(ping.get(), &byte, 1) && ReceiveWhole(ping.get(), &byte, 1);
+  }
+  const Duration taken = clock.Monotonic() - begin;
+  if (streaming.joinable()) {
+    shutdown(stream.get(), SHUT_RDWR);
+    streaming.join();
+  }
+  if (!good) return UnavailableError("a connection to another host broke off");
+  return static_cast<double>(taken.ns) / 1e9 / count;
+}
+
+std::vector<std::string> OwnAddresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) == 0) {
+    for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+      if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+      if (each->ifa_addr->sa_family != AF_INET) continue;
+      char text[INET_ADDRSTRLEN];
+      const auto* own = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
+      if (inet_ntop(AF_INET, &own->sin_addr, text, sizeof text) != nullptr)
+        addresses.emplace_back(text);
+    }
+    freeifaddrs(all);
+  }
+  addresses.emplace_back("127.0.0.1");
+  return addresses;
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,221 @@
+// What `mosa identify` starts on each host: it says what the host is, sends and receives, and does
+// to files what it is told, timed.
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "tools/mosa/command.h"
+#include "tools/mosa/frame.h"
+#include "tools/mosa/identify_files.h"
+#include "tools/mosa/identify_network.h"
+#include "tools/mosa/identify_workers.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The value of the first line of `path` that begins with `key`, behind the colon.
+std::string ValueIn(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const size_t at = line.find_first_not_of(" \t", line.find(':') + 1);
+    return at == std::string::npos ? "" : line.substr(at);
+  }
+  return "";
+}
+
+// Whether it is a Mosa mount, and its kernel reads and writes objects by itself.
+struct MountFacts {
+  bool mosa = false;
+  bool passthrough = false;
+};
+MountFacts FactsOf(const std::string& mount_point) {
+  std::string text(65536, '\0');
+  const ssize_t size = getxattr(mount_point.c_str(), "user.mosa.mount", text.data(), text.size());
+  if (size <= 0) return {};
+  const json said = json::parse(text.substr(0, static_cast<size_t>(size)), nullptr, false);
+  const json fuse = said.is_object() ? said.value("fuse", json::object()) : json::object();
+  return {true, fuse.value("passthrough", false)};
+}
+
+json Facts(const std::string& directory, const std::string& mount_point) {
+  const MountFacts mount = FactsOf(mount_point);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const bool counted = sched_getaffinity(0, sizeof cores, &cores) == 0;
+  utsname system{};
+  uname(&system);
+  struct statvfs space {};
+  statvfs(directory.c_str(), &space);
+  const uint64_t block = space.f_frsize;
+  return {{"mosa", mount.mosa},
+          {"passthrough", mount.passthrough},
+          {"boot_id", FirstLine("/proc/sys/kernel/random/boot_id")},
+          {"cores", counted ? CPU_COUNT(&cores) : 1},
+          {"processor", ValueIn("/proc/cpuinfo", "model name")},
+          {"kernel", std::string(system.release)},
+          {"memory_available_kib",
+           std::strtoull(ValueIn("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10)},
+          {"store_bytes", uint64_t{space.f_blocks} * block},
+          {"store_free_bytes", uint64_t{space.f_bavail} * block},
+          {"addresses", OwnAddresses()}};
+}
+
+Status MakeDirectory(const std::string& path, const std::string& placement) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, error.message()));
+  if (placement.empty()) return OkStatus();
+  if (setxattr(path.c_str(), "user.mosa.placement", placement.data(), placement.size(), 0) == 0)
+    return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
+}
+
+// The nodes that hold the bytes; empty on a store that does not say.
+std::string LocationOf(const std::string& path) {
+  char names[4096];
+  const ssize_t size = getxattr(path.c_str(), "user.mosa.location", names, sizeof names);
+  return size < 0 ? "" : std::string(names, static_cast<size_t>(size));
+}
+
+SampleFiles FilesFrom(const json& words) {
+  SampleFiles files;
+  files.probe.kind = predict::ProbeKindOf(words.at("kind").get<std::string>()).value();
+  files.probe.where = predict::WhereOf(words.at("where").get<std::string>()).value();
+  files.probe.bytes = words.at("bytes");
+  files.probe.at_once = words.at("at_once");
+  files.directory = words.at("directory");
+  files.tag = words.at("tag");
+  files.rounds = words.at("rounds");
+  return files;
+}
+
+StreamTarget TargetFrom(const json& words) {
+  return {words.at("addresses"), words.at("port"), words.at("token")};
+}
+
+class IdentifyWorker {
+ public:
+  json Answer(const json& words) {
+    try {
+      Result<json> answer = Do(words.at("do").get<std::string>(), words);
+      if (answer.ok()) return *std::move(answer);
+      return {{"code", static_cast<int>(answer.status().code())},
+              {"message", MessageOf(answer.status())}};
+    } catch (const std::exception& error) {
+      return {{"code", static_cast<int>(StatusCode::kInternal)}, {"message", error.what()}};
+    }
+  }
+
+ private:
+  Result<json> Do(const std::string& what, const json& words) {
+    if (what == "facts") return Facts(words.at("directory"), words.at("mount"));
+    if (what == "listen") {
+      MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(words.at("token")));
+      return json{{"port", receiver_->port()}};
+    }
+    if (what == "stream") {
+      MOSA_ASSIGN_OR_RETURN(const StreamSpan span,
+                            SendStreams(TargetFrom(words), words.at("bytes"),
+                                        words.at("warm_bytes"), words.at("connections")));
+      return json{{"bytes", span.bytes}, {"begin_ns", span.begin_ns}, {"end_ns", span.end_ns}};
+    }
+    if (what == "ping")
+      return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
+    if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
+    if (what == "locate") return json{{"nodes", LocationOf(words.at("path"))}};
+    MOSA_RETURN_IF_ERROR(Change(what, words));
+    return json::object();
+  }
+  Status Change(const std::string& what, const json& words) {
+    if (what == "make") return MakeDirectory(words.at("path"), words.at("placement"));
+    if (what == "write") return files_.Write(FilesFrom(words));
+    if (what == "remove") return files_.Remove(FilesFrom(words));
+    if (what == "clear") {
+      std::error_code error;
+      fs::remove_all(words.at("path").get<std::string>(), error);
+      return error ? FailedPreconditionError(error.message()) : OkStatus();
+    }
+    if (what == "look") {
+      std::error_code error;
+      if (fs::is_directory(words.at("path").get<std::string>(), error)) return OkStatus();
+      return NotFoundError(fmt::format("{} is gone", words.at("path").get<std::string>()));
+    }
+    return InvalidArgumentError(fmt::format("there is nothing called '{}' to do", what));
+  }
+  static Result<json> Number(const Result<double>& number) {
+    if (!number.ok()) return number.status();
+    return json{{"value", *number}};
+  }
+
+  std::unique_ptr<StreamReceiver> receiver_;
+  IdentifyFiles files_;
+};
+
+bool WriteAll(const std::string& text) {
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t bytes = write(STDOUT_FILENO, text.data() + sent, text.size() - sent);
+    if (bytes < 0 && errno != EINTR) return false;
+    sent += static_cast<size_t>(std::max<ssize_t>(0, bytes));
+  }
+  return true;
+}
+
+// Until its input ends. `parent` is the process with which it ends; 0: none.
+Status Serve(pid_t parent) {
+  signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  if (parent != 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) return OkStatus();
+  }
+  if (!WriteAll(std::string(kIdentifyGreeting))) return OkStatus();
+  IdentifyWorker worker;
+  std::string received;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t bytes = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return OkStatus();
+    received.append(buffer, static_cast<size_t>(bytes));
+    while (const auto words = UnpackFrame(received))
+      if (!WriteAll(PackFrame(worker.Answer(*words)))) return OkStatus();
+  }
+}
+
+}  // namespace
+
+void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
+  auto parent = std::make_shared<pid_t>(0);
+  CLI::App* command = app.add_subcommand("identify-worker", "What identify starts on each host");
+  command->group("");  // Not for people.
+  command->add_option("--parent", *parent);
+  command->callback([parent, &line] { line.action = [parent] { return Serve(*parent); }; });
+}
+
+}  // namespace mosa::cli

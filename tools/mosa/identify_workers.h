@@ -1,0 +1,67 @@
+// The processes of `mosa identify` on the hosts: one on each, which does what it is told and says
+// how long it took. They end with this process.
+//
+// One thread.
+#ifndef MOSA_TOOLS_MOSA_IDENTIFY_WORKERS_H_
+#define MOSA_TOOLS_MOSA_IDENTIFY_WORKERS_H_
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/base/unique_fd.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+class IdentifyWorkers {
+ public:
+  // Unavailable names the host where none can be started, or says nothing in time.
+  static Result<IdentifyWorkers> Start(const std::vector<RunHost>& hosts, Duration at_most);
+  IdentifyWorkers(IdentifyWorkers&&) = default;
+  IdentifyWorkers& operator=(IdentifyWorkers&&) = delete;
+  // A process that waits for a dead mount cannot end before that answers: it is left to itself.
+  ~IdentifyWorkers();
+
+  size_t count() const { return workers_.size(); }
+  const std::string& name(size_t host) const { return workers_[host].name; }
+
+  struct Question {
+    size_t host = 0;
+    nlohmann::json words;
+  };
+  // Asks all at the same time, and waits for all answers. What a host cannot do is its error, with
+  // the host's name; Unavailable if there is no answer after `at_most`, Aborted after a signal.
+  // Precondition: no host twice.
+  Result<std::vector<nlohmann::json>> Ask(const std::vector<Question>& questions, Duration at_most);
+  Result<nlohmann::json> Ask(size_t host, nlohmann::json words, Duration at_most);
+
+ private:
+  struct Worker {
+    std::string name;
+    pid_t pid = -1;
+    UniqueFd channel;
+    std::string received;
+    bool lost = false;
+  };
+  IdentifyWorkers() = default;
+  Status Spawn(const RunHost& host);
+  Status Greet(Worker& worker, Time until);
+  Status Receive(Worker& worker, Time until);
+
+  const SystemClock clock_;
+  std::vector<Worker> workers_;
+};
+
+// What such a process says first, before which there may be what a login shell has to say.
+inline constexpr std::string_view kIdentifyGreeting = "\nmosa identify worker 1\n";
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_IDENTIFY_WORKERS_H_
