@@ -57,15 +57,22 @@ class SimulatedClient {
   MachineIndex machine() const { return machine_; }
 
   // ---- what programs do
-  des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task);
+  // All of a file, or only `part` of it.
+  des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task,
+                                             std::optional<ByteRange> part = std::nullopt);
   des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
                                          const std::string& task);
+  // Part of a file that is there, and stays as it is besides.
+  des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
+                                          const std::string& task);
   // ---- what the runner does
   // Makes the directory and those above it that are not there, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
   // The parent directory, and an empty file that carries the hints, if there are any.
   des::Activity<Outcome<Done>> PrepareOutput(const std::string& path, const HintMap& hints);
   des::Activity<Outcome<FileLook>> Look(const std::string& path);
+  // Whose storage node has the byte, as its layout says; nothing if that is not settled.
+  std::optional<MachineIndex> HolderOf(const std::string& path, uint64_t offset) const;
 
  private:
   struct Directory {
@@ -121,7 +128,8 @@ class SimulatedClient {
   des::Activity<void> Upkeep();
 
   // ---- writing (simulated_client_write.cc)
-  des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task);
+  des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task, bool truncate);
+  des::Activity<Outcome<Done>> WriteAndClose(FileId file, const std::string& path, ByteRange range);
   des::Activity<Outcome<Done>> WriteAll(Writer& writer);
   des::Activity<Outcome<Done>> WriteByKernel(Writer& writer);
   des::Activity<Outcome<Done>> EnsureBound(Writer& writer, uint64_t first_bytes);
@@ -137,11 +145,12 @@ class SimulatedClient {
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
-  des::Activity<void> ReadByKernel(File& file, BytesRead& read);
-  des::Activity<void> ReadStream(Reader& reader);
+  des::Activity<void> ReadByKernel(File& file, ByteRange range, BytesRead& read);
+  des::Activity<void> ReadStream(std::shared_ptr<Reader> reader);
+  des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
-  void FetchAhead(Reader& reader, ByteRange range);
-  des::Activity<void> FetchBlock(Reader& reader, Block& block);
+  void FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range);
+  des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, std::shared_ptr<Block> its);
   des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
   des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
 

@@ -18,12 +18,12 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 
 // One file that is being written, from its open to its close.
 struct SimulatedClient::Writer {
-  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, uint64_t size)
-      : file(id), state(f), path(p), size_bytes(size), sending(loop) {}
+  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r)
+      : file(id), state(f), path(p), range(r), sending(loop) {}
   const FileId file;
   File& state;
   const std::string& path;
-  const uint64_t size_bytes;
+  const ByteRange range;
   uint64_t pages_end = 0;       // Pages below have room taken for them.
   ByteRange open_extent;        // Buffered, and not sent yet.
   uint64_t buffered_bytes = 0;  // With what is being sent.
@@ -35,7 +35,7 @@ struct SimulatedClient::Writer {
 Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
   return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
           fmt::format("node {} is full: '{}' ({} B) does not fit", manager_.NameOf(node),
-                      writer.path, writer.size_bytes)};
+                      writer.path, writer.range.end)};
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
@@ -49,10 +49,32 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::str
     file = co_await Create(place->parent, place->name, task, true);
     if (!file.ok()) co_return file.failure();
   } else {
-    const Outcome<Done> opened = co_await OpenForWriting(*file, task);
+    const Outcome<Done> opened = co_await OpenForWriting(*file, task, true);
     if (!opened.ok()) co_return opened.failure();
   }
-  Writer writer(loop_, *file, files_[*file], path, size_bytes);
+  const ByteRange all{0, size_bytes};
+  co_return co_await WriteAndClose(*file, path, all);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::UpdateFile(const std::string& path,
+                                                                   ByteRange part,
+                                                                   const std::string& task) {
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  const Outcome<FileId> file = co_await Lookup(place->parent, place->name);
+  if (!file.ok()) co_return file.failure();
+  if (*file == FileId{})
+    co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
+                      fmt::format("'{}' is not there", path)};
+  const Outcome<Done> opened = co_await OpenForWriting(*file, task, false);
+  if (!opened.ok()) co_return opened.failure();
+  co_return co_await WriteAndClose(*file, path, part);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAndClose(FileId file,
+                                                                      const std::string& path,
+                                                                      ByteRange range) {
+  Writer writer(loop_, file, files_[file], path, range);
   ++writer.state.handles;
   Outcome<Done> written = co_await WriteAll(writer);
   SendOpenExtent(writer);
@@ -66,9 +88,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::str
   co_return written;
 }
 
-// What was there is cut off.
+// What was there is cut off, if `truncate`.
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
-                                                                       const std::string& task) {
+                                                                       const std::string& task,
+                                                                       bool truncate) {
   co_await Work(platform_.client.call);
   OpenRequest open;
   open.file = file;
@@ -77,6 +100,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   Request request = open;
   const Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
+  File& state = files_[file];
+  state.access = reply->access;
+  state.attributes = reply->attributes;
+  state.manager_counts_open = true;
+  if (!truncate) co_return Done{};
   SetAttributesRequest cut;
   cut.file = file;
   cut.size_bytes = 0;
@@ -84,10 +112,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   request = cut;
   const Outcome<AttributesReply> was_cut = co_await Ask<AttributesReply>(std::move(request));
   if (!was_cut.ok()) co_return was_cut.failure();
-  File& state = files_[file];
-  state.access = reply->access;
-  state.attributes = was_cut->attributes;
-  state.manager_counts_open = true;
+  files_[file].attributes = was_cut->attributes;
   co_return Done{};
 }
 
@@ -104,8 +129,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer)
     }
   }
   const uint64_t step = platform_.client.fuse_write_bytes;
-  for (uint64_t at = 0; at < writer.size_bytes; at += step) {
-    const ByteRange range{at, std::min(at + step, writer.size_bytes)};
+  for (uint64_t at = writer.range.begin; at < writer.range.end; at += step) {
+    const ByteRange range{at, std::min(at + step, writer.range.end)};
     co_await Work(platform_.client.fuse_write, range.size());
     const DataAccess& access = writer.state.access;
     if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
@@ -113,7 +138,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer)
     if (!access.layout.bound()) {
       const Outcome<Done> bound = co_await EnsureBound(writer, range.end);
       if (!bound.ok()) co_return bound.failure();
-      store.begin = 0;  // What was inline goes first.
+      store.begin = writer.range.begin;  // What was inline goes first.
     }
     const Outcome<Done> written = co_await WriteBound(writer, store);
     if (!written.ok()) co_return written.failure();
@@ -126,8 +151,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(Writer& writer)
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteByKernel(Writer& writer) {
   const NodeId node = writer.state.access.layout.segments.front().nodes.front();
   writer.state.pinned = true;
-  co_await Work(platform_.client.passthrough_write, writer.size_bytes);
-  const uint64_t used = WidenToPages({0, writer.size_bytes}).end;
+  co_await Work(platform_.client.passthrough_write, writer.range.size());
+  const uint64_t used = WidenToPages(writer.range).size();
   bool has_room = true;
   if (used > sai::kPassthroughRoomBytes) {
     has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
@@ -247,14 +272,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   File& state = writer.state;
   CommitRequest commit;
   commit.file = writer.file;
-  commit.size_bytes = writer.size_bytes;
+  commit.size_bytes = writer.range.end;
   commit.size_is_exact = false;
   commit.modify_time = loop_.now();
   commit.last_close = true;
   for (const auto& [node, bytes] : writer.allocated)
     commit.nodes.push_back({node, bytes, grants_.TakeUnreported(node)});
   if (!state.access.layout.bound()) {
-    commit.inline_data = std::string(writer.size_bytes, '\0');
+    commit.inline_data = std::string(writer.range.end, '\0');
     if (!state.unsent) commit.based_on_version = state.attributes.data_version;
   }
   std::vector<Request> requests;
@@ -269,8 +294,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   state.manager_counts_open = false;
   // Inline bytes are kept as well: whoever opens the file here next finds them.
   if (!state.access.layout.bound()) {
-    state.access.is_inline = writer.size_bytes > 0;
-    state.access.inline_valid_bytes = writer.size_bytes;
+    state.access.is_inline = writer.range.end > 0;
+    state.access.inline_valid_bytes = writer.range.end;
   }
   state.fresh = recalls == recalls_[writer.file];
   co_return Done{};
