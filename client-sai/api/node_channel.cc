@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
 #include "common/base/socket_address.h"
+#include "common/base/tcp_options.h"
 #include "proto/convert/status.h"
 
 namespace mosa::sai {
@@ -42,6 +41,7 @@ Status FinishConnect(int socket, Duration wait) {
 Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait) {
   UniqueFd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return ErrnoStatus(errno, "cannot make a socket");
+  if (address->sa_family != AF_UNIX) TuneBulkTcp(socket.get());
   if (::connect(socket.get(), address, size) != 0) {
     if (errno != EINPROGRESS) return ErrnoStatus(errno, "cannot connect");
     MOSA_RETURN_IF_ERROR(FinishConnect(socket.get(), wait));
@@ -54,10 +54,7 @@ Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait)
 
 Result<UniqueFd> ConnectTcp(const std::string& text, Duration wait) {
   MOSA_ASSIGN_OR_RETURN(const SocketAddress address, ResolveAddress(text));
-  MOSA_ASSIGN_OR_RETURN(UniqueFd socket, Connect(address.get(), address.size(), wait));
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return socket;
+  return Connect(address.get(), address.size(), wait);
 }
 
 Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {

@@ -85,10 +85,10 @@ std::optional<CopyAction> CopyTask::Next(Time now, CopyRoom room) {
 
 std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now, CopyRoom room) {
   if (now < source.retry_at) return std::nullopt;
-  if (!source.wanted.empty() && fetches_ < limits_.fetches_max && room.fetches) {
+  if (!source.wanted.empty() && room.fetches && source.fetches < limits_.fetches_per_source_max) {
     CopyAction action = source.wanted.front();
     source.wanted.pop_front();
-    ++fetches_;
+    ++source.fetches;
     return action;
   }
   if (source.asking || source.wanted.size() >= kWantedAhead) return std::nullopt;
@@ -335,7 +335,7 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
     return;
   }
   Source& source = *Find(action.source);
-  --fetches_;
+  --source.fetches;
   source.busy.Remove(action.range);
   if (action.settles) {
     news_.push_back(action.range);
@@ -353,7 +353,7 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
     if (action.kind == CopyAction::Kind::kAsk) {
       source->asking = false;
     } else {
-      --fetches_;
+      --source->fetches;
       source->busy.Remove(action.range);
       if (source->failed_fetches++ == 0) source->fetches_fail_since = action.begun;
     }

@@ -32,7 +32,8 @@ namespace mosa::node {
 struct CopyLimits {
   uint64_t fetch_bytes = 2 << 20;  // At once; a multiple of a block.
   uint64_t window_bytes = kSumsBytesMax;
-  size_t fetches_max = 3;                    // Under way at once.
+  // Under way at once: a source that is slow must not keep others waiting.
+  size_t fetches_per_source_max = 2;
   Duration give_up_after = Seconds(9);       // Without an answer of a source.
   Duration relay_wait_max = Seconds(10);     // For a relay to hear of its own order.
   Duration retry_first = Milliseconds(100);  // Doubles up to the next.
@@ -105,6 +106,7 @@ class CopyTask {
     IntervalSet busy{};
     IntervalSet unsettled{};
     std::deque<CopyAction> wanted{};  // Its ranges are in `busy`.
+    size_t fetches = 0;               // Under way; theirs too.
     uint64_t change = 0;
     bool asking = false;
     ByteRange asked{};       // While asking; it is in none of the sets.
@@ -143,7 +145,6 @@ class CopyTask {
   bool owns_all_ = true;  // There is a source for every byte.
   std::vector<Source> sources_;
   size_t turn_ = 0;  // Whose turn it is first.
-  size_t fetches_ = 0;
   bool cut_begun_ = false;
   bool done_ = false;
   std::optional<Failure> failure_;

@@ -178,6 +178,24 @@ constexpr NodeId kB{2};
 
 // ---- one source that does not change
 
+TEST(CopyTask, ASlowSourceKeepsNoOtherWaiting) {
+  Peer slow;
+  slow.Write(0, Of('s', 64));
+  Peer fast = slow;
+  // Chunks of one block, from both in turn.
+  const CopyLimits limits{.fetch_bytes = kBlock};
+  Rig rig(OrderOf(64 * kBlock, kBlock, {{0, 2, {NodeId(1), NodeId(2)}}}),
+          {{NodeId(1), &slow}, {NodeId(2), &fast}}, limits);
+  size_t of_slow = 0;  // Which never answers a fetch.
+  while (const auto action = rig.task.Next(rig.now)) {
+    const bool stuck = action->kind == CopyAction::Kind::kFetch && action->source == NodeId(1);
+    of_slow += stuck ? 1 : 0;
+    if (!stuck) rig.Perform(*action);
+  }
+  EXPECT_EQ(of_slow, limits.fetches_per_source_max);
+  EXPECT_EQ(rig.task.fetched_bytes(), 32 * kBlock) << "all of the other one's";
+}
+
 TEST(CopyTask, FetchesWhatDiffersAndNothingElse) {
   struct Row {
     std::string name;

@@ -21,6 +21,7 @@
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
 #include "common/base/socket_address.h"
+#include "common/base/tcp_options.h"
 
 namespace mosa::node {
 namespace {
@@ -56,7 +57,6 @@ void TuneTcp(int socket) {
   const auto set = [&](int level, int option, int value) {
     ::setsockopt(socket, level, option, &value, sizeof value);
   };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
@@ -92,6 +92,7 @@ Result<std::unique_ptr<BulkServer>> BulkServer::Start(const BulkServerOptions& o
 Status BulkServer::Listen() {
   MOSA_ASSIGN_OR_RETURN(const SocketAddress address, ResolveAddress(options_.listen));
   tcp_ = UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  TuneBulkTcp(tcp_.get());
   const int on = 1;
   if (!tcp_ || ::setsockopt(tcp_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       ::bind(tcp_.get(), address.get(), address.size()) != 0 ||

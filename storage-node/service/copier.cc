@@ -14,7 +14,7 @@
 namespace mosa::node {
 namespace {
 
-constexpr size_t kFetchesMax = 4;
+constexpr size_t kFetchesMax = 8;
 constexpr size_t kHoldsMax = 4;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
 constexpr size_t kFinishedMax = 4096;  // Orders that are remembered for those who copy from here.
