@@ -33,8 +33,11 @@ class SharedServer {
   }
 
   size_t jobs() const { return jobs_.size(); }
-  // The work of all jobs that have come.
+  // The work of all jobs that have come, and what of it has been done.
   Duration offered() const { return offered_; }
+  Duration done() const { return done_ + DoneSince(); }
+  // What is still to be done.
+  Duration Backlog() const { return offered_ - done(); }
 
  private:
   // Virtual time is counted in parts of a nanosecond, so that slow progress is not lost.
@@ -50,6 +53,7 @@ class SharedServer {
 
   void Add(Duration work, std::coroutine_handle<> waiter);
   void Advance();
+  Duration DoneSince() const;
   void ExpectNext();
   void EndJobs();
 
@@ -62,6 +66,7 @@ class SharedServer {
   Time expected_at_;  // When the earliest event that is under way fires.
   bool expects_ = false;
   Duration offered_;
+  Duration done_;  // Until advanced_at_.
 };
 
 }  // namespace mosa::des

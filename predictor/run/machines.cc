@@ -16,11 +16,6 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
                                           static_cast<Wide>(bytes_per_second)));
 }
 
-// What a link has carried until now of all that it was given.
-double CarriedSeconds(const des::FifoServer& link) {
-  return SecondsOf(link.busy() - link.Backlog());
-}
-
 }  // namespace
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
@@ -51,11 +46,18 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   }
   const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
   source.bytes.sent += bytes;
-  const auto out = source.out.Enter(TimeAt(platform_.host.out_bytes_per_second, bytes));
-  co_await loop_.Until(out.begin + latency);
-  const auto in = target.in.Enter(TimeAt(platform_.host.in_bytes_per_second, bytes));
-  co_await loop_.Until(std::max(in.end, out.end + latency));
+  co_await loop_.Sleep(latency);
+  des::Group receiving(loop_);
+  receiving.Begin();
+  des::Spawn(loop_, Pass(target.in, TimeAt(platform_.host.in_bytes_per_second, bytes), receiving));
+  co_await source.out.Work(TimeAt(platform_.host.out_bytes_per_second, bytes));
+  while (receiving.under_way() > 0) co_await receiving.changed().Wait();
   target.bytes.received += bytes;
+}
+
+des::Activity<void> Machines::Pass(des::SharedServer& link, Duration work, des::Group& group) {
+  co_await link.Work(work);
+  group.End();
 }
 
 Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {
@@ -70,8 +72,8 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
 
 HostUse Machines::UseOf(MachineIndex of) const {
   const Machine& machine = *machines_[of.value];
-  return {SecondsOf(machine.application), SecondsOf(machine.store), CarriedSeconds(machine.out),
-          CarriedSeconds(machine.in)};
+  return {SecondsOf(machine.application), SecondsOf(machine.store), SecondsOf(machine.out.done()),
+          SecondsOf(machine.in.done())};
 }
 
 }  // namespace mosa::predict

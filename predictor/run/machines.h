@@ -1,11 +1,12 @@
 // Machines: the hosts of a simulated cluster: their cores, which all processes on a host share, and
 // their links (paper 000, section 2.3).
 //
-// A link has a queue in each direction, which bulk data pass chunk by chunk, first come first
-// served. A chunk takes the sender's link and, one latency later, the receiver's; it need not have
-// left one wholly to enter the other. Many senders to one receiver wait in its queue. Small
-// messages do not wait for whole chunks, since connections share a link packet by packet: only as
-// long as the link's packet queue is at most.
+// Each direction of a link is shared by all transfers that are under way in it, each of which is a
+// connection of its own: equally, packet by packet. (Paper 000 has queues of whole chunks instead;
+// then who asks for one chunk at a time gets as much as who sends eight at once, which connections
+// do not give.) A transfer takes its share of the sender's link and of the receiver's at the same
+// time, and is there when the last byte has passed both. Small messages wait only as long as the
+// link's packet queue is at most.
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
@@ -19,6 +20,7 @@
 #include "predictor/des/event_loop.h"
 #include "predictor/des/fifo_server.h"
 #include "predictor/des/shared_server.h"
+#include "predictor/des/waiting.h"
 #include "predictor/model/configuration.h"
 #include "predictor/model/energy.h"
 #include "predictor/model/platform.h"
@@ -70,11 +72,13 @@ class Machines {
   HostUse UseOf(MachineIndex of) const;
 
  private:
+  static des::Activity<void> Pass(des::SharedServer& link, Duration work, des::Group& group);
   struct Machine {
     Machine(des::EventLoop& loop, des::SharedServer* cores)
-        : cpu(cores), out(loop), in(loop), inside(loop) {}
+        : cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
     des::SharedServer* cpu;
-    des::FifoServer out, in, inside;
+    des::SharedServer out, in;
+    des::FifoServer inside;
     LinkBytes bytes;
     Duration store, application;
   };

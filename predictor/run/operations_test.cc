@@ -1,6 +1,7 @@
 // Tasks that play operations beside those that read, compute and write as a whole.
 #include <gtest/gtest.h>
 
+#include "common/model/ranges.h"
 #include "predictor/run/prediction_fixture.h"
 
 namespace mosa::predict {
@@ -46,6 +47,44 @@ TEST(Operations, OfAPartMoveThatPart) {
   const Prediction there = MustPredict(workflow, PlainPlatform(), "hosts=1,storage=1");
   EXPECT_GE(there.tasks[0].read_remote, 4 * kMiB);
   EXPECT_LE(there.tasks[0].read_remote, 32 * kMiB);
+}
+
+// Reads "in" from another host, part by part.
+PredictedTask ReadThere(const std::vector<ByteRange>& parts) {
+  std::vector<TaskOperation> operations;
+  for (const ByteRange& part : parts)
+    operations.push_back({{}, Kind::kRead, {}, part.begin, part.size()});
+  Workflow workflow = Turn(operations);
+  workflow.tasks[0].outputs.clear();
+  return MustPredict(workflow, BusyPlatform(), "hosts=1,storage=2").tasks[0];
+}
+
+TEST(Operations, PartsInARowAreOneStream) {
+  const PredictedTask whole = ReadThere({{0, kBytes}});
+  EXPECT_EQ(whole.read_remote, kBytes);
+  for (const uint64_t bytes : {kMiB / 16, kMiB, 4 * kMiB}) {
+    std::vector<ByteRange> parts;
+    for (uint64_t at = 0; at < kBytes; at += bytes) parts.push_back({at, at + bytes});
+    const PredictedTask task = ReadThere(parts);
+    EXPECT_EQ(task.read_remote, kBytes) << bytes;
+    EXPECT_LE(task.reading.ns, whole.reading.ns * 101 / 100) << bytes;
+  }
+}
+
+TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
+  const std::vector<ByteRange> apart = {{40 * kMiB, 40 * kMiB + 4096},
+                                        {20 * kMiB + 100, 20 * kMiB + 200},
+                                        {60 * kMiB, 60 * kMiB + 4096}};
+  EXPECT_EQ(ReadThere(apart).read_remote, 3 * 4096u);
+  // What was asked for is there: a little further on in it, and again in the same page.
+  std::vector<ByteRange> further = apart;
+  further.push_back({60 * kMiB + 4096, 60 * kMiB + 8192});
+  const uint64_t with_window = ReadThere(further).read_remote;
+  EXPECT_GT(with_window, kMiB);
+  EXPECT_LE(with_window, 4 * kMiB + 3 * 4096);
+  further.push_back({60 * kMiB + 9000, 60 * kMiB + 9100});
+  further.push_back({60 * kMiB + 9100, 60 * kMiB + 9200});
+  EXPECT_LE(ReadThere(further).read_remote, 4 * kMiB + 3 * 4096);
 }
 
 TEST(Operations, ComputeInBetween) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "common/base/check.h"
 #include "common/base/hash.h"
 #include "predictor/des/activity.h"
 #include "predictor/run/simulated_runner.h"
@@ -28,12 +29,21 @@ HostUse Since(const HostUse& before, const HostUse& now) {
           now.receiving_s - before.receiving_s};
 }
 
+// What runs on the cluster, one after the other; the last is what the prediction is of.
+struct Run {
+  const Workflow* workflow;
+  const SyntheticPart* part = nullptr;
+};
+
 // The whole cluster.
 class Simulation {
  public:
-  Simulation(const Workflow& workflow, const Platform& platform, const Configuration& configuration,
-             Prediction& prediction)
-      : workflow_(workflow),
+  // `runs` is not empty.
+  Simulation(const std::vector<Run>& runs, const Platform& platform,
+             const Configuration& configuration, Prediction& prediction)
+      : workflow_(*runs.back().workflow),
+        stages_in_(runs.back().part == nullptr),
+        before_(runs.size() - 1),
         machines_(loop_, platform, configuration),
         manager_(loop_, platform, machines_, ManagerOptionsOf(configuration)),
         prediction_(prediction) {
@@ -45,8 +55,10 @@ class Simulation {
     for (uint32_t i = 0; i < configuration.hosts; ++i)
       clients_.push_back(std::make_unique<SimulatedClient>(
           loop_, platform, machines_, manager_, ClientId{kFirstClient + i}, MachineIndex{i}));
-    runner_ = std::make_unique<SimulatedRunner>(loop_, workflow, platform, configuration, machines_,
-                                                clients_, prediction);
+    for (size_t i = 0; i < runs.size(); ++i)
+      runners_.push_back(std::make_unique<SimulatedRunner>(
+          loop_, *runs[i].workflow, runs[i].part, platform, configuration, machines_, clients_,
+          i < before_.size() ? before_[i] : prediction));
     manager_.Begin();
   }
 
@@ -55,7 +67,7 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  void Run() {
+  void Simulate() {
     des::Spawn(loop_, Everything());
     loop_.Run();
     Report();
@@ -70,10 +82,17 @@ class Simulation {
 
  private:
   des::Activity<void> Everything() {
-    co_await runner_->StageIn();
+    if (stages_in_) co_await runners_.back()->StageIn();
+    for (size_t i = 0; i < before_.size(); ++i) {
+      co_await runners_[i]->Run();
+      if (prediction_.failure || !before_[i].failure) continue;
+      prediction_.failure = before_[i].failure;
+      prediction_.failed_at = before_[i].failed_at;
+    }
     for (uint32_t i = 0; i < machines_.count(); ++i)
       staged_.push_back({machines_.link(MachineIndex{i}), machines_.UseOf(MachineIndex{i})});
-    co_await runner_->Run();
+    co_await runners_.back()->Run();
+    loop_.Stop();
   }
   void Report() {
     for (uint32_t i = 0; i < machines_.count(); ++i) {
@@ -93,10 +112,12 @@ class Simulation {
 
   des::EventLoop loop_{kBegin};
   const Workflow& workflow_;
+  const bool stages_in_;
+  std::vector<Prediction> before_;  // Of the runs before the last.
   Machines machines_;
   SimulatedManager manager_;
   std::vector<std::unique_ptr<SimulatedClient>> clients_;
-  std::unique_ptr<SimulatedRunner> runner_;
+  std::vector<std::unique_ptr<SimulatedRunner>> runners_;
   struct Staged {
     LinkBytes link;
     HostUse use;
@@ -119,6 +140,16 @@ void SumStages(const Workflow& workflow, Prediction& prediction) {
   std::stable_sort(
       prediction.stages.begin(), prediction.stages.end(),
       [](const PredictedStage& a, const PredictedStage& b) { return a.start < b.start; });
+}
+
+Prediction Simulate(const std::vector<Run>& runs, const Platform& platform,
+                    const Configuration& configuration, const PredictOptions& options) {
+  Prediction prediction;
+  Simulation simulation(runs, platform, configuration, prediction);
+  simulation.Simulate();
+  if (options.with_layouts) simulation.ReportLayouts();
+  SumStages(*runs.back().workflow, prediction);
+  return prediction;
 }
 
 }  // namespace
@@ -152,12 +183,21 @@ Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
   MOSA_RETURN_IF_ERROR(Check(platform));
   MOSA_RETURN_IF_ERROR(Check(configuration));
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
-  Prediction prediction;
-  Simulation simulation(workflow, platform, configuration, prediction);
-  simulation.Run();
-  if (options.with_layouts) simulation.ReportLayouts();
-  SumStages(workflow, prediction);
-  return prediction;
+  return Simulate({{&workflow}}, platform, configuration, options);
+}
+
+Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const Platform& platform,
+                                 const Configuration& configuration,
+                                 const PredictOptions& options) {
+  MOSA_RETURN_IF_ERROR(Check(platform));
+  MOSA_RETURN_IF_ERROR(Check(configuration));
+  std::vector<Run> runs;
+  for (const SyntheticPart& part : parts) {
+    runs.push_back({&part.workflow, &part});
+    if (part.phase == Phase::kStages) break;
+  }
+  MOSA_CHECK(!runs.empty());
+  return Simulate(runs, platform, configuration, options);
 }
 
 }  // namespace mosa::predict

@@ -17,6 +17,7 @@
 #include "predictor/model/platform.h"
 #include "predictor/run/machines.h"
 #include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/synthetic.h"
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
@@ -83,6 +84,11 @@ Status CheckSizes(const Workflow& workflow);
 // CheckSizes().
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options = {});
+// The stages of a synthetic workflow, on a cluster where the phases before them have run: as
+// `mosa bench patterns` runs them. Precondition: no part reads or writes a backend.
+Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const Platform& platform,
+                                 const Configuration& configuration,
+                                 const PredictOptions& options = {});
 
 }  // namespace mosa::predict
 

@@ -349,5 +349,65 @@ TEST(Prediction, OfManyHostsInOneDirectoryRecallsAndGoesOn) {
   }
 }
 
+// ---- synthetic workflows
+
+Prediction Stages(const char* text, const char* configuration, const Platform& platform) {
+  auto options = ParseSynthetic(text);
+  EXPECT_TRUE(options.ok()) << options.status();
+  const auto parsed = ParseConfiguration(configuration);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  options->width = parsed->hosts;
+  auto prediction = PredictStages(MakeSynthetic(*options), platform, *parsed);
+  EXPECT_TRUE(prediction.ok()) << prediction.status();
+  EXPECT_FALSE(prediction->failure) << *prediction->failure;
+  return *std::move(prediction);
+}
+
+uint64_t ReadRemotely(const Prediction& prediction) {
+  uint64_t bytes = 0;
+  for (const PredictedTask& task : prediction.tasks) bytes += task.read_remote;
+  return bytes;
+}
+
+TEST(Stages, PipelinesFindTheirInputWhereItWasStagedIn) {
+  const Prediction wass =
+      Stages("pipeline,medium,scale=0.1", "hosts=4,slots=1,manager=apart", BusyPlatform());
+  ASSERT_EQ(wass.stages.size(), 3u);
+  EXPECT_EQ(wass.stages.front().name, "stage-1");
+  EXPECT_EQ(ReadRemotely(wass), 0u);
+  for (const PredictedMachine& machine : wass.machines) EXPECT_EQ(machine.link.sent, 0u);
+  const Prediction dss =
+      Stages("pipeline,medium,scale=0.1", "hosts=4,slots=1,manager=apart,system=dss",
+             BusyPlatform());
+  EXPECT_GT(ReadRemotely(dss), 130'000'000u);
+  EXPECT_GT(dss.turnaround, wass.turnaround);
+}
+
+TEST(Stages, RegionsAreReadAndWrittenWhereTheyLie) {
+  // 10,002,432 B a region, of which the first writer keeps its own.
+  const char* const configuration = "hosts=4,slots=1,manager=apart";
+  const Prediction scatter = Stages("scatter,medium,scale=0.1", configuration, BusyPlatform());
+  for (const PredictedTask& task : scatter.tasks) EXPECT_TRUE(task.ran);
+  // Each region but one has to go to its host. The kernel reads on behind a region's end, into the
+  // next host's: to the end of its window, or some of that.
+  uint64_t sent = 0;
+  for (const PredictedMachine& machine : scatter.machines) sent += machine.link.sent;
+  EXPECT_GT(sent, 30'007'296u + 2'000'000);
+  EXPECT_LT(sent, 30'007'296u + 3 * 5'000'000);
+  const Prediction gather = Stages("gather,medium,scale=0.1", configuration, BusyPlatform());
+  EXPECT_EQ(gather.machines[0].link.received, 30'007'296u);
+  EXPECT_EQ(ReadRemotely(gather), 30'007'296u);
+  const Prediction spread =
+      Stages("gather,medium,scale=0.1", "hosts=4,slots=1,manager=apart,system=dss", BusyPlatform());
+  EXPECT_GT(spread.machines[0].link.received, 30'007'296u);
+}
+
+TEST(Stages, ComputingIsAProgramsOwnTime) {
+  const char* const configuration = "hosts=4,slots=1,manager=apart";
+  const Prediction without = Stages("reduce,small", configuration, BusyPlatform());
+  const Prediction with = Stages("reduce,small,compute=0.5", configuration, BusyPlatform());
+  EXPECT_NEAR(static_cast<double>((with.turnaround - without.turnaround).ns), 1e9, 2e6);
+}
+
 }  // namespace
 }  // namespace mosa::predict

@@ -265,6 +265,13 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
   co_return look;
 }
 
+std::optional<MachineIndex> SimulatedClient::HolderOf(const std::string& path,
+                                                      uint64_t offset) const {
+  const auto status = manager_.core().GetFileStatus("/" + path);
+  if (!status.ok() || !status->layout.bound()) return std::nullopt;
+  return manager_.MachineOf(FirstPiece(status->layout, {offset, offset + 1}).nodes.front());
+}
+
 // ---- what the manager says unasked
 
 void SimulatedClient::OnPush(const Push& push) {

@@ -2,10 +2,10 @@
 // the manager what a real one asks, splits and orders bytes by the same rules (client-sai/core),
 // and moves sizes instead of bytes.
 //
-// Programs read whole files or parts of them, and write each file from its beginning to its end:
-// where in a file a write goes is not modelled. What a real mount does besides and this one does
-// not: spill to another node when one is full (the write fails, and that
-// is the prediction), and go on when a node or the manager dies.
+// Programs read whole files or parts of them, and write each file, or one part of it, from its
+// beginning to its end: in what order they write is not modelled. What a real mount does besides
+// and this one does not: spill to another node when one is full (the write fails, and that is the
+// prediction), and go on when a node or the manager dies.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 
@@ -58,9 +58,14 @@ class SimulatedClient {
   MachineIndex machine() const { return machine_; }
 
   // ---- what programs do
-  des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task);
+  // All of a file, or only `part` of it.
+  des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task,
+                                             std::optional<ByteRange> part = std::nullopt);
   des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
                                          const std::string& task);
+  // Part of a file that is there, and stays as it is besides.
+  des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
+                                          const std::string& task);
   // The same in parts, from an open to a close. Of a file that is empty nothing is read. A file is
   // closed before it is opened in the other way.
   struct Reading;
@@ -69,10 +74,14 @@ class SimulatedClient {
                                                               const std::string& task);
   des::Activity<void> ReadPart(Reading& reading, ByteRange range);
   des::Activity<BytesRead> CloseRead(Reading& reading);
+  // What becomes of the bytes that the file has when it is opened to be written. kReplaced: they
+  // are cut off, and a file that is not there is made. kKept: it is there.
+  enum class Content : uint8_t { kReplaced, kKept };
+  // `range` is all that will be written.
   des::Activity<Outcome<std::shared_ptr<Writing>>> OpenToWrite(const std::string& path,
-                                                               uint64_t size_bytes,
+                                                               ByteRange range, Content before,
                                                                const std::string& task);
-  // So many bytes more; behind the file's last one it goes on at its first.
+  // So many bytes more; behind the range's last one it goes on at its first.
   des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
   // What was not written yet is written now.
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
@@ -82,6 +91,8 @@ class SimulatedClient {
   // The parent directory, and an empty file that carries the hints, if there are any.
   des::Activity<Outcome<Done>> PrepareOutput(const std::string& path, const HintMap& hints);
   des::Activity<Outcome<FileLook>> Look(const std::string& path);
+  // Whose storage node has the byte, as its layout says; nothing if that is not settled.
+  std::optional<MachineIndex> HolderOf(const std::string& path, uint64_t offset) const;
 
  private:
   struct Directory {
@@ -137,7 +148,11 @@ class SimulatedClient {
   des::Activity<void> Upkeep();
 
   // ---- writing (simulated_client_write.cc)
-  des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task);
+  des::Activity<Outcome<Done>> WriteAll(const std::string& path, ByteRange range, Content before,
+                                        const std::string& task);
+  des::Activity<Outcome<FileId>> FileToWrite(const std::string& path, Content before,
+                                             const std::string& task);
+  des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task, Content before);
   des::Activity<bool> MayWriteByKernel(Writer& writer);
   des::Activity<Outcome<Done>> WriteRange(Writer& writer, ByteRange whole);
   des::Activity<Outcome<Done>> SettleKernelWrites(Writer& writer);
@@ -154,10 +169,12 @@ class SimulatedClient {
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
-  des::Activity<void> ReadStream(Reader& reader, ByteRange part);
+  des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
+  void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
+  des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
-  void FetchAhead(Reader& reader, ByteRange range);
-  des::Activity<void> FetchBlock(Reader& reader, Block& block);
+  void FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range);
+  des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, std::shared_ptr<Block> its);
   des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
   des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -15,6 +17,8 @@ namespace {
 // As of the SAI's reader and its block cache.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
 constexpr uint64_t kFetchesAtOnce = 4;
+// As the mount tells the kernel.
+constexpr uint64_t kKernelWindowBytes = 2 << 20;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
 // A capability that ends sooner is not used any more.
@@ -32,21 +36,27 @@ uint64_t LaneOf(const Layout& layout, uint64_t offset) {
 // One file that is being read, from its open to its close.
 struct SimulatedClient::Reader {
   Reader(des::EventLoop& loop, FileId id, const DataAccess& a, uint64_t size)
-      : file(id), layout(a.layout), size_bytes(size), fetching(loop) {
+      : file(id), layout(a.layout), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
     const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / width));
     for (uint32_t i = 0; i < width; ++i)
       lanes.push_back(std::make_unique<des::Slots>(loop, at_once));
   }
+  // The kernel's windows begin here.
+  void BeginWindows(uint64_t offset) { windows_begin = asked_end = mark = offset; }
   const FileId file;
   const Layout layout;
   const uint64_t size_bytes;
   BytesRead read;
+  uint64_t program_at = 0;  // So far it has read.
+  uint64_t windows_begin = 0;
+  uint64_t asked_end = 0;                    // The kernel has asked for pages below.
+  uint64_t mark = 0;                         // Where the program sets the next window off.
+  std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
   sai::ReadAhead read_ahead;
   uint64_t blocks_end = 0;                            // Blocks below have been made.
-  std::map<uint64_t, std::unique_ptr<Block>> blocks;  // By their begin.
+  std::map<uint64_t, std::shared_ptr<Block>> blocks;  // By their begin.
   std::vector<std::unique_ptr<des::Slots>> lanes;     // One per node beside each other.
-  des::Group fetching;
 };
 
 // What a program has open for reading.
@@ -58,16 +68,17 @@ struct SimulatedClient::Reading {
   uint64_t size_bytes = 0;
   uint64_t asked_bytes = 0;
   BytesRead read;
-  std::unique_ptr<Reader> reader;  // By nodes.
+  std::shared_ptr<Reader> reader;  // By nodes. What comes for nobody has it too.
 };
 
 des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::string& path,
-                                                                 const std::string& task) {
+                                                                 const std::string& task,
+                                                                 std::optional<ByteRange> part) {
   const Outcome<std::shared_ptr<Reading>> opened = co_await OpenToRead(path, task);
   if (!opened.ok()) co_return opened.failure();
   Reading& reading = **opened;
   if (reading.size_bytes == 0) co_return reading.read;
-  co_await ReadPart(reading, {0, reading.size_bytes});
+  co_await ReadPart(reading, part.value_or(ByteRange{0, reading.size_bytes}));
   const BytesRead read = co_await CloseRead(reading);
   co_return read;
 }
@@ -100,7 +111,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> Simulated
     reading->by = Reading::By::kManager;
   } else {
     reading->by = Reading::By::kNodes;
-    reading->reader = std::make_unique<Reader>(loop_, *id, file.access, reading->size_bytes);
+    reading->reader = std::make_shared<Reader>(loop_, *id, file.access, reading->size_bytes);
     ++file.handles;
     ++streams_;
   }
@@ -109,7 +120,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> Simulated
 
 des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range) {
   range.end = std::min(range.end, reading.size_bytes);
-  if (range.begin >= range.end) co_return;
+  if (range.empty()) co_return;
   const uint64_t bytes = range.size();
   reading.asked_bytes += bytes;
   switch (reading.by) {
@@ -126,7 +137,7 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
       reading.read.local += bytes;
       break;
     case Reading::By::kNodes:
-      co_await ReadStream(*reading.reader, range);
+      co_await ReadStream(reading.reader, range);
       break;
     case Reading::By::kNothing:
       break;
@@ -135,10 +146,8 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
 
 des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes) {
-    Reader& reader = *reading.reader;
-    while (reader.fetching.under_way() > 0) co_await reader.fetching.changed().Wait();
     --streams_;
-    reading.read = reader.read;
+    reading.read = reading.reader->read;
   }
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
@@ -170,30 +179,77 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
   co_return Done{};
 }
 
-des::Activity<void> SimulatedClient::ReadStream(Reader& reader, ByteRange part) {
+// The kernel asks the mount for pages ahead of the program: a window at its first read, and the
+// next one whenever the program comes to the middle of the first or the begin of the last. Where
+// the program goes on behind what was asked for, or before where it has read to, windows begin
+// anew; but a read of one request's length or less brings itself alone, until another follows on
+// it. What was asked for when the program stops or goes elsewhere comes for nobody.
+des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
+  Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
-  const uint64_t width = reader.layout.segments.front().width;
-  const bool holds_all = HoldsAllHere(reader.layout);
-  for (uint64_t at = part.begin; at < part.end; at += step) {
-    const ByteRange range{at, std::min(at + step, part.end)};
-    const uint64_t share = std::max(kBlockBytesMax, kReadCacheBytesMax / streams_);
-    const uint64_t window =
-        std::min({width * kWindowBytesPerNode, platform_.client.read_ahead_bytes_max, share});
-    const Piece first = FirstPiece(reader.layout, range);
-    const bool own_piece =
-        first.range.end == range.end && std::any_of(first.nodes.begin(), first.nodes.end(),
-                                                    [this](NodeId node) { return IsLocal(node); });
-    if (holds_all || own_piece) {
-      // By the object's descriptor, ahead of nothing.
-      co_await Work(platform_.client.local_read, range.size());
-      reader.read.local += range.size();
-    } else {
-      const ByteRange ahead = reader.read_ahead.OnRead(range, reader.size_bytes, window);
-      if (!ahead.empty()) FetchAhead(reader, ahead);
-      co_await ReadRange(reader, range);
+  if (part.begin < reader.program_at || part.begin > reader.asked_end) {
+    const ByteRange pages = WidenToPages(part);
+    reader.asked.clear();
+    reader.BeginWindows(pages.begin);
+    if (part.size() <= step) {
+      AskForPages(stream, {pages.begin, std::min(pages.end, reader.size_bytes)});
+      reader.BeginWindows(reader.asked_end);
     }
-    co_await Work(platform_.client.fuse_read, range.size());
   }
+  reader.program_at = part.end;
+  for (uint64_t at = part.begin; at < part.end; at += step) {
+    const uint64_t end = std::min(at + step, part.end);
+    while (reader.mark < end && reader.asked_end < reader.size_bytes) {
+      const uint64_t begin = reader.asked_end;
+      reader.mark = begin == reader.windows_begin ? begin + kKernelWindowBytes / 2 : begin;
+      AskForPages(stream, {begin, std::min(begin + kKernelWindowBytes, reader.size_bytes)});
+    }
+    while (!reader.asked.empty() && reader.asked.front()->range.end <= at) reader.asked.pop_front();
+    while (!reader.asked.empty() && reader.asked.front()->range.begin < end) {
+      const std::shared_ptr<Block> pages = reader.asked.front();
+      while (!pages->done) co_await pages->come.Wait();
+      if (pages->range.end > end) break;
+      reader.asked.pop_front();
+    }
+  }
+}
+
+void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range) {
+  const uint64_t step = platform_.client.fuse_read_bytes;
+  for (uint64_t at = range.begin; at < range.end; at += step) {
+    const ByteRange pages{at, std::min(at + step, range.end)};
+    stream->asked.push_back(std::make_shared<Block>(loop_, pages));
+    des::Spawn(loop_, ReadPages(stream, stream->asked.back()));
+  }
+  stream->asked_end = range.end;
+}
+
+// One request of the kernel.
+des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
+                                               std::shared_ptr<Block> pages) {
+  Reader& reader = *stream;
+  const ByteRange range = pages->range;
+  const uint64_t width = reader.layout.segments.front().width;
+  const uint64_t share =
+      std::max(kBlockBytesMax, kReadCacheBytesMax / std::max<uint64_t>(1, streams_));
+  const uint64_t window =
+      std::min({width * kWindowBytesPerNode, platform_.client.read_ahead_bytes_max, share});
+  const Piece first = FirstPiece(reader.layout, range);
+  const bool own_piece =
+      first.range.end == range.end && std::any_of(first.nodes.begin(), first.nodes.end(),
+                                                  [this](NodeId node) { return IsLocal(node); });
+  if (HoldsAllHere(reader.layout) || own_piece) {
+    // By the object's descriptor, ahead of nothing.
+    co_await Work(platform_.client.local_read, range.size());
+    reader.read.local += range.size();
+  } else {
+    const ByteRange ahead = reader.read_ahead.OnRead(range, reader.size_bytes, window);
+    if (!ahead.empty()) FetchAhead(stream, ahead);
+    co_await ReadRange(reader, range);
+  }
+  co_await Work(platform_.client.fuse_read, range.size());
+  pages->done = true;
+  pages->come.Give();
 }
 
 // From the blocks that were or are fetched ahead; what no block has is fetched now.
@@ -201,10 +257,10 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
   while (!range.empty()) {
     auto next = reader.blocks.upper_bound(range.begin);
     if (next != reader.blocks.begin() && std::prev(next)->second->range.end > range.begin) {
-      Block& block = *std::prev(next)->second;
-      while (!block.done) co_await block.come.Wait();
-      range.begin = std::min(range.end, block.range.end);
-      if (range.begin == block.range.end) reader.blocks.erase(block.range.begin);
+      const std::shared_ptr<Block> block = std::prev(next)->second;
+      while (!block->done) co_await block->come.Wait();
+      range.begin = std::min(range.end, block->range.end);
+      if (range.begin == block->range.end) reader.blocks.erase(block->range.begin);
       continue;
     }
     const uint64_t end = next == reader.blocks.end() ? range.end : std::min(range.end, next->first);
@@ -221,20 +277,24 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
   }
 }
 
-void SimulatedClient::FetchAhead(Reader& reader, ByteRange range) {
+// What was fetched for nobody, since the reader ends before the file does, still comes.
+void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
+  Reader& reader = *stream;
   uint64_t at = std::max(range.begin, reader.blocks_end);
   while (at < range.end) {
     const uint64_t end = std::min(range.end, (at / kBlockBytesMax + 1) * kBlockBytesMax);
     auto& block = reader.blocks[at];
-    block = std::make_unique<Block>(loop_, ByteRange{at, end});
-    reader.fetching.Begin();
-    des::Spawn(loop_, FetchBlock(reader, *block));
+    block = std::make_shared<Block>(loop_, ByteRange{at, end});
+    des::Spawn(loop_, FetchBlock(stream, block));
     at = end;
   }
   reader.blocks_end = std::max(reader.blocks_end, at);
 }
 
-des::Activity<void> SimulatedClient::FetchBlock(Reader& reader, Block& block) {
+des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
+                                                std::shared_ptr<Block> its) {
+  Reader& reader = *stream;
+  Block& block = *its;
   des::Slots& lane = *reader.lanes[LaneOf(reader.layout, block.range.begin)];
   co_await lane.Take();
   co_await fetch_threads_.Take();
@@ -244,7 +304,6 @@ des::Activity<void> SimulatedClient::FetchBlock(Reader& reader, Block& block) {
   lane.Return();
   block.done = true;
   block.come.Give();
-  reader.fetching.End();
 }
 
 des::Activity<void> SimulatedClient::FetchBeside(Reader& reader, Piece piece, des::Group& group) {

@@ -18,12 +18,12 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 
 // One file that is being written, from its open to its close.
 struct SimulatedClient::Writer {
-  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, uint64_t size)
-      : file(id), state(f), path(p), size_bytes(size), sending(loop) {}
+  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r)
+      : file(id), state(f), path(p), range(r), sending(loop) {}
   const FileId file;
   File& state;
   const std::string& path;
-  const uint64_t size_bytes;
+  const ByteRange range;
   bool by_kernel = false;
   uint64_t pages_end = 0;       // Pages below have room taken for them.
   ByteRange open_extent;        // Buffered, and not sent yet.
@@ -35,42 +35,46 @@ struct SimulatedClient::Writer {
 
 // What a program has open for writing.
 struct SimulatedClient::Writing {
-  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, uint64_t size)
-      : writer(loop, id, f, path, size) {}
+  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range)
+      : writer(loop, id, f, path, range), at(range.begin) {}
   Writer writer;
-  uint64_t at = 0;
-  bool is_whole = false;  // Every byte was written once.
+  uint64_t at;
+  bool is_whole = false;           // Every byte was written once.
+  Outcome<Done> written = Done{};  // A failure stays: nothing more is written.
 };
 
 Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
   return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
           fmt::format("node {} is full: '{}' ({} B) does not fit", manager_.NameOf(node),
-                      writer.path, writer.size_bytes)};
+                      writer.path, writer.range.end)};
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
                                                                   uint64_t size_bytes,
                                                                   const std::string& task) {
-  const Outcome<std::shared_ptr<Writing>> opened = co_await OpenToWrite(path, size_bytes, task);
+  return WriteAll(path, {0, size_bytes}, Content::kReplaced, task);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::UpdateFile(const std::string& path,
+                                                                   ByteRange part,
+                                                                   const std::string& task) {
+  return WriteAll(path, part, Content::kKept, task);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(const std::string& path,
+                                                                 ByteRange range, Content before,
+                                                                 const std::string& task) {
+  const Outcome<std::shared_ptr<Writing>> opened = co_await OpenToWrite(path, range, before, task);
   if (!opened.ok()) co_return opened.failure();
   const Outcome<Done> written = co_await CloseWrite(**opened);
   co_return written;
 }
 
 des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> SimulatedClient::OpenToWrite(
-    const std::string& path, uint64_t size_bytes, const std::string& task) {
-  const Outcome<Place> place = co_await PlaceOf(path, false);
-  if (!place.ok()) co_return place.failure();
-  Outcome<FileId> file = co_await Lookup(place->parent, place->name);
+    const std::string& path, ByteRange range, Content before, const std::string& task) {
+  const Outcome<FileId> file = co_await FileToWrite(path, before, task);
   if (!file.ok()) co_return file.failure();
-  if (*file == FileId{}) {
-    file = co_await Create(place->parent, place->name, task, true);
-    if (!file.ok()) co_return file.failure();
-  } else {
-    const Outcome<Done> opened = co_await OpenForWriting(*file, task);
-    if (!opened.ok()) co_return opened.failure();
-  }
-  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, size_bytes);
+  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range);
   ++writing->writer.state.handles;
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
@@ -79,26 +83,25 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writing,
                                                                   uint64_t bytes) {
   Writer& writer = writing.writer;
-  while (bytes > 0 && writer.size_bytes > 0) {
-    if (writing.at == writer.size_bytes) writing.at = 0;
-    const ByteRange range{writing.at, std::min(writing.at + bytes, writer.size_bytes)};
+  while (bytes > 0 && writing.written.ok() && !writer.range.empty()) {
+    if (writing.at == writer.range.end) writing.at = writer.range.begin;
+    const ByteRange range{writing.at, std::min(writing.at + bytes, writer.range.end)};
     writing.at = range.end;
-    writing.is_whole = writing.is_whole || range.end == writer.size_bytes;
+    writing.is_whole = writing.is_whole || range.end == writer.range.end;
     bytes -= range.size();
     if (writer.by_kernel) {
       co_await Work(platform_.client.passthrough_write, range.size());
       continue;
     }
-    const Outcome<Done> written = co_await WriteRange(writer, range);
-    if (!written.ok()) co_return written.failure();
+    writing.written = co_await WriteRange(writer, range);
   }
-  co_return Done{};
+  co_return writing.written;
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
   Writer& writer = writing.writer;
-  Outcome<Done> written = Done{};
-  if (!writing.is_whole) written = co_await WritePart(writing, writer.size_bytes - writing.at);
+  if (!writing.is_whole) co_await WritePart(writing, writer.range.end - writing.at);
+  Outcome<Done> written = writing.written;
   if (writer.by_kernel) written = co_await SettleKernelWrites(writer);
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
@@ -111,9 +114,28 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   co_return written;
 }
 
-// What was there is cut off.
+des::Activity<sai::Outcome<FileId>> SimulatedClient::FileToWrite(const std::string& path,
+                                                                 Content before,
+                                                                 const std::string& task) {
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  const Outcome<FileId> file = co_await Lookup(place->parent, place->name);
+  if (!file.ok()) co_return file.failure();
+  if (*file != FileId{}) {
+    const Outcome<Done> opened = co_await OpenForWriting(*file, task, before);
+    if (!opened.ok()) co_return opened.failure();
+    co_return *file;
+  }
+  if (before == Content::kKept)
+    co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
+                      fmt::format("'{}' is not there", path)};
+  const Outcome<FileId> made = co_await Create(place->parent, place->name, task, true);
+  co_return made;
+}
+
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
-                                                                       const std::string& task) {
+                                                                       const std::string& task,
+                                                                       Content before) {
   co_await Work(platform_.client.call);
   OpenRequest open;
   open.file = file;
@@ -122,6 +144,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   Request request = open;
   const Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
+  File& state = files_[file];
+  state.access = reply->access;
+  state.attributes = reply->attributes;
+  state.manager_counts_open = true;
+  if (before == Content::kKept) co_return Done{};
   SetAttributesRequest cut;
   cut.file = file;
   cut.size_bytes = 0;
@@ -129,10 +156,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   request = cut;
   const Outcome<AttributesReply> was_cut = co_await Ask<AttributesReply>(std::move(request));
   if (!was_cut.ok()) co_return was_cut.failure();
-  File& state = files_[file];
-  state.access = reply->access;
   state.attributes = was_cut->attributes;
-  state.manager_counts_open = true;
   co_return Done{};
 }
 
@@ -165,7 +189,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
     if (!access.layout.bound()) {
       const Outcome<Done> bound = co_await EnsureBound(writer, range.end);
       if (!bound.ok()) co_return bound.failure();
-      store.begin = 0;  // What was inline goes first.
+      store.begin = writer.range.begin;  // What was inline goes first.
     }
     const Outcome<Done> written = co_await WriteBound(writer, store);
     if (!written.ok()) co_return written.failure();
@@ -175,7 +199,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Writer& writer) {
   const NodeId node = writer.state.access.layout.segments.front().nodes.front();
-  const uint64_t used = WidenToPages({0, writer.size_bytes}).end;
+  const uint64_t used = WidenToPages(writer.range).size();
   bool has_room = true;
   if (used > sai::kPassthroughRoomBytes) {
     has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
@@ -293,16 +317,17 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   File& state = writer.state;
+  const uint64_t size_bytes = std::max(state.attributes.size_bytes, writer.range.end);
   CommitRequest commit;
   commit.file = writer.file;
-  commit.size_bytes = writer.size_bytes;
+  commit.size_bytes = size_bytes;
   commit.size_is_exact = false;
   commit.modify_time = loop_.now();
   commit.last_close = true;
   for (const auto& [node, bytes] : writer.allocated)
     commit.nodes.push_back({node, bytes, grants_.TakeUnreported(node)});
   if (!state.access.layout.bound()) {
-    commit.inline_data = std::string(writer.size_bytes, '\0');
+    commit.inline_data = std::string(size_bytes, '\0');
     if (!state.unsent) commit.based_on_version = state.attributes.data_version;
   }
   std::vector<Request> requests;
@@ -317,8 +342,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   state.manager_counts_open = false;
   // Inline bytes are kept as well: whoever opens the file here next finds them.
   if (!state.access.layout.bound()) {
-    state.access.is_inline = writer.size_bytes > 0;
-    state.access.inline_valid_bytes = writer.size_bytes;
+    state.access.is_inline = size_bytes > 0;
+    state.access.inline_valid_bytes = size_bytes;
   }
   state.fresh = recalls == recalls_[writer.file];
   co_return Done{};

@@ -5,6 +5,13 @@ namespace mosa::predict {
 using Kind = TaskOperation::Kind;
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
+  const Done played = co_await PlayAll();
+  if (played.ok()) co_return played;
+  for (auto& [file, used] : files_) co_await Close(used);
+  co_return played;
+}
+
+des::Activity<SimulatedOperations::Done> SimulatedOperations::PlayAll() {
   last_ = loop_.now();
   for (const TaskOperation& operation : task_.operations)
     if (operation.kind != Kind::kCompute) ++files_[operation.file].left;
@@ -55,7 +62,8 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Write(
   }
   if (!used.writing) {
     const WorkflowFile& file = workflow_.at(operation.file);
-    auto opened = co_await client_.OpenToWrite(file.path, *file.size_bytes, task_.id);
+    auto opened = co_await client_.OpenToWrite(file.path, {0, *file.size_bytes},
+                                               SimulatedClient::Content::kReplaced, task_.id);
     if (!opened.ok()) co_return opened.failure();
     used.writing = *std::move(opened);
     used.was_written = true;

@@ -30,7 +30,8 @@ class SimulatedOperations {
         client_(client),
         predicted_(predicted) {}
 
-  // Adds times and bytes to the predicted task. A failure ends it where it stands.
+  // Adds times and bytes to the predicted task. A failure ends it where it stands, and closes what
+  // it has open.
   des::Activity<sai::Outcome<sai::Done>> Play();
 
  private:
@@ -42,6 +43,7 @@ class SimulatedOperations {
     std::shared_ptr<SimulatedClient::Writing> writing;
   };
 
+  des::Activity<Done> PlayAll();
   des::Activity<Done> Read(Used& used, const TaskOperation& operation);
   des::Activity<Done> Write(Used& used, const TaskOperation& operation);
   des::Activity<Done> Close(Used& used);

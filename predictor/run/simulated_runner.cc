@@ -27,12 +27,13 @@ std::string ParentOf(const std::string& path) {
 }  // namespace
 
 SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
-                                 const Platform& platform, const Configuration& configuration,
-                                 Machines& machines,
+                                 const SyntheticPart* part, const Platform& platform,
+                                 const Configuration& configuration, Machines& machines,
                                  std::vector<std::unique_ptr<SimulatedClient>>& clients,
                                  Prediction& prediction)
     : loop_(loop),
       workflow_(workflow),
+      part_(part),
       platform_(platform),
       configuration_(configuration),
       machines_(machines),
@@ -73,9 +74,18 @@ des::Activity<void> SimulatedRunner::StageIn() {
 }
 
 des::Activity<void> SimulatedRunner::Run() {
-  if (!prediction_.failure) co_await HintDirectories();
+  if (prediction_.failure) co_return;
+  if (part_ != nullptr && HasRegions(*part_))
+    co_await RunPinned();
+  else
+    co_await RunScheduled();
+  prediction_.turnaround = Elapsed();
+}
+
+des::Activity<void> SimulatedRunner::RunScheduled() {
+  co_await HintDirectories();
   begun_ = loop_.now();  // What comes before the first task is no part of the run.
-  if (prediction_.failure) co_return loop_.Stop();
+  if (prediction_.failure) co_return;
   for (;;) {
     co_await AddReady();
     while (!prediction_.failure) {
@@ -94,11 +104,10 @@ des::Activity<void> SimulatedRunner::Run() {
     const std::vector<Ended> ended = std::exchange(ended_, {});
     for (const Ended& each : ended) co_await Handle(each);
   }
-  prediction_.turnaround = Elapsed();
-  loop_.Stop();
 }
 
-// Where all that is written into a directory wants the same hints, the directory carries them.
+// Directories are there before the first task; where all that is written into one wants the same
+// hints, it carries them.
 des::Activity<void> SimulatedRunner::HintDirectories() {
   struct Wanted {
     std::vector<PathIndex> files;
@@ -116,10 +125,10 @@ des::Activity<void> SimulatedRunner::HintDirectories() {
     wanted.files.push_back(PathIndex{i});
   }
   for (const auto& [path, wanted] : directories) {
-    if (!wanted.same || wanted.hints.empty()) continue;
-    const auto made = co_await clients_.front()->MakeDirectory(path, wanted.hints);
-    if (!made.ok()) Fail(fmt::format("hinting '{}'", path), HostIndex{0}, made.failure());
-    inheriting_.insert(wanted.files.begin(), wanted.files.end());
+    const HintMap hints = wanted.same ? wanted.hints : HintMap();
+    const auto made = co_await clients_.front()->MakeDirectory(path, hints);
+    if (!made.ok()) Fail(fmt::format("making '{}'", path), HostIndex{0}, made.failure());
+    if (!hints.empty()) inheriting_.insert(wanted.files.begin(), wanted.files.end());
   }
 }
 
@@ -193,7 +202,8 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
     const bool has_read = co_await ReadInputs(task, host);
     predicted.reading = lap();
     if (has_read) {
-      const Duration compute = workflow_.at(task).expected.value_or(Duration());
+      const Duration compute = part_ != nullptr ? part_->compute
+                                                : workflow_.at(task).expected.value_or(Duration());
       co_await machines_.Work(machine, compute, WorkOf::kApplication);
       predicted.computing = lap();
       co_await WriteOutputs(task, host);
@@ -214,23 +224,40 @@ des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex ho
 
 // False: it fails, and computes nothing.
 des::Activity<bool> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) {
-  PredictedTask& predicted = at(task);
+  if (part_ != nullptr) {
+    for (const Transfer& transfer : part_->tasks[task.value].reads) {
+      std::optional<ByteRange> part;
+      if (transfer.is_region) part = ByteRange{transfer.begin, transfer.begin + transfer.bytes};
+      const bool has_read = co_await Read(task, host, transfer.path, part);
+      if (!has_read) co_return false;
+    }
+    co_return true;
+  }
   for (const PathIndex input : workflow_.at(task).inputs) {
     const WorkflowFile& file = workflow_.at(input);
     if (!IsOnTheStore(file)) continue;
-    const auto read = co_await at(host).ReadFile(file.path, workflow_.at(task).id);
-    if (!read.ok()) {
-      Fail(Describe(workflow_.at(task)), host, read.failure());
-      co_return false;
-    }
-    predicted.read_local += read->local;
-    predicted.read_remote += read->remote;
-    predicted.read_cached += read->cached;
+    const bool has_read = co_await Read(task, host, file.path, std::nullopt);
+    if (!has_read) co_return false;
   }
   co_return true;
 }
 
+des::Activity<bool> SimulatedRunner::Read(TaskIndex task, HostIndex host, const std::string& path,
+                                          std::optional<ByteRange> part) {
+  PredictedTask& predicted = at(task);
+  const auto read = co_await at(host).ReadFile(path, workflow_.at(task).id, part);
+  if (!read.ok()) {
+    Fail(Describe(workflow_.at(task)), host, read.failure());
+    co_return false;
+  }
+  predicted.read_local += read->local;
+  predicted.read_remote += read->remote;
+  predicted.read_cached += read->cached;
+  co_return true;
+}
+
 des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host) {
+  if (part_ != nullptr) co_return co_await WriteTransfers(task, host);
   for (const PathIndex output : workflow_.at(task).outputs) {
     const WorkflowFile& file = workflow_.at(output);
     if (!IsOnTheStore(file)) continue;

@@ -1,6 +1,7 @@
 // SimulatedRunner: `mosa run` in virtual time. The same Execution, Scheduler and PlanHints, asked
 // in the same order as tools/mosa/run_engine.cc asks them; what the runner does itself, one thing
-// after the other, costs what the platform says.
+// after the other, costs what the platform says. Tasks of regions, which a graph cannot say, have
+// their hosts, as in tools/mosa/bench_pinned.cc.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 
@@ -17,19 +18,21 @@
 #include "predictor/run/simulated_client.h"
 #include "predictor/workflow/execution.h"
 #include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/synthetic.h"
 
 namespace mosa::predict {
 
 class SimulatedRunner {
  public:
-  // Client i is the mount of host i. All outlive this.
-  SimulatedRunner(des::EventLoop& loop, const Workflow& workflow, const Platform& platform,
-                  const Configuration& configuration, Machines& machines,
+  // Client i is the mount of host i. All outlive this. `part` is the workflow's, if it is a
+  // synthetic one.
+  SimulatedRunner(des::EventLoop& loop, const Workflow& workflow, const SyntheticPart* part,
+                  const Platform& platform, const Configuration& configuration, Machines& machines,
                   std::vector<std::unique_ptr<SimulatedClient>>& clients, Prediction& prediction);
 
   // Puts what no task writes onto the store, from the first host, with the user's hints.
   des::Activity<void> StageIn();
-  // Hints directories, then runs all tasks. Stops the loop at its end.
+  // Hints directories, then runs all tasks.
   des::Activity<void> Run();
 
  private:
@@ -42,6 +45,11 @@ class SimulatedRunner {
     int64_t tasks = 0;
   };
 
+  des::Activity<void> RunScheduled();
+  // ---- tasks that have their hosts (simulated_pinned.cc)
+  des::Activity<void> RunPinned();
+  des::Activity<void> PrepareRegions();
+  des::Activity<HostIndex> PinOf(TaskIndex task);
   des::Activity<void> HintDirectories();
   des::Activity<void> AddReady();
   des::Activity<std::optional<ReadyTask>> Look(TaskIndex task);
@@ -49,6 +57,9 @@ class SimulatedRunner {
   des::Activity<void> RunTask(TaskIndex task, HostIndex host);
   des::Activity<void> PlayOperations(TaskIndex task, HostIndex host);
   des::Activity<bool> ReadInputs(TaskIndex task, HostIndex host);
+  des::Activity<bool> Read(TaskIndex task, HostIndex host, const std::string& path,
+                           std::optional<ByteRange> part);
+  des::Activity<void> WriteTransfers(TaskIndex task, HostIndex host);
   des::Activity<void> WriteOutputs(TaskIndex task, HostIndex host);
   des::Activity<void> Handle(Ended ended);
   des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
@@ -62,6 +73,7 @@ class SimulatedRunner {
 
   des::EventLoop& loop_;
   const Workflow& workflow_;
+  const SyntheticPart* const part_;
   const Platform& platform_;
   const Configuration& configuration_;
   Machines& machines_;

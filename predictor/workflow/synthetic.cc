@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -229,7 +231,9 @@ class Maker {
     for (WorkflowFile& file : built.workflow.files) {
       if (const auto own = hints_.find(file.path); own != hints_.end()) file.hints = own->second;
     }
-    if (!tasks_.empty()) parts_.push_back({phase, std::move(built.workflow), std::move(tasks_)});
+    if (!tasks_.empty())
+      parts_.push_back(
+          {phase, std::move(built.workflow), std::move(tasks_), options_.compute});
     draft_ = {};
     tasks_.clear();
     sizes_.clear();
@@ -261,7 +265,76 @@ std::optional<Value> Parse(const char* const (&names)[count], std::string_view t
   return static_cast<Value>(found - std::begin(names));
 }
 
+constexpr double kScaleMax = 100;
+constexpr double kComputeMax = 1'000'000;
+
+// Negative if it is no number.
+double ParseNumber(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+// "scale=0.1", "width=4" or "copies=2".
+Status SetOption(std::string_view word, SyntheticOptions& options) {
+  const size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const double number = equals == word.npos ? -1 : ParseNumber(word.substr(equals + 1));
+  const bool is_count = number == std::floor(number) && number >= 1 && number <= kSyntheticWidthMax;
+  const double millionths = std::round(number * static_cast<double>(kScaleOne));
+  if (name == "scale" && millionths >= 1 && number <= kScaleMax) {
+    options.scale_millionths = static_cast<uint64_t>(millionths);
+  } else if (name == "width" && is_count) {
+    options.width = static_cast<uint32_t>(number);
+  } else if (name == "copies" && is_count) {
+    options.copies = static_cast<uint32_t>(number);
+  } else if (name == "compute" && number >= 0 && number <= kComputeMax) {
+    options.compute = Nanoseconds(std::llround(number * 1e9));
+  } else {
+    return InvalidArgumentError(
+        fmt::format("'{}' says nothing of a synthetic workflow: after pattern and size, write "
+                    "scale=SHARE (0.000001 to {}), width=N or copies=N (1 to {}), or "
+                    "compute=SECONDS (0 to {})",
+                    word, kScaleMax, kSyntheticWidthMax, kComputeMax));
+  }
+  return OkStatus();
+}
+
 }  // namespace
+
+Result<SyntheticOptions> ParseSynthetic(std::string_view text) {
+  SyntheticOptions options;
+  options.width = 0;
+  std::vector<std::string_view> words;
+  for (std::string_view rest = text; !rest.empty();) {
+    words.push_back(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(words.back().size() + 1, rest.size()));
+  }
+  const auto pattern = words.empty() ? std::nullopt : ParsePattern(words[0]);
+  const auto size = words.size() < 2 ? std::nullopt : ParseWorkloadSize(words[1]);
+  if (!pattern || !size)
+    return InvalidArgumentError(
+        fmt::format("'{}' names no synthetic workflow: write pipeline, reduce, broadcast, scatter "
+                    "or gather, a comma, and small, medium or large",
+                    text));
+  options.pattern = *pattern;
+  options.size = *size;
+  for (size_t i = 2; i < words.size(); ++i)
+    MOSA_RETURN_IF_ERROR(SetOption(words[i], options));
+  if (options.copies > 0 && options.pattern != Pattern::kBroadcast)
+    return InvalidArgumentError(
+        fmt::format("'{}': copies are of what is broadcast, and {} broadcasts nothing", text,
+                    ToText(options.pattern)));
+  return options;
+}
+
+bool HasRegions(const SyntheticPart& part) {
+  const auto is_region = [](const Transfer& transfer) { return transfer.is_region; };
+  return std::any_of(part.tasks.begin(), part.tasks.end(), [&](const SyntheticTask& task) {
+    return std::any_of(task.reads.begin(), task.reads.end(), is_region) ||
+           std::any_of(task.writes.begin(), task.writes.end(), is_region);
+  });
+}
 
 const char* ToText(Pattern pattern) { return kPatterns[static_cast<size_t>(pattern)]; }
 const char* ToText(WorkloadSize size) { return kSizes[static_cast<size_t>(size)]; }

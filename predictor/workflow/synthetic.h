@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/status.h"
+#include "common/base/time.h"
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
@@ -43,6 +45,7 @@ struct SyntheticOptions {
   uint32_t copies = 0;  // Of what is broadcast; 0: as many as the graph suggests.
   bool stage_in = false;
   bool stage_out = false;
+  Duration compute;  // Of every task: a program that only starts needs some.
 };
 
 // Bytes of one file that a task reads or writes.
@@ -64,6 +67,10 @@ struct SyntheticTask {
 enum class Phase : uint8_t { kStageIn, kStages, kStageOut };
 const char* ToText(Phase phase);
 
+// "pipeline,medium,scale=0.1,width=4,copies=2,compute=0.01": pattern and size, then what differs
+// from the defaults. Without a width it is 0, for the caller to say.
+Result<SyntheticOptions> ParseSynthetic(std::string_view text);
+
 // One phase, to be run when the one before has ended.
 struct SyntheticPart {
   Phase phase = Phase::kStages;
@@ -73,7 +80,12 @@ struct SyntheticPart {
   // empty.
   Workflow workflow;
   std::vector<SyntheticTask> tasks;  // As the workflow's.
+  Duration compute;                  // Of each of them, between reading and writing.
 };
+
+// Lane k's tasks run on host k, and one that reads or writes a region whose place is known, there:
+// regions are what a graph cannot say.
+bool HasRegions(const SyntheticPart& part);
 
 // The phases in order; those without a task are left out.
 // Precondition: 1 <= width <= kSyntheticWidthMax.

@@ -145,6 +145,38 @@ TEST(Synthetic, CountsWhatIsStored) {
   EXPECT_EQ(stored(Pattern::kGather, 1), 2U * 102'400);
 }
 
+TEST(Synthetic, IsNamedInOneWord) {
+  const auto all = ParseSynthetic("broadcast,large,scale=0.02,width=19,copies=4,compute=0.25");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->pattern, Pattern::kBroadcast);
+  EXPECT_EQ(all->size, WorkloadSize::kLarge);
+  EXPECT_EQ(all->scale_millionths, 20'000u);
+  EXPECT_EQ(all->width, 19u);
+  EXPECT_EQ(all->copies, 4u);
+  EXPECT_EQ(all->compute.ns, Milliseconds(250).ns);
+  const auto least = ParseSynthetic("pipeline,small");
+  ASSERT_TRUE(least.ok()) << least.status();
+  EXPECT_EQ(least->width, 0u);
+  EXPECT_EQ(least->scale_millionths, kScaleOne);
+  const std::pair<const char*, const char*> refused[] = {
+      {"", "names no synthetic workflow"},
+      {"pipeline", "names no synthetic workflow"},
+      {"pipes,small", "names no synthetic workflow"},
+      {"pipeline,small,width=0", "'width=0'"},
+      {"pipeline,small,width=1.5", "'width=1.5'"},
+      {"pipeline,small,scale=", "'scale='"},
+      {"pipeline,small,scale=1e999", "'scale=1e999'"},
+      {"pipeline,small,compute=-1", "'compute=-1'"},
+      {"pipeline,small,depth=3", "'depth=3'"},
+      {"pipeline,small,copies=2", "broadcasts nothing"},
+  };
+  for (const auto& [text, expected] : refused) {
+    const auto read = ParseSynthetic(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_NE(MessageOf(read.status()).find(expected), std::string::npos) << read.status();
+  }
+}
+
 TEST(Synthetic, NamesAreReadBack) {
   EXPECT_EQ(ParsePattern("gather"), Pattern::kGather);
   EXPECT_EQ(ParsePattern("Gather"), std::nullopt);

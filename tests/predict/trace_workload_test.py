@@ -48,6 +48,9 @@ def test_workload(mosa, directory):
     check(read() == 300000 and read("--operations", made["operations"]) == 262144, "parts of files are read as parts")
     done = run(mosa, *words, "--operations", PLATFORM)
     check(done.returncode == 2 and "no file of operations" in done.stderr and not done.stdout, done.stderr)
+    words[words.index(output)] = "synthetic:reduce,small"
+    done = run(mosa, *words, "--operations", made["operations"])
+    check(done.returncode == 2 and "operations of their own" in done.stderr and not done.stdout, done.stderr)
 
 
 def test_record(mosa, directory):

@@ -147,7 +147,8 @@ Status CheckPlaces(const BenchPlan& plan, const Options& options,
                                                  .width = options.width,
                                                  .copies = cell.copies,
                                                  .stage_in = !options.stage_in.empty(),
-                                                 .stage_out = !options.stage_out.empty()});
+                                                 .stage_out = !options.stage_out.empty(),
+                                                 .compute = {}});
       const Status fits =
           CheckPlace(cell.system, hosts, options.workdir, predict::StoredBytes(parts, cell.copies));
       if (!fits.ok())

@@ -60,7 +60,8 @@ class CellRun {
                                        .width = width,
                                        .copies = cell.copies,
                                        .stage_in = !place.stage_in.empty(),
-                                       .stage_out = !place.stage_out.empty()})) {}
+                                       .stage_out = !place.stage_out.empty(),
+                                       .compute = {}})) {}
 
   Result<json> Run() {
     MOSA_RETURN_IF_ERROR(MakeHere(place_.scratch));

@@ -161,6 +161,10 @@ bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* p
 Status Explore(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload, "", 0));
+  if (inputs.synthetic)
+    return InvalidArgumentError(
+        fmt::format("--workload {}: only 'mosa predict' takes a synthetic workflow: give a file",
+                    options.workload));
   std::optional<predict::PowerProfile> power;
   if (!options.power.empty()) {
     MOSA_ASSIGN_OR_RETURN(power, ReadPowerFile(options.power));

@@ -31,6 +31,7 @@ struct Options {
   std::string power;
   uint32_t frequency_mhz = 0;
   uint32_t repeats = 20;
+  bool layouts = false;
 };
 
 // Of predictions whose figures are off as much as was measured.
@@ -49,8 +50,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
     const auto seed = static_cast<uint64_t>(i + 1);
     MOSA_ASSIGN_OR_RETURN(
         const predict::Prediction drawn,
-        predict::Predict(inputs.workflow, predict::Perturbed(inputs.platform, seed),
-                         configuration));
+        PredictInputs(inputs, predict::Perturbed(inputs.platform, seed), configuration));
     const std::lock_guard lock(mutex);
     const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
     bar.Show(done, repeats, each * static_cast<double>(repeats - done), "predictions");
@@ -79,12 +79,19 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
                                                   options.frequency_mhz));
-  if (!options.operations.empty())
+  if (!options.operations.empty()) {
+    if (inputs.synthetic)
+      return InvalidArgumentError(
+          fmt::format("--operations {}: the tasks of {} have operations of their own; leave it out",
+                      options.operations, options.workload));
     MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
+  }
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
-  MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
-                        predict::Predict(inputs.workflow, inputs.platform, configuration));
+  ForHosts(configuration.hosts, inputs);
+  MOSA_ASSIGN_OR_RETURN(
+      const predict::Prediction prediction,
+      PredictInputs(inputs, inputs.platform, configuration, {.with_layouts = options.layouts}));
   Forecast forecast;
   if (!prediction.failure) {
     if (inputs.power) forecast.joules = JoulesOf(prediction, inputs.platform, *inputs.power);
@@ -113,12 +120,16 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "  mosa predict --platform lab.json --workload montage.json --config hosts=19\n"
       "  mosa predict --platform lab.json --workload blast.yaml \\\n"
       "    --config hosts=14,storage=5,chunk=256K,system=dss --trace run.trace.json\n\n"
+      "  mosa predict --platform lab.json --workload synthetic:reduce,medium,scale=0.1 \\\n"
+      "    --config hosts=8,manager=apart,slots=1\n\n"
       "Every file of the workload needs a size. The trace opens in ui.perfetto.dev.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
       ->add_option("--workload", options->workload,
-                   "WfFormat 1.3 to 1.6, or the small form in YAML or JSON")
+                   "WfFormat 1.3 to 1.6, the small form in YAML or JSON, or a workflow of 'mosa "
+                   "bench patterns': synthetic:PATTERN,SIZE[,scale=SHARE][,width=N][,copies=N]"
+                   "[,compute=SECONDS]")
       ->required();
   command->add_option("--operations", options->operations,
                       "What its tasks do with their files, as 'mosa trace workload' writes it; "
@@ -127,6 +138,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
+  command->add_flag("--layouts", options->layouts, "With --json: on which nodes each file lies");
   command->add_option("--power", options->power,
                       "What a host draws, YAML or JSON (network_w: with its link full in both "
                       "directions): the prediction then has the energy");

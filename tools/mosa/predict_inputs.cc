@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr uintmax_t kFiguresBytesMax = 1 << 20;
 constexpr size_t kFaultsShownMax = 20;
+constexpr std::string_view kSynthetic = "synthetic:";
 
 // Which file it is that is wrong.
 template <typename T>
@@ -84,8 +85,30 @@ Result<Inputs> ReadInputs(const std::string& platform, const std::string& worklo
     MOSA_ASSIGN_OR_RETURN(inputs.power, Of(power, predict::LevelAt(profile, frequency_mhz)));
     inputs.platform = predict::AtLevel(inputs.platform, *inputs.power);
   }
-  MOSA_ASSIGN_OR_RETURN(inputs.workflow, ReadWorkload(workload));
+  if (workload.starts_with(kSynthetic)) {
+    MOSA_ASSIGN_OR_RETURN(inputs.synthetic,
+                          predict::ParseSynthetic(workload.substr(kSynthetic.size())));
+  } else {
+    MOSA_ASSIGN_OR_RETURN(inputs.workflow, ReadWorkload(workload));
+  }
   return inputs;
+}
+
+void ForHosts(uint32_t hosts, Inputs& inputs) {
+  if (!inputs.synthetic) return;
+  if (inputs.synthetic->width == 0)
+    inputs.synthetic->width = std::min(hosts, predict::kSyntheticWidthMax);
+  inputs.parts = predict::MakeSynthetic(*inputs.synthetic);
+  for (const predict::SyntheticPart& part : inputs.parts)
+    if (part.phase == predict::Phase::kStages) inputs.workflow = part.workflow;
+}
+
+Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::Platform& platform,
+                                          const predict::Configuration& configuration,
+                                          const predict::PredictOptions& options) {
+  if (!inputs.synthetic)
+    return predict::Predict(inputs.workflow, platform, configuration, options);
+  return predict::PredictStages(inputs.parts, platform, configuration, options);
 }
 
 Status CheckRepeats(uint32_t repeats) {

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "predictor/model/energy.h"
 #include "predictor/model/platform.h"
 #include "predictor/run/prediction.h"
+#include "predictor/workflow/synthetic.h"
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::cli {
@@ -26,9 +28,20 @@ Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
 
 struct Inputs {
   predict::Workflow workflow;
+  // "synthetic:pipeline,medium,scale=0.1": as `mosa bench patterns` runs them. Then the workflow is
+  // that of its stages, once ForHosts() was called.
+  std::optional<predict::SyntheticOptions> synthetic;
+  std::vector<predict::SyntheticPart> parts;
   predict::Platform platform;  // At the level's speed.
   std::optional<predict::PowerLevel> power;
 };
+
+// Makes the synthetic workflow, of as many lanes as hosts unless it says otherwise.
+void ForHosts(uint32_t hosts, Inputs& inputs);
+// What is to be predicted, on any platform.
+Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::Platform& platform,
+                                          const predict::Configuration& configuration,
+                                          const predict::PredictOptions& options = {});
 
 // `power` may be empty; `frequency_mhz` is one of its levels, 0 as in predict::LevelAt().
 Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,

@@ -69,6 +69,24 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
           {"tid", thread}};
 }
 
+nlohmann::json FileToJson(const predict::Workflow& workflow,
+                          const predict::Configuration& configuration,
+                          const predict::PredictedFile& file) {
+  // Node i + 1 is on machine i, behind those that only run tasks.
+  const uint32_t before = configuration.storage_hosts == 0 ? 0 : configuration.hosts;
+  nlohmann::json segments = nlohmann::json::array();
+  for (const Segment& segment : file.layout.segments) {
+    std::vector<std::string> nodes;
+    for (const NodeId node : segment.nodes)
+      nodes.push_back(fmt::format("h{}", before + node.value));
+    segments.push_back({{"begin", segment.begin}, {"width", segment.width}, {"nodes", nodes}});
+  }
+  return {{"path", workflow.at(file.file).path},
+          {"inline", file.is_inline},
+          {"chunk_size", file.layout.chunk_bytes},
+          {"segments", std::move(segments)}};
+}
+
 }  // namespace
 
 void PrintPrediction(const predict::Workflow& workflow, const predict::Prediction& prediction,
@@ -134,6 +152,8 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
     root["failure"] = *prediction.failure;
     root["failed_at_s"] = SecondsOf(prediction.failed_at);
   }
+  for (const predict::PredictedFile& file : prediction.files)
+    root["files"].push_back(FileToJson(workflow, configuration, file));
   for (const predict::PredictedStage& stage : prediction.stages)
     root["stages"].push_back({{"name", stage.name},
                               {"tasks", stage.tasks},
