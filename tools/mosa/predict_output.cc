@@ -111,8 +111,8 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
                ShowSeconds(prediction.failed_at));
   fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
   if (forecast.turnaround)
-    fmt::print(" ({} to {} in nine of ten)", ShowSeconds(forecast.turnaround->low),
-               ShowSeconds(forecast.turnaround->high));
+    fmt::print(" ({} to {} in nine of ten, {} in the mean)", ShowSeconds(forecast.turnaround->low),
+               ShowSeconds(forecast.turnaround->high), ShowSeconds(*forecast.turnaround_mean));
   fmt::print(", {:.4f} node-hours", NodeHoursOf(prediction, prediction.turnaround));
   if (forecast.joules) fmt::print(", {:.3f} kJ", *forecast.joules / 1e3);
   if (forecast.joules_interval)
@@ -128,6 +128,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"configuration", predict::ToText(configuration)},
                          {"turnaround_s", SecondsOf(prediction.turnaround)},
                          {"turnaround_interval_s", nullptr},
+                         {"turnaround_mean_s", nullptr},
                          {"node_hours", NodeHoursOf(prediction, prediction.turnaround)},
                          {"node_hours_interval", nullptr},
                          {"energy_j", nullptr},
@@ -145,6 +146,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
     root["node_hours_interval"] = {NodeHoursOf(prediction, interval->low),
                                    NodeHoursOf(prediction, interval->high)};
   }
+  if (forecast.turnaround_mean) root["turnaround_mean_s"] = SecondsOf(*forecast.turnaround_mean);
   if (forecast.joules) root["energy_j"] = *forecast.joules;
   if (forecast.joules_interval)
     root["energy_interval_j"] = {forecast.joules_interval->low, forecast.joules_interval->high};
@@ -154,11 +156,16 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   }
   for (const predict::PredictedFile& file : prediction.files)
     root["files"].push_back(FileToJson(workflow, configuration, file));
-  for (const predict::PredictedStage& stage : prediction.stages)
+  for (const predict::PredictedStage& stage : prediction.stages) {
     root["stages"].push_back({{"name", stage.name},
                               {"tasks", stage.tasks},
                               {"start_s", SecondsOf(stage.start)},
-                              {"end_s", SecondsOf(stage.end)}});
+                              {"end_s", SecondsOf(stage.end)},
+                              {"mean_s", nullptr}});
+    const auto mean = forecast.stage_means.find(stage.name);
+    if (mean != forecast.stage_means.end())
+      root["stages"].back()["mean_s"] = SecondsOf(mean->second);
+  }
   for (const predict::PredictedMachine& machine : prediction.machines)
     root["hosts"].push_back({{"name", machine.name},
                              {"bytes_sent", machine.link.sent},

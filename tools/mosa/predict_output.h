@@ -2,8 +2,10 @@
 #ifndef MOSA_TOOLS_MOSA_PREDICT_OUTPUT_H_
 #define MOSA_TOOLS_MOSA_PREDICT_OUTPUT_H_
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
@@ -11,10 +13,12 @@
 
 namespace mosa::cli {
 
-// What is told beside the simulated run itself. Intervals: nine of ten predictions with drawn
-// figures.
+// What is told beside the simulated run itself, of predictions with drawn figures and with other
+// places where files begin: a cluster draws those for itself. Intervals: nine of ten.
 struct Forecast {
   std::optional<predict::Interval<Duration>> turnaround;
+  std::optional<Duration> turnaround_mean;
+  std::map<std::string, Duration> stage_means;  // From the first start to the last end.
   std::optional<double> joules;  // If powers were given, and the run does not fail.
   std::optional<predict::Interval<double>> joules_interval;
 };
