@@ -46,7 +46,8 @@ std::string Printable(const std::string& bytes) {
       text += c;
     }
   }
-  return text.empty() ? "_" : text;
+  if (text.empty()) text.assign(1, '_');
+  return text;
 }
 
 class Builder {
@@ -329,7 +330,7 @@ class Builder {
     for (size_t number = segment.number + 1; !ids_.insert(task.id).second; ++number)
       task.id = fmt::format("{}~{}", id, number);
     task.command = {Printable(traced.command.empty() ? traced.id : traced.command)};
-    if (task.command[0].find_first_not_of(' ') == std::string::npos) task.command[0] = "_";
+    if (task.command[0].find_first_not_of(' ') == std::string::npos) task.command[0].assign(1, '_');
     task.stage = traced.is_process ? task.command[0] : StageOf(id);
     task.host = Printable(traced.host);
     for (const size_t part : segment.inputs)
