@@ -108,5 +108,26 @@ TEST(Operations, AFullStoreIsTheAnswer) {
   EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
 }
 
+// What the failed task had sent is still on its way while others run.
+TEST(Operations, AFailedTaskLeavesNothingBehindForThoseThatRun) {
+  WorkflowMaker maker;
+  maker.File("in", kBytes).File("out", kBytes).File("small", 1).File("copy", 1);
+  maker.Task("fails", {"in"}, {"out"}).Task("goes on", {"small"}, {"copy"}, Seconds(5));
+  Workflow workflow = maker.Build();
+  const PathIndex in = workflow.tasks[0].inputs[0];
+  const PathIndex out = workflow.tasks[0].outputs[0];
+  workflow.tasks[0].operations = {{{}, Kind::kRead, in, 0, kMiB},
+                                  {{}, Kind::kWrite, out, 0, kBytes / 2},
+                                  {{}, Kind::kRead, in, 8 * kMiB, kMiB},
+                                  {{}, Kind::kWrite, out, kBytes / 2, kBytes / 2}};
+  for (const char* configuration : {"hosts=2,storage=1,store=80M", "hosts=1,store=80M"}) {
+    const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
+    ASSERT_TRUE(prediction.failure) << configuration;
+    EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+    EXPECT_GE(prediction.turnaround, Seconds(5)) << configuration;
+    EXPECT_LE(prediction.machines[0].store_bytes_max, 80 * kMiB);
+  }
+}
+
 }  // namespace
 }  // namespace mosa::predict

@@ -76,6 +76,8 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
   // What was not written yet is written now.
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
+  // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
+  des::Activity<void> AbandonWrite(Writing& writing);
   // ---- what the runner does
   // Makes the directory and those above it that are not there, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);

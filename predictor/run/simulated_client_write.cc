@@ -23,7 +23,7 @@ struct SimulatedClient::Writer {
   const FileId file;
   File& state;
   const std::string& path;
-  const uint64_t size_bytes;
+  uint64_t size_bytes;
   bool by_kernel = false;
   uint64_t pages_end = 0;       // Pages below have room taken for them.
   ByteRange open_extent;        // Buffered, and not sent yet.
@@ -109,6 +109,22 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   writer.state.pinned = false;
   if (written.ok()) co_await AwaitCopies(writer);
   co_return written;
+}
+
+des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
+  Writer& writer = writing.writer;
+  const uint64_t unsent = std::exchange(writer.open_extent, {}).size();
+  writer.buffered_bytes -= unsent;
+  buffered_bytes_ -= unsent;
+  if (unsent > 0) buffer_freed_.Give();
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  if (writer.by_kernel) {
+    writer.size_bytes = writing.is_whole ? writer.size_bytes : writing.at;
+    co_await SettleKernelWrites(writer);
+  }
+  --writer.state.handles;
+  writer.state.pinned = false;
+  co_await Work(platform_.client.call);
 }
 
 // What was there is cut off.

@@ -24,7 +24,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
     if (done.ok() && --used.left == 0) done = co_await Close(used);
     Duration& spent = operation.kind == Kind::kRead ? predicted_.reading : predicted_.writing;
     spent = spent + Lap();
-    if (!done.ok()) co_return done;
+    if (!done.ok()) {
+      co_await Abandon();
+      co_return done;
+    }
   }
   const Done rest = co_await WriteTheRest();
   predicted_.writing = predicted_.writing + Lap();
@@ -76,6 +79,15 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Close(Used& used) 
   if (!writing) co_return sai::Done{};
   const Done closed = co_await client_.CloseWrite(*writing);
   co_return closed;
+}
+
+des::Activity<void> SimulatedOperations::Abandon() {
+  for (auto& [file, used] : files_) {
+    if (const auto reading = std::exchange(used.reading, nullptr))
+      co_await client_.CloseRead(*reading);
+    if (const auto writing = std::exchange(used.writing, nullptr))
+      co_await client_.AbandonWrite(*writing);
+  }
 }
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::WriteTheRest() {

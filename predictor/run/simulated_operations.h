@@ -45,6 +45,8 @@ class SimulatedOperations {
   des::Activity<Done> Read(Used& used, const TaskOperation& operation);
   des::Activity<Done> Write(Used& used, const TaskOperation& operation);
   des::Activity<Done> Close(Used& used);
+  // Of a task that fails: what is open refers to bytes that are on their way.
+  des::Activity<void> Abandon();
   // Outputs of which no write is known are there afterwards all the same.
   des::Activity<Done> WriteTheRest();
   Duration Lap() { return loop_.now() - std::exchange(last_, loop_.now()); }
