@@ -101,6 +101,26 @@ TEST(Operations, ATaskReadsWhatItHasWritten) {
   EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
 }
 
+TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
+  WorkflowMaker maker;
+  maker.File("table", kBytes).Task("fill", {}, {"table"});
+  Workflow workflow = maker.Build();
+  const TaskOperation whole{{}, Kind::kWrite, workflow.tasks[0].outputs[0], 0, kBytes};
+  workflow.tasks[0].operations = {whole, whole, whole};
+  for (const char* configuration : {"hosts=1", "hosts=1,storage=1", "hosts=3"}) {
+    for (const bool passthrough : {false, true}) {
+      Platform platform = BusyPlatform();
+      platform.client.passthrough = passthrough;
+      const Prediction prediction = MustPredict(workflow, platform, configuration);
+      ASSERT_FALSE(prediction.failure) << *prediction.failure;
+      EXPECT_EQ(prediction.tasks[0].written, 3 * kBytes);
+      uint64_t stored = 0;
+      for (const PredictedMachine& machine : prediction.machines) stored += machine.store_bytes_max;
+      EXPECT_EQ(stored, kBytes) << configuration << (passthrough ? " by the kernel" : "");
+    }
+  }
+}
+
 TEST(Operations, AFullStoreIsTheAnswer) {
   const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
                                             BusyPlatform(), "hosts=1,storage=1,store=80M");

@@ -148,8 +148,9 @@ class SimulatedClient {
   des::Activity<bool> TakeRoom(Writer& writer, const Piece& piece);
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
-  des::Activity<void> SendExtent(Writer& writer, ByteRange extent);
-  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes);
+  // Bytes from `fresh_from` on take room.
+  des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
+  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
   Failure NoSpace(const Writer& writer, NodeId node) const;
