@@ -101,6 +101,38 @@ TEST(Operations, ATaskReadsWhatItHasWritten) {
   EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
 }
 
+// A file is filled up once, by the task's last operation on it.
+TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
+  WorkflowMaker maker;
+  maker.File("table", kBytes).Task("update", {}, {"table"});
+  Workflow workflow = maker.Build();
+  const PathIndex table = workflow.tasks[0].outputs[0];
+  constexpr uint64_t kPart = 4096;
+  const auto predict = [&](uint64_t turns, const char* configuration) {
+    std::vector<TaskOperation>& operations = workflow.tasks[0].operations;
+    operations = {{{}, Kind::kRead, table, 0, kPart}};  // Nothing is there yet.
+    for (uint64_t i = 0; i < turns; ++i) {
+      operations.push_back({{}, Kind::kWrite, table, i * kPart, kPart});
+      operations.push_back({{}, Kind::kRead, table, i * kPart, kPart});
+    }
+    operations.push_back({{}, Kind::kWrite, table, turns * kPart, kPart});
+    return MustPredict(workflow, BusyPlatform(), configuration);
+  };
+  for (const char* configuration : {"hosts=1", "hosts=1,storage=2"}) {
+    const Prediction once = predict(0, configuration);
+    const Prediction often = predict(20, configuration);
+    ASSERT_FALSE(often.failure) << *often.failure;
+    const PredictedTask& task = often.tasks[0];
+    EXPECT_EQ(task.read_local + task.read_remote + task.read_cached, 20 * kPart) << configuration;
+    EXPECT_EQ(task.written, 21 * kPart);
+    uint64_t stored = 0;
+    for (const PredictedMachine& machine : often.machines) stored += machine.store_bytes_max;
+    EXPECT_EQ(stored, kBytes) << configuration;
+    EXPECT_EQ(often.manager_calls, once.manager_calls) << configuration;
+    EXPECT_LT(often.turnaround.ns, once.turnaround.ns * 3 / 2) << configuration;
+  }
+}
+
 TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
   WorkflowMaker maker;
   maker.File("table", kBytes).Task("fill", {}, {"table"});

@@ -61,8 +61,7 @@ class SimulatedClient {
   des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task);
   des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
                                          const std::string& task);
-  // The same in parts, from an open to a close. Of a file that is empty nothing is read. A file is
-  // closed before it is opened in the other way.
+  // The same in parts, from an open to a close. Of a file that is empty nothing is read.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
@@ -74,6 +73,8 @@ class SimulatedClient {
                                                                const std::string& task);
   // So many bytes more; behind the file's last one it goes on at its first.
   des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
+  // To read what was written so far, through the same open; closed before more is written.
+  des::Activity<std::shared_ptr<Reading>> ReadBack(Writing& writing);
   // What was not written yet is written now.
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
   // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
@@ -157,6 +158,7 @@ class SimulatedClient {
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
+  std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   des::Activity<void> ReadStream(Reader& reader, ByteRange part);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
   void FetchAhead(Reader& reader, ByteRange range);

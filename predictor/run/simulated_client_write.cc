@@ -102,6 +102,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writi
   co_return Done{};
 }
 
+des::Activity<std::shared_ptr<SimulatedClient::Reading>> SimulatedClient::ReadBack(
+    Writing& writing) {
+  Writer& writer = writing.writer;
+  SendOpenExtent(writer);
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  co_return ReadingOf(writer.file, writing.is_whole ? writer.size_bytes : writing.at, true);
+}
+
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
   Writer& writer = writing.writer;
   Outcome<Done> written = Done{};
