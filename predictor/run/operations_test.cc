@@ -140,11 +140,84 @@ TEST(Operations, ATaskReadsWhatItHasWritten) {
   EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
 }
 
+// A file is filled up once, by the task's last operation on it.
+TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
+  WorkflowMaker maker;
+  maker.File("table", kBytes).Task("update", {}, {"table"});
+  Workflow workflow = maker.Build();
+  const PathIndex table = workflow.tasks[0].outputs[0];
+  constexpr uint64_t kPart = 4096;
+  const auto predict = [&](uint64_t turns, const char* configuration) {
+    std::vector<TaskOperation>& operations = workflow.tasks[0].operations;
+    operations = {{{}, Kind::kRead, table, 0, kPart}};  // Nothing is there yet.
+    for (uint64_t i = 0; i < turns; ++i) {
+      operations.push_back({{}, Kind::kWrite, table, i * kPart, kPart});
+      operations.push_back({{}, Kind::kRead, table, i * kPart, kPart});
+    }
+    operations.push_back({{}, Kind::kWrite, table, turns * kPart, kPart});
+    return MustPredict(workflow, BusyPlatform(), configuration);
+  };
+  for (const char* configuration : {"hosts=1", "hosts=1,storage=2"}) {
+    const Prediction once = predict(0, configuration);
+    const Prediction often = predict(20, configuration);
+    ASSERT_FALSE(often.failure) << *often.failure;
+    const PredictedTask& task = often.tasks[0];
+    EXPECT_EQ(task.read_local + task.read_remote + task.read_cached, 20 * kPart) << configuration;
+    EXPECT_EQ(task.written, 21 * kPart);
+    uint64_t stored = 0;
+    for (const PredictedMachine& machine : often.machines) stored += machine.store_bytes_max;
+    EXPECT_EQ(stored, kBytes) << configuration;
+    EXPECT_EQ(often.manager_calls, once.manager_calls) << configuration;
+    EXPECT_LT(often.turnaround.ns, once.turnaround.ns * 3 / 2) << configuration;
+  }
+}
+
+TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
+  WorkflowMaker maker;
+  maker.File("table", kBytes).Task("fill", {}, {"table"});
+  Workflow workflow = maker.Build();
+  const TaskOperation whole{{}, Kind::kWrite, workflow.tasks[0].outputs[0], 0, kBytes};
+  workflow.tasks[0].operations = {whole, whole, whole};
+  for (const char* configuration : {"hosts=1", "hosts=1,storage=1", "hosts=3"}) {
+    for (const bool passthrough : {false, true}) {
+      Platform platform = BusyPlatform();
+      platform.client.passthrough = passthrough;
+      const Prediction prediction = MustPredict(workflow, platform, configuration);
+      ASSERT_FALSE(prediction.failure) << *prediction.failure;
+      EXPECT_EQ(prediction.tasks[0].written, 3 * kBytes);
+      uint64_t stored = 0;
+      for (const PredictedMachine& machine : prediction.machines) stored += machine.store_bytes_max;
+      EXPECT_EQ(stored, kBytes) << configuration << (passthrough ? " by the kernel" : "");
+    }
+  }
+}
+
 TEST(Operations, AFullStoreIsTheAnswer) {
   const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
                                             BusyPlatform(), "hosts=1,storage=1,store=80M");
   ASSERT_TRUE(prediction.failure);
   EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+}
+
+// What the failed task had sent is still on its way while others run.
+TEST(Operations, AFailedTaskLeavesNothingBehindForThoseThatRun) {
+  WorkflowMaker maker;
+  maker.File("in", kBytes).File("out", kBytes).File("small", 1).File("copy", 1);
+  maker.Task("fails", {"in"}, {"out"}).Task("goes on", {"small"}, {"copy"}, Seconds(5));
+  Workflow workflow = maker.Build();
+  const PathIndex in = workflow.tasks[0].inputs[0];
+  const PathIndex out = workflow.tasks[0].outputs[0];
+  workflow.tasks[0].operations = {{{}, Kind::kRead, in, 0, kMiB},
+                                  {{}, Kind::kWrite, out, 0, kBytes / 2},
+                                  {{}, Kind::kRead, in, 8 * kMiB, kMiB},
+                                  {{}, Kind::kWrite, out, kBytes / 2, kBytes / 2}};
+  for (const char* configuration : {"hosts=2,storage=1,store=80M", "hosts=1,store=80M"}) {
+    const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
+    ASSERT_TRUE(prediction.failure) << configuration;
+    EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+    EXPECT_GE(prediction.turnaround, Seconds(5)) << configuration;
+    EXPECT_LE(prediction.machines[0].store_bytes_max, 80 * kMiB);
+  }
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ class SimulatedClient {
   // Part of a file that is there, and stays as it is besides.
   des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
                                           const std::string& task);
-  // The same in parts, from an open to a close. Of a file that is empty nothing is read. A file is
-  // closed before it is opened in the other way.
+  // The same in parts, from an open to a close. Of a file that is empty nothing is read.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
@@ -83,8 +82,12 @@ class SimulatedClient {
                                                                const std::string& task);
   // So many bytes more; behind the range's last one it goes on at its first.
   des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
+  // To read what was written so far, through the same open; closed before more is written.
+  des::Activity<std::shared_ptr<Reading>> ReadBack(Writing& writing);
   // What was not written yet is written now.
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
+  // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
+  des::Activity<void> AbandonWrite(Writing& writing);
   // ---- what the runner does
   // Makes the directory and those above it that are not there, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
@@ -161,14 +164,16 @@ class SimulatedClient {
   des::Activity<bool> TakeRoom(Writer& writer, const Piece& piece);
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
-  des::Activity<void> SendExtent(Writer& writer, ByteRange extent);
-  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes);
+  // Bytes from `fresh_from` on take room.
+  des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
+  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
   Failure NoSpace(const Writer& writer, NodeId node) const;
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
+  std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);

@@ -67,6 +67,7 @@ struct SimulatedClient::Reading {
   uint64_t version = 0;
   uint64_t size_bytes = 0;
   uint64_t asked_bytes = 0;
+  bool is_back = false;  // Through an open for writing.
   BytesRead read;
   std::shared_ptr<Reader> reader;  // By nodes. What comes for nobody has it too.
 };
@@ -94,33 +95,42 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> Simulated
                       fmt::format("'{}' is not there", path)};
   const Outcome<Done> opened = co_await OpenForReading(*id, task);
   if (!opened.ok()) co_return opened.failure();
-  File& file = files_[*id];
+  co_return ReadingOf(*id, files_[*id].attributes.size_bytes, false);
+}
+
+std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, uint64_t size_bytes,
+                                                                     bool is_back) {
+  File& file = files_[id];
   auto reading = std::make_shared<Reading>();
-  reading->id = *id;
-  reading->size_bytes = file.attributes.size_bytes;
+  reading->id = id;
+  reading->size_bytes = size_bytes;
   reading->version = file.attributes.data_version;
-  if (reading->size_bytes == 0) co_return reading;
+  reading->is_back = is_back;
+  if (size_bytes == 0) return reading;
   const bool by_kernel =
       platform_.client.passthrough && !file.access.is_inline && HoldsAllHere(file.access.layout);
   if (by_kernel) {
     reading->by = Reading::By::kKernel;
     ++file.handles;
-  } else if (pages_.Has(*id, reading->version)) {
+  } else if (!is_back && pages_.Has(id, reading->version)) {
     reading->by = Reading::By::kPages;
   } else if (!file.access.layout.bound() || file.access.is_inline) {
     reading->by = Reading::By::kManager;
   } else {
     reading->by = Reading::By::kNodes;
-    reading->reader = std::make_shared<Reader>(loop_, *id, file.access, reading->size_bytes);
+    reading->reader = std::make_shared<Reader>(loop_, id, file.access, size_bytes);
     ++file.handles;
     ++streams_;
   }
-  co_return reading;
+  return reading;
 }
 
 des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range) {
+  const uint64_t wanted = range.size();
   range.end = std::min(range.end, reading.size_bytes);
-  if (range.empty()) co_return;
+  // Writes are taken to begin at the file's beginning; what is read back may lie elsewhere.
+  if (reading.is_back) range.begin = range.end - std::min(wanted, range.end);
+  if (range.begin >= range.end) co_return;
   const uint64_t bytes = range.size();
   reading.asked_bytes += bytes;
   switch (reading.by) {
@@ -151,6 +161,7 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   }
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
+  if (reading.is_back) co_return reading.read;
   // Who has read a part may have read any.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))

@@ -14,6 +14,11 @@ namespace {
 // As of the SAI's writer.
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 
+// The bytes that are not overwritten.
+uint64_t BytesFrom(uint64_t end, ByteRange range) {
+  return range.end - std::clamp(end, range.begin, range.end);
+}
+
 }  // namespace
 
 // One file that is being written, from its open to its close.
@@ -23,10 +28,12 @@ struct SimulatedClient::Writer {
   const FileId file;
   File& state;
   const std::string& path;
-  const ByteRange range;
+  ByteRange range;
   bool by_kernel = false;
   uint64_t pages_end = 0;       // Pages below have room taken for them.
   ByteRange open_extent;        // Buffered, and not sent yet.
+  uint64_t sent_end = 0;        // What is sent below takes no room again,
+  uint64_t local_end = 0;       // nor what is written here.
   uint64_t buffered_bytes = 0;  // With what is being sent.
   des::Group sending;
   std::optional<NodeId> full;  // It had no room for what was sent.
@@ -98,6 +105,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writi
   co_return writing.written;
 }
 
+des::Activity<std::shared_ptr<SimulatedClient::Reading>> SimulatedClient::ReadBack(
+    Writing& writing) {
+  Writer& writer = writing.writer;
+  SendOpenExtent(writer);
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  co_return ReadingOf(writer.file, writing.is_whole ? writer.range.end : writing.at, true);
+}
+
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
   Writer& writer = writing.writer;
   if (!writing.is_whole) co_await WritePart(writing, writer.range.end - writing.at);
@@ -131,6 +146,22 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::FileToWrite(const std::stri
                       fmt::format("'{}' is not there", path)};
   const Outcome<FileId> made = co_await Create(place->parent, place->name, task, true);
   co_return made;
+}
+
+des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
+  Writer& writer = writing.writer;
+  const uint64_t unsent = std::exchange(writer.open_extent, {}).size();
+  writer.buffered_bytes -= unsent;
+  buffered_bytes_ -= unsent;
+  if (unsent > 0) buffer_freed_.Give();
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  if (writer.by_kernel) {
+    if (!writing.is_whole) writer.range.end = writing.at;
+    co_await SettleKernelWrites(writer);
+  }
+  --writer.state.handles;
+  writer.state.pinned = false;
+  co_await Work(platform_.client.call);
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
@@ -240,8 +271,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
       continue;
     }
     co_await Work(platform_.client.local_write, piece.range.size());
+    const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
+    writer.local_end = std::max(writer.local_end, piece.range.end);
     for (const NodeId node : piece.nodes)
-      if (!manager_.Store(node, writer.file, piece.range.size())) co_return NoSpace(writer, node);
+      if (!manager_.Store(node, writer.file, fresh_bytes)) co_return NoSpace(writer, node);
   }
   co_return Done{};
 }
@@ -286,16 +319,19 @@ des::Activity<void> SimulatedClient::BufferPiece(Writer& writer, ByteRange range
 void SimulatedClient::SendOpenExtent(Writer& writer) {
   if (writer.open_extent.empty()) return;
   writer.sending.Begin();
-  des::Spawn(loop_, SendExtent(writer, writer.open_extent));
-  writer.open_extent = {};
+  const ByteRange extent = std::exchange(writer.open_extent, {});
+  const uint64_t fresh_from = std::exchange(writer.sent_end, std::max(writer.sent_end, extent.end));
+  des::Spawn(loop_, SendExtent(writer, extent, fresh_from));
 }
 
-des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent) {
+des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent,
+                                                uint64_t fresh_from) {
   co_await io_threads_.Take();
   const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, extent);
   for (const Piece& piece : pieces)
     for (const NodeId node : piece.nodes) {
-      const bool stored = co_await StoreOn(node, writer.file, piece.range.size());
+      const uint64_t fresh_bytes = BytesFrom(fresh_from, piece.range);
+      const bool stored = co_await StoreOn(node, writer.file, piece.range.size(), fresh_bytes);
       if (!stored) writer.full = node;
     }
   io_threads_.Return();
@@ -305,12 +341,13 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   writer.sending.End();
 }
 
-des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes) {
+des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes,
+                                             uint64_t fresh_bytes) {
   const MachineIndex there = manager_.MachineOf(node);
   co_await Work(platform_.client.send, bytes);
   co_await machines_.Transfer(machine_, there, bytes);
   co_await machines_.Work(there, platform_.node.write.Of(bytes));
-  const bool stored = manager_.Store(node, file, bytes);
+  const bool stored = manager_.Store(node, file, fresh_bytes);
   co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
   co_return stored;
 }

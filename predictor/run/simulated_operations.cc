@@ -1,17 +1,12 @@
 #include "predictor/run/simulated_operations.h"
 
+#include <algorithm>
+
 namespace mosa::predict {
 
 using Kind = TaskOperation::Kind;
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
-  const Done played = co_await PlayAll();
-  if (played.ok()) co_return played;
-  for (auto& [file, used] : files_) co_await Close(used);
-  co_return played;
-}
-
-des::Activity<SimulatedOperations::Done> SimulatedOperations::PlayAll() {
   last_ = loop_.now();
   for (const TaskOperation& operation : task_.operations)
     if (operation.kind != Kind::kCompute) ++files_[operation.file].left;
@@ -31,7 +26,10 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::PlayAll() {
     if (done.ok() && --used.left == 0) done = co_await Close(used);
     Duration& spent = operation.kind == Kind::kRead ? predicted_.reading : predicted_.writing;
     spent = spent + Lap();
-    if (!done.ok()) co_return done;
+    if (!done.ok()) {
+      co_await Abandon();
+      co_return done;
+    }
   }
   const Done rest = co_await WriteTheRest();
   predicted_.writing = predicted_.writing + Lap();
@@ -40,11 +38,13 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::PlayAll() {
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
                                                                    const TaskOperation& operation) {
-  if (used.writing) {
-    const Done closed = co_await Close(used);
-    if (!closed.ok()) co_return closed;
-  }
-  if (!used.reading) {
+  const bool is_own =
+      std::find(task_.outputs.begin(), task_.outputs.end(), operation.file) != task_.outputs.end();
+  if (is_own && !used.reading) {
+    const Done opened = co_await OpenToWrite(used, operation.file);
+    if (!opened.ok()) co_return opened;
+    used.reading = co_await client_.ReadBack(*used.writing);
+  } else if (!used.reading) {
     auto opened = co_await client_.OpenToRead(workflow_.at(operation.file).path, task_.id);
     if (!opened.ok()) co_return opened.failure();
     used.reading = *std::move(opened);
@@ -56,34 +56,49 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::Write(
     Used& used, const TaskOperation& operation) {
-  if (used.reading) {
-    const Done closed = co_await Close(used);
-    if (!closed.ok()) co_return closed;
-  }
-  if (!used.writing) {
-    const WorkflowFile& file = workflow_.at(operation.file);
-    auto opened = co_await client_.OpenToWrite(file.path, {0, *file.size_bytes},
-                                               SimulatedClient::Content::kReplaced, task_.id);
-    if (!opened.ok()) co_return opened.failure();
-    used.writing = *std::move(opened);
-    used.was_written = true;
-  }
+  co_await CloseRead(used);  // It may not know of what is written now.
+  const Done opened = co_await OpenToWrite(used, operation.file);
+  if (!opened.ok()) co_return opened;
   const Done written = co_await client_.WritePart(*used.writing, operation.size_bytes);
   if (written.ok()) predicted_.written += operation.size_bytes;
   co_return written;
 }
 
+des::Activity<SimulatedOperations::Done> SimulatedOperations::OpenToWrite(Used& used,
+                                                                          PathIndex path) {
+  if (used.writing) co_return sai::Done{};
+  const WorkflowFile& file = workflow_.at(path);
+  auto opened = co_await client_.OpenToWrite(file.path, {0, *file.size_bytes},
+                                             SimulatedClient::Content::kReplaced, task_.id);
+  if (!opened.ok()) co_return opened.failure();
+  used.writing = *std::move(opened);
+  used.was_written = true;
+  co_return sai::Done{};
+}
+
+des::Activity<void> SimulatedOperations::CloseRead(Used& used) {
+  const auto reading = std::exchange(used.reading, nullptr);
+  if (!reading) co_return;
+  const BytesRead read = co_await client_.CloseRead(*reading);
+  predicted_.read_local += read.local;
+  predicted_.read_remote += read.remote;
+  predicted_.read_cached += read.cached;
+}
+
 des::Activity<SimulatedOperations::Done> SimulatedOperations::Close(Used& used) {
-  if (const auto reading = std::exchange(used.reading, nullptr)) {
-    const BytesRead read = co_await client_.CloseRead(*reading);
-    predicted_.read_local += read.local;
-    predicted_.read_remote += read.remote;
-    predicted_.read_cached += read.cached;
-  }
+  co_await CloseRead(used);
   const auto writing = std::exchange(used.writing, nullptr);
   if (!writing) co_return sai::Done{};
   const Done closed = co_await client_.CloseWrite(*writing);
   co_return closed;
+}
+
+des::Activity<void> SimulatedOperations::Abandon() {
+  for (auto& [file, used] : files_) {
+    co_await CloseRead(used);
+    if (const auto writing = std::exchange(used.writing, nullptr))
+      co_await client_.AbandonWrite(*writing);
+  }
 }
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::WriteTheRest() {

@@ -1,8 +1,8 @@
 // A task whose operations are known: what it reads and writes of which file, and computes in
 // between.
 //
-// A file is opened by the task's first operation on it and closed by its last, and also when a task
-// that has written it goes on to read it, or the other way round.
+// A file is opened by the task's first operation on it and closed by its last, once: what the task
+// writes it reads back through the same open.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 
@@ -43,10 +43,13 @@ class SimulatedOperations {
     std::shared_ptr<SimulatedClient::Writing> writing;
   };
 
-  des::Activity<Done> PlayAll();
   des::Activity<Done> Read(Used& used, const TaskOperation& operation);
   des::Activity<Done> Write(Used& used, const TaskOperation& operation);
+  des::Activity<Done> OpenToWrite(Used& used, PathIndex path);
+  des::Activity<void> CloseRead(Used& used);
   des::Activity<Done> Close(Used& used);
+  // Of a task that fails: what is open refers to bytes that are on their way.
+  des::Activity<void> Abandon();
   // Outputs of which no write is known are there afterwards all the same.
   des::Activity<Done> WriteTheRest();
   Duration Lap() { return loop_.now() - std::exchange(last_, loop_.now()); }

@@ -202,8 +202,8 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
     const bool has_read = co_await ReadInputs(task, host);
     predicted.reading = lap();
     if (has_read) {
-      const Duration compute = part_ != nullptr ? part_->compute
-                                                : workflow_.at(task).expected.value_or(Duration());
+      const Duration compute =
+          part_ != nullptr ? part_->compute : workflow_.at(task).expected.value_or(Duration());
       co_await machines_.Work(machine, compute, WorkOf::kApplication);
       predicted.computing = lap();
       co_await WriteOutputs(task, host);
