@@ -187,6 +187,7 @@ Status KernelSession::Negotiate() {
     if (!probe.ok()) agreement_.passthrough_reason = PassthroughReason(probe);
   }
   backing_files_.emplace(device_);
+  capabilities_ = {agreement_.passthrough, agreement_.epoch};
   return OkStatus();
 }
 
@@ -367,9 +368,7 @@ uint32_t KernelSession::workers() const {
   return static_cast<uint32_t>(workers_.size());
 }
 
-KernelNotifier::Capabilities KernelSession::capabilities() const {
-  return {agreement_.passthrough, agreement_.epoch};
-}
+KernelNotifier::Capabilities KernelSession::capabilities() const { return capabilities_; }
 
 void KernelSession::InvalidateEntries() {
   if (!BeginNotice()) return;

@@ -55,8 +55,9 @@ bool RequestKillsPrivileges();
 LargeBuffer TakeRequestMemory();
 
 // One mount. Made before the Filesystem that notifies through it, mounted after; outlives it.
-// Mount, StartWorkers and Stop are called by one thread; the rest is thread-safe. Notices sent
-// while nothing is mounted do nothing.
+// Mount, StartWorkers and Stop are called by one thread; agreement() is asked after Mount; the rest
+// is thread-safe. Before Mount there are no capabilities; notices sent while nothing is mounted do
+// nothing.
 class KernelSession final : public KernelNotifier {
  public:
   using StatxFunction = std::function<Outcome<AttributesResult>(FileId)>;
@@ -103,6 +104,9 @@ class KernelSession final : public KernelNotifier {
   const KernelSessionOptions options_;
   StatxFunction statx_;
   KernelAgreement agreement_;  // Constant from Mount on.
+  // Of the agreement. The Filesystem's threads ask before they serve anything, so also during
+  // Mount.
+  std::atomic<Capabilities> capabilities_{Capabilities{}};
   fuse_session* session_ = nullptr;
   std::atomic<int> device_ = -1;
   std::optional<BackingFiles> backing_files_;

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <future>
 #include <set>
 #include <thread>
+#include <variant>
+#include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -642,6 +645,38 @@ TEST(Faults, NoNodeOperationFailsSilently) {
       CheckNothingFailsSilently([&](LocalNodes& nodes) { nodes.FailEvery(period, code); },
                                 name + " of every operation of " + std::to_string(period));
   }
+}
+
+TEST(Forgotten, FilesBeyondTheLimitAreLookedUpAgain) {
+  constexpr int kFiles = 300;
+  Cluster cluster;
+  const SystemClock clock;
+  FilesystemOptions options;
+  options.idle_inodes_max = 100;
+  LocalMount mount(cluster.manager(), cluster.nodes(), "c", clock, false, options);
+  std::atomic<int> lookups{0};
+  mount.OnAnswer([&lookups](const std::vector<Request>& requests) {
+    for (const Request& each : requests) {
+      if (std::holds_alternative<LookupRequest>(each)) ++lookups;
+    }
+  });
+  const auto path = [](int i) { return "/f" + std::to_string(i); };
+  for (int i = 0; i < kFiles; ++i) {
+    ASSERT_TRUE(Ok(cluster.a().WriteFile(path(i), path(i))));
+    EXPECT_EQ(*mount.ReadFile(path(i)), path(i));
+    const auto file = mount.Find(path(i));
+    ASSERT_TRUE(Ok(file));
+    mount.fs().Forget(*file, 1000);
+  }
+  // The oldest are asked for, each once, since a file that was asked for is kept.
+  const int before = lookups;
+  int asked = 0;
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_TRUE(Ok(mount.Find(path(asked++))));
+    return lookups > before || asked == kFiles;
+  }));
+  EXPECT_GT(lookups, before);
+  for (int i = 0; i < kFiles; ++i) EXPECT_EQ(*mount.ReadFile(path(i)), path(i));
 }
 
 }  // namespace

@@ -80,20 +80,20 @@ void Filesystem::Impl::EvictIdle() {
       idle_.pop_front();
       const auto it = inodes_.find(file.value);
       if (it == inodes_.end()) continue;
-      Inode& inode = *it->second;
       // Who is about to use it has taken a reference under table_mutex_.
       if (it->second.use_count() > 1) {
         idle_.push_back(file);
         continue;
       }
-      const std::lock_guard inode_lock(inode.mutex);
-      if (inode.kernel_lookups > 0) continue;  // Comes back here with Forget.
-      if (!IsIdle(inode)) {
+      const InodePtr inode = it->second;  // So that its mutex outlives its lock.
+      const std::lock_guard inode_lock(inode->mutex);
+      if (inode->kernel_lookups > 0) continue;  // Comes back here with Forget.
+      if (!IsIdle(*inode)) {
         idle_.push_back(file);
         continue;
       }
-      ClearNames(inode);
-      if (inode.access) inline_cached_bytes_ -= inode.access->inline_data.size();
+      ClearNames(*inode);
+      if (inode->access) inline_cached_bytes_ -= inode->access->inline_data.size();
       recalls_.NoteForeign(file);
       evicted.push_back(file);
       inodes_.erase(it);

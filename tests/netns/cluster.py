@@ -2,7 +2,8 @@
 
 A test is a function of (arguments) run by main(), which skips it (exit code 77) where a cluster of
 namespaces cannot be had, ends it after its time limit, and shows the daemons' last words when it
-fails. A failed check raises Failed.
+fails. A failed check raises Failed. What a sanitizer says of a daemon fails the test as well, though
+the daemon may go on.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import traceback
 
 SKIPPED = 77
 RUN_DIRECTORY = pathlib.Path("/run/mosa-test")
+SANITIZER_SPEAKS = re.compile(r"(Address|Leak|Thread)Sanitizer: |: runtime error: ")
 
 
 class Failed(Exception):
@@ -94,6 +97,7 @@ class Cluster:
     def __exit__(self, kind, *_):
         if kind is not None:
             self.show_logs()
+        report = self.sanitizer_report()
         try:
             if self.state_path.exists():  # The test may have ended it itself.
                 self._mosa("cluster", "down", "--discard")
@@ -101,6 +105,9 @@ class Cluster:
             for child in self.children:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(timeout=1)
+        if report:
+            print(report, file=sys.stderr)
+        check(kind is not None or not report, f"a daemon is faulty: {report.partition(chr(10))[0]}")
 
     # ---- what it consists of
 
@@ -190,15 +197,26 @@ class Cluster:
         fresh.write_text(json.dumps(state, indent=1))
         fresh.replace(self.state_path)
 
+    def logs(self):
+        """What every daemon wrote: (host/file, lines)."""
+        for path in sorted((self.directory / self.name).glob("h*/run/*")):
+            if path.suffix in (".log", ".out", ".again"):
+                where = f"{path.parent.parent.name}/{path.name}"
+                yield where, path.read_text(errors="replace").splitlines()
+
     def show_logs(self, lines=12):
         """The last lines that every daemon wrote, to standard error."""
-        for path in sorted((self.directory / self.name).glob("h*/run/*")):
-            if path.suffix not in (".log", ".out", ".again"):
-                continue
-            text = path.read_text(errors="replace").splitlines()[-lines:]
+        for where, text in self.logs():
             if text:
-                where = f"{path.parent.parent.name}/{path.name}"
-                print(f"--- {where}", *text, sep="\n", file=sys.stderr)
+                print(f"--- {where}", *text[-lines:], sep="\n", file=sys.stderr)
+
+    def sanitizer_report(self, lines=60):
+        """The first lines of the first report in a daemon's log, or ""."""
+        for where, text in self.logs():
+            for number, line in enumerate(text):
+                if SANITIZER_SPEAKS.search(line):
+                    return "\n".join([f"{where}: {line}", *text[number + 1 : number + lines]])
+        return ""
 
 
 def set_hint(path, name, value):

@@ -20,13 +20,13 @@ sai::Caller Myself() { return {0, 0, static_cast<uint32_t>(getpid()), 022}; }
 }  // namespace
 
 LocalMount::LocalMount(LocalManager& manager, LocalNodes& nodes, const std::string& node_name,
-                       const Clock& clock, bool passthrough)
+                       const Clock& clock, bool passthrough, sai::FilesystemOptions options)
     : manager_(manager.NewClient(node_name)), nodes_(nodes.ViewFrom(node_name)) {
   notifier_.can.passthrough = passthrough;
-  sai::FilesystemOptions options;
   options.node_name = node_name;
   options.mount_point = "/mnt/" + node_name;
-  filesystem_ = std::make_unique<sai::Filesystem>(options, *manager_, *nodes_, notifier_, clock);
+  filesystem_ =
+      std::make_unique<sai::Filesystem>(std::move(options), *manager_, *nodes_, notifier_, clock);
   MOSA_CHECK(filesystem_->Start().ok());
 }
 

@@ -36,7 +36,7 @@ class LocalMount {
  public:
   // On the host `node_name`, whose storage node, if there is one, is near.
   LocalMount(LocalManager& manager, LocalNodes& nodes, const std::string& node_name,
-             const Clock& clock, bool passthrough = false);
+             const Clock& clock, bool passthrough = false, sai::FilesystemOptions options = {});
   ~LocalMount();
 
   sai::Filesystem& fs() { return *filesystem_; }
