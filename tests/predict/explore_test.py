@@ -65,7 +65,7 @@ def test_answers(mosa, directory):
             check(low < point["turnaround_median_s"] < high, f"interval {low} to {high}: {point}")
     as_predicted = predict(mosa, "--config", answer["best"])
     check(as_predicted["turnaround_s"] == best["turnaround_s"], "the prediction of the best is that of mosa predict")
-    check(as_predicted["turnaround_interval_s"] == best["turnaround_interval_s"], "and so is its interval")
+    # Its interval is not: it is of clusters of any seed, and here the seed is one of what may be varied.
     check(whole(explore(mosa, "--space", space, "--jobs", 1)) == whole(answer), "one core says the same as all")
     table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--space", space).stdout
     check("Nothing is better in time and cost" in table and "6 combinations cannot be" in table, table)
