@@ -81,10 +81,10 @@ Status Measure::LookAtHosts() {
     passthrough = passthrough && facts.at("passthrough").get<bool>();
     facts_.push_back(std::move(facts));
   }
-  NoteLoad();
   one_machine_ = boots.size() > 1 &&
                  std::all_of(boots.begin(), boots.end(),
                              [&boots](const std::string& boot) { return boot == boots.front(); });
+  NoteLoad();
   mosa_ = facts_.front().at("mosa");
   scope_.hosts = static_cast<uint32_t>(workers_->count());
   scope_.hints = mosa_;
@@ -96,7 +96,7 @@ Status Measure::LookAtHosts() {
 
 // Before anything is measured, nothing of ours is at work.
 void Measure::NoteLoad() {
-  for (size_t i = 0; i < facts_.size(); ++i) {
+  for (size_t i = 0; i < (one_machine_ ? 1 : facts_.size()); ++i) {
     const double busy = facts_[i].at("busy_cores");
     if (busy < kBusyCoresMin) continue;
     notes_.push_back(
