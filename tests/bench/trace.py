@@ -42,6 +42,8 @@ def median_interval(values):
     """The median, and the order statistics between which the true one lies with 95 %."""
     ordered = sorted(values)
     n = len(ordered)
+    if n < 6:  # All of them together hold it with less than 95 %.
+        return statistics.median(ordered), 0.0, math.inf
     half = 1.96 * math.sqrt(n) / 2
     low, high = max(0, math.floor(n / 2 - half)), min(n - 1, math.ceil(n / 2 + half))
     return statistics.median(ordered), ordered[low], ordered[high]
