@@ -7,6 +7,7 @@ nothing is left behind.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,43 @@ def test_cluster(store, program, directory):
         check(not [name for name in left if "identify" in name], f"left on {host}: {left}")
 
 
+def left_on(store):
+    return {name for host in store.hosts for name in os.listdir(store.mount(host)) if "identify" in name}
+
+
+def interrupted(store, program, directory, stopped, *flags):
+    """Ends it by a signal while it measures, with so many of its hosts' processes stopped: what it says, what is left."""
+    path = directory / "interrupted.json"
+    words = [program, "identify", "--name", store.name, "--dir", store.directory, "--budget", 60, "-o", path, *flags]
+    process = subprocess.Popen([*map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        cluster.wait_until(lambda: left_on(store), 20, "its directory")
+        time.sleep(1)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        workers = [int(pid) for pid in children if "identify-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="ascii")]
+        check(len(workers) >= 2, f"a process for each host: {workers}")
+        for pid in workers[:stopped]:
+            os.kill(pid, signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=40)
+    finally:
+        process.kill()
+        process.wait()
+    check(process.returncode != 0 and "interrupted" in said and not path.exists(), f"ended with {process.returncode}: {said}")
+    return said, left_on(store)
+
+
+def test_interrupted_cluster(store, program, directory):
+    said, left = interrupted(store, program, directory, 0)
+    check(not left and "is left" not in said, f"left: {left}; {said}")
+    said, left = interrupted(store, program, directory, 1)
+    check(not left and "is left" not in said, f"another host removes it: {left}; {said}")
+    said, left = interrupted(store, program, directory, 2, "--hosts-max", 2)
+    check(len(left) == 1 and f"{left.pop()} is left" in said, f"what nobody can remove is named: {said}")
+    for name in left_on(store):
+        shutil.rmtree(pathlib.Path(store.mount(store.hosts[0])) / name)
+
+
 def test_vanishing(_, program, directory):
     """The path goes while it is measured."""
     place = directory / "vanishing"
@@ -147,7 +185,8 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name, \
             cluster.Cluster(arguments.bin, 3, rate="400mbit", ram="512M") as store:
         directory = pathlib.Path(name)
-        for part in (test_bad_input, test_path, test_interrupt, test_vanishing, test_cluster):
+        parts = (test_bad_input, test_path, test_interrupt, test_vanishing, test_interrupted_cluster, test_cluster)
+        for part in parts:
             begin = time.monotonic()
             part(store, program, directory)
             print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

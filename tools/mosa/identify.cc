@@ -148,7 +148,11 @@ Status RunIdentify(Options options, const CommandLine& line) {
   measured.known.by = fmt::format("mosa identify {}", MOSA_VERSION);
   MOSA_ASSIGN_OR_RETURN(predict::Identified found,
                         predict::Identify(measured.known, measured.deployment, measured.findings,
-                                          [&clock, last] { return clock.Monotonic() >= last; }));
+                                          [&clock, last] {
+                                            return clock.Monotonic() >= last ||
+                                                   cluster::InterruptGuard::Interrupted() != 0;
+                                          }));
+  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   predict::Evidence& evidence = found.evidence;
   evidence.notes = measured.direct.notes;
   if (!found.converged)

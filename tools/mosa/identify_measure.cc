@@ -355,13 +355,18 @@ Status Measure::MeasureAll() {
   return OkStatus();
 }
 
-void Measure::Clear() {
-  if (!workers_ || name_.empty()) return;
-  workers_->ForgetSignals();
-  const auto cleared = Ask(0, {{"do", "clear"}, {"path", DirectoryOf(0, "")}});
-  if (!cleared.ok())
-    notes_.push_back(
-        fmt::format("{} is left: {}", DirectoryOf(0, ""), MessageOf(cleared.status())));
+std::string Measure::Clear() {
+  if (!workers_ || name_.empty()) return "";
+  // Where all hosts see one store, another one does it for a host that hangs.
+  const size_t able = mosa_ || scope_.hosts > 1 ? workers_->count() : 1;
+  std::string why;
+  for (size_t host = 0; host < able; ++host) {
+    const auto cleared = workers_->Ask(host, {{"do", "clear"}, {"path", DirectoryOf(host, "")}},
+                                       kClearMax, IdentifyWorkers::OnSignal::kGoOn);
+    if (cleared.ok()) return "";
+    if (why.empty()) why = MessageOf(cleared.status());
+  }
+  return fmt::format("{} is left, remove it ({})", DirectoryOf(0, ""), why);
 }
 
 Result<Measurements> Measure::Run() {
@@ -373,8 +378,11 @@ Result<Measurements> Measure::Run() {
     AddRunItems();
     status = MeasureAll();
   }
-  Clear();
-  if (!status.ok()) return status;
+  const std::string left = Clear();
+  if (!status.ok())
+    return left.empty() ? status
+                        : Status(status.code(), fmt::format("{}; {}", MessageOf(status), left));
+  if (!left.empty()) notes_.push_back(left);
   return Gather();
 }
 

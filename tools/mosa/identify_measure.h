@@ -42,7 +42,7 @@ class Measure {
 
   // The first thing that keeps anything from being measured; Aborted after a signal
   // (cluster::InterruptGuard). What single measurements cannot have is a note. Nothing is left on
-  // the store.
+  // the store, after a signal neither; if it cannot be removed, error or note say where it is.
   Result<Measurements> Run();
 
  private:
@@ -74,10 +74,12 @@ class Measure {
   Result<Json> Ask(size_t host, Json words) {
     return workers_->Ask(host, std::move(words), kAnswerMax);
   }
-  void Clear();
+  // Takes away what was made. What is left and why, as words; empty: nothing.
+  std::string Clear();
 
   static constexpr Duration kStartMax = Seconds(15);
   static constexpr Duration kAnswerMax = Seconds(10);
+  static constexpr Duration kClearMax = Seconds(5);  // Of each host, also after a signal.
 
   const MeasureOptions options_;
   const SystemClock clock_;

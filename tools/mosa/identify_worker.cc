@@ -123,6 +123,18 @@ std::string LocationOf(const std::string& path) {
   return size < 0 ? "" : std::string(names, static_cast<size_t>(size));
 }
 
+// Another host may just be making the last file below it.
+Status Clear(const std::string& path) {
+  std::error_code error;
+  for (int trial = 0; trial < 5; ++trial) {
+    fs::remove_all(path, error);
+    if (error != std::errc::directory_not_empty) break;
+    usleep(100'000);
+  }
+  if (!error) return OkStatus();
+  return FailedPreconditionError(fmt::format("cannot remove {}: {}", path, error.message()));
+}
+
 SampleFiles FilesFrom(const json& words) {
   SampleFiles files;
   files.probe.kind = predict::ProbeKindOf(words.at("kind").get<std::string>()).value();
@@ -142,6 +154,13 @@ StreamTarget TargetFrom(const json& words) {
 class IdentifyWorker {
  public:
   json Answer(const json& words) {
+    json answer = AnswerOf(words);
+    if (words.is_object()) answer["number"] = words.value("number", json());
+    return answer;
+  }
+
+ private:
+  json AnswerOf(const json& words) {
     try {
       Result<json> answer = Do(words.at("do").get<std::string>(), words);
       if (answer.ok()) return *std::move(answer);
@@ -151,8 +170,6 @@ class IdentifyWorker {
       return {{"code", static_cast<int>(StatusCode::kInternal)}, {"message", error.what()}};
     }
   }
-
- private:
   Result<json> Do(const std::string& what, const json& words) {
     if (what == "facts") return Facts(words.at("directory"), words.at("mount"));
     if (what == "listen") {
@@ -176,11 +193,7 @@ class IdentifyWorker {
     if (what == "make") return MakeDirectory(words.at("path"), words.at("placement"));
     if (what == "write") return files_.Write(FilesFrom(words));
     if (what == "remove") return files_.Remove(FilesFrom(words));
-    if (what == "clear") {
-      std::error_code error;
-      fs::remove_all(words.at("path").get<std::string>(), error);
-      return error ? FailedPreconditionError(error.message()) : OkStatus();
-    }
+    if (what == "clear") return Clear(words.at("path").get<std::string>());
     if (what == "look") {
       std::error_code error;
       if (fs::is_directory(words.at("path").get<std::string>(), error)) return OkStatus();

@@ -104,7 +104,7 @@ IdentifyWorkers::~IdentifyWorkers() {
   }
 }
 
-// More bytes of the worker. Unavailable if none come.
+// More bytes of the worker, or none yet. Unavailable: it is too late, or none will ever come.
 Status IdentifyWorkers::Receive(Worker& worker, Time until) {
   const auto lose = [&worker](const std::string& why) {
     worker.lost = true;
@@ -116,9 +116,9 @@ Status IdentifyWorkers::Receive(Worker& worker, Time until) {
   if (milliseconds <= 0 ||
       poll(&wait, 1, static_cast<int>(std::min<int64_t>(milliseconds, 100))) == 0) {
     if (clock_.Monotonic() < until) return OkStatus();
-    return lose("it does not answer in time: is its mount alive?");
+    return UnavailableError(
+        fmt::format("host {}: it does not answer in time: is its mount alive?", worker.name));
   }
-  if (IsInterrupted()) return AbortedError("interrupted");
   char buffer[65536];
   const ssize_t bytes = recv(worker.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return OkStatus();
@@ -136,58 +136,53 @@ Status IdentifyWorkers::Greet(Worker& worker, Time until) {
       return OkStatus();
     }
     MOSA_RETURN_IF_ERROR(Receive(worker, until));
-    if (IsInterrupted()) return AbortedError("interrupted");
+    if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   }
 }
 
-bool IdentifyWorkers::IsInterrupted() const {
-  return minds_signals_ && cluster::InterruptGuard::Interrupted() != 0;
-}
-
-// The next answer that somebody waits for.
-Result<json> IdentifyWorkers::Answer(Worker& worker, Time until) {
+// What the worker says to the question of that number; late answers to others are skipped.
+Result<json> IdentifyWorkers::AnswerOf(Worker& worker, uint64_t number, Time until,
+                                       OnSignal on_signal) {
   for (;;) {
-    std::optional<json> answer = UnpackFrame(worker.received);
-    if (answer && worker.unwanted > 0) {
-      --worker.unwanted;
-      continue;
+    while (std::optional<json> answer = UnpackFrame(worker.received)) {
+      if (!answer->is_object() || answer->value("number", uint64_t{0}) != number) continue;
+      const auto code = static_cast<StatusCode>(answer->value("code", 0));
+      if (code == StatusCode::kOk) return *std::move(answer);
+      return Status(code, fmt::format("host {}: {}", worker.name,
+                                      answer->value("message", std::string("no reason"))));
     }
-    if (answer) return *std::move(answer);
+    if (on_signal == OnSignal::kEnd && cluster::InterruptGuard::Interrupted() != 0)
+      return AbortedError("interrupted");
     MOSA_RETURN_IF_ERROR(Receive(worker, until));
-    if (IsInterrupted()) return AbortedError("interrupted");
   }
 }
 
 Result<std::vector<json>> IdentifyWorkers::Ask(const std::vector<Question>& questions,
-                                               Duration at_most) {
+                                               Duration at_most, OnSignal on_signal) {
   const Time until = clock_.Monotonic() + at_most;
+  ++number_;
   for (const Question& question : questions) {
     Worker& worker = workers_[question.host];
-    if (!worker.lost && !SendAll(worker.channel.get(), PackFrame(question.words)))
-      worker.lost = true;
+    json words = question.words;
+    words["number"] = number_;
+    if (!worker.lost && !SendAll(worker.channel.get(), PackFrame(words))) worker.lost = true;
   }
   std::vector<json> answers;
   Status failed;
   for (const Question& question : questions) {
-    Worker& worker = workers_[question.host];
-    Result<json> answer = Answer(worker, until);
-    if (!answer.ok()) {
-      ++worker.unwanted;
-      if (failed.ok() || answer.status().code() == StatusCode::kAborted) failed = answer.status();
-      continue;
-    }
-    const auto code = static_cast<StatusCode>(answer->value("code", 0));
-    if (code != StatusCode::kOk && failed.ok())
-      failed = Status(code, fmt::format("host {}: {}", worker.name,
-                                        answer->value("message", std::string("no reason"))));
-    answers.push_back(*std::move(answer));
+    Result<json> answer = AnswerOf(workers_[question.host], number_, until, on_signal);
+    if (answer.ok())
+      answers.push_back(*std::move(answer));
+    else if (failed.ok())
+      failed = answer.status();
   }
   if (!failed.ok()) return failed;
   return answers;
 }
 
-Result<json> IdentifyWorkers::Ask(size_t host, json words, Duration at_most) {
-  MOSA_ASSIGN_OR_RETURN(std::vector<json> answers, Ask({{host, std::move(words)}}, at_most));
+Result<json> IdentifyWorkers::Ask(size_t host, json words, Duration at_most, OnSignal on_signal) {
+  MOSA_ASSIGN_OR_RETURN(std::vector<json> answers,
+                        Ask({{host, std::move(words)}}, at_most, on_signal));
   return std::move(answers.front());
 }
 

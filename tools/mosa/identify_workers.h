@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -36,13 +37,16 @@ class IdentifyWorkers {
     size_t host = 0;
     nlohmann::json words;
   };
+  // After a signal: no more waiting, or as if there had been none.
+  enum class OnSignal { kEnd, kGoOn };
   // Asks all at the same time, and waits for all answers. What a host cannot do is its error, with
-  // the host's name; Unavailable if there is no answer after `at_most`, Aborted after a signal.
+  // the host's name: the first one's; Unavailable if there is no answer after `at_most`, Aborted
+  // after a signal. A host may be asked again after either: its late answer is skipped.
   // Precondition: no host twice.
-  Result<std::vector<nlohmann::json>> Ask(const std::vector<Question>& questions, Duration at_most);
-  Result<nlohmann::json> Ask(size_t host, nlohmann::json words, Duration at_most);
-  // From now on no signal keeps anything from being asked: what is left is to clear up.
-  void ForgetSignals() { minds_signals_ = false; }
+  Result<std::vector<nlohmann::json>> Ask(const std::vector<Question>& questions, Duration at_most,
+                                          OnSignal on_signal = OnSignal::kEnd);
+  Result<nlohmann::json> Ask(size_t host, nlohmann::json words, Duration at_most,
+                             OnSignal on_signal = OnSignal::kEnd);
 
  private:
   struct Worker {
@@ -51,19 +55,16 @@ class IdentifyWorkers {
     UniqueFd channel;
     std::string received;
     bool lost = false;
-    size_t unwanted = 0;  // Answers to come that nobody waits for any more.
   };
   IdentifyWorkers() = default;
   Status Spawn(const RunHost& host);
   Status Greet(Worker& worker, Time until);
   Status Receive(Worker& worker, Time until);
-  Result<nlohmann::json> Answer(Worker& worker, Time until);
+  Result<nlohmann::json> AnswerOf(Worker& worker, uint64_t number, Time until, OnSignal on_signal);
 
-  bool IsInterrupted() const;
-
-  SystemClock clock_;
-  bool minds_signals_ = true;
+  const SystemClock clock_;
   std::vector<Worker> workers_;
+  uint64_t number_ = 0;  // Of the last questions; an answer has its question's.
 };
 
 // What such a process says first, before which there may be what a login shell has to say.
