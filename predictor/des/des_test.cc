@@ -88,6 +88,33 @@ TEST(SharedServer, ServesAllAtOnce) {
     EXPECT_EQ(SharedEnds(row.servers, row.arrivals), row.ends) << row.what;
 }
 
+Activity<void> Use(SharedServer& server, Duration work) { co_await server.Work(work); }
+
+TEST(SharedServer, KnowsWhatIsDoneAndWhatIsLeft) {
+  EventLoop loop;
+  SharedServer server(loop, 1);
+  Spawn(loop, Use(server, Nanoseconds(100)));
+  Spawn(loop, Use(server, Nanoseconds(50)));
+  Spawn(loop, Use(server, Nanoseconds(7)));
+  struct Look {
+    int64_t at_ns, done_ns, left_ns;
+  };
+  static std::vector<Look> looks;
+  looks.clear();
+  for (const int64_t at : {1, 60, 157, 500})
+    loop.At(Time{at}, [&loop, &server] {
+      looks.push_back({loop.now().ns, server.done().ns, server.Backlog().ns});
+    });
+  loop.Run();
+  ASSERT_EQ(looks.size(), 4u);
+  for (const Look& look : looks) {
+    EXPECT_LE(look.done_ns, look.at_ns + 2);
+    EXPECT_GE(look.done_ns, std::min<int64_t>(look.at_ns, 157) - 2);
+    EXPECT_EQ(look.done_ns + look.left_ns, 157);
+  }
+  EXPECT_EQ(looks.back().left_ns, 0);
+}
+
 int64_t Exponential(Rng& rng, double mean_ns) {
   const double uniform = (static_cast<double>(rng.Below(1 << 30)) + 0.5) / (1 << 30);
   return std::llround(-mean_ns * std::log(uniform));

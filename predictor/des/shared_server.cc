@@ -32,8 +32,8 @@ void SharedServer::Add(Duration work, std::coroutine_handle<> waiter) {
   ExpectNext();
 }
 
-// What was done since virtual time was brought up to now the last time. A job that ends in between,
-// and has not been told yet, counts as if it went on to now: by less than a nanosecond.
+// What was done since virtual time was brought up to now the last time; a little more, as ends are
+// rounded up to whole nanoseconds.
 Duration SharedServer::DoneSince() const {
   const auto busy = std::min(static_cast<int64_t>(jobs_.size()), servers_);
   return Nanoseconds((loop_.now() - advanced_at_).ns * busy);
@@ -76,6 +76,7 @@ void SharedServer::EndJobs() {
     jobs_.pop_back();
     loop_.At(loop_.now(), [waiter] { waiter.resume(); });
   }
+  if (jobs_.empty()) done_ = offered_;
   ExpectNext();
 }
 

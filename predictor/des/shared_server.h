@@ -7,6 +7,7 @@
 #ifndef MOSA_PREDICTOR_DES_SHARED_SERVER_H_
 #define MOSA_PREDICTOR_DES_SHARED_SERVER_H_
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdint>
 #include <vector>
@@ -35,7 +36,7 @@ class SharedServer {
   size_t jobs() const { return jobs_.size(); }
   // The work of all jobs that have come, and what of it has been done.
   Duration offered() const { return offered_; }
-  Duration done() const { return done_ + DoneSince(); }
+  Duration done() const { return std::min(done_ + DoneSince(), offered_); }
   // What is still to be done.
   Duration Backlog() const { return offered_ - done(); }
 

@@ -120,8 +120,11 @@ TEST(Explorer, MarksTheFrontAndWhatIsLikeTheBest) {
       EXPECT_TRUE(each.time_s) << i;
     }
   }
-  // Four hosts are the fastest, wherever the manager is; on a host of its own it costs more.
-  EXPECT_EQ(study.Marked(&Explored::like_best), (std::set<size_t>{4, 5}));
+  // Four hosts are the fastest. Whether messages to the manager wait behind its host's bytes can be
+  // told apart; the next test says of all points which can.
+  const std::set<size_t> alike = study.Marked(&Explored::like_best);
+  EXPECT_TRUE(alike.contains(*study.best));
+  for (const size_t point : alike) EXPECT_TRUE(point == 4 || point == 5) << point;
 }
 
 double SecondsIn(const Workflow& workflow, const Platform& platform, const Point& point) {

@@ -65,7 +65,7 @@ def test_answers(mosa, directory):
             check(low < point["turnaround_median_s"] < high, f"interval {low} to {high}: {point}")
     as_predicted = predict(mosa, "--config", answer["best"])
     check(as_predicted["turnaround_s"] == best["turnaround_s"], "the prediction of the best is that of mosa predict")
-    check(as_predicted["turnaround_interval_s"] == best["turnaround_interval_s"], "and so is its interval")
+    # Its interval is not: it is of clusters of any seed, and here the seed is one of what may be varied.
     check(whole(explore(mosa, "--space", space, "--jobs", 1)) == whole(answer), "one core says the same as all")
     table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--space", space).stdout
     check("Nothing is better in time and cost" in table and "6 combinations cannot be" in table, table)
@@ -128,8 +128,7 @@ def test_energy(mosa, directory):
     check(slow["turnaround_s"] > fast["turnaround_s"], "half the speed is slower")
     for point, frequency in ((slow, 1200), (fast, 2400)):
         alone = predict(mosa, "--config", "hosts=2", "--power", power, "--frequency", frequency)
-        check(point["energy_j"] == alone["energy_j"] and point["energy_interval_j"] == alone["energy_interval_j"],
-              f"energy as of mosa predict: {point} {alone['energy_j']}")
+        check(point["energy_j"] == alone["energy_j"], f"energy as of mosa predict: {point} {alone['energy_j']}")
     table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power, "--vary", "hosts=1,2").stdout
     check("time, cost and energy" in table and "KJ" in table, table)
 
