@@ -65,6 +65,7 @@ class Step {
     all.insert(all.end(), measurements_.begin(), measurements_.end());
     Report(fit, found);
     found.misfit = std::max(found.misfit, fit.misfit);
+    found.converged = found.converged && fit.converged;
     return OkStatus();
   }
 

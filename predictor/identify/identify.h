@@ -40,6 +40,7 @@ struct Identified {
   Evidence evidence;
   // How much further off the model is than the intervals allow, root mean square; 1: it is not.
   double misfit = 1;
+  bool converged = true;  // False: `stop` came first.
 };
 
 // `known` has all that was measured directly (hosts, links), and guesses of the rest; `deployment`

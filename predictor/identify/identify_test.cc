@@ -88,6 +88,7 @@ TEST(Identify, FindsTheFiguresOfAKnownMachine) {
   for (const auto& [name, expected, actual] : rows)
     EXPECT_NEAR(std::log(actual / expected), 0, 0.2) << name << ": " << actual;
   EXPECT_LT(found->misfit, 1.2);
+  EXPECT_TRUE(found->converged);
 }
 
 TEST(Identify, PredictsWhatItWasNotShown) {
@@ -103,6 +104,13 @@ TEST(Identify, PredictsWhatItWasNotShown) {
     ASSERT_TRUE(expected.ok() && actual.ok());
     EXPECT_NEAR(*actual / *expected, 1, 0.06) << ToText(probe);
   }
+}
+
+TEST(Identify, SaysThatItWasStopped) {
+  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return true; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE(found->converged);
+  EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
 }
 
 TEST(Identify, SaysWhatNothingTells) {

@@ -7,6 +7,7 @@ nothing is left behind.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,20 @@ def test_path(_, program, directory):
     check(done.returncode == 2 and "is of version 9, this program reads" in done.stderr, done.stderr)
 
 
+def test_interrupt(_, program, directory):
+    """Ctrl-C ends it at once, and nothing is left."""
+    place = directory / "interrupted"
+    place.mkdir()
+    out = directory / "interrupted.json"
+    child = subprocess.Popen([program, "identify", "--path", str(place), "--budget", "30", "-o", str(out)],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cluster.wait_until(lambda: os.listdir(place), 10, "something is measured")
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=10)
+    check(child.returncode == 130 and "interrupted" in said[1], f"{child.returncode}: {said}")
+    check(not os.listdir(place) and not out.exists(), f"left: {os.listdir(place)}")
+
+
 def test_bad_input(_, program, directory):
     out = directory / "never.json"
     here = ["--path", directory, "-o", out]
@@ -132,7 +147,7 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name, \
             cluster.Cluster(arguments.bin, 3, rate="400mbit", ram="512M") as store:
         directory = pathlib.Path(name)
-        for part in (test_bad_input, test_path, test_vanishing, test_cluster):
+        for part in (test_bad_input, test_path, test_interrupt, test_vanishing, test_cluster):
             begin = time.monotonic()
             part(store, program, directory)
             print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -151,6 +151,10 @@ Status RunIdentify(Options options, const CommandLine& line) {
                                           [&clock, last] { return clock.Monotonic() >= last; }));
   predict::Evidence& evidence = found.evidence;
   evidence.notes = measured.direct.notes;
+  if (!found.converged)
+    evidence.notes.emplace_back(
+        "there was no time to fit the figures to the measurements to the end: give a larger "
+        "--budget, or an idle machine");
   evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
                                measured.direct.measurements.end());
   const std::string text = predict::WritePlatform(found.platform, &evidence);

@@ -27,6 +27,10 @@ constexpr uint64_t kStreamBytesMin = 4 << 20;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
+// A directory that nobody makes a second time: while it is there, so is the place.
+constexpr const char* kMark = "here";
+// Less is nothing unusual.
+constexpr double kBusyCoresMin = 0.2;
 constexpr uint64_t kSampleRoomMax = 256 << 20;
 
 std::string NewToken() {
@@ -80,6 +84,7 @@ Status Measure::LookAtHosts() {
   one_machine_ = boots.size() > 1 &&
                  std::all_of(boots.begin(), boots.end(),
                              [&boots](const std::string& boot) { return boot == boots.front(); });
+  NoteLoad();
   mosa_ = facts_.front().at("mosa");
   scope_.hosts = static_cast<uint32_t>(workers_->count());
   scope_.hints = mosa_;
@@ -89,10 +94,24 @@ Status Measure::LookAtHosts() {
   return OkStatus();
 }
 
+// Before anything is measured, nothing of ours is at work.
+void Measure::NoteLoad() {
+  for (size_t i = 0; i < (one_machine_ ? 1 : facts_.size()); ++i) {
+    const double busy = facts_[i].at("busy_cores");
+    if (busy < kBusyCoresMin) continue;
+    notes_.push_back(
+        fmt::format("host {}: {:.1f} of {} cores were busy with something else, which is in all "
+                    "figures: measure again when the machine is idle",
+                    workers_->name(i), busy, facts_[i].at("cores").get<int>()));
+  }
+}
+
 Status Measure::Settle() {
   name_ = fmt::format(".mosa-identify-{}-{}", getpid(), clock_.Now().ns % 1'000'000);
   MOSA_RETURN_IF_ERROR(
       Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, "")}, {"placement", ""}}).status());
+  MOSA_RETURN_IF_ERROR(
+      Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, kMark)}, {"placement", ""}}).status());
   if (scope_.hosts > 1 && mosa_) MOSA_RETURN_IF_ERROR(FindOthersNode());
   if (scope_.hosts > 1 && !mosa_) {
     // Two directories of one store, or two stores?
@@ -305,7 +324,7 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
 // ---- measuring
 
 Status Measure::StillThere() {
-  return Ask(0, {{"do", "look"}, {"path", DirectoryOf(0, "")}}).status();
+  return Ask(0, {{"do", "look"}, {"path", DirectoryOf(0, kMark)}}).status();
 }
 
 Status Measure::MeasureAll() {
@@ -338,6 +357,7 @@ Status Measure::MeasureAll() {
 
 void Measure::Clear() {
   if (!workers_ || name_.empty()) return;
+  workers_->ForgetSignals();
   const auto cleared = Ask(0, {{"do", "clear"}, {"path", DirectoryOf(0, "")}});
   if (!cleared.ok())
     notes_.push_back(

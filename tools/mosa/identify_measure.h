@@ -56,6 +56,7 @@ class Measure {
   };
 
   Status LookAtHosts();
+  void NoteLoad();
   Status Settle();
   Status FindOthersNode();
   void AddNetworkItems();

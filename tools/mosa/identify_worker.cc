@@ -16,7 +16,10 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 
+#include "predictor/model/cost.h"
+#include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/frame.h"
 #include "tools/mosa/identify_files.h"
@@ -61,6 +64,21 @@ MountFacts FactsOf(const std::string& mount_point) {
   return {true, fuse.value("passthrough", false)};
 }
 
+// How many cores were at work during a moment, whoever's work it was.
+double BusyCores() {
+  constexpr Duration kMoment = Milliseconds(300);
+  const auto busy_ticks = [] {
+    std::istringstream fields(FirstLine("/proc/stat").substr(3));
+    uint64_t user = 0, nice = 0, system = 0;
+    fields >> user >> nice >> system;
+    return user + nice + system;
+  };
+  const uint64_t before = busy_ticks();
+  cluster::Pause(kMoment);
+  const double ticks = static_cast<double>(busy_ticks() - before);
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) / predict::SecondsOf(kMoment);
+}
+
 json Facts(const std::string& directory, const std::string& mount_point) {
   const MountFacts mount = FactsOf(mount_point);
   cpu_set_t cores;
@@ -73,6 +91,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
   const uint64_t block = space.f_frsize;
   return {{"mosa", mount.mosa},
           {"passthrough", mount.passthrough},
+          {"busy_cores", BusyCores()},
           {"boot_id", FirstLine("/proc/sys/kernel/random/boot_id")},
           {"cores", counted ? CPU_COUNT(&cores) : 1},
           {"processor", ValueIn("/proc/cpuinfo", "model name")},
@@ -86,7 +105,8 @@ json Facts(const std::string& directory, const std::string& mount_point) {
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
   std::error_code error;
-  fs::create_directories(path, error);
+  // Not those above it: what has vanished must not come back.
+  fs::create_directory(path, error);
   if (error)
     return FailedPreconditionError(fmt::format("cannot make {}: {}", path, error.message()));
   if (placement.empty()) return OkStatus();

@@ -118,7 +118,7 @@ Status IdentifyWorkers::Receive(Worker& worker, Time until) {
     if (clock_.Monotonic() < until) return OkStatus();
     return lose("it does not answer in time: is its mount alive?");
   }
-  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+  if (IsInterrupted()) return AbortedError("interrupted");
   char buffer[65536];
   const ssize_t bytes = recv(worker.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return OkStatus();
@@ -136,7 +136,25 @@ Status IdentifyWorkers::Greet(Worker& worker, Time until) {
       return OkStatus();
     }
     MOSA_RETURN_IF_ERROR(Receive(worker, until));
-    if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+    if (IsInterrupted()) return AbortedError("interrupted");
+  }
+}
+
+bool IdentifyWorkers::IsInterrupted() const {
+  return minds_signals_ && cluster::InterruptGuard::Interrupted() != 0;
+}
+
+// The next answer that somebody waits for.
+Result<json> IdentifyWorkers::Answer(Worker& worker, Time until) {
+  for (;;) {
+    std::optional<json> answer = UnpackFrame(worker.received);
+    if (answer && worker.unwanted > 0) {
+      --worker.unwanted;
+      continue;
+    }
+    if (answer) return *std::move(answer);
+    MOSA_RETURN_IF_ERROR(Receive(worker, until));
+    if (IsInterrupted()) return AbortedError("interrupted");
   }
 }
 
@@ -152,10 +170,11 @@ Result<std::vector<json>> IdentifyWorkers::Ask(const std::vector<Question>& ques
   Status failed;
   for (const Question& question : questions) {
     Worker& worker = workers_[question.host];
-    std::optional<json> answer;
-    while (!(answer = UnpackFrame(worker.received))) {
-      MOSA_RETURN_IF_ERROR(Receive(worker, until));
-      if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+    Result<json> answer = Answer(worker, until);
+    if (!answer.ok()) {
+      ++worker.unwanted;
+      if (failed.ok() || answer.status().code() == StatusCode::kAborted) failed = answer.status();
+      continue;
     }
     const auto code = static_cast<StatusCode>(answer->value("code", 0));
     if (code != StatusCode::kOk && failed.ok())

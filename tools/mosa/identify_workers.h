@@ -41,6 +41,8 @@ class IdentifyWorkers {
   // Precondition: no host twice.
   Result<std::vector<nlohmann::json>> Ask(const std::vector<Question>& questions, Duration at_most);
   Result<nlohmann::json> Ask(size_t host, nlohmann::json words, Duration at_most);
+  // From now on no signal keeps anything from being asked: what is left is to clear up.
+  void ForgetSignals() { minds_signals_ = false; }
 
  private:
   struct Worker {
@@ -49,13 +51,18 @@ class IdentifyWorkers {
     UniqueFd channel;
     std::string received;
     bool lost = false;
+    size_t unwanted = 0;  // Answers to come that nobody waits for any more.
   };
   IdentifyWorkers() = default;
   Status Spawn(const RunHost& host);
   Status Greet(Worker& worker, Time until);
   Status Receive(Worker& worker, Time until);
+  Result<nlohmann::json> Answer(Worker& worker, Time until);
 
-  const SystemClock clock_;
+  bool IsInterrupted() const;
+
+  SystemClock clock_;
+  bool minds_signals_ = true;
   std::vector<Worker> workers_;
 };
 

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tools/mosa/identify_files.h"
+#include "tools/mosa/identify_network.h"
+#include "tools/mosa/identify_tasks.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using predict::Probe;
+using predict::ProbeKind;
+using predict::Where;
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_(fs::temp_directory_path() / "mosa-identify-test-XXXXXX") {
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(IdentifyNetwork, MeasuresStreamsAndRoundTripsOfAReceiver) {
+  const auto receiver = StreamReceiver::Open("secret");
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  const StreamTarget target{{"127.0.0.1"}, (*receiver)->port(), "secret"};
+  const auto span = SendStreams(target, 8 << 20, 2 << 20, 1);
+  ASSERT_TRUE(span.ok()) << span.status();
+  EXPECT_LE(span->bytes, 6U << 20) << "what warms up is not counted";
+  EXPECT_GE(span->bytes, 5U << 20);
+  EXPECT_GT(span->BytesPerSecond(), 1e6);
+  const auto four = SendStreams(target, 1 << 20, 0, 4);
+  ASSERT_TRUE(four.ok()) << four.status();
+  EXPECT_GT(four->bytes, 2U << 20) << "all connections count";
+  for (const bool under_stream : {false, true}) {
+    const auto trip = RoundTripSeconds(target, 5, under_stream);
+    ASSERT_TRUE(trip.ok()) << trip.status();
+    EXPECT_GT(*trip, 1e-7);
+    EXPECT_LT(*trip, 1);
+  }
+}
+
+TEST(IdentifyNetwork, TalksToNobodyWithoutTheToken) {
+  const auto receiver = StreamReceiver::Open("secret");
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  const StreamTarget stranger{{"127.0.0.1"}, (*receiver)->port(), "SECRET"};
+  const auto refused = SendStreams(stranger, 1 << 20, 0, 1);
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
+  const StreamTarget nobody{{"127.0.0.1"}, 1, "secret"};
+  EXPECT_EQ(RoundTripSeconds(nobody, 1, false).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(StreamSpan, JoinsWhatWasSeenAtTheSameTime) {
+  StreamSpan all;
+  all.Join({1000, 5'000'000'000, 6'000'000'000});
+  all.Join({3000, 4'000'000'000, 5'500'000'000});
+  EXPECT_DOUBLE_EQ(all.BytesPerSecond(), 2000);
+}
+
+TEST(IdentifyFiles, DoesWhatProbesSayAndLeavesNothing) {
+  const TemporaryDirectory directory;
+  IdentifyFiles files;
+  for (const auto& [kind, bytes, ready] : {std::tuple{ProbeKind::kWrite, uint64_t{3 << 20}, false},
+                                           {ProbeKind::kRead, 100, true},
+                                           {ProbeKind::kReadAgain, 2 << 20, true},
+                                           {ProbeKind::kOpen, 0, true},
+                                           {ProbeKind::kStat, 0, true},
+                                           {ProbeKind::kMakeDirectory, 0, false},
+                                           {ProbeKind::kRemove, 1, true}}) {
+    SampleFiles sample;
+    sample.probe = {kind, Where::kOwn, bytes, 3};
+    sample.directory = directory.path();
+    sample.tag = "t";
+    sample.rounds = 2;
+    if (ready) {
+      ASSERT_TRUE(files.Write(sample).ok()) << ToText(sample.probe);
+    }
+    const auto seconds = files.Operate(sample);
+    ASSERT_TRUE(seconds.ok()) << ToText(sample.probe) << ": " << seconds.status();
+    EXPECT_GT(*seconds, 0);
+    if (kind == ProbeKind::kWrite) {
+      EXPECT_EQ(fs::file_size(sample.path(5)), bytes);
+    }
+    ASSERT_TRUE(files.Remove(sample).ok());
+    EXPECT_TRUE(fs::is_empty(directory.path())) << ToText(sample.probe);
+  }
+}
+
+TEST(IdentifyFiles, NamesTheFileThatFails) {
+  IdentifyFiles files;
+  SampleFiles sample;
+  sample.probe = {ProbeKind::kRead, Where::kOwn, 1, 2};
+  sample.directory = "/nonexistent";
+  sample.tag = "t";
+  const auto refused = files.Operate(sample);
+  EXPECT_EQ(refused.status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(MessageOf(refused.status()), "cannot open /nonexistent/t-0: No such file or directory");
+}
+
+TEST(IdentifyTasks, TimesARunOfTheEngine) {
+  const TemporaryDirectory directory;
+  RunHost host;
+  host.name = "local";
+  host.mount_point = directory.path();
+  host.directory = directory.path() + "/run";
+  fs::create_directory(directory.path() + "/scratch");
+  const auto seconds = SecondsOfRun({.tasks = 3, .one_by_one = true, .outputs = true}, {host},
+                                    directory.path() + "/scratch");
+  ASSERT_TRUE(seconds.ok()) << seconds.status();
+  EXPECT_GT(*seconds, 1e-4);
+  EXPECT_EQ(fs::file_size(host.directory + "/output-2"), 1U);
+}
+
+}  // namespace
+}  // namespace mosa::cli
