@@ -198,8 +198,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
 des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
-  const bool first = reader.program_at == 0;
-  if (first || part.begin < reader.program_at || part.begin > reader.asked_end) {
+  if (part.begin < reader.program_at || part.begin > reader.asked_end) {
     const ByteRange pages = WidenToPages(part);
     reader.asked.clear();
     reader.BeginWindows(pages.begin);
