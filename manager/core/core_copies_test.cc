@@ -47,7 +47,8 @@ class CoreCopies : public CoreFixture {
     Ok<AttributesReply>(kAnna, commit);
   }
   std::string PathOf(FileId f) {
-    for (const auto& item : Ok<ListDirectoryReply>(kAnna, ListDirectoryRequest{kRootFile}).items)
+    for (const auto& item :
+         Ok<ListDirectoryReply>(kAnna, ListDirectoryRequest{kRootFile, ""}).items)
       if (item.entry.file == f) return "/" + item.name;
     return "/";
   }

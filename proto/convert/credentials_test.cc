@@ -1,13 +1,17 @@
 #include "proto/convert/credentials.h"
 
+#include <openssl/rand.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/convert/grpc_process.h"
 
 namespace mosa {
 namespace {
@@ -101,6 +105,24 @@ TEST(ListenAddress, IsLoopbackUnlessThereIsASecret) {
     EXPECT_EQ(CheckListenAddress(row.address, true).ok(), row.with_secret) << row.address;
   }
   EXPECT_THAT(MessageOf(CheckListenAddress("0.0.0.0:1", false)), HasSubstr("--secret FILE"));
+}
+
+bool DrawsRandomBytes() {
+  unsigned char byte = 0;
+  return RAND_bytes(&byte, 1) == 1;
+}
+
+// As a thread of gRPC's would, that greets a peer while the process ends.
+TEST(GrpcProcessDeathTest, OpenSslServesUntilTheProcessEnds) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        // What is registered first runs last, after whatever OpenSSL may have registered.
+        std::atexit([] { _exit(DrawsRandomBytes() ? 0 : 3); });
+        PrepareGrpcProcess();
+        std::exit(DrawsRandomBytes() ? 1 : 2);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

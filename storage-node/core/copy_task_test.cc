@@ -264,7 +264,7 @@ TEST(CopyTask, TouchesOnlyWhatItHasASourceFor) {
   rig.Run();
   EXPECT_TRUE(rig.task.done());
   std::string wanted = Of('m', 8);
-  for (const uint64_t block : {1, 3, 5}) wanted.replace(block * kBlock, kBlock, Of('a', 1));
+  for (const uint64_t block : {1U, 3U, 5U}) wanted.replace(block * kBlock, kBlock, Of('a', 1));
   wanted.replace(6 * kBlock - kSegmentUnit, 2 * kBlock + kSegmentUnit,
                  std::string(2 * kBlock + kSegmentUnit, 'b'));
   EXPECT_TRUE(rig.own.bytes == wanted);

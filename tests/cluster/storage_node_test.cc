@@ -183,7 +183,7 @@ class StorageNodeTest : public ::testing::Test {
     return out;
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   const TemporaryDirectory directory_;
   const std::string key_ = NewCapabilityKey();
   std::unique_ptr<sai::BulkNodeApi> client_;

@@ -424,22 +424,22 @@ TEST_F(StageFiles, AHostThatTalksNonsenseHoldsNobodyUp) {
        greeting + "head -c 9 >&2; printf '\\001\\0\\0\\0\\0\\0\\0\\0\\200'; exec sleep 100"},
       {"answers without end", greeting + "head -c 9 >&2; exec yes"},
   };
-  for (const auto& [what, script] : rows) {
+  for (const auto& row : rows) {
     RunHost host;
     host.name = "odd";
-    host.exec = {"sh", "-c", "exec 2>/dev/null; " + script, "sh"};
+    host.exec = {"sh", "-c", "exec 2>/dev/null; " + row.script, "sh"};
     auto workers = StageWorkers::Start({host}, {1}, {"task", "", Milliseconds(500)});
     ASSERT_TRUE(workers.ok());
     std::vector<std::string> failures;
     const Status run = workers->Run(
         {0, 0}, [&](size_t, size_t) { return JobOf("f"); },
         [&](size_t, size_t, const Result<CopyResult>& result) {
-          EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << what;
+          EXPECT_EQ(result.status().code(), StatusCode::kUnavailable) << row.what;
           failures.push_back(MessageOf(result.status()));
         },
         [] {});
-    EXPECT_TRUE(run.ok()) << what;
-    EXPECT_EQ(failures.size(), 2U) << what;
+    EXPECT_TRUE(run.ok()) << row.what;
+    EXPECT_EQ(failures.size(), 2U) << row.what;
   }
 }
 

@@ -63,14 +63,14 @@ POSIX_TWO_MOUNTS_CHECK(AnOrdinaryUsersSmallWritesGoOnWhileTheOtherMountChangesTh
   AsUser(kNobody, [&] {
     for (int turn = 0; turn < 200; ++turn) {
       const Fd fd = Open(at("f"), O_RDWR);
-      for (int page = 0; page < 8; ++page)
+      for (uint64_t page = 0; page < 8; ++page)
         WriteAt(fd, page * 4096 + 100, fmt::format("{:04}", turn));
     }
   });
   other.Join();
   for (const std::string& path : {at("f"), at.Other("f")}) {
     const std::string bytes = Get(path);
-    for (int page = 0; page < 8; ++page) WANT_EQ("0199", bytes.substr(page * 4096 + 100, 4));
+    for (uint64_t page = 0; page < 8; ++page) WANT_EQ("0199", bytes.substr(page * 4096 + 100, 4));
     WANT_EQ("0199", bytes.substr(60'000, 4));
   }
 }
