@@ -13,12 +13,6 @@
 #include "common/base/unique_fd.h"
 
 namespace mosa::sai {
-namespace {
-
-constexpr int kAncestorsMax = 64;
-constexpr std::string_view kVariable = "MOSA_TASK=";
-// Less than a process takes from its start over exec to its first open; many opens of a busy one.
-constexpr std::chrono::milliseconds kBelieved{2};
 
 struct ProcessStat {
   std::string command;
@@ -26,6 +20,13 @@ struct ProcessStat {
   uint32_t session = 0;
   uint64_t start_ticks = 0;
 };
+
+namespace {
+
+constexpr int kAncestorsMax = 64;
+constexpr std::string_view kVariable = "MOSA_TASK=";
+// Less than a process takes from its start over exec to its first open; many opens of a busy one.
+constexpr std::chrono::milliseconds kBelieved{2};
 
 std::string ReadAll(const std::string& path) {
   std::string text;
@@ -79,40 +80,56 @@ std::optional<std::string> VariableOf(uint32_t pid) {
   return std::nullopt;
 }
 
-std::string NameOf(uint32_t pid, const ProcessStat& stat) {
-  std::optional<ProcessStat> at = stat;
-  for (int i = 0; i < kAncestorsMax && at && pid > 1; ++i) {
-    if (std::optional<std::string> task = VariableOf(pid)) return *std::move(task);
-    pid = at->parent;
-    at = StatOf(pid);
-  }
-  return fmt::format("sid:{}:{}", stat.session, stat.command);
+}  // namespace
+
+// Nearest first. What an ancestor is known to have found is not looked for again.
+std::optional<std::string> TaskNames::FindVariable(uint32_t pid, const ProcessStat& stat,
+                                                   int ancestors_left) {
+  if (std::optional<std::string> task = VariableOf(pid)) return task;
+  if (ancestors_left == 0 || stat.parent <= 1) return std::nullopt;
+  std::optional<ProcessStat> parent = StatOf(stat.parent);
+  if (!parent) return std::nullopt;
+  Known known = KnownOf(stat.parent);
+  if (known.start_ticks != parent->start_ticks || known.command != parent->command)
+    known = Remember(stat.parent, *parent, ancestors_left - 1);
+  return known.variable;
 }
 
-}  // namespace
+TaskNames::Known TaskNames::KnownOf(uint32_t pid) {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(pid);
+  return found == names_.end() ? Known{} : found->second;
+}
+
+TaskNames::Known TaskNames::Remember(uint32_t pid, const ProcessStat& stat, int ancestors_left) {
+  Known known;
+  known.start_ticks = stat.start_ticks;
+  known.command = stat.command;
+  known.session = stat.session;
+  known.variable = FindVariable(pid, stat, ancestors_left);
+  const std::lock_guard lock(mutex_);
+  if (names_.size() >= kNamesMax) names_.clear();
+  return names_[pid] = known;
+}
 
 TaskNames::Process TaskNames::ProcessOf(uint32_t pid) {
   const auto now = std::chrono::steady_clock::now();
-  Known known;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = names_.find(pid); found != names_.end()) known = found->second;
-  }
+  Known known = KnownOf(pid);
   if (now - known.checked < kBelieved) return known.AsProcess();
   // Unlocked: reading an environment waits for its process' memory lock.
   std::optional<ProcessStat> stat = StatOf(pid);
   if (!stat) return {};
   // Another start is another process, another command has been through exec.
-  if (known.start_ticks != stat->start_ticks || known.command != stat->command) {
-    known.name = NameOf(pid, *stat);
-    known.start_ticks = stat->start_ticks;
-    known.command = std::move(stat->command);
-  }
+  if (known.start_ticks != stat->start_ticks || known.command != stat->command)
+    known = Remember(pid, *stat, kAncestorsMax);
   known.checked = now;
   const std::lock_guard lock(mutex_);
-  if (names_.size() >= kNamesMax) names_.clear();
   names_[pid] = known;
   return known.AsProcess();
+}
+
+TaskNames::Process TaskNames::Known::AsProcess() const {
+  return {variable ? *variable : fmt::format("sid:{}:{}", session, command), command, start_ticks};
 }
 
 }  // namespace mosa::sai

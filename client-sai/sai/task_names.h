@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 namespace mosa::sai {
+
+struct ProcessStat;
 
 class TaskNames {
  public:
@@ -29,10 +32,16 @@ class TaskNames {
   struct Known {
     uint64_t start_ticks = 0;
     std::string command;
-    std::string name;
-    Process AsProcess() const { return {name, command, start_ticks}; }
+    uint32_t session = 0;
+    std::optional<std::string> variable;  // Of the process or its nearest ancestor that has it.
     std::chrono::steady_clock::time_point checked;
+    Process AsProcess() const;
   };
+  std::optional<std::string> FindVariable(uint32_t pid, const ProcessStat& stat,
+                                          int ancestors_left);
+  Known KnownOf(uint32_t pid);
+  Known Remember(uint32_t pid, const ProcessStat& stat, int ancestors_left);
+
   static constexpr size_t kNamesMax = 4096;  // At the limit all are forgotten.
   std::mutex mutex_;
   std::unordered_map<uint32_t, Known> names_;  // By process id; guarded by mutex_.

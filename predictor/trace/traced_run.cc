@@ -434,7 +434,9 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     }
   }
   std::vector<TraceSummaryRow> rows;
-  for (const auto& [key, sum] : sums) rows.push_back(sum.row);
+  // Who has only closed a file has inherited it, and left it to others.
+  for (const auto& [key, sum] : sums)
+    if (sum.row.opens + sum.row.reads + sum.row.writes > 0) rows.push_back(sum.row);
   return rows;
 }
 

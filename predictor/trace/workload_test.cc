@@ -231,6 +231,7 @@ TEST(Workload, WhatAShellOpensForAProgramIsTheProgramsOwn) {
   trace.Open(1, 9, "40", kReads, 10).Open(2, 10, "40", kWrites, 0, true).By(41);
   trace.Read(1, 9, 0, 10).Write(2, 10, 0, 5).Close(1, 9, 10, 41, "wc").Close(2, 10, 5, 41, "wc");
   trace.By(0).Open(3, 11, "40", kReads, 0).Close(3, 11, 0, 42, "cat");
+  EXPECT_EQ(Summarize(MergeTraces({trace.file()})).size(), 3U);
   const Workload workload = Export({trace.file()});
   EXPECT_THAT(IdsOf(workload), UnorderedElementsAre("wc.41", "cat.42"));
   EXPECT_THAT(PathsOf(workload, TaskOf(workload, "wc.41").outputs), ElementsAre("b"));
