@@ -60,8 +60,9 @@ protected:
   ~TracerTest() override { fs::remove_all(directory_); }
 
   Tracer::Options Into(const std::string &host, bool light = false) const {
-    return {directory_.string(), host, "/mnt", light};
+    return {directory_.string(), host, "/nonexistent/mnt", light};
   }
+  bool End() { return tracer_.Stop().ok() && tracer_.EndWithin(Seconds(30)); }
   TraceFile Read(const std::string &host) const {
     std::ifstream file(directory_ / (host + ".trace"), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -92,7 +93,7 @@ TEST_F(TracerTest, WritesEveryThreadsEventsInItsOrder) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  ASSERT_TRUE(tracer_.Stop().ok());
+  ASSERT_TRUE(End());
   const TraceFile trace = Read("a");
   ASSERT_TRUE(trace.foot);
   EXPECT_EQ(trace.records.size(), trace.foot->records);
@@ -121,11 +122,11 @@ TEST_F(TracerTest, AFullTraceKeepsFilesFromTheKernelAndALightOneDoesNot) {
   EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
   ASSERT_TRUE(tracer_.Start(Into("full")).ok());
   EXPECT_NE(kind(), OpenMode::Kind::kPassthrough);
-  ASSERT_TRUE(tracer_.Stop().ok());
+  ASSERT_TRUE(End());
   EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
   ASSERT_TRUE(tracer_.Start(Into("light", true)).ok());
   EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
-  ASSERT_TRUE(tracer_.Stop().ok());
+  ASSERT_TRUE(End());
   // What the mount knew of names before is in the trace.
   const TraceFile trace = Read("light");
   bool has_name = false;
@@ -144,7 +145,7 @@ TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
   name.parent = FileId{1};
   for (const char *text : {"x", "x", "x", "y", "x"})
     tracer_.Note(name, text);
-  ASSERT_TRUE(tracer_.Stop().ok());
+  ASSERT_TRUE(End());
   std::vector<std::string> names;
   for (const TraceRecord &record : Read("a").records)
     if (record.file == FileId{77})
@@ -152,15 +153,68 @@ TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
   EXPECT_THAT(names, ::testing::ElementsAre("x", "y", "x"));
 }
 
+TEST_F(TracerTest, HasWhatIsNotedAfterTheAnswerThatEndsIt) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  std::optional<Tracer::Use> use(std::in_place, tracer_);
+  ASSERT_TRUE(tracer_.Stop().ok());
+  EXPECT_FALSE(tracer_.EndWithin(Milliseconds(100)));
+  TraceEvent event;
+  event.kind = TraceKind::kRead;
+  event.handle = 7;
+  tracer_.Note(event);
+  use.reset();
+  ASSERT_TRUE(tracer_.EndWithin(Seconds(30)));
+  const TraceFile trace = Read("a");
+  EXPECT_EQ(std::count_if(trace.records.begin(), trace.records.end(),
+                          [](const TraceRecord& record) { return record.handle == 7; }),
+            1);
+  // Who takes too long is counted.
+  ASSERT_TRUE(tracer_.Start(Into("b")).ok());
+  use.emplace(tracer_);
+  ASSERT_TRUE(End());
+  EXPECT_EQ(Read("b").foot->dropped, 1U);
+}
+
+TEST_F(TracerTest, ThreadsAreOfOneProcess) {
+  const auto self = static_cast<uint32_t>(getpid());
+  const Tracer::Process first = tracer_.ProcessOf(self);
+  Tracer::Process other;
+  std::thread([&] { other = tracer_.ProcessOf(static_cast<uint32_t>(gettid())); }).join();
+  EXPECT_EQ(first.pid, self);
+  EXPECT_EQ(other.pid, self);
+  EXPECT_EQ(other.start, first.start);
+  EXPECT_EQ(other.text, first.text);
+  EXPECT_FALSE(first.text.empty());
+}
+
+TEST_F(TracerTest, IsNobodyElsesToRead) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  ASSERT_TRUE(End());
+  EXPECT_EQ(fs::status(directory_ / "a.trace").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  // Nor is a link in the directory followed.
+  fs::create_symlink(directory_ / "elsewhere", directory_ / "b.trace");
+  EXPECT_EQ(tracer_.Start(Into("b")).code(), StatusCode::kAlreadyExists);
+  EXPECT_FALSE(fs::exists(directory_ / "elsewhere"));
+}
+
 TEST_F(TracerTest, RefusesWhatCannotBe) {
   EXPECT_EQ(tracer_.Stop().code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE(tracer_.Start(Into("a")).ok());
   EXPECT_THAT(MessageOf(tracer_.Start(Into("b"))),
               HasSubstr("being traced to"));
-  ASSERT_TRUE(tracer_.Stop().ok());
+  ASSERT_TRUE(End());
   EXPECT_EQ(tracer_.Start(Into("a")).code(), StatusCode::kAlreadyExists);
   const Status missing = tracer_.Start({"/nonexistent", "a", "/mnt", false});
   EXPECT_THAT(MessageOf(missing), HasSubstr("No such file"));
+  Tracer::Options itself = Into("c");
+  itself.mount_point = directory_.string();
+  EXPECT_THAT(MessageOf(tracer_.Start(itself)), HasSubstr("would trace itself"));
+  EXPECT_FALSE(fs::exists(directory_ / "c.trace"));
+  fs::create_directory_symlink(directory_, directory_ / "link");
+  itself = Into("d");
+  itself.directory = directory_ / "link";
+  EXPECT_FALSE(tracer_.Start(itself).ok());
   EXPECT_FALSE(tracer_.on());
   const auto status = nlohmann::json::parse(tracer_.StatusJson());
   EXPECT_EQ(status["end"], "stopped");

@@ -74,6 +74,12 @@ class Script {
     record.size_bytes = size;
     return *this;
   }
+  Script& Cut(uint64_t handle, uint64_t file, uint64_t size) {
+    TraceRecord& record = Add(TraceKind::kTruncate, file);
+    record.handle = handle;
+    record.size_bytes = size;
+    return *this;
+  }
   Script& Rename(uint64_t parent, const std::string& from, uint64_t target, const std::string& to) {
     TraceRecord& record = Add(TraceKind::kRename, 0);
     record.parent = FileId{parent};
@@ -260,6 +266,32 @@ TEST(Workload, WhatSeveralWroteOfAFileAreFilesOfTheirOwn) {
   EXPECT_EQ(SizeOf(workload, "all#3"), 1000U);
 }
 
+TEST(Workload, WhoWritesInTurnsHasTheBytesThatItWrote) {
+  Script trace("h1");
+  trace.At(0).Name(9, "all").Open(1, 9, "even", kWrites, 0, true).Open(2, 9, "odd", kWrites);
+  for (uint64_t i = 0; i < 8; ++i)
+    trace.Write(1, 9, 2 * i * 1000, 1000).Write(2, 9, (2 * i + 1) * 1000, 1000);
+  trace.Close(1, 9, 16000).Close(2, 9, 16000);
+  trace.Open(3, 9, "sum", kReads, 16000).Read(3, 9, 2500, 2000).Close(3, 9, 16000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(SizeOf(workload, "all"), 8000U);
+  EXPECT_EQ(SizeOf(workload, "all#2"), 8000U);
+  uint64_t written = 0;
+  for (const WorkloadOperation& operation : TaskOf(workload, "odd").operations)
+    if (operation.kind == Kind::kWrite) {
+      EXPECT_EQ(operation.offset, written);
+      written += operation.size_bytes;
+    }
+  EXPECT_EQ(written, 8000U);
+  const WorkloadTask& sum = TaskOf(workload, "sum");
+  ASSERT_GE(sum.operations.size(), 3U);
+  EXPECT_EQ(sum.operations[0].offset, 1500U);  // Of what "even" wrote,
+  EXPECT_EQ(sum.operations[0].size_bytes, 500U);
+  EXPECT_EQ(sum.operations[1].offset, 1000U);  // and "odd".
+  EXPECT_EQ(sum.operations[1].size_bytes, 1000U);
+  EXPECT_EQ(sum.operations[2].offset, 2000U);
+}
+
 TEST(Workload, AFileThatIsCutBeginsAnew) {
   Script trace("h1");
   trace.At(0).Name(9, "log").Make(1, 9, "a").Write(1, 9, 0, 100).Close(1, 9, 100);
@@ -273,6 +305,27 @@ TEST(Workload, AFileThatIsCutBeginsAnew) {
 }
 
 // A shell that writes, has a program work on that, and reads its answer.
+TEST(Workload, HolesOfAFileThatWasSeenToBeMadeWereNeverThere) {
+  Script trace("h1");
+  trace.At(0).Name(9, "sparse").Make(1, 9, "a").Write(1, 9, 9000, 1000).Close(1, 9, 10000);
+  trace.Open(2, 9, "b", kReads, 10000).Read(2, 9, 0, 10000).Close(2, 9, 10000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(workload.files.size(), 1U);
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "b").inputs), ElementsAre("sparse"));
+  EXPECT_EQ(SizeOf(workload, "sparse"), 1000U);
+}
+
+TEST(Workload, WhatIsCutOffIsNoPartOfTheFile) {
+  Script trace("h1");
+  trace.At(0).Name(9, "log").Make(1, 9, "a").Write(1, 9, 0, 5000).Write(1, 9, 7000, 1000);
+  trace.Cut(1, 9, 3000).Close(1, 9, 3000);
+  trace.Open(2, 9, "b", kReads, 3000).Read(2, 9, 0, 3000).Close(2, 9, 3000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(SizeOf(workload, "log"), 3000U);
+  ASSERT_FALSE(TaskOf(workload, "a").operations.empty());
+  EXPECT_EQ(TaskOf(workload, "a").operations[0].size_bytes, 3000U);
+}
+
 TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   Script trace("h1");
   trace.At(0).Name(9, "question").Name(10, "answer").Name(11, "end");
@@ -336,6 +389,20 @@ TEST(Summary, TellsSequentialFromOther) {
   EXPECT_EQ(rows[0].reads, 2U);
   EXPECT_EQ(rows[0].bytes_read, 30U);
   EXPECT_FALSE(rows[1].sequential);
+}
+
+// The kernel reads ahead with several requests at once.
+TEST(Summary, ReadsThatOvertakeEachOtherAreSequentialIfNoneIsLeftOut) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "a", kReads, 50).Read(1, 9, 10, 10).Read(1, 9, 20, 10);
+  trace.Read(1, 9, 0, 10).Read(1, 9, 40, 10).Read(1, 9, 30, 10);
+  trace.Open(2, 9, "b", kReads, 50).Read(2, 9, 10, 10).Read(2, 9, 0, 10).Read(2, 9, 30, 10);
+  trace.Open(3, 9, "c", kReads, 50).Read(3, 9, 10, 10).Open(4, 9, "c", kReads, 50);
+  const auto rows = Summarize(MergeTraces({trace.file()}));
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_TRUE(rows[0].sequential);
+  EXPECT_FALSE(rows[1].sequential);
+  EXPECT_FALSE(rows[2].sequential);
 }
 
 TEST(Workload, OfNothingIsNothing) {

@@ -185,6 +185,18 @@ def test_refusals(tracing):
     tracing.refused("trace", "start", missing, "-o", directory, code=3, says="missing")
     tracing.refused("trace", "start", tracing.directory, "-o", directory, code=3, says="no Mosa mount")
     tracing.refused("trace", "start", mount, "-o", f"{mount}/t", code=2, says="would trace itself")
+    (tracing.directory / "link").symlink_to(mount)
+    tracing.refused("trace", "start", mount, "-o", tracing.directory / "link", code=2, says="would trace itself")
+    tracing.refused("trace", "start", mount, "-o", tracing.directory / "link" / "t", code=2, says="would trace itself")
+    check(not os.path.exists(f"{mount}/t"), "what is refused is not made")
+    # The mount itself refuses too, whoever asks; the root's lock is held meanwhile.
+    os.mkdir(f"{mount}/t")
+    try:
+        os.setxattr(mount, "user.mosa.trace", f"full {mount}/t".encode())
+        check(False, "a trace on the mount itself begins")
+    except OSError:
+        check(os.listdir(f"{mount}/t") == [], "nothing is made")
+    os.rmdir(f"{mount}/t")
     tracing.refused("trace", "start", mount, "-o", "/proc/none", code=3, says="cannot make /proc/none")
     tracing.refused("trace", "stop", mount, code=3, says="there is no trace")
     tracing.run("trace", "start", mount, "-o", directory)
@@ -209,6 +221,19 @@ def test_refusals(tracing):
     cut.write_bytes(trace.read_bytes().replace(b"mosa-trace 1", b"mosa-trace 7", 1))
     tracing.refused("trace", "show", cut, code=2, says="version 7, only 1")
     tracing.refused("trace", "show", PLATFORM, code=2, says="no trace")
+
+
+def test_signals(tracing):
+    """A `trace run` that is told to end passes that on, and leaves no trace on."""
+    mount = tracing.store.mount("h1")
+    directory = tracing.directory / "signals"
+    words = [tracing.mosa, "trace", "run", "--mount", mount, "-o", directory, "--", "sleep", "60"]
+    with subprocess.Popen(words) as run:
+        wait_until(lambda: json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"], 10, "the trace")
+        run.send_signal(signal.SIGTERM)
+        check(run.wait(20) == 128 + signal.SIGTERM, f"ended with {run.returncode}")
+    check(not json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"], "the trace is off")
+    tracing.run("trace", "show", directory / "h1.trace")
 
 
 def test_full_disk(tracing):
@@ -257,6 +282,7 @@ def test(arguments):
         test_tasks(tracing)
         test_light(tracing)
         test_refusals(tracing)
+        test_signals(tracing)
         test_full_disk(tracing)
         test_killed(tracing)
 
