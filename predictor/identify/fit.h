@@ -34,6 +34,9 @@ struct FitResult {
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
   double misfit = 1;  // Root mean square of residuals over their sigmas; 1 if that is less.
+  int rounds = 0;  // In which it got better.
+  // False: there was no time for more, or there were too many rounds. Then slopes are of the last
+  // whole round; without one that got better, nothing counts as measured.
   bool converged = false;
 };
 

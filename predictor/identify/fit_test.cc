@@ -79,6 +79,42 @@ TEST(Fit, TakesTheBestSoFarWhenThereIsNoTimeLeft) {
   EXPECT_EQ(fit->parameters, problem.guesses);
 }
 
+TEST(Fit, ClaimsNothingItHadNoTimeFor) {
+  Rng noise(3);
+  const FitProblem whole = MakeProblem(noise, 0.02, 0);
+  bool ends = false;
+  int cut_in_first_round = 0, cut_later = 0;
+  // Time is up after so many evaluations of the model: in the midst of slopes, or of a round.
+  for (int limit = 1; !ends; ++limit) {
+    ASSERT_LT(limit, 200);
+    int evaluations = 0;
+    bool stopped = false;
+    FitProblem problem = whole;
+    problem.model = [&](const std::vector<double>& logs) {
+      ++evaluations;
+      return whole.model(logs);
+    };
+    problem.stop = [&] { return stopped = stopped || evaluations >= limit; };
+    const auto fit = Fit(problem);
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    ends = !stopped;
+    EXPECT_EQ(fit->converged, ends) << "after " << limit;
+    if (ends) break;
+    for (size_t j = 0; j < 2; ++j) {
+      const double sigma = std::sqrt(fit->covariance[j][j]);
+      if (fit->rounds > 0) {
+        EXPECT_LT(sigma, 0.99) << "the last whole slopes tell both, after " << limit;
+        continue;
+      }
+      EXPECT_EQ(fit->parameters[j], problem.guesses[j]) << "after " << limit;
+      EXPECT_DOUBLE_EQ(sigma, problem.guess_sigmas[j]) << "after " << limit;
+    }
+    ++(fit->rounds > 0 ? cut_later : cut_in_first_round);
+  }
+  EXPECT_GE(cut_in_first_round, 3) << "before, amid and after the first slopes";
+  EXPECT_GE(cut_later, 3);
+}
+
 TEST(SolvePositive, SolvesAndRefuses) {
   const auto solved = SolvePositive({{4, 2}, {2, 3}}, {8, 7});
   ASSERT_TRUE(solved.ok());

@@ -1,5 +1,7 @@
 #include "predictor/identify/identify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,6 +18,8 @@ constexpr double kModelSigma = 0.05;
 constexpr double kNormal95 = 1.96;
 // A figure is measured if that narrows it to less than this part of what the guess says.
 constexpr double kMeasuredBelow = 0.5;
+// Of the time, for the runner's figures, which come last.
+constexpr double kRunnersShare = 0.2;
 // Where a cost of bytes is judged.
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
@@ -37,8 +41,9 @@ double SigmaOf(const Measured& measured) {
 // One fit: which groups of figures, by which measurements.
 class Step {
  public:
-  Step(const std::vector<FigureGroup>& groups, const Platform& known, double guess_sigma)
-      : groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
+  Step(const char* whose, const std::vector<FigureGroup>& groups, const Platform& known,
+       double guess_sigma)
+      : whose_(whose), groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
 
   using Simulate = std::function<Result<double>(const Platform&)>;
   void Add(std::string what, const Measured& seconds, Simulate simulate) {
@@ -58,6 +63,11 @@ class Step {
     problem_.model = [this](const std::vector<double>& logs) { return Model(logs); };
     MOSA_ASSIGN_OR_RETURN(const FitResult fit, Fit(problem_));
     found.platform = Scaled(known_, groups_, Factors(fit.parameters));
+    if (!fit.converged)
+      found.evidence.notes.push_back(fmt::format(
+          "the fit of the {} figures was cut short after {} rounds: give a larger --budget, or an "
+          "idle machine",
+          whose_, fit.rounds));
     SetSpreads(fit, found.platform);
     for (size_t i = 0; i < fitted_.size(); ++i)
       measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
@@ -115,6 +125,7 @@ class Step {
     }
   }
 
+  const char* const whose_;
   const std::vector<FigureGroup>& groups_;
   const Platform known_;
   const double guess_sigma_;
@@ -127,10 +138,10 @@ class Step {
 }  // namespace
 
 Result<Identified> Identify(const Platform& known, const Configuration& deployment,
-                            const Findings& findings, const std::function<bool()>& stop) {
+                            const Findings& findings, const std::function<double()>& time_left) {
   Identified found;
   found.platform = known;
-  Step store(StoreFigures(), known, findings.guess_sigma);
+  Step store("store's", StoreFigures(), known, findings.guess_sigma);
   for (const Findings::OfProbe& each : findings.probes) {
     const bool kernels_own = each.probe.kind == ProbeKind::kStatAgain;
     Step::Simulate simulate;
@@ -140,13 +151,13 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
       };
     store.Add(ToText(each.probe), each.seconds, std::move(simulate));
   }
-  MOSA_RETURN_IF_ERROR(store.Run(stop, found));
-  Step runner(RunnerFigures(), found.platform, kRunnerGuessSigma);
+  MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found));
+  Step runner("runner's", RunnerFigures(), found.platform, kRunnerGuessSigma);
   for (const Findings::OfRun& each : findings.runs)
     runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
       return SimulateRun(each.probe, platform, deployment);
     });
-  MOSA_RETURN_IF_ERROR(runner.Run(stop, found));
+  MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found));
   return found;
 }
 

@@ -44,6 +44,12 @@ double FitSeconds(double budget) {
   return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
 }
 
+// After a signal: none.
+double PartLeft(Time begin, Time now, Time end) {
+  if (now >= end || cluster::InterruptGuard::Interrupted() != 0) return 0;
+  return static_cast<double>((end - now).ns) / static_cast<double>((end - begin).ns);
+}
+
 Status CheckOptions(const Options& options) {
   if (!(options.budget_seconds >= 2 && options.budget_seconds <= kBudgetMax))
     return InvalidArgumentError(
@@ -143,22 +149,19 @@ Status RunIdentify(Options options, const CommandLine& line) {
   measure.scratch = scratch.path();
   measure.until = begin + OfSeconds(options.budget_seconds - FitSeconds(options.budget_seconds));
   MOSA_ASSIGN_OR_RETURN(Measurements measured, Measure(std::move(measure)).Run());
+  const Time fit_begin = clock.Monotonic();
   const Time last = begin + OfSeconds(options.budget_seconds - 0.2);
   measured.known.measured = Today(clock.Now());
   measured.known.by = fmt::format("mosa identify {}", MOSA_VERSION);
   MOSA_ASSIGN_OR_RETURN(predict::Identified found,
                         predict::Identify(measured.known, measured.deployment, measured.findings,
-                                          [&clock, last] {
-                                            return clock.Monotonic() >= last ||
-                                                   cluster::InterruptGuard::Interrupted() != 0;
+                                          [&clock, fit_begin, last] {
+                                            return PartLeft(fit_begin, clock.Monotonic(), last);
                                           }));
   if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   predict::Evidence& evidence = found.evidence;
-  evidence.notes = measured.direct.notes;
-  if (!found.converged)
-    evidence.notes.emplace_back(
-        "there was no time to fit the figures to the measurements to the end: give a larger "
-        "--budget, or an idle machine");
+  evidence.notes.insert(evidence.notes.begin(), measured.direct.notes.begin(),
+                        measured.direct.notes.end());
   evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
                                measured.direct.measurements.end());
   const std::string text = predict::WritePlatform(found.platform, &evidence);
