@@ -50,6 +50,10 @@ class Step {
     measurements_.push_back({std::move(what), "s", seconds.mean, seconds.half_width, seconds.count,
                              seconds.dropped, seconds.IsSettled(), std::nullopt});
     if (!simulate || seconds.count == 0 || !(seconds.mean > 0)) return;
+    if (seconds.cold) {
+      ++cold_;
+      return;
+    }
     fitted_.push_back(measurements_.size() - 1);
     problem_.measured.push_back(std::log(seconds.mean));
     problem_.sigmas.push_back(SigmaOf(seconds));
@@ -63,6 +67,11 @@ class Step {
     problem_.model = [this](const std::vector<double>& logs) { return Model(logs); };
     MOSA_ASSIGN_OR_RETURN(const FitResult fit, Fit(problem_));
     found.platform = Scaled(known_, groups_, Factors(fit.parameters));
+    if (cold_ > 0)
+      found.evidence.notes.push_back(
+          fmt::format("{} measurements have no more than a first sample, which takes longer than "
+                      "others: no {} figure rests on them",
+                      cold_, whose_));
     if (!fit.converged)
       found.evidence.notes.push_back(fmt::format(
           "the fit of the {} figures was cut short after {} rounds: give a larger --budget, or an "
@@ -132,6 +141,7 @@ class Step {
   FitProblem problem_;
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
+  size_t cold_ = 0;
   std::vector<Evidence::Measurement> measurements_;
 };
 

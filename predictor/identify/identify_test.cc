@@ -1,5 +1,6 @@
 #include "predictor/identify/identify.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "predictor/identify/figures.h"
 #include "predictor/identify/simulated_probe.h"
 #include "predictor/model/draws.h"
+#include "predictor/model/platform_json.h"
 
 namespace mosa::predict {
 namespace {
@@ -139,6 +141,24 @@ TEST(Identify, SaysThatItWasCutShortAndKeepsTimeForTheRunner) {
       EXPECT_EQ(figure.measured, of_runner) << figure.name;
     }
   }
+}
+
+TEST(Identify, RestsNothingOnFirstSamples) {
+  const Platform truth = Truth();
+  Findings findings = Measure(truth, 0.03, false);
+  for (Findings::OfProbe& each : findings.probes) {
+    each.seconds = {.mean = each.seconds.mean * 5, .count = 1, .cold = true};
+  }
+  const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
+  ASSERT_FALSE(found->evidence.notes.empty());
+  EXPECT_TRUE(found->evidence.notes.front().starts_with(
+      fmt::format("{} measurements have no more than a first sample", findings.probes.size())))
+      << found->evidence.notes.front();
+  const std::string text = WritePlatform(found->platform, &found->evidence);
+  EXPECT_NE(text.find("\"interval_95\": null"), std::string::npos)
+      << "one sample has no interval";
 }
 
 TEST(Probes, VarySizesAndLoads) {
