@@ -142,17 +142,26 @@ class Search {
       best.residuals.push_back(problem_.measured[i] - modelled[i]);
       squares += 2 * LossOf(Residual(modelled, i));
     }
-    // As many degrees of freedom as measurements: parameters that nobody measures take none.
-    if (!modelled.empty())
-      best.misfit = std::max(1.0, std::sqrt(squares / static_cast<double>(modelled.size())));
-    const Matrix information = Information(modelled, best.misfit);
-    best.covariance.assign(count(), std::vector<double>(count()));
+    MOSA_ASSIGN_OR_RETURN(const Matrix as_told, Covariance(modelled, 1));
+    // A parameter takes as much of a measurement as measurements, not its guess, tell it: in all
+    // the trace of the matrix that makes the model's values of the measured ones.
+    double taken = static_cast<double>(count());
+    for (size_t j = 0; j < count(); ++j)
+      taken -= as_told[j][j] / (problem_.guess_sigmas[j] * problem_.guess_sigmas[j]);
+    const double free = std::max(1.0, static_cast<double>(modelled.size()) - taken);
+    best.misfit = std::max(1.0, std::sqrt(squares / free));
+    MOSA_ASSIGN_OR_RETURN(best.covariance, Covariance(modelled, best.misfit));
+    return OkStatus();
+  }
+  Result<Matrix> Covariance(const std::vector<double>& modelled, double misfit) const {
+    const Matrix information = Information(modelled, misfit);
+    Matrix covariance(count());
     for (size_t j = 0; j < count(); ++j) {
       std::vector<double> unit(count());
       unit[j] = 1;
-      MOSA_ASSIGN_OR_RETURN(best.covariance[j], SolvePositive(information, std::move(unit)));
+      MOSA_ASSIGN_OR_RETURN(covariance[j], SolvePositive(information, std::move(unit)));
     }
-    return OkStatus();
+    return covariance;
   }
 
   const FitProblem& problem_;

@@ -57,6 +57,27 @@ TEST(Fit, MindsOutliersLittle) {
   EXPECT_GT(fit->misfit, 2) << "and says that they do not fit";
 }
 
+TEST(Fit, CountsWhatParametersTakeWhenItJudgesTheMisfit) {
+  // A flat model of two measurements, one unit of sigma to each side of their mean: the parameter
+  // takes one measurement, so that the other alone tells the deviation, sqrt(2).
+  FitProblem problem;
+  problem.model = [](const std::vector<double>& logs) -> Result<std::vector<double>> {
+    return std::vector<double>(2, logs[0]);
+  };
+  problem.measured = {0.9, 1.1};
+  problem.sigmas = {0.1, 0.1};
+  problem.guesses = {0};
+  problem.guess_sigmas = {1000};
+  const auto fit = Fit(problem);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_NEAR(fit->misfit, std::sqrt(2), 1e-3);
+  problem.guess_sigmas.push_back(1);
+  problem.guesses.push_back(0);
+  const auto besides = Fit(problem);
+  ASSERT_TRUE(besides.ok()) << besides.status();
+  EXPECT_NEAR(besides->misfit, std::sqrt(2), 1e-3) << "what nothing measures takes nothing";
+}
+
 TEST(Fit, KeepsGuessesOfWhatIsNotMeasured) {
   Rng rng(1);
   FitProblem problem = MakeProblem(rng, 0.02, 0);

@@ -20,6 +20,9 @@ constexpr double kNormal95 = 1.96;
 constexpr double kMeasuredBelow = 0.5;
 // Of the time, for the runner's figures, which come last.
 constexpr double kRunnersShare = 0.2;
+// What is told: a misfit of more, and measurements that many intervals off.
+constexpr double kMisfitMin = 1.2;
+constexpr double kMissMin = 2;
 // Where a cost of bytes is judged.
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
@@ -80,6 +83,7 @@ class Step {
     SetSpreads(fit, found.platform);
     for (size_t i = 0; i < fitted_.size(); ++i)
       measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
+    NoteMisses(fit, found.evidence);
     auto& all = found.evidence.measurements;
     all.insert(all.end(), measurements_.begin(), measurements_.end());
     Report(fit, found);
@@ -121,6 +125,21 @@ class Step {
         variance += 2 * a * b * fit.covariance[*call][*byte] + b * b * fit.covariance[*byte][*byte];
       if (a + b > 0)
         cost->spread = std::min(kSpreadMax, std::sqrt(std::max(0.0, variance)) / (a + b));
+    }
+  }
+  // Measurements that the figures do not give: what is predicted of the like is as wrong.
+  void NoteMisses(const FitResult& fit, Evidence& evidence) const {
+    if (fit.misfit > kMisfitMin)
+      evidence.notes.push_back(
+          fmt::format("the {} figures are {:.1f} times as far from the measurements as those' "
+                      "intervals allow, and their own intervals are as much wider",
+                      whose_, fit.misfit));
+    for (const size_t at : fitted_) {
+      const Evidence::Measurement& each = measurements_[at];
+      const double interval = std::max(each.half_width / each.mean, kIntervalWanted);
+      if (std::abs(std::log(*each.modelled / each.mean)) > kMissMin * interval)
+        evidence.notes.push_back(fmt::format("'{}' took {:.3g} ms, by the figures it takes {:.3g}",
+                                             each.what, 1e3 * each.mean, 1e3 * *each.modelled));
     }
   }
   void Report(const FitResult& fit, Identified& found) const {

@@ -161,6 +161,28 @@ TEST(Identify, RestsNothingOnFirstSamples) {
       << "one sample has no interval";
 }
 
+TEST(Identify, NamesWhatItsFiguresDoNotGive) {
+  const Platform truth = Truth();
+  Findings findings = Measure(truth, 0.03, false);
+  const auto whole = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const auto names = [](const Identified& found, const Probe& probe) {
+    return std::any_of(found.evidence.notes.begin(), found.evidence.notes.end(),
+                       [&](const std::string& note) {
+                         return note.starts_with(fmt::format("'{}' took ", ToText(probe)));
+                       });
+  };
+  // No figure is about that one alone.
+  Findings::OfProbe& odd = findings.probes.back();
+  EXPECT_FALSE(names(*whole, odd.probe));
+  odd.seconds.mean *= 4;
+  odd.seconds.deviation *= 4;
+  odd.seconds.half_width *= 4;
+  const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(names(*found, odd.probe)) << ToText(odd.probe);
+}
+
 TEST(Probes, VarySizesAndLoads) {
   const std::vector<Probe> all = PlanProbes({.hosts = 3});
   for (size_t i = 0; i < all.size(); ++i)

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kHostsMax = 3;
 constexpr double kBudgetMax = 120;
+constexpr size_t kNotesTold = 12;
 
 struct Options {
   ClusterChoice cluster;
@@ -121,6 +122,15 @@ Status WriteFile(const std::string& path, const std::string& text) {
   return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
 }
 
+// Those that matter most come first; the file has all.
+void Tell(const std::vector<std::string>& notes, const std::string& out) {
+  for (size_t i = 0; i < std::min(notes.size(), kNotesTold); ++i)
+    fmt::print(stderr, "mosa identify: {}\n", notes[i]);
+  if (notes.size() > kNotesTold)
+    fmt::print(stderr, "mosa identify: {} further notes are in {}\n", notes.size() - kNotesTold,
+               out);
+}
+
 void Summarize(const predict::Identified& found, const std::string& out, double seconds) {
   size_t told = 0, settled = 0;
   for (const auto& figure : found.evidence.figures) told += figure.measured ? 1 : 0;
@@ -166,7 +176,7 @@ Status RunIdentify(Options options, const CommandLine& line) {
                                measured.direct.measurements.end());
   const std::string text = predict::WritePlatform(found.platform, &evidence);
   MOSA_RETURN_IF_ERROR(WriteFile(options.out, text));
-  for (const std::string& note : evidence.notes) fmt::print(stderr, "mosa identify: {}\n", note);
+  Tell(evidence.notes, options.out);
   const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
   if (line.json)
     fmt::print("{}", text);
