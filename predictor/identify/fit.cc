@@ -40,11 +40,14 @@ class Search {
     MOSA_ASSIGN_OR_RETURN(std::vector<double> modelled, problem_.model(best.parameters));
     double loss = Loss(best.parameters, modelled);
     double damping = 1e-3;
-    for (int round = 0; round < kRoundsMax && !problem_.stop(); ++round) {
-      MOSA_RETURN_IF_ERROR(Derive(best.parameters, modelled));
-      bool better = false;
+    for (int round = 0; round < kRoundsMax && !best.converged; ++round) {
+      MOSA_ASSIGN_OR_RETURN(const bool whole, Derive(best.parameters, modelled));
+      if (!whole) break;
+      bool better = false, stopped = false;
       double moved = 0;
-      for (int trial = 0; trial < kTrialsMax && !better && !problem_.stop(); ++trial) {
+      for (int trial = 0; trial < kTrialsMax && !better; ++trial) {
+        stopped = problem_.stop();
+        if (stopped) break;
         MOSA_ASSIGN_OR_RETURN(std::vector<double> step, Step(best.parameters, modelled, damping));
         std::vector<double> next = best.parameters;
         moved = 0;
@@ -58,15 +61,18 @@ class Search {
         better = loss_there < loss;
         damping = better ? std::max(damping / 5, 1e-6) : damping * 8;
         if (!better) continue;
+        ++best.rounds;
         best.parameters = std::move(next);
         modelled = std::move(there);
         const double gain = loss - loss_there;
         loss = loss_there;
         if (gain < kEnough * std::max(loss, 1.0)) best.converged = true;
       }
+      if (stopped) break;
       if (!better || moved < kEnough) best.converged = true;
-      if (best.converged) break;
     }
+    // Guesses that nothing has moved are no better for having been looked at.
+    if (!best.converged && best.rounds == 0) slopes_.clear();
     MOSA_RETURN_IF_ERROR(Finish(best, modelled));
     return best;
   }
@@ -85,16 +91,19 @@ class Search {
     }
     return loss;
   }
-  Status Derive(const std::vector<double>& parameters, const std::vector<double>& modelled) {
-    slopes_.assign(modelled.size(), std::vector<double>(count()));
-    for (size_t j = 0; j < count() && !problem_.stop(); ++j) {
+  // False: there was no time for all, and the slopes are as before.
+  Result<bool> Derive(const std::vector<double>& parameters, const std::vector<double>& modelled) {
+    Matrix slopes(modelled.size(), std::vector<double>(count()));
+    for (size_t j = 0; j < count(); ++j) {
+      if (problem_.stop()) return false;
       std::vector<double> aside = parameters;
       aside[j] += kDerivativeStep;
       MOSA_ASSIGN_OR_RETURN(const std::vector<double> there, problem_.model(aside));
       for (size_t i = 0; i < modelled.size(); ++i)
-        slopes_[i][j] = (there[i] - modelled[i]) / kDerivativeStep;
+        slopes[i][j] = (there[i] - modelled[i]) / kDerivativeStep;
     }
-    return OkStatus();
+    slopes_ = std::move(slopes);
+    return true;
   }
   // What measurements and guesses say of each parameter and pair of them.
   Matrix Information(const std::vector<double>& modelled, double misfit) const {
@@ -133,17 +142,26 @@ class Search {
       best.residuals.push_back(problem_.measured[i] - modelled[i]);
       squares += 2 * LossOf(Residual(modelled, i));
     }
-    // As many degrees of freedom as measurements: parameters that nobody measures take none.
-    if (!modelled.empty())
-      best.misfit = std::max(1.0, std::sqrt(squares / static_cast<double>(modelled.size())));
-    const Matrix information = Information(modelled, best.misfit);
-    best.covariance.assign(count(), std::vector<double>(count()));
+    MOSA_ASSIGN_OR_RETURN(const Matrix as_told, Covariance(modelled, 1));
+    // A parameter takes as much of a measurement as measurements, not its guess, tell it: in all
+    // the trace of the matrix that makes the model's values of the measured ones.
+    double taken = static_cast<double>(count());
+    for (size_t j = 0; j < count(); ++j)
+      taken -= as_told[j][j] / (problem_.guess_sigmas[j] * problem_.guess_sigmas[j]);
+    const double free = std::max(1.0, static_cast<double>(modelled.size()) - taken);
+    best.misfit = std::max(1.0, std::sqrt(squares / free));
+    MOSA_ASSIGN_OR_RETURN(best.covariance, Covariance(modelled, best.misfit));
+    return OkStatus();
+  }
+  Result<Matrix> Covariance(const std::vector<double>& modelled, double misfit) const {
+    const Matrix information = Information(modelled, misfit);
+    Matrix covariance(count());
     for (size_t j = 0; j < count(); ++j) {
       std::vector<double> unit(count());
       unit[j] = 1;
-      MOSA_ASSIGN_OR_RETURN(best.covariance[j], SolvePositive(information, std::move(unit)));
+      MOSA_ASSIGN_OR_RETURN(covariance[j], SolvePositive(information, std::move(unit)));
     }
-    return OkStatus();
+    return covariance;
   }
 
   const FitProblem& problem_;

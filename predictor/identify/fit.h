@@ -33,7 +33,12 @@ struct FitResult {
   // are taken to be as much larger.
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
-  double misfit = 1;  // Root mean square of residuals over their sigmas; 1 if that is less.
+  // Residuals over their sigmas, root of their squares' sum over the measurements that are left for
+  // it once parameters have taken theirs; 1 if that is less.
+  double misfit = 1;
+  int rounds = 0;  // In which it got better.
+  // False: there was no time for more, or there were too many rounds. Then slopes are of the last
+  // whole round; without one that got better, nothing counts as measured.
   bool converged = false;
 };
 

@@ -57,6 +57,27 @@ TEST(Fit, MindsOutliersLittle) {
   EXPECT_GT(fit->misfit, 2) << "and says that they do not fit";
 }
 
+TEST(Fit, CountsWhatParametersTakeWhenItJudgesTheMisfit) {
+  // A flat model of two measurements, one unit of sigma to each side of their mean: the parameter
+  // takes one measurement, so that the other alone tells the deviation, sqrt(2).
+  FitProblem problem;
+  problem.model = [](const std::vector<double>& logs) -> Result<std::vector<double>> {
+    return std::vector<double>(2, logs[0]);
+  };
+  problem.measured = {0.9, 1.1};
+  problem.sigmas = {0.1, 0.1};
+  problem.guesses = {0};
+  problem.guess_sigmas = {1000};
+  const auto fit = Fit(problem);
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_NEAR(fit->misfit, std::sqrt(2), 1e-3);
+  problem.guess_sigmas.push_back(1);
+  problem.guesses.push_back(0);
+  const auto besides = Fit(problem);
+  ASSERT_TRUE(besides.ok()) << besides.status();
+  EXPECT_NEAR(besides->misfit, std::sqrt(2), 1e-3) << "what nothing measures takes nothing";
+}
+
 TEST(Fit, KeepsGuessesOfWhatIsNotMeasured) {
   Rng rng(1);
   FitProblem problem = MakeProblem(rng, 0.02, 0);
@@ -77,6 +98,42 @@ TEST(Fit, TakesTheBestSoFarWhenThereIsNoTimeLeft) {
   ASSERT_TRUE(fit.ok()) << fit.status();
   EXPECT_FALSE(fit->converged);
   EXPECT_EQ(fit->parameters, problem.guesses);
+}
+
+TEST(Fit, ClaimsNothingItHadNoTimeFor) {
+  Rng noise(3);
+  const FitProblem whole = MakeProblem(noise, 0.02, 0);
+  bool ends = false;
+  int cut_in_first_round = 0, cut_later = 0;
+  // Time is up after so many evaluations of the model: in the midst of slopes, or of a round.
+  for (int limit = 1; !ends; ++limit) {
+    ASSERT_LT(limit, 200);
+    int evaluations = 0;
+    bool stopped = false;
+    FitProblem problem = whole;
+    problem.model = [&](const std::vector<double>& logs) {
+      ++evaluations;
+      return whole.model(logs);
+    };
+    problem.stop = [&] { return stopped = stopped || evaluations >= limit; };
+    const auto fit = Fit(problem);
+    ASSERT_TRUE(fit.ok()) << fit.status();
+    ends = !stopped;
+    EXPECT_EQ(fit->converged, ends) << "after " << limit;
+    if (ends) break;
+    for (size_t j = 0; j < 2; ++j) {
+      const double sigma = std::sqrt(fit->covariance[j][j]);
+      if (fit->rounds > 0) {
+        EXPECT_LT(sigma, 0.99) << "the last whole slopes tell both, after " << limit;
+        continue;
+      }
+      EXPECT_EQ(fit->parameters[j], problem.guesses[j]) << "after " << limit;
+      EXPECT_DOUBLE_EQ(sigma, problem.guess_sigmas[j]) << "after " << limit;
+    }
+    ++(fit->rounds > 0 ? cut_later : cut_in_first_round);
+  }
+  EXPECT_GE(cut_in_first_round, 3) << "before, amid and after the first slopes";
+  EXPECT_GE(cut_later, 3);
 }
 
 TEST(SolvePositive, SolvesAndRefuses) {

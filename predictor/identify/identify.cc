@@ -1,5 +1,7 @@
 #include "predictor/identify/identify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,6 +18,11 @@ constexpr double kModelSigma = 0.05;
 constexpr double kNormal95 = 1.96;
 // A figure is measured if that narrows it to less than this part of what the guess says.
 constexpr double kMeasuredBelow = 0.5;
+// Of the time, for the runner's figures, which come last.
+constexpr double kRunnersShare = 0.2;
+// What is told: a misfit of more, and measurements that many intervals off.
+constexpr double kMisfitMin = 1.2;
+constexpr double kMissMin = 2;
 // Where a cost of bytes is judged.
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
@@ -37,14 +44,19 @@ double SigmaOf(const Measured& measured) {
 // One fit: which groups of figures, by which measurements.
 class Step {
  public:
-  Step(const std::vector<FigureGroup>& groups, const Platform& known, double guess_sigma)
-      : groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
+  Step(const char* whose, const std::vector<FigureGroup>& groups, const Platform& known,
+       double guess_sigma)
+      : whose_(whose), groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
 
   using Simulate = std::function<Result<double>(const Platform&)>;
   void Add(std::string what, const Measured& seconds, Simulate simulate) {
     measurements_.push_back({std::move(what), "s", seconds.mean, seconds.half_width, seconds.count,
                              seconds.dropped, seconds.IsSettled(), std::nullopt});
     if (!simulate || seconds.count == 0 || !(seconds.mean > 0)) return;
+    if (seconds.cold) {
+      ++cold_;
+      return;
+    }
     fitted_.push_back(measurements_.size() - 1);
     problem_.measured.push_back(std::log(seconds.mean));
     problem_.sigmas.push_back(SigmaOf(seconds));
@@ -58,9 +70,20 @@ class Step {
     problem_.model = [this](const std::vector<double>& logs) { return Model(logs); };
     MOSA_ASSIGN_OR_RETURN(const FitResult fit, Fit(problem_));
     found.platform = Scaled(known_, groups_, Factors(fit.parameters));
+    if (cold_ > 0)
+      found.evidence.notes.push_back(
+          fmt::format("{} measurements have no more than a first sample, which takes longer than "
+                      "others: no {} figure rests on them",
+                      cold_, whose_));
+    if (!fit.converged)
+      found.evidence.notes.push_back(fmt::format(
+          "the fit of the {} figures was cut short after {} rounds: give a larger --budget, or an "
+          "idle machine",
+          whose_, fit.rounds));
     SetSpreads(fit, found.platform);
     for (size_t i = 0; i < fitted_.size(); ++i)
       measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
+    NoteMisses(fit, found.evidence);
     auto& all = found.evidence.measurements;
     all.insert(all.end(), measurements_.begin(), measurements_.end());
     Report(fit, found);
@@ -104,6 +127,21 @@ class Step {
         cost->spread = std::min(kSpreadMax, std::sqrt(std::max(0.0, variance)) / (a + b));
     }
   }
+  // Measurements that the figures do not give: what is predicted of the like is as wrong.
+  void NoteMisses(const FitResult& fit, Evidence& evidence) const {
+    if (fit.misfit > kMisfitMin)
+      evidence.notes.push_back(
+          fmt::format("the {} figures are {:.1f} times as far from the measurements as those' "
+                      "intervals allow, and their own intervals are as much wider",
+                      whose_, fit.misfit));
+    for (const size_t at : fitted_) {
+      const Evidence::Measurement& each = measurements_[at];
+      const double interval = std::max(each.half_width / each.mean, kIntervalWanted);
+      if (std::abs(std::log(*each.modelled / each.mean)) > kMissMin * interval)
+        evidence.notes.push_back(fmt::format("'{}' took {:.3g} ms, by the figures it takes {:.3g}",
+                                             each.what, 1e3 * each.mean, 1e3 * *each.modelled));
+    }
+  }
   void Report(const FitResult& fit, Identified& found) const {
     Platform platform = found.platform;
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -115,22 +153,24 @@ class Step {
     }
   }
 
+  const char* const whose_;
   const std::vector<FigureGroup>& groups_;
   const Platform known_;
   const double guess_sigma_;
   FitProblem problem_;
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
+  size_t cold_ = 0;
   std::vector<Evidence::Measurement> measurements_;
 };
 
 }  // namespace
 
 Result<Identified> Identify(const Platform& known, const Configuration& deployment,
-                            const Findings& findings, const std::function<bool()>& stop) {
+                            const Findings& findings, const std::function<double()>& time_left) {
   Identified found;
   found.platform = known;
-  Step store(StoreFigures(), known, findings.guess_sigma);
+  Step store("store's", StoreFigures(), known, findings.guess_sigma);
   for (const Findings::OfProbe& each : findings.probes) {
     const bool kernels_own = each.probe.kind == ProbeKind::kStatAgain;
     Step::Simulate simulate;
@@ -140,13 +180,13 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
       };
     store.Add(ToText(each.probe), each.seconds, std::move(simulate));
   }
-  MOSA_RETURN_IF_ERROR(store.Run(stop, found));
-  Step runner(RunnerFigures(), found.platform, kRunnerGuessSigma);
+  MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found));
+  Step runner("runner's", RunnerFigures(), found.platform, kRunnerGuessSigma);
   for (const Findings::OfRun& each : findings.runs)
     runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
       return SimulateRun(each.probe, platform, deployment);
     });
-  MOSA_RETURN_IF_ERROR(runner.Run(stop, found));
+  MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found));
   return found;
 }
 

@@ -40,14 +40,15 @@ struct Identified {
   Evidence evidence;
   // How much further off the model is than the intervals allow, root mean square; 1: it is not.
   double misfit = 1;
-  bool converged = true;  // False: `stop` came first.
+  bool converged = true;  // False: the time was used up first.
 };
 
 // `known` has all that was measured directly (hosts, links), and guesses of the rest; `deployment`
-// is where probes ran. Where `stop` says that there is no time left, the best so far is taken.
-// Internal if the simulated store cannot do what the real one did.
+// is where probes ran. `time_left` says how much of the time for it is left, 1 to 0: where that is
+// used up, the best so far is taken, and a note says so. Internal if the simulated store cannot do
+// what the real one did.
 Result<Identified> Identify(const Platform& known, const Configuration& deployment,
-                            const Findings& findings, const std::function<bool()>& stop);
+                            const Findings& findings, const std::function<double()>& time_left);
 
 }  // namespace mosa::predict
 

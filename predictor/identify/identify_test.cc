@@ -1,5 +1,6 @@
 #include "predictor/identify/identify.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "predictor/identify/figures.h"
 #include "predictor/identify/simulated_probe.h"
 #include "predictor/model/draws.h"
+#include "predictor/model/platform_json.h"
 
 namespace mosa::predict {
 namespace {
@@ -70,7 +72,7 @@ Platform Known(const Platform& truth) {
 TEST(Identify, FindsTheFiguresOfAKnownMachine) {
   const Platform truth = Truth();
   const auto found =
-      Identify(Known(truth), Deployment(), Measure(truth, 0.03, true), [] { return false; });
+      Identify(Known(truth), Deployment(), Measure(truth, 0.03, true), [] { return 1.0; });
   ASSERT_TRUE(found.ok()) << found.status();
   const Platform& platform = found->platform;
   const struct {
@@ -94,7 +96,7 @@ TEST(Identify, FindsTheFiguresOfAKnownMachine) {
 TEST(Identify, PredictsWhatItWasNotShown) {
   const Platform truth = Truth();
   const auto found =
-      Identify(Known(truth), Deployment(), Measure(truth, 0.03, false), [] { return false; });
+      Identify(Known(truth), Deployment(), Measure(truth, 0.03, false), [] { return 1.0; });
   ASSERT_TRUE(found.ok()) << found.status();
   for (const Probe& probe : {Probe{ProbeKind::kWrite, Where::kOther, 8 << 20, 3},
                              Probe{ProbeKind::kRead, Where::kOwn, 32 << 20, 1},
@@ -107,20 +109,78 @@ TEST(Identify, PredictsWhatItWasNotShown) {
 }
 
 TEST(Identify, SaysThatItWasStopped) {
-  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return true; });
+  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return 0.0; });
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->converged);
   EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
 }
 
 TEST(Identify, SaysWhatNothingTells) {
-  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return false; });
+  const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return 1.0; });
   ASSERT_TRUE(found.ok()) << found.status();
   for (const Evidence::Figure& figure : found->evidence.figures) {
     EXPECT_FALSE(figure.measured) << figure.name;
     EXPECT_LT(figure.low, figure.value / 2);
   }
   EXPECT_GT(found->platform.client.call.spread, 0.5) << "and predictions are as wide as that";
+}
+
+TEST(Identify, SaysThatItWasCutShortAndKeepsTimeForTheRunner) {
+  const Platform truth = Truth();
+  // As if the store's figures took all that they may.
+  const auto found =
+      Identify(Known(truth), Deployment(), Measure(truth, 0.03, false), [] { return 0.1; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_FALSE(found->evidence.notes.empty());
+  EXPECT_NE(found->evidence.notes.front().find("store's figures was cut short after 0 rounds"),
+            std::string::npos)
+      << found->evidence.notes.front();
+  for (const Evidence::Figure& figure : found->evidence.figures) {
+    const bool of_runner = figure.name.starts_with("runner.");
+    if (!of_runner || figure.name == "runner.launch.ns_per_call") {
+      EXPECT_EQ(figure.measured, of_runner) << figure.name;
+    }
+  }
+}
+
+TEST(Identify, RestsNothingOnFirstSamples) {
+  const Platform truth = Truth();
+  Findings findings = Measure(truth, 0.03, false);
+  for (Findings::OfProbe& each : findings.probes) {
+    each.seconds = {.mean = each.seconds.mean * 5, .count = 1, .cold = true};
+  }
+  const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
+  ASSERT_FALSE(found->evidence.notes.empty());
+  EXPECT_TRUE(found->evidence.notes.front().starts_with(
+      fmt::format("{} measurements have no more than a first sample", findings.probes.size())))
+      << found->evidence.notes.front();
+  const std::string text = WritePlatform(found->platform, &found->evidence);
+  EXPECT_NE(text.find("\"interval_95\": null"), std::string::npos)
+      << "one sample has no interval";
+}
+
+TEST(Identify, NamesWhatItsFiguresDoNotGive) {
+  const Platform truth = Truth();
+  Findings findings = Measure(truth, 0.03, false);
+  const auto whole = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const auto names = [](const Identified& found, const Probe& probe) {
+    return std::any_of(found.evidence.notes.begin(), found.evidence.notes.end(),
+                       [&](const std::string& note) {
+                         return note.starts_with(fmt::format("'{}' took ", ToText(probe)));
+                       });
+  };
+  // No figure is about that one alone.
+  Findings::OfProbe& odd = findings.probes.back();
+  EXPECT_FALSE(names(*whole, odd.probe));
+  odd.seconds.mean *= 4;
+  odd.seconds.deviation *= 4;
+  odd.seconds.half_width *= 4;
+  const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(names(*found, odd.probe)) << ToText(odd.probe);
 }
 
 TEST(Probes, VarySizesAndLoads) {

@@ -19,6 +19,7 @@ struct Measured {
   double deviation = 0;   // Standard deviation of single samples.
   size_t count = 0;       // Samples that were kept;
   size_t dropped = 0;     // the others were too far off to be of the same kind.
+  bool cold = false;      // Only the first there is, which also takes what is done only once.
   // Relative to the mean; 1 if there is nothing to tell it by.
   double RelativeHalf() const { return count < 2 || !(mean > 0) ? 1 : half_width / mean; }
   bool IsSettled() const { return count >= kSamplesMin && RelativeHalf() <= kIntervalWanted; }

@@ -73,9 +73,12 @@ TEST(Schedule, StopsWhereNothingFitsAnyMore) {
 
 TEST(Schedule, DoesNotCountTheFirstSample) {
   Schedule schedule(1);
+  EXPECT_FALSE(schedule.At(0).cold) << "there is none";
   schedule.Add(0, 1000, Seconds(1));
+  EXPECT_TRUE(schedule.At(0).cold);
   for (int i = 0; i < 5; ++i) schedule.Add(0, 10, Seconds(1));
   EXPECT_DOUBLE_EQ(schedule.At(0).mean, 10);
+  EXPECT_FALSE(schedule.At(0).cold);
   EXPECT_EQ(schedule.settled(), 1U);
 }
 

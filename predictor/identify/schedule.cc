@@ -6,7 +6,11 @@ namespace mosa::predict {
 
 Measured Schedule::At(size_t index) const {
   const std::vector<double>& all = samples_[index];
-  if (all.size() < 2) return Summarize(all);
+  if (all.size() < 2) {
+    Measured first = Summarize(all);
+    first.cold = first.count > 0;
+    return first;
+  }
   return Summarize({all.begin() + 1, all.end()});
 }
 

@@ -21,8 +21,8 @@ class Schedule {
 
   // Nothing: all are settled, or no more of them fits into `left`.
   std::optional<size_t> Next(Duration left) const;
-  // A sample of `index`, which took so long in all. The first of each is not counted: whatever is
-  // done only once is done then.
+  // A sample of `index`, which took so long in all. The first of each is not counted, unless there
+  // is no other: whatever is done only once is done then.
   void Add(size_t index, double sample, Duration took);
   // It cannot be measured: it is not asked for again.
   void GiveUp(size_t index) { dead_[index] = true; }

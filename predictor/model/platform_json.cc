@@ -141,11 +141,13 @@ void Put(const Evidence& evidence, Json& root) {
     Json row = {{"what", each.what},
                 {"unit", each.unit},
                 {"mean", Rounded(each.mean)},
-                {"interval_95",
-                 {Rounded(each.mean - each.half_width), Rounded(each.mean + each.half_width)}},
+                {"interval_95", nullptr},  // One sample has none.
                 {"samples", each.samples},
                 {"outliers", each.dropped},
                 {"within_5_percent", each.settled}};
+    if (each.samples >= 2)
+      row["interval_95"] = {Rounded(each.mean - each.half_width),
+                            Rounded(each.mean + each.half_width)};
     if (each.modelled) row["modelled"] = Rounded(*each.modelled);
     root["measurements"].push_back(std::move(row));
   }

@@ -43,8 +43,9 @@ def check_file(path, hosts):
     names = [m["what"] for m in platform["measurements"]]
     check(len(names) == len(set(names)) > 20, f"measurements: {names}")
     for row in platform["measurements"]:
-        low, high = row["interval_95"]
-        check(low <= row["mean"] <= high and row["samples"] >= 1, f"{row}")
+        check(row["samples"] >= 1 and (row["interval_95"] is None) == (row["samples"] == 1), f"{row}")
+        low, high = row["interval_95"] or (row["mean"], row["mean"])
+        check(low <= row["mean"] <= high, f"{row}")
     for figure in platform["figures"]:
         section, field, part = figure["name"].split(".")
         low, high = figure["interval_95"]

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kHostsMax = 3;
 constexpr double kBudgetMax = 120;
+constexpr size_t kNotesTold = 12;
 
 struct Options {
   ClusterChoice cluster;
@@ -42,6 +43,12 @@ Duration OfSeconds(double seconds) { return Nanoseconds(static_cast<int64_t>(sec
 // The last tenth is for the fit.
 double FitSeconds(double budget) {
   return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
+}
+
+// After a signal: none.
+double PartLeft(Time begin, Time now, Time end) {
+  if (now >= end || cluster::InterruptGuard::Interrupted() != 0) return 0;
+  return static_cast<double>((end - now).ns) / static_cast<double>((end - begin).ns);
 }
 
 Status CheckOptions(const Options& options) {
@@ -115,6 +122,15 @@ Status WriteFile(const std::string& path, const std::string& text) {
   return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
 }
 
+// Those that matter most come first; the file has all.
+void Tell(const std::vector<std::string>& notes, const std::string& out) {
+  for (size_t i = 0; i < std::min(notes.size(), kNotesTold); ++i)
+    fmt::print(stderr, "mosa identify: {}\n", notes[i]);
+  if (notes.size() > kNotesTold)
+    fmt::print(stderr, "mosa identify: {} further notes are in {}\n", notes.size() - kNotesTold,
+               out);
+}
+
 void Summarize(const predict::Identified& found, const std::string& out, double seconds) {
   size_t told = 0, settled = 0;
   for (const auto& figure : found.evidence.figures) told += figure.measured ? 1 : 0;
@@ -143,27 +159,24 @@ Status RunIdentify(Options options, const CommandLine& line) {
   measure.scratch = scratch.path();
   measure.until = begin + OfSeconds(options.budget_seconds - FitSeconds(options.budget_seconds));
   MOSA_ASSIGN_OR_RETURN(Measurements measured, Measure(std::move(measure)).Run());
+  const Time fit_begin = clock.Monotonic();
   const Time last = begin + OfSeconds(options.budget_seconds - 0.2);
   measured.known.measured = Today(clock.Now());
   measured.known.by = fmt::format("mosa identify {}", MOSA_VERSION);
   MOSA_ASSIGN_OR_RETURN(predict::Identified found,
                         predict::Identify(measured.known, measured.deployment, measured.findings,
-                                          [&clock, last] {
-                                            return clock.Monotonic() >= last ||
-                                                   cluster::InterruptGuard::Interrupted() != 0;
+                                          [&clock, fit_begin, last] {
+                                            return PartLeft(fit_begin, clock.Monotonic(), last);
                                           }));
   if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   predict::Evidence& evidence = found.evidence;
-  evidence.notes = measured.direct.notes;
-  if (!found.converged)
-    evidence.notes.emplace_back(
-        "there was no time to fit the figures to the measurements to the end: give a larger "
-        "--budget, or an idle machine");
+  evidence.notes.insert(evidence.notes.begin(), measured.direct.notes.begin(),
+                        measured.direct.notes.end());
   evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
                                measured.direct.measurements.end());
   const std::string text = predict::WritePlatform(found.platform, &evidence);
   MOSA_RETURN_IF_ERROR(WriteFile(options.out, text));
-  for (const std::string& note : evidence.notes) fmt::print(stderr, "mosa identify: {}\n", note);
+  Tell(evidence.notes, options.out);
   const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
   if (line.json)
     fmt::print("{}", text);
