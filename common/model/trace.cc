@@ -229,16 +229,17 @@ Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max) {
     if (bytes.size() - at < kTraceBlockHeadBytes) break;
     const uint32_t payload_bytes = FixedAt(bytes, at);
     const uint32_t count = FixedAt(bytes, at + 4);
-    if (payload_bytes > kTraceBlockBytesMax || payload_bytes > bytes.size() - at - kTraceBlockHeadBytes ||
+    if (payload_bytes > kTraceBlockBytesMax ||
+        payload_bytes > bytes.size() - at - kTraceBlockHeadBytes ||
         count > payload_bytes / kRecordHeadBytes)
       break;
     const std::string_view payload = bytes.substr(at + kTraceBlockHeadBytes, payload_bytes);
     if (Crc32c(payload.data(), payload.size()) != FixedAt(bytes, at + 8)) break;
     const size_t before = file.records.size();
     if (count > records_max - before) {
-      file.fault = fmt::format("is read up to record {} only: more than {} records are too many{}",
-                               before, records_max,
-                               file.foot ? fmt::format(", it has {}", file.foot->records) : "");
+      file.fault =
+          fmt::format("is read up to record {} only: more than {} records are too many{}", before,
+                      records_max, file.foot ? fmt::format(", it has {}", file.foot->records) : "");
       return file;
     }
     if (!ParsePayload(payload, count, file.records)) {

@@ -157,8 +157,7 @@ TEST(Identify, RestsNothingOnFirstSamples) {
       fmt::format("{} measurements have no more than a first sample", findings.probes.size())))
       << found->evidence.notes.front();
   const std::string text = WritePlatform(found->platform, &found->evidence);
-  EXPECT_NE(text.find("\"interval_95\": null"), std::string::npos)
-      << "one sample has no interval";
+  EXPECT_NE(text.find("\"interval_95\": null"), std::string::npos) << "one sample has no interval";
 }
 
 TEST(Identify, NamesWhatItsFiguresDoNotGive) {

@@ -138,13 +138,10 @@ void Put(const Evidence& evidence, Json& root) {
                                {"measured", figure.measured}});
   root["measurements"] = Json::array();
   for (const Evidence::Measurement& each : evidence.measurements) {
-    Json row = {{"what", each.what},
-                {"unit", each.unit},
-                {"mean", Rounded(each.mean)},
-                {"interval_95", nullptr},  // One sample has none.
-                {"samples", each.samples},
-                {"outliers", each.dropped},
-                {"within_5_percent", each.settled}};
+    Json row = {
+        {"what", each.what},       {"unit", each.unit},        {"mean", Rounded(each.mean)},
+        {"interval_95", nullptr},  // One sample has none.
+        {"samples", each.samples}, {"outliers", each.dropped}, {"within_5_percent", each.settled}};
     if (each.samples >= 2)
       row["interval_95"] = {Rounded(each.mean - each.half_width),
                             Rounded(each.mean + each.half_width)};

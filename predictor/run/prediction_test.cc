@@ -376,9 +376,8 @@ TEST(Stages, PipelinesFindTheirInputWhereItWasStagedIn) {
   EXPECT_EQ(wass.stages.front().name, "stage-1");
   EXPECT_EQ(ReadRemotely(wass), 0u);
   for (const PredictedMachine& machine : wass.machines) EXPECT_EQ(machine.link.sent, 0u);
-  const Prediction dss =
-      Stages("pipeline,medium,scale=0.1", "hosts=4,slots=1,manager=apart,system=dss",
-             BusyPlatform());
+  const Prediction dss = Stages("pipeline,medium,scale=0.1",
+                                "hosts=4,slots=1,manager=apart,system=dss", BusyPlatform());
   EXPECT_GT(ReadRemotely(dss), 130'000'000u);
   EXPECT_GT(dss.turnaround, wass.turnaround);
 }

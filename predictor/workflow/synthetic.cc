@@ -232,8 +232,7 @@ class Maker {
       if (const auto own = hints_.find(file.path); own != hints_.end()) file.hints = own->second;
     }
     if (!tasks_.empty())
-      parts_.push_back(
-          {phase, std::move(built.workflow), std::move(tasks_), options_.compute});
+      parts_.push_back({phase, std::move(built.workflow), std::move(tasks_), options_.compute});
     draft_ = {};
     tasks_.clear();
     sizes_.clear();
@@ -319,8 +318,7 @@ Result<SyntheticOptions> ParseSynthetic(std::string_view text) {
                     text));
   options.pattern = *pattern;
   options.size = *size;
-  for (size_t i = 2; i < words.size(); ++i)
-    MOSA_RETURN_IF_ERROR(SetOption(words[i], options));
+  for (size_t i = 2; i < words.size(); ++i) MOSA_RETURN_IF_ERROR(SetOption(words[i], options));
   if (options.copies > 0 && options.pattern != Pattern::kBroadcast)
     return InvalidArgumentError(
         fmt::format("'{}': copies are of what is broadcast, and {} broadcasts nothing", text,

@@ -106,8 +106,7 @@ void ForHosts(uint32_t hosts, Inputs& inputs) {
 Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::Platform& platform,
                                           const predict::Configuration& configuration,
                                           const predict::PredictOptions& options) {
-  if (!inputs.synthetic)
-    return predict::Predict(inputs.workflow, platform, configuration, options);
+  if (!inputs.synthetic) return predict::Predict(inputs.workflow, platform, configuration, options);
   return predict::PredictStages(inputs.parts, platform, configuration, options);
 }
 

@@ -19,7 +19,7 @@ struct Forecast {
   std::optional<predict::Interval<Duration>> turnaround;
   std::optional<Duration> turnaround_mean;
   std::map<std::string, Duration> stage_means;  // From the first start to the last end.
-  std::optional<double> joules;  // If powers were given, and the run does not fail.
+  std::optional<double> joules;                 // If powers were given, and the run does not fail.
   std::optional<predict::Interval<double>> joules_interval;
 };
 
