@@ -34,6 +34,8 @@ namespace mosa::sai {
 
 namespace {
 
+// An end waits no longer for the disk of a trace.
+constexpr Duration kTraceEndMax = Seconds(5);
 constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
 
 struct MountOptions {
@@ -209,11 +211,18 @@ Status Run(const MountOptions& options) {
   Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());
   if (tracer.on()) LogInfo("the trace of this mount ends with it: {}", tracer.StatusJson());
-  const Status traced = tracer.StopIfOn();
-  if (!traced.ok()) LogWarning("{}", MessageOf(traced));
+  const bool traced = tracer.EndWithin(kTraceEndMax);
   const Status stopped = filesystem.Stop();
   LogInfo("ended{}", stopped.ok() ? "" : ": " + MessageOf(stopped));
-  return served.ok() ? stopped : served;
+  Status result = served.ok() ? stopped : served;
+  if (!traced) {
+    LogWarning("the trace is left as far as its disk has taken it within {} s",
+               kTraceEndMax.ns / 1'000'000'000);
+    // Its thread uses what a return would take apart.
+    if (!result.ok()) fprintf(stderr, "mosa-mount: %s\n", MessageOf(result).c_str());
+    _exit(ToExitCode(result.code()));
+  }
+  return result;
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "common/base/hash.h"
@@ -17,11 +19,17 @@ namespace mosa::sai {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainEvery{20};
+// Who starts a trace holds the lock of the mount's root.
+constexpr std::chrono::seconds kOpenMax{2};
 constexpr Duration kBlockEvery = Milliseconds(500);
 constexpr size_t kBlockBytes = size_t{1} << 17;
 static_assert(kBlockBytes < kTraceBlockBytesMax);
 // At the limit all are forgotten, and written again when they are next met.
 constexpr size_t kNamesMax = 1'000'000;
+
+std::string PathOf(const Tracer::Options& options) {
+  return fmt::format("{}/{}.trace", options.directory, options.host);
+}
 
 // errno, or 0.
 int WriteAt(int file, uint64_t offset, std::string_view bytes) {
@@ -54,7 +62,7 @@ Tracer::Tracer(Filesystem& filesystem, KernelNotifier& notifier, const Clock& cl
     : filesystem_(filesystem), notifier_(notifier), clock_(clock) {}
 
 Tracer::~Tracer() {
-  if (on() && !Stop().ok()) LogWarning("the trace could not be ended");
+  EndWithin(Duration());
   const std::lock_guard control(control_mutex_);
   if (writer_.joinable()) writer_.join();
   for (NewRing* ring = new_rings_.exchange(nullptr); ring != nullptr;)
@@ -87,62 +95,58 @@ Tracer::Process Tracer::ProcessOf(uint32_t pid) {
 
 Status Tracer::Start(const Options& options) {
   const std::lock_guard control(control_mutex_);
-  if (on())
-    return FailedPreconditionError(
-        fmt::format("{} is being traced to {} already: 'mosa trace stop {}' ends that",
-                    options.mount_point, path_, options.mount_point));
-  if (writer_.joinable()) writer_.join();  // Of a trace that ended by itself.
-  const std::string path = fmt::format("{}/{}.trace", options.directory, options.host);
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file && errno == EEXIST)
-    return AlreadyExistsError(
-        fmt::format("{} is there already: remove it, or trace to another directory", path));
-  if (!file)
-    return FailedPreconditionError(
-        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
-  const TraceHead head{options.host, options.mount_point, options.light, filesystem_.ManagerNow()};
-  const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
-  if (const int error = WriteAt(file.get(), 0, pages); error != 0) {
-    unlink(path.c_str());
-    return FailedPreconditionError(
-        fmt::format("the mount's process cannot write {}: {}", path, strerror(error)));
-  }
-  Drain();  // What came behind the end of the last trace.
-  block_ = TraceBlock();
-  names_.clear();
-  stats_ = lookups_ = 0;
-  file_ = std::move(file);
-  begun_ = clock_.Monotonic();
   {
     const std::lock_guard lock(mutex_);
-    ending_ = false;
-    path_ = path;
-    light_ = options.light;
-    foot_ = {};
-    foot_.bytes = pages.size();
+    if (on())
+      return FailedPreconditionError(
+          fmt::format("{} is being traced to {} already: 'mosa trace stop {}' ends that",
+                      options.mount_point, path_, options.mount_point));
+    if (running_)
+      return FailedPreconditionError(fmt::format(
+          "the last trace of {} is not written yet: its disk is slow; try again when it is",
+          options.mount_point));
+    ending_ = given_up_ = false;
+    opened_.reset();
+    running_ = true;
   }
-  filesystem_.SetPassthrough(options.light);
-  level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
-  writer_ = std::thread([this] { Run(); });
-  LogInfo("tracing to {}{}", path, options.light ? " (light)" : ", passthrough off");
-  return OkStatus();
+  if (writer_.joinable()) writer_.join();  // It has ended.
+  try {
+    writer_ = std::thread([this, options] { Run(options); });
+  } catch (const std::system_error& error) {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+    return UnavailableError(
+        fmt::format("{} has no thread for its trace: {}", options.mount_point, error.what()));
+  }
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) return *opened_;
+  given_up_ = true;
+  return FailedPreconditionError(fmt::format(
+      "{} has not answered the mount's process within {} s: choose a directory that is on a disk "
+      "of this host and not on the mount",
+      options.directory, kOpenMax.count()));
 }
 
 Status Tracer::Stop() {
   const std::lock_guard control(control_mutex_);
-  if (!writer_.joinable())
+  const std::lock_guard lock(mutex_);
+  if (!unstopped_)
     return FailedPreconditionError(
         "there is no trace of this mount: 'mosa trace start' begins one");
   level_ = TraceLevel::kOff;
   filesystem_.SetPassthrough(true);
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
+  unstopped_ = false;
+  ending_ = true;
   wake_.notify_all();
-  writer_.join();
-  writer_ = std::thread();
   return OkStatus();
+}
+
+bool Tracer::EndWithin(Duration wait_max) {
+  if (on() && !Stop().ok()) LogWarning("the trace could not be ended");
+  const std::lock_guard control(control_mutex_);
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::nanoseconds(wait_max.ns),
+                           [this] { return !running_; });
 }
 
 void Tracer::NoteRefusal(const Status& refusal) {
@@ -152,7 +156,8 @@ void Tracer::NoteRefusal(const Status& refusal) {
 
 std::string Tracer::StatusJson() const {
   const std::lock_guard lock(mutex_);
-  nlohmann::ordered_json json = {{"tracing", on()},          {"file", path_},
+  nlohmann::ordered_json json = {{"tracing", on()},          {"ending", running_ && !on()},
+                                 {"file", path_},
                                  {"light", light_},          {"records", foot_.records},
                                  {"dropped", foot_.dropped}, {"bytes", foot_.bytes},
                                  {"end", foot_.reason},      {"refused", refused_}};
@@ -161,7 +166,79 @@ std::string Tracer::StatusJson() const {
 
 // ---- the writer
 
-void Tracer::Run() {
+void Tracer::Run(const Options& options) {
+  if (Open(options)) WriteUntilEnd();
+  file_ = UniqueFd();
+  const std::lock_guard lock(mutex_);
+  running_ = false;
+  changed_.notify_all();
+}
+
+bool Tracer::Open(const Options& options) {
+  const TraceHead head{options.host, options.mount_point, options.light, filesystem_.ManagerNow()};
+  const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
+  const Status made = MakeFile(options, pages);
+  Drain();  // What came behind the end of the last trace.
+  block_ = TraceBlock();
+  names_.clear();
+  stats_ = lookups_ = 0;
+  begun_ = clock_.Monotonic();
+  const std::string path = PathOf(options);
+  std::unique_lock lock(mutex_);
+  if (made.ok() && given_up_) {
+    lock.unlock();
+    unlink(path.c_str());
+    return false;
+  }
+  if (made.ok()) {
+    path_ = path;
+    light_ = options.light;
+    foot_ = {};
+    foot_.bytes = pages.size();
+    unstopped_ = true;
+    filesystem_.SetPassthrough(options.light);
+    level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
+    LogInfo("tracing to {}{}", path, options.light ? " (light)" : ", passthrough off");
+  } else {
+    running_ = false;  // Who is refused may try again at once.
+  }
+  opened_ = made;
+  changed_.notify_all();
+  return made.ok();
+}
+
+Status Tracer::MakeFile(const Options& options, std::string_view pages) {
+  const std::string path = PathOf(options);
+  const UniqueFd directory(
+      open(options.directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat there {};
+  struct stat here {};
+  if (!directory || fstat(directory.get(), &there) != 0)
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
+  if (stat(options.mount_point.c_str(), &here) == 0 && there.st_dev == here.st_dev)
+    return InvalidArgumentError(
+        fmt::format("{} lies on {}, whose trace would trace itself: choose a directory elsewhere",
+                    options.directory, options.mount_point));
+  const std::string name = options.host + ".trace";
+  file_ = UniqueFd(openat(directory.get(), name.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file_ && errno == EEXIST)
+    return AlreadyExistsError(
+        fmt::format("{} is there already: remove it, or trace to another directory", path));
+  if (!file_)
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
+  if (const int error = WriteAt(file_.get(), 0, pages); error != 0) {
+    file_ = UniqueFd();
+    unlinkat(directory.get(), name.c_str(), 0);
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot write {}: {}", path, strerror(error)));
+  }
+  return OkStatus();
+}
+
+void Tracer::WriteUntilEnd() {
   AddKnownNames();
   // Names that the kernel keeps come by again, so that their files have names in the trace.
   if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
@@ -181,7 +258,6 @@ void Tracer::Run() {
     if (!file_) return;
   }
   WriteFoot(kTraceStopped);
-  file_ = UniqueFd();
 }
 
 void Tracer::AddKnownNames() {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -45,9 +46,9 @@ struct TraceEvent {
   uint64_t process_start = 0;
 };
 
-// Owned by the program; borrows the Filesystem, which it outlives, and the clock. Start and Stop
-// may be called from any thread, and wait for the tracer's thread; the rest is for threads that
-// serve requests, and waits for nobody.
+// Owned by the program; borrows the Filesystem, which it outlives, and the clock. All but EndWithin
+// is for threads that serve requests, too: Start waits for the trace's directory, but not for long,
+// the rest for nobody. No callback is waited for, as the directory may need one to answer.
 class Tracer {
  public:
   struct Options {
@@ -59,18 +60,22 @@ class Tracer {
 
   // `filesystem` may hand files to kernels while there is no full trace.
   Tracer(Filesystem& filesystem, KernelNotifier& notifier, const Clock& clock);
-  ~Tracer();  // Calls Stop.
+  ~Tracer();  // Stops, and waits for the file as long as it takes.
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
   // Everything that is opened from here on is traced. AlreadyExists: the file is there;
-  // FailedPrecondition: a trace is under way, or the file cannot be made.
+  // FailedPrecondition: a trace is under way, or the file cannot be made, or not soon enough;
+  // InvalidArgument: it would lie on the mount itself.
   Status Start(const Options& options);
-  // Returns when the file is whole. FailedPrecondition: there is no trace.
+  // Nothing more is traced; StatusJson() says when the file is whole. FailedPrecondition: there is
+  // no trace.
   Status Stop();
-  // The same where it does not matter whether there is one.
-  Status StopIfOn() { return on() ? Stop() : OkStatus(); }
-  // JSON: "tracing" or not, "file", "light", "records", "dropped", "bytes", "end" of the last one.
+  // Stops, and waits so long for the file. False: it is being written still; then this object and
+  // the Filesystem must outlive the process.
+  bool EndWithin(Duration wait_max);
+  // JSON: "tracing" or not, "ending" while the file of what is traced no more is still written,
+  // "file", "light", "records", "dropped", "bytes", "end" of the last one.
   std::string StatusJson() const;
 
   // What the last Start or Stop was refused for, or nothing: "refused" of StatusJson().
@@ -99,7 +104,11 @@ class Tracer {
   struct OwnRing;
 
   Ring& RingOfThread();
-  void Run();
+  void Run(const Options& options);
+  // Tells Start; false if there is nothing to write.
+  bool Open(const Options& options);
+  Status MakeFile(const Options& options, std::string_view pages);
+  void WriteUntilEnd();
   // Moves what is in the rings into the block.
   void Drain();
   void AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time);
@@ -118,18 +127,23 @@ class Tracer {
   std::atomic<uint64_t> stats_ = 0;
   std::atomic<uint64_t> lookups_ = 0;
 
-  std::mutex control_mutex_;  // Held by Start and Stop from begin to end.
+  std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;  // Held briefly; after control_mutex_.
-  std::condition_variable wake_;
-  bool ending_ = false;  // Guarded by mutex_, as what follows.
+  std::condition_variable wake_;     // Of the writer.
+  std::condition_variable changed_;  // `opened_` or `running_` has.
+  bool ending_ = false;              // Guarded by mutex_, as what follows.
+  bool running_ = false;             // The writer.
+  bool unstopped_ = false;           // There was a Start that no Stop has followed.
+  bool given_up_ = false;            // Start waits no more.
+  std::optional<Status> opened_;
   std::string path_;
   bool light_ = false;
   std::string refused_;
   TraceFoot foot_;  // As far as it is written.
 
-  // Of the writer's thread, and of Start before it and Stop after it.
+  // Of the writer's thread.
   UniqueFd file_;
   TraceBlock block_;
   std::vector<std::shared_ptr<Ring>> rings_;

@@ -185,6 +185,18 @@ def test_refusals(tracing):
     tracing.refused("trace", "start", missing, "-o", directory, code=3, says="missing")
     tracing.refused("trace", "start", tracing.directory, "-o", directory, code=3, says="no Mosa mount")
     tracing.refused("trace", "start", mount, "-o", f"{mount}/t", code=2, says="would trace itself")
+    (tracing.directory / "link").symlink_to(mount)
+    tracing.refused("trace", "start", mount, "-o", tracing.directory / "link", code=2, says="would trace itself")
+    tracing.refused("trace", "start", mount, "-o", tracing.directory / "link" / "t", code=2, says="would trace itself")
+    check(not os.path.exists(f"{mount}/t"), "what is refused is not made")
+    # The mount itself refuses too, whoever asks; the root's lock is held meanwhile.
+    os.mkdir(f"{mount}/t")
+    try:
+        os.setxattr(mount, "user.mosa.trace", f"full {mount}/t".encode())
+        check(False, "a trace on the mount itself begins")
+    except OSError:
+        check(os.listdir(f"{mount}/t") == [], "nothing is made")
+    os.rmdir(f"{mount}/t")
     tracing.refused("trace", "start", mount, "-o", "/proc/none", code=3, says="cannot make /proc/none")
     tracing.refused("trace", "stop", mount, code=3, says="there is no trace")
     tracing.run("trace", "start", mount, "-o", directory)

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "common/base/units.h"
 #include "common/model/trace.h"
@@ -25,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::seconds kEndMax{20};
 constexpr const char* kAttribute = "user.mosa.trace";
 
 struct Options {
@@ -75,22 +78,40 @@ Result<std::vector<std::string>> MountsOf(const Options& options) {
   return mounts;
 }
 
-// Where the mounts' processes are to write: absolute, made if it is not there.
+// Where the mounts' processes are to write: absolute, without symbolic links, made if it is not
+// there.
 Result<std::string> PrepareDirectory(const std::string& directory) {
-  const std::string absolute = fs::absolute(directory).lexically_normal();
   std::error_code error;
-  fs::create_directories(absolute, error);
+  std::string real = fs::weakly_canonical(fs::absolute(directory), error).lexically_normal();
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", absolute, error.message()));
-  if (access(absolute.c_str(), W_OK) != 0)
-    return FailedPreconditionError(
-        fmt::format("cannot write to {}: {}", absolute, strerror(errno)));
-  const auto place = FindMount(absolute);
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+  while (real.size() > 1 && real.ends_with('/')) real.pop_back();
+  const auto place = FindMountOfNew(real);
   if (place.ok() && MosaAttribute(place->mount_point, "trace").ok())
     return InvalidArgumentError(fmt::format(
         "{} lies on a Mosa mount, whose trace would trace itself: choose a directory elsewhere",
-        absolute));
-  return absolute;
+        real));
+  fs::create_directories(real, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", real, error.message()));
+  if (access(real.c_str(), W_OK) != 0)
+    return FailedPreconditionError(fmt::format("cannot write to {}: {}", real, strerror(errno)));
+  return real;
+}
+
+// The trace's state once its file is written, which Stop does not wait for.
+Result<nlohmann::json> AwaitEnd(const std::string& mount) {
+  const auto limit = std::chrono::steady_clock::now() + kEndMax;
+  for (;;) {
+    MOSA_ASSIGN_OR_RETURN(nlohmann::json status, TraceOf(mount));
+    if (!status.value("ending", false)) return status;
+    if (std::chrono::steady_clock::now() > limit)
+      return UnavailableError(fmt::format(
+          "{} has ended but is not written after {} s: its disk is slow; 'mosa trace show' says "
+          "when it is whole",
+          status.value("file", ""), kEndMax.count()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 // All of them, or none.
@@ -100,9 +121,9 @@ Status StartAll(const std::vector<std::string>& mounts, const Options& options) 
     const Status started = Control(mounts[i], (options.light ? "light " : "full ") + directory);
     if (started.ok()) continue;
     for (size_t done = 0; done < i; ++done) {
-      const auto status = TraceOf(mounts[done]);
-      if (Control(mounts[done], "stop").ok() && status.ok())
-        unlink(status->value("file", "").c_str());
+      if (!Control(mounts[done], "stop").ok()) continue;
+      const auto status = AwaitEnd(mounts[done]);
+      if (status.ok()) unlink(status->value("file", "").c_str());
     }
     return started;
   }
@@ -120,9 +141,8 @@ Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, 
       result = stopped;
       continue;
     }
-    MOSA_ASSIGN_OR_RETURN(nlohmann::json status, TraceOf(mount));
-    status.erase("refused");
-    status.erase("tracing");
+    MOSA_ASSIGN_OR_RETURN(nlohmann::json status, AwaitEnd(mount));
+    for (const char* key : {"refused", "tracing", "ending"}) status.erase(key);
     const auto dropped = status.value("dropped", uint64_t{0});
     const std::string end = status.value("end", "");
     const std::string file = status.value("file", "");
