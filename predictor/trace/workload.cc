@@ -71,11 +71,13 @@ class Builder {
   struct Part {
     uint32_t file = 0;  // Of the run.
     size_t producer = kNone;
-    uint64_t begin = 0;
-    uint64_t end = 0;
+    std::map<uint64_t, uint64_t> bytes;  // Begin -> end; what it has of the file, in order.
     bool is_used = false;
     std::string path;
     uint32_t index = 0;  // Of the workload's files.
+    // There, its bytes are one behind the other.
+    std::map<uint64_t, uint64_t> places;  // By the begins of `bytes`.
+    uint64_t size_bytes = 0;
   };
   struct State {
     std::map<uint64_t, std::pair<uint64_t, size_t>> cover;  // Begin -> end, part.
@@ -130,7 +132,7 @@ class Builder {
       Part& known = parts_[part];
       if (known.producer == segment) return part;
       // An empty file that somebody made beforehand, and nobody has read, is whose bytes are in it.
-      const bool is_free = known.producer != kNone && known.end == 0 && !known.is_used;
+      const bool is_free = known.producer != kNone && known.bytes.empty() && !known.is_used;
       if (!is_free) continue;
       segments_[known.producer].outputs.erase(part);
       segments_[segment].outputs.insert(part);
@@ -138,6 +140,18 @@ class Builder {
       return part;
     }
     return NewPart(file, segment);
+  }
+
+  static void AddBytes(Part& part, uint64_t begin, uint64_t end) {
+    if (begin >= end) return;
+    auto at = part.bytes.upper_bound(begin);
+    if (at != part.bytes.begin() && std::prev(at)->second >= begin) --at;
+    while (at != part.bytes.end() && at->first <= end) {
+      begin = std::min(begin, at->first);
+      end = std::max(end, at->second);
+      at = part.bytes.erase(at);
+    }
+    part.bytes[begin] = end;
   }
 
   static void Cover(State& state, uint64_t begin, uint64_t end, size_t part) {
@@ -173,10 +187,7 @@ class Builder {
       case TracedKind::kWrite: {
         const size_t part = PartOf(operation.file, segment);
         const uint64_t end = operation.offset + operation.size_bytes;
-        Part& written = parts_[part];
-        written.begin =
-            written.end == 0 ? operation.offset : std::min(written.begin, operation.offset);
-        written.end = std::max(written.end, end);
+        AddBytes(parts_[part], operation.offset, end);
         Cover(state, operation.offset, end, part);
         AddStep(segment, operation, part, operation.offset, operation.size_bytes);
         break;
@@ -197,7 +208,7 @@ class Builder {
     const bool made_before = !state.is_seen && !operation.made;
     if (made_before && !operation.cut && operation.size_bytes > 0) {
       const size_t part = OutsidePart(operation.file);
-      parts_[part].end = operation.size_bytes;
+      AddBytes(parts_[part], 0, operation.size_bytes);
       Cover(state, 0, operation.size_bytes, part);
     }
     size_t segment = SegmentOf(operation.task);
@@ -224,7 +235,7 @@ class Builder {
         part = std::prev(next)->second.second;
       } else {
         part = OutsidePart(operation.file);
-        parts_[part].end = std::max(parts_[part].end, until);
+        AddBytes(parts_[part], at, until);
         Cover(state, at, until, part);
       }
       const size_t segment = Depend(operation.task, part);
@@ -240,7 +251,7 @@ class Builder {
     if (size == 0) {
       // What was made empty beforehand, and is now cut by who fills it, was never a file.
       for (const size_t part : state.parts)
-        if (parts_[part].end == 0 && !parts_[part].is_used && parts_[part].producer != kNone)
+        if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
           segments_[parts_[part].producer].outputs.erase(part);
       state.cover.clear();
       state.parts.clear();
@@ -317,7 +328,11 @@ class Builder {
            !taken.insert(part.path).second;)
         part.path = fmt::format("{}#{}", path, ++number);
       part.index = static_cast<uint32_t>(workload_.files.size());
-      workload_.files.push_back({part.path, part.end - std::min(part.begin, part.end)});
+      for (const auto& [begin, end] : part.bytes) {
+        part.places[begin] = part.size_bytes;
+        part.size_bytes += end - begin;
+      }
+      workload_.files.push_back({part.path, part.size_bytes});
     }
   }
 
@@ -351,6 +366,14 @@ class Builder {
     workload_.tasks.push_back(std::move(task));
   }
 
+  // How many of its bytes lie before `offset`.
+  static uint64_t PlaceIn(const Part& part, uint64_t offset) {
+    const auto next = part.bytes.upper_bound(offset);
+    if (next == part.bytes.begin()) return 0;
+    const auto& [begin, end] = *std::prev(next);
+    return part.places.at(begin) + std::min(offset, end) - begin;
+  }
+
   void AddOperations(const Segment& segment, WorkloadTask& task) {
     if (segment.steps.empty()) return;
     Time end = segment.steps.front().start;
@@ -363,12 +386,15 @@ class Builder {
       end = std::max(end, step.end);
       if (step.part == kNone || step.size_bytes == 0) continue;
       const Part& part = parts_[step.part];
+      const uint64_t place = PlaceIn(part, step.offset);
+      const uint64_t size_bytes = PlaceIn(part, step.offset + step.size_bytes) - place;
+      if (size_bytes == 0) continue;  // Cut off afterwards.
       WorkloadOperation operation;
       operation.kind = step.kind == TracedKind::kRead ? WorkloadOperation::Kind::kRead
                                                       : WorkloadOperation::Kind::kWrite;
       operation.file = part.index;
-      operation.offset = step.offset - part.begin;
-      operation.size_bytes = step.size_bytes;
+      operation.offset = place;
+      operation.size_bytes = size_bytes;
       if (!task.operations.empty()) {
         WorkloadOperation& last = task.operations.back();
         if (last.kind == operation.kind && last.file == operation.file &&

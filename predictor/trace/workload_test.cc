@@ -260,6 +260,32 @@ TEST(Workload, WhatSeveralWroteOfAFileAreFilesOfTheirOwn) {
   EXPECT_EQ(SizeOf(workload, "all#3"), 1000U);
 }
 
+TEST(Workload, WhoWritesInTurnsHasTheBytesThatItWrote) {
+  Script trace("h1");
+  trace.At(0).Name(9, "all").Open(1, 9, "even", kWrites, 0, true).Open(2, 9, "odd", kWrites);
+  for (uint64_t i = 0; i < 8; ++i)
+    trace.Write(1, 9, 2 * i * 1000, 1000).Write(2, 9, (2 * i + 1) * 1000, 1000);
+  trace.Close(1, 9, 16000).Close(2, 9, 16000);
+  trace.Open(3, 9, "sum", kReads, 16000).Read(3, 9, 2500, 2000).Close(3, 9, 16000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(SizeOf(workload, "all"), 8000U);
+  EXPECT_EQ(SizeOf(workload, "all#2"), 8000U);
+  uint64_t written = 0;
+  for (const WorkloadOperation& operation : TaskOf(workload, "odd").operations)
+    if (operation.kind == Kind::kWrite) {
+      EXPECT_EQ(operation.offset, written);
+      written += operation.size_bytes;
+    }
+  EXPECT_EQ(written, 8000U);
+  const WorkloadTask& sum = TaskOf(workload, "sum");
+  ASSERT_GE(sum.operations.size(), 3U);
+  EXPECT_EQ(sum.operations[0].offset, 1500U);  // Of what "even" wrote,
+  EXPECT_EQ(sum.operations[0].size_bytes, 500U);
+  EXPECT_EQ(sum.operations[1].offset, 1000U);  // and "odd".
+  EXPECT_EQ(sum.operations[1].size_bytes, 1000U);
+  EXPECT_EQ(sum.operations[2].offset, 2000U);
+}
+
 TEST(Workload, AFileThatIsCutBeginsAnew) {
   Script trace("h1");
   trace.At(0).Name(9, "log").Make(1, 9, "a").Write(1, 9, 0, 100).Close(1, 9, 100);
