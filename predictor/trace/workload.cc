@@ -83,6 +83,7 @@ class Builder {
     std::map<uint64_t, std::pair<uint64_t, size_t>> cover;  // Begin -> end, part.
     std::vector<size_t> parts;                              // Since it was last cut.
     bool is_seen = false;
+    bool is_new = false;  // Made or cut to nothing: all that is in it was seen to be written.
   };
   struct Step {
     TracedKind kind = TracedKind::kOpen;
@@ -154,6 +155,14 @@ class Builder {
     part.bytes[begin] = end;
   }
 
+  static void TrimBytes(Part& part, uint64_t size) {
+    part.bytes.erase(part.bytes.lower_bound(size), part.bytes.end());
+    if (!part.bytes.empty()) {
+      uint64_t& end = part.bytes.rbegin()->second;
+      end = std::min(end, size);
+    }
+  }
+
   static void Cover(State& state, uint64_t begin, uint64_t end, size_t part) {
     Uncover(state, begin, end);
     if (begin < end) state.cover[begin] = {end, part};
@@ -205,6 +214,7 @@ class Builder {
 
   void ApplyOpen(const TracedOperation& operation, State& state) {
     if (operation.cut) Cut(state, 0);
+    state.is_new = state.is_new || operation.made;
     const bool made_before = !state.is_seen && !operation.made;
     if (made_before && !operation.cut && operation.size_bytes > 0) {
       const size_t part = OutsidePart(operation.file);
@@ -216,7 +226,7 @@ class Builder {
       NewPart(operation.file, segment);
     if (operation.reads && !operation.writes) {
       // Whoever opens it waits for whoever wrote it, also if it reads nothing.
-      if (state.parts.empty()) OutsidePart(operation.file);
+      if (state.parts.empty() && !state.is_new) OutsidePart(operation.file);
       for (const size_t part : state.parts) segment = Depend(operation.task, part);
     }
     AddStep(segment, operation, kNone, 0, 0);
@@ -233,6 +243,10 @@ class Builder {
       if (next != state.cover.begin() && std::prev(next)->second.first > at) {
         until = std::min(end, std::prev(next)->second.first);
         part = std::prev(next)->second.second;
+      } else if (state.is_new) {  // A hole.
+        AddStep(SegmentOf(operation.task), operation, kNone, 0, 0);
+        at = until;
+        continue;
       } else {
         part = OutsidePart(operation.file);
         AddBytes(parts_[part], at, until);
@@ -255,8 +269,10 @@ class Builder {
           segments_[parts_[part].producer].outputs.erase(part);
       state.cover.clear();
       state.parts.clear();
+      state.is_new = true;
     } else {
       Uncover(state, size, UINT64_MAX);
+      for (const size_t part : state.parts) TrimBytes(parts_[part], size);
     }
   }
 

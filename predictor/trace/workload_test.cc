@@ -74,6 +74,12 @@ class Script {
     record.size_bytes = size;
     return *this;
   }
+  Script& Cut(uint64_t handle, uint64_t file, uint64_t size) {
+    TraceRecord& record = Add(TraceKind::kTruncate, file);
+    record.handle = handle;
+    record.size_bytes = size;
+    return *this;
+  }
   Script& Rename(uint64_t parent, const std::string& from, uint64_t target, const std::string& to) {
     TraceRecord& record = Add(TraceKind::kRename, 0);
     record.parent = FileId{parent};
@@ -299,6 +305,27 @@ TEST(Workload, AFileThatIsCutBeginsAnew) {
 }
 
 // A shell that writes, has a program work on that, and reads its answer.
+TEST(Workload, HolesOfAFileThatWasSeenToBeMadeWereNeverThere) {
+  Script trace("h1");
+  trace.At(0).Name(9, "sparse").Make(1, 9, "a").Write(1, 9, 9000, 1000).Close(1, 9, 10000);
+  trace.Open(2, 9, "b", kReads, 10000).Read(2, 9, 0, 10000).Close(2, 9, 10000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(workload.files.size(), 1U);
+  EXPECT_THAT(PathsOf(workload, TaskOf(workload, "b").inputs), ElementsAre("sparse"));
+  EXPECT_EQ(SizeOf(workload, "sparse"), 1000U);
+}
+
+TEST(Workload, WhatIsCutOffIsNoPartOfTheFile) {
+  Script trace("h1");
+  trace.At(0).Name(9, "log").Make(1, 9, "a").Write(1, 9, 0, 5000).Write(1, 9, 7000, 1000);
+  trace.Cut(1, 9, 3000).Close(1, 9, 3000);
+  trace.Open(2, 9, "b", kReads, 3000).Read(2, 9, 0, 3000).Close(2, 9, 3000);
+  const Workload workload = Export({trace.file()});
+  EXPECT_EQ(SizeOf(workload, "log"), 3000U);
+  ASSERT_FALSE(TaskOf(workload, "a").operations.empty());
+  EXPECT_EQ(TaskOf(workload, "a").operations[0].size_bytes, 3000U);
+}
+
 TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   Script trace("h1");
   trace.At(0).Name(9, "question").Name(10, "answer").Name(11, "end");
