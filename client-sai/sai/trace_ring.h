@@ -69,12 +69,14 @@ class TraceRing {
   };
 
   void CopyIn(uint64_t at, const void* from, size_t size) {
+    if (size == 0) return;  // Of an empty text, `from` may be null.
     const size_t place = at % kBytes;
     const size_t first = std::min(size, kBytes - place);
     std::memcpy(bytes_.get() + place, from, first);
     std::memcpy(bytes_.get(), static_cast<const std::byte*>(from) + first, size - first);
   }
   void CopyOut(uint64_t at, void* into, size_t size) const {
+    if (size == 0) return;
     const size_t place = at % kBytes;
     const size_t first = std::min(size, kBytes - place);
     std::memcpy(into, bytes_.get() + place, first);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -74,8 +75,9 @@ Tracer::Ring& Tracer::RingOfThread() {
   if (own.of == this && own.ring) return *own.ring;
   own.Leave();
   own.of = this;
-  own.ring = std::make_shared<Ring>();
-  auto* const fresh = new NewRing{own.ring, new_rings_.load(std::memory_order_relaxed)};
+  auto ring = std::make_shared<Ring>();
+  auto* const fresh = new NewRing{ring, new_rings_.load(std::memory_order_relaxed)};
+  own.ring = std::move(ring);
   while (!new_rings_.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
                                            std::memory_order_relaxed)) {
   }
@@ -85,12 +87,20 @@ Tracer::Ring& Tracer::RingOfThread() {
 void Tracer::Note(TraceEvent event, std::string_view text) {
   if (event.end == Time{}) event.end = clock_.Monotonic();
   if (event.start == Time{}) event.start = event.end;
-  RingOfThread().Push(event, text);
+  try {
+    RingOfThread().Push(event, text);
+  } catch (const std::bad_alloc&) {  // A callback that throws would end the mount.
+    ringless_.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 Tracer::Process Tracer::ProcessOf(uint32_t pid) {
-  TaskNames::Process process = tasks_.ProcessOf(pid);
-  return {process.start_ticks, std::move(process.task) + '\0' + process.command};
+  try {
+    TaskNames::Process process = tasks_.ProcessOf(pid);
+    return {process.start_ticks, std::move(process.task) + '\0' + process.command};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
 }
 
 Status Tracer::Start(const Options& options) {
@@ -167,7 +177,16 @@ std::string Tracer::StatusJson() const {
 // ---- the writer
 
 void Tracer::Run(const Options& options) {
-  if (Open(options)) WriteUntilEnd();
+  try {
+    if (Open(options)) WriteUntilEnd();
+  } catch (const std::bad_alloc&) {
+    level_ = TraceLevel::kOff;
+    filesystem_.SetPassthrough(true);
+    LogWarning("the trace to {} ends: there is no memory", options.directory);
+    const std::lock_guard lock(mutex_);
+    if (!opened_) opened_ = UnavailableError("there is no memory for a trace");
+    foot_.reason = "there was no memory";
+  }
   file_ = UniqueFd();
   const std::lock_guard lock(mutex_);
   running_ = false;
@@ -289,7 +308,7 @@ void Tracer::Drain() {
     delete std::exchange(fresh, fresh->next);
   }
   const Duration to_manager_time = filesystem_.ManagerNow() - clock_.Monotonic();
-  uint64_t dropped = 0;
+  uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
   for (const std::shared_ptr<Ring>& ring : rings_) {
     // Only what is there now: who pushes as fast as this pops must not keep it here.
     for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {

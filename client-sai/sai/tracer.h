@@ -126,6 +126,7 @@ class Tracer {
   std::atomic<NewRing*> new_rings_ = nullptr;  // A stack; the writer takes it whole.
   std::atomic<uint64_t> stats_ = 0;
   std::atomic<uint64_t> lookups_ = 0;
+  std::atomic<uint64_t> ringless_ = 0;  // Dropped for want of memory.
 
   std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_;        // Guarded by control_mutex_.
