@@ -241,7 +241,7 @@ Status Tracer::MakeFile(const Options& options, std::string_view pages) {
                     options.directory, options.mount_point));
   const std::string name = options.host + ".trace";
   file_ = UniqueFd(openat(directory.get(), name.c_str(),
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_ && errno == EEXIST)
     return AlreadyExistsError(
         fmt::format("{} is there already: remove it, or trace to another directory", path));

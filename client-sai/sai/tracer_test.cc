@@ -153,6 +153,17 @@ TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
   EXPECT_THAT(names, ::testing::ElementsAre("x", "y", "x"));
 }
 
+TEST_F(TracerTest, IsNobodyElsesToRead) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  ASSERT_TRUE(End());
+  EXPECT_EQ(fs::status(directory_ / "a.trace").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  // Nor is a link in the directory followed.
+  fs::create_symlink(directory_ / "elsewhere", directory_ / "b.trace");
+  EXPECT_EQ(tracer_.Start(Into("b")).code(), StatusCode::kAlreadyExists);
+  EXPECT_FALSE(fs::exists(directory_ / "elsewhere"));
+}
+
 TEST_F(TracerTest, RefusesWhatCannotBe) {
   EXPECT_EQ(tracer_.Stop().code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE(tracer_.Start(Into("a")).ok());

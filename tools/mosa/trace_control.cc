@@ -123,7 +123,9 @@ Status StartAll(const std::vector<std::string>& mounts, const Options& options) 
     for (size_t done = 0; done < i; ++done) {
       if (!Control(mounts[done], "stop").ok()) continue;
       const auto status = AwaitEnd(mounts[done]);
-      if (status.ok()) unlink(status->value("file", "").c_str());
+      // A mount's process says what it likes.
+      const fs::path file = status.ok() ? status->value("file", "") : "";
+      if (file.parent_path() == directory && file.extension() == ".trace") unlink(file.c_str());
     }
     return started;
   }

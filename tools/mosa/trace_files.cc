@@ -1,13 +1,16 @@
 // `mosa trace show` and `workload`: traces that are written, in a table or as a workload.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 
+#include "common/base/unique_fd.h"
 #include "common/base/units.h"
 #include "common/model/trace.h"
 #include "predictor/trace/traced_run.h"
@@ -129,15 +132,25 @@ Status Show(const Options& options, const CommandLine& line) {
 // Whoever reads it sees the old file or the new.
 Status WriteWhole(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(part, path, error);
-  if (file && !error) return OkStatus();
+  const UniqueFd file(
+      open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file && errno == EEXIST)
+    return FailedPreconditionError(fmt::format(
+        "cannot write {}: {} is there already, of somebody who writes the same file or was ended "
+        "meanwhile; remove it",
+        path, part));
+  if (!file)
+    return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
+  int error = 0;
+  for (size_t at = 0; at < text.size() && error == 0;) {
+    const ssize_t bytes = write(file.get(), text.data() + at, text.size() - at);
+    if (bytes > 0) at += static_cast<size_t>(bytes);
+    if (bytes <= 0 && errno != EINTR) error = bytes == 0 ? ENOSPC : errno;
+  }
+  if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return OkStatus();
   unlink(part.c_str());
-  return FailedPreconditionError(
-      fmt::format("cannot write {}: {}", path, error ? error.message() : "no room, or no right"));
+  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
 }
 
 std::string OperationsPath(const std::string& path) {
