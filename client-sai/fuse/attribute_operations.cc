@@ -70,6 +70,7 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
   if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const Time start = changes.size_bytes ? TraceBegin(mount) : Time{};
   const Outcome<AttributesResult> changed = filesystem.SetAttributes(FileId{ino}, changes, handle);
   if (start != Time{} && changed.ok()) {

@@ -115,6 +115,7 @@ void ReleaseHandle(Mount& mount, FileId file, uint64_t encoded,
 void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
             fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   auto traced = TraceOpen(mount, request, TraceKind::kCreate, TraceBegin(mount), *info);
   NewEntry entry;
   entry.parent = FileId{parent};
@@ -142,6 +143,7 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
 
 void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const FileId file{ino};
   auto traced = TraceOpen(mount, request, TraceKind::kOpen, TraceBegin(mount), *info);
   const Outcome<OpenResult> opened =
@@ -215,6 +217,7 @@ std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size
 void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
           fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const TraceEvent event = BeginTransfer(request, TraceKind::kRead, ino, *info, offset);
   const std::optional<size_t> answered = AnswerRead(request, ino, size_bytes, offset, info);
   if (answered) EndTransfer(mount.tracer, event, *answered);
@@ -223,6 +226,7 @@ void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
 void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_bytes, off_t offset,
            fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   Filesystem& filesystem = mount.filesystem;
   const TraceEvent event = BeginTransfer(request, TraceKind::kWrite, ino, *info, offset);
   const bool kills_privileges = RequestKillsPrivileges();
@@ -250,6 +254,7 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
 
 void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const FileId file{ino};
   TraceEvent event;
   event.kind = TraceKind::kFlush;
@@ -272,6 +277,7 @@ void Release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   std::optional<uint64_t> flock_owner;
   if (info->flock_release != 0) flock_owner = info->lock_owner;
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   TraceEvent event;
   event.kind = TraceKind::kClose;
   event.start = TraceBegin(mount);

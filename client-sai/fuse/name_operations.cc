@@ -70,6 +70,7 @@ void Link(fuse_req_t request, fuse_ino_t file, fuse_ino_t new_parent, const char
 
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const Time start = TraceBegin(mount);
   const Outcome<Done> done = mount.filesystem.Unlink(FileId{parent}, name);
   if (done.ok() && start != Time{}) {
@@ -91,6 +92,7 @@ void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
 void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fuse_ino_t new_parent,
             const char* new_name, unsigned flags) {
   Mount& mount = MountOf(request);
+  const Tracer::Use use(mount.tracer);
   const Time start = TraceBegin(mount);
   const Outcome<Done> done =
       mount.filesystem.Rename(FileId{old_parent}, old_name, FileId{new_parent}, new_name, flags);

@@ -23,6 +23,8 @@ constexpr std::chrono::milliseconds kDrainEvery{20};
 // Who starts a trace holds the lock of the mount's root.
 constexpr std::chrono::seconds kOpenMax{2};
 constexpr Duration kBlockEvery = Milliseconds(500);
+// Who is served longer than that when a trace ends is not in it.
+constexpr Duration kUsesEndMax = Seconds(1);
 constexpr size_t kBlockBytes = size_t{1} << 17;
 static_assert(kBlockBytes < kTraceBlockBytesMax);
 // At the limit all are forgotten, and written again when they are next met.
@@ -268,6 +270,7 @@ void Tracer::WriteUntilEnd() {
       wake_.wait_for(lock, kDrainEvery, [this] { return ending_; });
       ending = ending_;
     }
+    if (ending) AwaitUses();
     Drain();
     const Time now = clock_.Monotonic();
     if (block_.bytes() >= kBlockBytes || ending || now - written > kBlockEvery) {
@@ -277,6 +280,15 @@ void Tracer::WriteUntilEnd() {
     if (!file_) return;
   }
   WriteFoot(kTraceStopped);
+}
+
+// Nobody who begins now is counted.
+void Tracer::AwaitUses() {
+  const Time begin = clock_.Monotonic();
+  while (uses_ > 0 && clock_.Monotonic() - begin < kUsesEndMax)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::lock_guard lock(mutex_);
+  foot_.dropped += uses_;
 }
 
 void Tracer::AddKnownNames() {

@@ -81,7 +81,24 @@ class Tracer {
   // What the last Start or Stop was refused for, or nothing: "refused" of StatusJson().
   void NoteRefusal(const Status& refusal);
 
-  TraceLevel level() const { return level_.load(std::memory_order_relaxed); }
+  // For as long as a request is served that is noted after its answer: who has the answer may end
+  // the trace before that.
+  class Use {
+   public:
+    explicit Use(Tracer& tracer) : tracer_(tracer.on() ? &tracer : nullptr) {
+      if (tracer_ != nullptr) ++tracer_->uses_;
+    }
+    ~Use() {
+      if (tracer_ != nullptr) --tracer_->uses_;
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Tracer* const tracer_;
+  };
+
+  TraceLevel level() const { return level_.load(); }
   bool on() const { return level() != TraceLevel::kOff; }
   bool full() const { return level() == TraceLevel::kFull; }
   Time Now() const { return clock_.Monotonic(); }
@@ -112,6 +129,7 @@ class Tracer {
   // Moves what is in the rings into the block.
   void Drain();
   void AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time);
+  void AwaitUses();
   void AddKnownNames();
   bool IsNewName(FileId file, FileId parent, std::string_view name);
   void WriteBlock();
@@ -124,6 +142,7 @@ class Tracer {
   TaskNames tasks_;
   std::atomic<TraceLevel> level_ = TraceLevel::kOff;
   std::atomic<NewRing*> new_rings_ = nullptr;  // A stack; the writer takes it whole.
+  std::atomic<uint64_t> uses_ = 0;
   std::atomic<uint64_t> stats_ = 0;
   std::atomic<uint64_t> lookups_ = 0;
   std::atomic<uint64_t> ringless_ = 0;  // Dropped for want of memory.

@@ -153,6 +153,28 @@ TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
   EXPECT_THAT(names, ::testing::ElementsAre("x", "y", "x"));
 }
 
+TEST_F(TracerTest, HasWhatIsNotedAfterTheAnswerThatEndsIt) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  auto use = std::make_unique<Tracer::Use>(tracer_);
+  ASSERT_TRUE(tracer_.Stop().ok());
+  EXPECT_FALSE(tracer_.EndWithin(Milliseconds(100)));
+  TraceEvent event;
+  event.kind = TraceKind::kRead;
+  event.handle = 7;
+  std::thread([&] { tracer_.Note(event); }).join();
+  use.reset();
+  ASSERT_TRUE(tracer_.EndWithin(Seconds(30)));
+  const TraceFile trace = Read("a");
+  EXPECT_EQ(std::count_if(trace.records.begin(), trace.records.end(),
+                          [](const TraceRecord& record) { return record.handle == 7; }),
+            1);
+  // Who takes too long is counted.
+  ASSERT_TRUE(tracer_.Start(Into("b")).ok());
+  use = std::make_unique<Tracer::Use>(tracer_);
+  ASSERT_TRUE(End());
+  EXPECT_EQ(Read("b").foot->dropped, 1U);
+}
+
 TEST_F(TracerTest, IsNobodyElsesToRead) {
   ASSERT_TRUE(tracer_.Start(Into("a")).ok());
   ASSERT_TRUE(End());
