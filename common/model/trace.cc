@@ -196,7 +196,7 @@ std::string TraceBlock::Take() {
   return block;
 }
 
-Result<TraceFile> ParseTrace(std::string_view bytes) {
+Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max) {
   if (!bytes.starts_with(kMagic)) return InvalidArgumentError("it is no trace of a Mosa mount");
   const std::string_view version = bytes.substr(kMagic.size(), 16);
   const std::string_view number = version.substr(0, version.find('\n'));
@@ -229,12 +229,19 @@ Result<TraceFile> ParseTrace(std::string_view bytes) {
     if (bytes.size() - at < kTraceBlockHeadBytes) break;
     const uint32_t payload_bytes = FixedAt(bytes, at);
     const uint32_t count = FixedAt(bytes, at + 4);
-    if (payload_bytes > bytes.size() - at - kTraceBlockHeadBytes ||
+    if (payload_bytes > kTraceBlockBytesMax ||
+        payload_bytes > bytes.size() - at - kTraceBlockHeadBytes ||
         count > payload_bytes / kRecordHeadBytes)
       break;
     const std::string_view payload = bytes.substr(at + kTraceBlockHeadBytes, payload_bytes);
     if (Crc32c(payload.data(), payload.size()) != FixedAt(bytes, at + 8)) break;
     const size_t before = file.records.size();
+    if (count > records_max - before) {
+      file.fault = fmt::format("is read up to record {} only: more than {} records are too many{}",
+                               before, records_max,
+                               file.foot ? fmt::format(", it has {}", file.foot->records) : "");
+      return file;
+    }
     if (!ParsePayload(payload, count, file.records)) {
       file.records.resize(before);
       break;

@@ -26,6 +26,8 @@ inline constexpr size_t kTraceHeadBytes = 1536;
 inline constexpr size_t kTraceFootBytes = 512;
 inline constexpr size_t kTraceBlockHeadBytes = 12;
 inline constexpr size_t kTraceBlockBytesMax = size_t{1} << 20;
+// Of a run, in memory: about 3 GB.
+inline constexpr size_t kTraceRecordsMax = 20'000'000;
 
 enum class TraceKind : uint8_t {
   kOpen = 1,  // `text` is the task, NUL, the command's name.
@@ -115,8 +117,9 @@ struct TraceFile {
   std::string fault;
 };
 
-// What of the file is whole. InvalidArgument: it is no trace, or of another version.
-Result<TraceFile> ParseTrace(std::string_view bytes);
+// What of the file is whole. Whole blocks of at most `records_max` records together; that there are
+// more is a fault. InvalidArgument: it is no trace, or of another version.
+Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max = kTraceRecordsMax);
 
 }  // namespace mosa
 

@@ -40,14 +40,16 @@ struct Traces {
 Result<Traces> ReadTraces(const std::vector<std::string>& paths) {
   Traces traces;
   std::set<std::string> seen;
+  size_t records_left = kTraceRecordsMax;
   for (const std::string& path : paths) {
     std::error_code error;
     if (!seen.insert(fs::weakly_canonical(path, error)).second)
       return InvalidArgumentError(fmt::format("{} is given twice", path));
     MOSA_ASSIGN_OR_RETURN(const std::string bytes, ReadText(path, kTraceBytesMax));
-    Result<TraceFile> file = ParseTrace(bytes);
+    Result<TraceFile> file = ParseTrace(bytes, records_left);
     if (!file.ok())
       return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(file.status())));
+    records_left -= file->records.size();
     if (!file->fault.empty()) traces.faults.push_back(fmt::format("{} {}", path, file->fault));
     traces.files.push_back(*std::move(file));
   }
