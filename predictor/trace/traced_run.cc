@@ -18,6 +18,8 @@ constexpr std::string_view kNoTask = "sid:";  // How a process without MOSA_TASK
 
 // No file is larger, and no operation longer: so sums of what a damaged trace says stay numbers.
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
+// The kernel asks for so much at once, and not in order.
+constexpr uint64_t kReadAheadBytesMax = uint64_t{4} << 20;
 constexpr Duration kWaitMax = Seconds(1'000'000);
 
 Time Sane(Time time) { return {std::clamp<int64_t>(time.ns, 0, int64_t{1} << 62)}; }
@@ -408,6 +410,25 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     TraceSummaryRow row;
     uint64_t read_end = 0;
     uint64_t write_end = 0;
+    std::map<uint64_t, uint64_t> ahead;  // Begin -> end of reads that came before their turn.
+    void EndReads() {
+      row.sequential = row.sequential && ahead.empty();
+      ahead.clear();
+      read_end = 0;
+    }
+    void Read(uint64_t begin, uint64_t end) {
+      const bool early = begin > read_end && begin - read_end <= kReadAheadBytesMax;
+      row.sequential = row.sequential && (begin == read_end || early);
+      if (early) {
+        ahead[begin] = end;
+        return;
+      }
+      read_end = end;
+      for (auto next = ahead.find(read_end); next != ahead.end(); next = ahead.find(read_end)) {
+        read_end = next->second;
+        ahead.erase(next);
+      }
+    }
   };
   std::map<std::pair<uint32_t, uint32_t>, Sum> sums;
   for (const TracedOperation& operation : run.operations) {
@@ -421,22 +442,28 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     if (operation.kind == TracedKind::kOpen) {
       ++row.opens;
       // Every open begins anew.
-      sum.read_end = 0;
+      sum.EndReads();
       sum.write_end = operation.cut || operation.made ? 0 : operation.size_bytes;
     } else if (read || operation.kind == TracedKind::kWrite) {
-      uint64_t& end = read ? sum.read_end : sum.write_end;
-      // Most of what rewrites begins at the beginning.
-      row.sequential = row.sequential &&
-                       (operation.offset == end || (!read && end > 0 && operation.offset == 0));
-      end = operation.offset + operation.size_bytes;
+      const uint64_t end = operation.offset + operation.size_bytes;
+      if (read) {
+        sum.Read(operation.offset, end);
+      } else {
+        // Most of what rewrites begins at the beginning.
+        row.sequential = row.sequential && (operation.offset == sum.write_end ||
+                                            (sum.write_end > 0 && operation.offset == 0));
+        sum.write_end = end;
+      }
       ++(read ? row.reads : row.writes);
       (read ? row.bytes_read : row.bytes_written) += operation.size_bytes;
     }
   }
   std::vector<TraceSummaryRow> rows;
   // Who has only closed a file has inherited it, and left it to others.
-  for (const auto& [key, sum] : sums)
+  for (auto& [key, sum] : sums) {
+    sum.EndReads();
     if (sum.row.opens + sum.row.reads + sum.row.writes > 0) rows.push_back(sum.row);
+  }
   return rows;
 }
 

@@ -391,6 +391,20 @@ TEST(Summary, TellsSequentialFromOther) {
   EXPECT_FALSE(rows[1].sequential);
 }
 
+// The kernel reads ahead with several requests at once.
+TEST(Summary, ReadsThatOvertakeEachOtherAreSequentialIfNoneIsLeftOut) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "a", kReads, 50).Read(1, 9, 10, 10).Read(1, 9, 20, 10);
+  trace.Read(1, 9, 0, 10).Read(1, 9, 40, 10).Read(1, 9, 30, 10);
+  trace.Open(2, 9, "b", kReads, 50).Read(2, 9, 10, 10).Read(2, 9, 0, 10).Read(2, 9, 30, 10);
+  trace.Open(3, 9, "c", kReads, 50).Read(3, 9, 10, 10).Open(4, 9, "c", kReads, 50);
+  const auto rows = Summarize(MergeTraces({trace.file()}));
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_TRUE(rows[0].sequential);
+  EXPECT_FALSE(rows[1].sequential);
+  EXPECT_FALSE(rows[2].sequential);
+}
+
 TEST(Workload, OfNothingIsNothing) {
   const Workload workload = WorkloadOf(MergeTraces({}), "none");
   EXPECT_THAT(workload.tasks, IsEmpty());
