@@ -62,6 +62,10 @@ def test_record(mosa, directory):
     good(mosa, "predict", "--platform", PLATFORM, "--workload", output, "--config", "hosts=2", "--repeats", 0)
     record.write_text(json.dumps(RECORD).replace('"done"', '"failed"', 1))
     refused(mosa, ["--record", record, "-o", output], 2, "task 'make' is 'failed': only a run that is done")
+    without = json.loads(json.dumps(RECORD))
+    without["tasks"][0]["command"] = []
+    record.write_text(json.dumps(without))
+    refused(mosa, ["--record", record, "-o", output], 2, "task 'make' has no command")
     record.write_text(json.dumps(RECORD).replace('"version": 1', '"version": 9'))
     refused(mosa, ["--record", record, "-o", output], 2, "record of version 9")
     record.write_text("{}")

@@ -54,6 +54,9 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
                         task.id, object.value("state", "")));
       task.stage = object.at("stage");
       task.command = object.at("command");
+      if (task.command.empty())
+        return InvalidArgumentError(
+            fmt::format("{}: task '{}' has no command, not even a program", path, task.id));
       task.host = object.value("host", "");
       const double seconds = object.value("end", 0.0) - object.value("start", 0.0);
       task.runtime = Duration{std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9)};
