@@ -223,6 +223,19 @@ def test_refusals(tracing):
     tracing.refused("trace", "show", PLATFORM, code=2, says="no trace")
 
 
+def test_signals(tracing):
+    """A `trace run` that is told to end passes that on, and leaves no trace on."""
+    mount = tracing.store.mount("h1")
+    directory = tracing.directory / "signals"
+    words = [tracing.mosa, "trace", "run", "--mount", mount, "-o", directory, "--", "sleep", "60"]
+    with subprocess.Popen(words) as run:
+        wait_until(lambda: json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"], 10, "the trace")
+        run.send_signal(signal.SIGTERM)
+        check(run.wait(20) == 128 + signal.SIGTERM, f"ended with {run.returncode}")
+    check(not json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"], "the trace is off")
+    tracing.run("trace", "show", directory / "h1.trace")
+
+
 def test_full_disk(tracing):
     """The mount goes on when there is no room for its trace; the trace says where it ends."""
     room = tracing.directory / "room"
@@ -269,6 +282,7 @@ def test(arguments):
         test_tasks(tracing)
         test_light(tracing)
         test_refusals(tracing)
+        test_signals(tracing)
         test_full_disk(tracing)
         test_killed(tracing)
 

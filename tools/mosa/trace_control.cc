@@ -132,18 +132,27 @@ Status StartAll(const std::vector<std::string>& mounts, const Options& options) 
   return OkStatus();
 }
 
-// Ends the traces and shows them; DataLoss if they lack something.
+// The first one's code, what all of them say.
+Status Joined(const std::vector<Status>& faults) {
+  if (faults.empty()) return OkStatus();
+  std::string all;
+  for (const Status& fault : faults) all += (all.empty() ? "" : "; ") + MessageOf(fault);
+  return Status(faults.front().code(), all);
+}
+
+// Ends all the traces and shows them; DataLoss if they lack something.
 Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, bool show) {
   Table table({"FILE", "RECORDS", "DROPPED", "BYTES", "END"});
   nlohmann::json all = nlohmann::json::array();
-  Status result = OkStatus();
+  std::vector<Status> faults;
   for (const std::string& mount : mounts) {
     const Status stopped = Control(mount, "stop");
-    if (!stopped.ok()) {
-      result = stopped;
+    const auto ended = stopped.ok() ? AwaitEnd(mount) : Result<nlohmann::json>(stopped);
+    if (!ended.ok()) {
+      faults.push_back(ended.status());
       continue;
     }
-    MOSA_ASSIGN_OR_RETURN(nlohmann::json status, AwaitEnd(mount));
+    nlohmann::json status = *ended;
     for (const char* key : {"refused", "tracing", "ending"}) status.erase(key);
     const auto dropped = status.value("dropped", uint64_t{0});
     const std::string end = status.value("end", "");
@@ -152,10 +161,10 @@ Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, 
                fmt::format("{}", dropped), HumanBytes(status.value("bytes", int64_t{0})), end});
     all.push_back(std::move(status));
     if (end != kTraceStopped) {
-      result = DataLossError(fmt::format("{} is not the whole trace: {}", file, end));
+      faults.push_back(DataLossError(fmt::format("{} is not the whole trace: {}", file, end)));
     } else if (dropped > 0) {
-      result = DataLossError(fmt::format(
-          "{} lacks {} records, which came faster than they were written", file, dropped));
+      faults.push_back(DataLossError(fmt::format(
+          "{} lacks {} records, which came faster than they were written", file, dropped)));
     }
   }
   if (show && line.json) {
@@ -163,7 +172,7 @@ Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, 
   } else if (show && !all.empty()) {
     table.Print();
   }
-  return result;
+  return Joined(faults);
 }
 
 Status Start(const Options& options) {
@@ -182,16 +191,45 @@ Status Stop(const Options& options, const CommandLine& line) {
   return StopAll(mounts, line, true);
 }
 
+// While there is one, the signals that would end this program are asked for, not delivered.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&held_);
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&held_, signal);
+    sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  // The one that would have ended this program by now, or 0.
+  int Pending() const {
+    sigset_t pending;
+    sigpending(&pending);
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP})
+      if (sigismember(&pending, signal) == 1) return signal;
+    return 0;
+  }
+  int Wait() const {
+    const int signal = sigwaitinfo(&held_, nullptr);
+    return signal < 0 ? 0 : signal;
+  }
+  // Of a child, before it becomes a program.
+  void Restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+};
+
 // The command's exit code, as a shell says it.
-Result<int> RunToItsEnd(const std::vector<std::string>& words) {
-  // Ctrl-C is for the command; the trace is ended when that has.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
+Result<int> RunToItsEnd(const std::vector<std::string>& words, const HeldSignals& signals) {
+  if (const int signal = signals.Pending(); signal != 0) return 128 + signal;
   const pid_t child = fork();
   if (child < 0) return UnavailableError(fmt::format("cannot fork: {}", strerror(errno)));
   if (child == 0) {
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGQUIT, SIG_DFL);
+    signals.Restore();
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -199,16 +237,23 @@ Result<int> RunToItsEnd(const std::vector<std::string>& words) {
     fmt::print(stderr, "mosa: cannot run '{}': {}\n", words[0], strerror(errno));
     _exit(127);
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return UnavailableError(fmt::format("cannot wait: {}", strerror(errno)));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR)
+      return UnavailableError(fmt::format("cannot wait: {}", strerror(errno)));
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    // Ctrl-C has reached the command by itself; the trace is ended when that has.
+    const int signal = signals.Wait();
+    if (signal == SIGTERM || signal == SIGHUP) kill(child, signal);
+  }
 }
 
 Status Run(const Options& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
+  const HeldSignals signals;
   MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
-  const auto ended = RunToItsEnd(options.command);
+  const auto ended = RunToItsEnd(options.command, signals);
   // What the command prints is its own; the summary is for `show`.
   const Status stopped = StopAll(mounts, line, false);
   if (!ended.ok()) return ended.status();
