@@ -65,6 +65,7 @@ std::optional<TracedOpen> TraceOpen(Mount& mount, fuse_req_t request, TraceKind 
   if (access != O_RDONLY) event.flags |= kTraceForWriting;
   if ((info.flags & O_TRUNC) != 0) event.flags |= kTraceCut;
   traced.process = mount.tracer.ProcessOf(event.pid);
+  event.pid = traced.process.pid;
   event.process_start = traced.process.start;
   return traced;
 }
@@ -266,6 +267,7 @@ void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tracer::Process process;
   if (event.start != Time{}) {
     process = mount.tracer.ProcessOf(event.pid);
+    event.pid = process.pid;
     event.process_start = process.start;
     event.size_bytes = mount.filesystem.KnownSize(file);
   }

@@ -128,6 +128,16 @@ TaskNames::Process TaskNames::ProcessOf(uint32_t pid) {
   return known.AsProcess();
 }
 
+uint32_t TaskNames::ProcessOfThread(uint32_t thread) {
+  constexpr std::string_view kProcess = "\nTgid:\t";
+  const std::string status = ReadAll(fmt::format("/proc/{}/status", thread));
+  const size_t at = status.find(kProcess);
+  if (at == std::string::npos) return thread;
+  std::string_view rest = std::string_view(status).substr(at + kProcess.size());
+  uint32_t process = 0;
+  return TakeNumber(rest, process) ? process : thread;
+}
+
 TaskNames::Process TaskNames::Known::AsProcess() const {
   return {variable ? *variable : fmt::format("sid:{}:{}", session, command), command, start_ticks};
 }

@@ -27,6 +27,8 @@ class TaskNames {
   };
   // The same, and which process it is.
   Process ProcessOf(uint32_t pid);
+  // The process that the thread is one of; the thread itself if it is gone.
+  static uint32_t ProcessOfThread(uint32_t thread);
 
  private:
   struct Known {

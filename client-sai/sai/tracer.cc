@@ -98,10 +98,11 @@ void Tracer::Note(TraceEvent event, std::string_view text) {
 
 Tracer::Process Tracer::ProcessOf(uint32_t pid) {
   try {
-    TaskNames::Process process = tasks_.ProcessOf(pid);
-    return {process.start_ticks, std::move(process.task) + '\0' + process.command};
+    const uint32_t of_all = TaskNames::ProcessOfThread(pid);
+    TaskNames::Process process = tasks_.ProcessOf(of_all);
+    return {of_all, process.start_ticks, std::move(process.task) + '\0' + process.command};
   } catch (const std::bad_alloc&) {
-    return {};
+    return {pid, 0, {}};
   }
 }
 

@@ -103,8 +103,9 @@ class Tracer {
   bool full() const { return level() == TraceLevel::kFull; }
   Time Now() const { return clock_.Monotonic(); }
   void Note(TraceEvent event, std::string_view text = {});
-  // An open, create or flush by process `pid`, which must not have ended yet.
+  // An open, create or flush by thread `pid`, which must not have ended yet.
   struct Process {
+    uint32_t pid = 0;  // Of all its threads.
     uint64_t start = 0;
     std::string text;  // As in the record.
   };

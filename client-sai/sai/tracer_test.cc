@@ -175,6 +175,18 @@ TEST_F(TracerTest, HasWhatIsNotedAfterTheAnswerThatEndsIt) {
   EXPECT_EQ(Read("b").foot->dropped, 1U);
 }
 
+TEST_F(TracerTest, ThreadsAreOfOneProcess) {
+  const auto self = static_cast<uint32_t>(getpid());
+  const Tracer::Process first = tracer_.ProcessOf(self);
+  Tracer::Process other;
+  std::thread([&] { other = tracer_.ProcessOf(static_cast<uint32_t>(gettid())); }).join();
+  EXPECT_EQ(first.pid, self);
+  EXPECT_EQ(other.pid, self);
+  EXPECT_EQ(other.start, first.start);
+  EXPECT_EQ(other.text, first.text);
+  EXPECT_FALSE(first.text.empty());
+}
+
 TEST_F(TracerTest, IsNobodyElsesToRead) {
   ASSERT_TRUE(tracer_.Start(Into("a")).ok());
   ASSERT_TRUE(End());
