@@ -112,6 +112,20 @@ TEST(Trace, SaysWhyItHoldsLessThanItShould) {
   EXPECT_THAT(ParseTrace(endless)->fault, HasSubstr("was killed; it holds 4 whole records"));
 }
 
+TEST(Trace, IsReadWithinBounds) {
+  const std::string whole = FileOf(Records(), {.reason = "stopped"});
+  EXPECT_THAT(ParseTrace(whole, 4)->fault, IsEmpty());
+  const auto part = ParseTrace(whole, 3);
+  EXPECT_EQ(part->records.size(), 3U);
+  EXPECT_THAT(part->fault, HasSubstr("up to record 3 only: more than 3 records are too many"));
+  // No mount writes such a block.
+  TraceRecord record = Records().front();
+  record.text.assign(kTraceBlockBytesMax, 'x');
+  const auto large = ParseTrace(FileOf({record}, {.reason = "stopped"}));
+  EXPECT_TRUE(large->records.empty());
+  EXPECT_THAT(large->fault, HasSubstr("damaged behind record 0"));
+}
+
 TEST(Trace, RefusesWhatIsNone) {
   EXPECT_THAT(MessageOf(ParseTrace("hello").status()), HasSubstr("no trace"));
   EXPECT_THAT(MessageOf(ParseTrace("mosa-trace 2\nhost=h1\n").status()),

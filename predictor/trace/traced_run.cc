@@ -460,8 +460,10 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
   }
   std::vector<TraceSummaryRow> rows;
   // Who has only closed a file has inherited it, and left it to others.
-  for (const auto& [key, sum] : sums)
+  for (auto& [key, sum] : sums) {
+    sum.EndReads();
     if (sum.row.opens + sum.row.reads + sum.row.writes > 0) rows.push_back(sum.row);
+  }
   return rows;
 }
 

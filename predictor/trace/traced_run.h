@@ -67,8 +67,8 @@ struct TraceSummaryRow {
   uint64_t writes = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
-  bool sequential =
-      true;  // Each begins where one before it of its kind ended; reads within 4 MiB in any order.
+  // Each begins where the one before it of its kind ended; reads within 4 MiB come in any order.
+  bool sequential = true;
   bool estimated = false;
   Duration waited;  // In all its operations together.
 };
