@@ -125,13 +125,20 @@ Status Measure::Settle() {
   }
   token_ = NewToken();
   ports_.assign(workers_->count(), 0);
+  addresses_.assign(workers_->count(), "");
   if (token_.empty()) return OkStatus();
   for (size_t i = 0; i < workers_->count(); ++i) {
-    const auto answer = Ask(i, {{"do", "listen"}, {"token", token_}});
-    if (answer.ok())
-      ports_[i] = answer->at("port");
-    else
+    const RunHost& host = options_.hosts[i];
+    const auto answer = Ask(i, {{"do", "listen"},
+                                {"token", token_},
+                                {"address", host.address},
+                                {"reached_from_afar", !host.exec.empty()}});
+    if (!answer.ok()) {
       notes_.push_back(MessageOf(answer.status()));
+      continue;
+    }
+    ports_[i] = answer->at("port");
+    addresses_[i] = answer->at("address");
   }
   return OkStatus();
 }
@@ -161,11 +168,7 @@ Status Measure::FindOthersNode() {
 // ---- what is measured
 
 json Measure::TargetOf(size_t host) const {
-  std::vector<std::string> addresses = facts_[host].at("addresses");
-  // The name by which people know it, unless it is one of this machine's.
-  if (!options_.hosts[host].exec.empty())
-    addresses.insert(addresses.begin(), options_.hosts[host].name);
-  return {{"addresses", addresses}, {"port", ports_[host]}, {"token", token_}};
+  return {{"addresses", {addresses_[host]}}, {"port", ports_[host]}, {"token", token_}};
 }
 
 // Bytes per second of all ways at the same time, each from another host to the same one.

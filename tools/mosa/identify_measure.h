@@ -86,6 +86,7 @@ class Measure {
   std::optional<IdentifyWorkers> workers_;
   std::vector<Json> facts_;      // By host.
   std::vector<uint16_t> ports_;  // By host; 0: it does not listen.
+  std::vector<std::string> addresses_;  // Where it does.
   std::string token_;
   std::string name_;  // Of our directory below each host's.
   std::string others_node_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -99,8 +100,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
           {"memory_available_kib",
            std::strtoull(ValueIn("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10)},
           {"store_bytes", uint64_t{space.f_blocks} * block},
-          {"store_free_bytes", uint64_t{space.f_bavail} * block},
-          {"addresses", OwnAddresses()}};
+          {"store_free_bytes", uint64_t{space.f_bavail} * block}};
 }
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
@@ -147,6 +147,17 @@ SampleFiles FilesFrom(const json& words) {
   return files;
 }
 
+// Where others reach this host, if they do: as whoever started this process by ssh did.
+std::string OwnAddress(bool reached_from_afar) {
+  if (!reached_from_afar) return AddressTowards("");
+  // "PEER PORT OWN PORT".
+  const char* connection = std::getenv("SSH_CONNECTION");
+  std::istringstream fields(connection == nullptr ? "" : connection);
+  std::string peer, peer_port, own;
+  fields >> peer >> peer_port >> own;
+  return own.empty() ? AddressTowards(peer) : own;
+}
+
 StreamTarget TargetFrom(const json& words) {
   return {words.at("addresses"), words.at("port"), words.at("token")};
 }
@@ -173,8 +184,10 @@ class IdentifyWorker {
   Result<json> Do(const std::string& what, const json& words) {
     if (what == "facts") return Facts(words.at("directory"), words.at("mount"));
     if (what == "listen") {
-      MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(words.at("token")));
-      return json{{"port", receiver_->port()}};
+      std::string address = words.at("address");
+      if (address.empty()) address = OwnAddress(words.at("reached_from_afar"));
+      MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(address, words.at("token")));
+      return json{{"port", receiver_->port()}, {"address", address}};
     }
     if (what == "stream") {
       MOSA_ASSIGN_OR_RETURN(const StreamSpan span,
