@@ -57,12 +57,10 @@ std::string SampleFiles::path(uint32_t index) const {
 
 Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool keep_open) {
   const std::string path = files.path(index);
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  // What is appended the mount carries, wherever it lies: the kernel does not write it alone.
+  const int carried = files.probe.where == Where::kOwnThroughMount ? O_APPEND : 0;
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | carried, 0600));
   if (!file) return Refused("make", path);
-  // Opened before it is bound to a place: the kernel does not write it alone.
-  if (files.probe.where == Where::kOwnThroughMount &&
-      fsetxattr(file.get(), "user.mosa.placement", "local", 5, 0) != 0)
-    return Refused("hint", path);
   for (uint64_t done = 0; done < files.probe.bytes;) {
     const ssize_t bytes = write(file.get(), bytes_.data(),
                                 std::min<uint64_t>(bytes_.size(), files.probe.bytes - done));

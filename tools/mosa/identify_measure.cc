@@ -294,7 +294,8 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   const bool by_other = ReadiedByOther(probe);
   if (!made_[index]) {
     const bool there = probe.where == Where::kOther && !by_other;
-    const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other);
+    const bool local = probe.where == Where::kOwn || probe.where == Where::kOwnThroughMount ||
+                       (probe.where == Where::kOther && by_other);
     const std::string placement = !mosa_  ? ""
                                   : there ? "node:" + others_node_
                                   : local ? "local"
