@@ -280,8 +280,11 @@ void Measure::AddRunItems() {
                       "s",
                       [this, probe, index]() -> Result<double> {
                         std::vector<RunHost> hosts = options_.hosts;
+                        // Each sample has its own: in one that is used again, outputs of before
+                        // would be removed first.
+                        const std::string own = fmt::format("run-{}-{}", index, ++runs_);
                         for (size_t i = 0; i < hosts.size(); ++i)
-                          hosts[i].directory = DirectoryOf(i, fmt::format("run-{}", index));
+                          hosts[i].directory = DirectoryOf(i, own);
                         return SecondsOfRun(probe, hosts, options_.scratch);
                       },
                       {},

@@ -95,6 +95,7 @@ class Measure {
   bool one_machine_ = false;
   std::vector<Item> items_;
   std::vector<bool> made_;       // By item: its directory.
+  size_t runs_ = 0;  // Begun so far.
   std::vector<double> seconds_;  // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
   std::optional<predict::Schedule> schedule_;
