@@ -168,6 +168,18 @@ def test_interrupt(_, program, directory):
     check(not os.listdir(place) and not out.exists(), f"left: {os.listdir(place)}")
 
 
+def test_stranger(_, program, directory):
+    """What runs on the hosts is not what it should be: it repeats what it is told."""
+    fake = directory / "fake.sh"
+    greeting = "printf '\\nmosa identify worker 1\\n'; exec cat"
+    fake.write_text(f'case "$1" in *identify-worker*) {greeting} ;; *) exec sh -c "$1" ;; esac\n', encoding="ascii")
+    place = directory / "strange"
+    place.mkdir()
+    words = ["--path", place, "--hosts", "a,b", "--exec", f"sh {fake}", "-o", directory / "never.json"]
+    refused(program, "is it of another version?", 3, *words)
+    check(not os.listdir(place), f"left: {os.listdir(place)}")
+
+
 def test_bad_input(_, program, directory):
     out = directory / "never.json"
     here = ["--path", directory, "-o", out]
@@ -186,7 +198,7 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name, \
             cluster.Cluster(arguments.bin, 3, rate="400mbit", ram="512M") as store:
         directory = pathlib.Path(name)
-        parts = (test_bad_input, test_path, test_interrupt, test_vanishing, test_interrupted_cluster, test_cluster)
+        parts = (test_bad_input, test_stranger, test_path, test_interrupt, test_vanishing, test_interrupted_cluster, test_cluster)
         for part in parts:
             begin = time.monotonic()
             part(store, program, directory)

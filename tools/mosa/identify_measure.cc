@@ -322,10 +322,14 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
     words["directory"] = DirectoryOf(host, name);
     return Ask(host, words);
   };
-  if (NeedsFiles(probe.kind)) MOSA_RETURN_IF_ERROR(ask("write", writer).status());
-  MOSA_ASSIGN_OR_RETURN(const json answer, ask("operate", 0));
-  MOSA_RETURN_IF_ERROR(ask("remove", writer).status());
-  return answer.at("value").get<double>();
+  Status readied;
+  if (NeedsFiles(probe.kind)) readied = ask("write", writer).status();
+  const Result<json> answer = readied.ok() ? ask("operate", 0) : Result<json>(readied);
+  // Those of a sample that failed too: they would take the room of others.
+  const Status removed = ask("remove", writer).status();
+  if (!answer.ok()) return answer.status();
+  MOSA_RETURN_IF_ERROR(removed);
+  return answer->at("value").get<double>();
 }
 
 // ---- measuring
@@ -362,6 +366,21 @@ Status Measure::MeasureAll() {
   return OkStatus();
 }
 
+// What a host's process says that is not of this program's kind ends it like any error.
+Status Measure::MeasureEverything() {
+  try {
+    MOSA_RETURN_IF_ERROR(LookAtHosts());
+    MOSA_RETURN_IF_ERROR(Settle());
+    AddProbeItems();
+    AddNetworkItems();
+    AddRunItems();
+    return MeasureAll();
+  } catch (const json::exception&) {
+    return FailedPreconditionError(
+        "a host's process says what this program does not understand: is it of another version?");
+  }
+}
+
 std::string Measure::Clear() {
   if (!workers_ || name_.empty()) return "";
   // Where all hosts see one store, another one does it for a host that hangs.
@@ -377,14 +396,7 @@ std::string Measure::Clear() {
 }
 
 Result<Measurements> Measure::Run() {
-  MOSA_RETURN_IF_ERROR(LookAtHosts());
-  Status status = Settle();
-  if (status.ok()) {
-    AddProbeItems();
-    AddNetworkItems();
-    AddRunItems();
-    status = MeasureAll();
-  }
+  const Status status = MeasureEverything();
   const std::string left = Clear();
   if (!status.ok())
     return left.empty() ? status

@@ -63,6 +63,7 @@ class Measure {
   void AddProbeItems();
   void AddRunItems();
   Status MeasureAll();
+  Status MeasureEverything();
   Status StillThere();
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
