@@ -182,9 +182,11 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
   }
   MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found));
   Step runner("runner's", RunnerFigures(), found.platform, kRunnerGuessSigma);
+  Configuration run_deployment = deployment;
+  if (findings.run_hosts > 0) run_deployment.hosts = findings.run_hosts;
   for (const Findings::OfRun& each : findings.runs)
-    runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
-      return SimulateRun(each.probe, platform, deployment);
+    runner.Add(ToText(each.probe), each.seconds, [&](const Platform& platform) {
+      return SimulateRun(each.probe, platform, run_deployment);
     });
   MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found));
   return found;

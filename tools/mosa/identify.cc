@@ -153,6 +153,7 @@ Status RunIdentify(Options options, const CommandLine& line) {
                                                strerror(errno)));
   MeasureOptions measure;
   measure.hosts_in_all = hosts.hosts.size() + hosts.silent.size();
+  measure.one_machine = options.paths.empty() && options.hosts.mount.empty();
   measure.hosts = std::move(hosts.hosts);
   if (measure.hosts.size() > options.hosts_max)
     measure.hosts.erase(measure.hosts.begin() + options.hosts_max, measure.hosts.end());

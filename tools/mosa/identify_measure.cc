@@ -81,9 +81,11 @@ Status Measure::LookAtHosts() {
     passthrough = passthrough && facts.at("passthrough").get<bool>();
     facts_.push_back(std::move(facts));
   }
-  one_machine_ = boots.size() > 1 &&
-                 std::all_of(boots.begin(), boots.end(),
-                             [&boots](const std::string& boot) { return boot == boots.front(); });
+  one_machine_ = options_.one_machine && options_.hosts_in_all > 1;
+  const bool one_boot = std::all_of(boots.begin(), boots.end(), [&boots](const std::string& boot) {
+    return boot == boots.front();
+  });
+  if (boots.size() > 1 && one_boot) one_machine_ = true;
   NoteLoad();
   mosa_ = facts_.front().at("mosa");
   scope_.hosts = static_cast<uint32_t>(workers_->count());
@@ -113,6 +115,7 @@ Status Measure::Settle() {
   MOSA_RETURN_IF_ERROR(
       Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, kMark)}, {"placement", ""}}).status());
   if (scope_.hosts > 1 && mosa_) MOSA_RETURN_IF_ERROR(FindOthersNode());
+  if (mosa_) MOSA_RETURN_IF_ERROR(FindLayout());
   if (scope_.hosts > 1 && !mosa_) {
     // Two directories of one store, or two stores?
     const auto seen = Ask(1, {{"do", "look"}, {"path", DirectoryOf(1, "")}});
@@ -141,6 +144,33 @@ Status Measure::Settle() {
     addresses_[i] = answer->at("address");
   }
   return OkStatus();
+}
+
+// How the store lays out a file of which nothing is said.
+Status Measure::FindLayout() {
+  const json file = {{"do", "write"},     {"kind", "write"}, {"where", "default"},
+                     {"bytes", 1 << 20},  {"at_once", 1},    {"directory", DirectoryOf(0, "")},
+                     {"tag", "file"},     {"rounds", 1}};
+  MOSA_RETURN_IF_ERROR(Ask(0, file).status());
+  MOSA_ASSIGN_OR_RETURN(const json answer,
+                        Ask(0, {{"do", "layout"}, {"path", DirectoryOf(0, "file-0")}}));
+  const json layout = json::parse(answer.at("layout").get<std::string>());
+  deployment_.chunk_bytes = layout.at("chunk_size");
+  if (layout.at("policy") == "local") {
+    deployment_.placement = "local";
+    return OkStatus();
+  }
+  deployment_.stripe_width = layout.at("width");
+  // As wide as there are nodes: as wide as it gets, also on more of them.
+  if (deployment_.stripe_width >= options_.hosts_in_all) deployment_.stripe_width = 0;
+  return OkStatus();
+}
+
+// Those that see one store.
+std::vector<RunHost> Measure::HostsOfRuns() const {
+  std::vector<RunHost> hosts = options_.hosts;
+  if (!mosa_ && scope_.hosts < hosts.size()) hosts.resize(scope_.hosts);
+  return hosts;
 }
 
 // What the store calls the other host's node.
@@ -279,7 +309,7 @@ void Measure::AddRunItems() {
     items_.push_back({ToText(probe),
                       "s",
                       [this, probe, index]() -> Result<double> {
-                        std::vector<RunHost> hosts = options_.hosts;
+                        std::vector<RunHost> hosts = HostsOfRuns();
                         // Each sample has its own: in one that is used again, outputs of before
                         // would be removed first.
                         const std::string own = fmt::format("run-{}-{}", index, ++runs_);
@@ -470,7 +500,11 @@ Measurements Measure::Gather() const {
   host.store_bytes = std::max<uint64_t>(
       1, facts.at("store_bytes").get<uint64_t>() / (mosa_ ? options_.hosts_in_all : 1));
   found.known.client.passthrough = !mosa_ || scope_.passthrough;
-  found.deployment.hosts = std::max<uint32_t>(2, scope_.hosts);
+  // A simulated store has as many nodes as the real one: files without hints are on all of them.
+  found.deployment = deployment_;
+  found.deployment.hosts =
+      std::max<uint32_t>(2, mosa_ ? static_cast<uint32_t>(options_.hosts_in_all) : scope_.hosts);
+  found.findings.run_hosts = static_cast<uint32_t>(HostsOfRuns().size());
   found.deployment.manager_apart = true;
   found.deployment.slots = options_.hosts.front().slots;
   // Guesses are of Mosa.

@@ -31,7 +31,8 @@ struct Measurements {
 
 struct MeasureOptions {
   std::vector<RunHost> hosts;  // At most so many as may be used; not empty.
-  size_t hosts_in_all = 1;     // That share the store's room.
+  size_t hosts_in_all = 1;     // That share the store's room, and hold its files.
+  bool one_machine = false;    // All of those are this machine's.
   std::string scratch;         // A directory here.
   Time until;                  // Of the monotonic clock: nothing begins that would end later.
 };
@@ -59,6 +60,8 @@ class Measure {
   void NoteLoad();
   Status Settle();
   Status FindOthersNode();
+  Status FindLayout();
+  std::vector<RunHost> HostsOfRuns() const;
   void AddNetworkItems();
   void AddProbeItems();
   void AddRunItems();
@@ -92,6 +95,7 @@ class Measure {
   std::string name_;  // Of our directory below each host's.
   std::string others_node_;
   predict::ProbeScope scope_;
+  predict::Configuration deployment_;  // What is known of it, of files without hints.
   bool mosa_ = false;
   bool one_machine_ = false;
   std::vector<Item> items_;

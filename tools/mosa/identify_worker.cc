@@ -116,11 +116,14 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// The nodes that hold the bytes; empty on a store that does not say.
-std::string LocationOf(const std::string& path) {
-  char names[4096];
-  const ssize_t size = getxattr(path.c_str(), "user.mosa.location", names, sizeof names);
-  return size < 0 ? "" : std::string(names, static_cast<size_t>(size));
+// What the store says of a file: "location", the nodes that hold it, or "layout"; empty if it does
+// not.
+std::string Attribute(const std::string& path, const std::string& name) {
+  std::string value(65536, '\0');
+  const ssize_t size =
+      getxattr(path.c_str(), ("user.mosa." + name).c_str(), value.data(), value.size());
+  value.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  return value;
 }
 
 // Another host may just be making the last file below it.
@@ -198,7 +201,8 @@ class IdentifyWorker {
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
-    if (what == "locate") return json{{"nodes", LocationOf(words.at("path"))}};
+    if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
+    if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
     MOSA_RETURN_IF_ERROR(Change(what, words));
     return json::object();
   }
