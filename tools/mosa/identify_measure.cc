@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "predictor/identify/figures.h"
+#include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/identify_network.h"
@@ -24,6 +25,9 @@ using predict::Where;
 constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the other.
 constexpr double kStreamSeconds = 0.25;  // Of a stream between hosts.
 constexpr uint64_t kStreamBytesMin = 4 << 20;
+constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries those.
+// Probes of fewer bytes say nothing of how long bytes take.
+constexpr uint64_t kTellingBytes = 256 << 10;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
@@ -218,7 +222,7 @@ Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& way
     words["connections"] = connections;
     questions.push_back({source, std::move(words)});
   }
-  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kAnswerMax));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kStreamMax));
   StreamSpan all;
   for (const json& answer : answers)
     all.Join({answer.at("bytes"), answer.at("begin_ns"), answer.at("end_ns")});
@@ -347,11 +351,14 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
                 {"rounds", seconds_[index] > 0 ? RepeatsOf(probe, seconds_[index], kSampleSeconds,
                                                            scope_.room_bytes)
                                                : 1}};
+  const Duration at_most =
+      std::max(kAnswerMax, Milliseconds(static_cast<int64_t>(3e3 * ExpectedSeconds(probe))));
   const auto ask = [&](const char* what, size_t host) {
     words["do"] = what;
     words["directory"] = DirectoryOf(host, name);
-    return Ask(host, words);
+    return workers_->Ask(host, words, at_most);
   };
+  const Time begin = clock_.Monotonic();
   Status readied;
   if (NeedsFiles(probe.kind)) readied = ask("write", writer).status();
   const Result<json> answer = readied.ok() ? ask("operate", 0) : Result<json>(readied);
@@ -359,10 +366,23 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   const Status removed = ask("remove", writer).status();
   if (!answer.ok()) return answer.status();
   MOSA_RETURN_IF_ERROR(removed);
+  const uint64_t bytes = probe.bytes * probe.at_once * words.at("rounds").get<uint64_t>();
+  if (probe.bytes >= kTellingBytes)
+    seconds_per_byte_[probe.where] =
+        predict::SecondsOf(clock_.Monotonic() - begin) / static_cast<double>(bytes);
   return answer->at("value").get<double>();
 }
 
 // ---- measuring
+
+double Measure::ExpectedSeconds(const Probe& probe) const {
+  if (probe.bytes == 0) return 0;
+  const auto known = seconds_per_byte_.find(probe.where);
+  double per_byte = known == seconds_per_byte_.end() ? 0 : known->second;
+  if (known == seconds_per_byte_.end())
+    for (const auto& [where, seconds] : seconds_per_byte_) per_byte = std::max(per_byte, seconds);
+  return per_byte * static_cast<double>(probe.bytes * probe.at_once);
+}
 
 Status Measure::StillThere() {
   return Ask(0, {{"do", "look"}, {"path", DirectoryOf(0, kMark)}}).status();
@@ -379,6 +399,14 @@ Status Measure::MeasureAll() {
     if (begin >= options_.until) break;
     const Item& item = items_[*next];
     const double left = static_cast<double>((options_.until - begin).ns) / 1e9;
+    const double expected = item.probe ? ExpectedSeconds(*item.probe) : 0;
+    if (seconds_[*next] == 0 && expected > left) {
+      schedule_->GiveUp(*next);
+      notes_.push_back(
+          fmt::format("'{}' was not measured: it takes about {:.0f} s, of which {:.0f} were left",
+                      item.what, expected, left));
+      continue;
+    }
     bar.Show(schedule_->settled(), items_.size(), left, item.what);
     const Result<double> sample = item.sample();
     if (!sample.ok()) {

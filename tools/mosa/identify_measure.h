@@ -68,6 +68,8 @@ class Measure {
   Status MeasureAll();
   Status MeasureEverything();
   Status StillThere();
+  // By what smaller ones took; 0 if nothing tells it.
+  double ExpectedSeconds(const predict::Probe& probe) const;
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
   Result<double> Ping(size_t source, size_t target, bool loaded);
@@ -82,6 +84,7 @@ class Measure {
   std::string Clear();
 
   static constexpr Duration kStartMax = Seconds(15);
+  // At least; what moves bytes has longer, as it is expected to take.
   static constexpr Duration kAnswerMax = Seconds(10);
   static constexpr Duration kClearMax = Seconds(5);  // Of each host, also after a signal.
 
@@ -100,6 +103,7 @@ class Measure {
   bool one_machine_ = false;
   std::vector<Item> items_;
   std::vector<bool> made_;       // By item: its directory.
+  std::map<predict::Where, double> seconds_per_byte_;  // Of whole samples, with what readies them.
   size_t runs_ = 0;  // Begun so far.
   std::vector<double> seconds_;  // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
