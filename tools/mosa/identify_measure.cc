@@ -331,8 +331,9 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   const bool by_other = ReadiedByOther(probe);
   if (!made_[index]) {
     const bool there = probe.where == Where::kOther && !by_other;
-    const bool local = probe.where == Where::kOwn || probe.where == Where::kOwnThroughMount ||
-                       (probe.where == Where::kOther && by_other);
+    // What is read through the mount gets its hint file by file: see IdentifyFiles.
+    const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other) ||
+                       (probe.where == Where::kOwnThroughMount && probe.kind == ProbeKind::kWrite);
     const std::string placement = !mosa_  ? ""
                                   : there ? "node:" + others_node_
                                   : local ? "local"
