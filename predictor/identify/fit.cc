@@ -151,6 +151,7 @@ class Search {
     const double free = std::max(1.0, static_cast<double>(modelled.size()) - taken);
     best.misfit = std::max(1.0, std::sqrt(squares / free));
     MOSA_ASSIGN_OR_RETURN(best.covariance, Covariance(modelled, best.misfit));
+    best.slopes = slopes_;
     return OkStatus();
   }
   Result<Matrix> Covariance(const std::vector<double>& modelled, double misfit) const {

@@ -33,6 +33,7 @@ struct FitResult {
   // are taken to be as much larger.
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
+  Matrix slopes;                  // Of each measurement by each parameter.
   // Residuals over their sigmas, root of their squares' sum over the measurements that are left for
   // it once parameters have taken theirs; 1 if that is less.
   double misfit = 1;

@@ -60,6 +60,7 @@ class Step {
     fitted_.push_back(measurements_.size() - 1);
     problem_.measured.push_back(std::log(seconds.mean));
     problem_.sigmas.push_back(SigmaOf(seconds));
+    variances_.push_back(std::pow(seconds.deviation / seconds.mean, 2));
     simulations_.push_back(std::move(simulate));
   }
 
@@ -112,7 +113,19 @@ class Step {
         if (each == slot) return i;
     return std::nullopt;
   }
-  // The deviation of each whole cost, where it is judged.
+  // How much samples of what tells a figure vary among themselves: the mean over measurements, each
+  // for as much as it tells.
+  double VariationOf(const FitResult& fit, size_t group) const {
+    double sum = 0, weights = 0;
+    for (size_t i = 0; i < fit.slopes.size(); ++i) {
+      const double weight = std::pow(fit.slopes[i][group] / problem_.sigmas[i], 2);
+      sum += weight * variances_[i];
+      weights += weight;
+    }
+    return weights > 0 ? std::sqrt(sum / weights) : 0;
+  }
+  // The deviation of each whole cost, where it is judged: by how far the figure may be off, and by
+  // what it varies from one time to the next, in which both of its parts go together.
   void SetSpreads(const FitResult& fit, Platform& platform) const {
     for (auto& [name, cost] : CostsOf(platform)) {
       const auto call = GroupOf(&cost->ns_per_call, platform);
@@ -123,8 +136,11 @@ class Step {
       double variance = a * a * fit.covariance[*call][*call];
       if (byte)
         variance += 2 * a * b * fit.covariance[*call][*byte] + b * b * fit.covariance[*byte][*byte];
+      const double between =
+          a * VariationOf(fit, *call) + (byte ? b * VariationOf(fit, *byte) : 0);
       if (a + b > 0)
-        cost->spread = std::min(kSpreadMax, std::sqrt(std::max(0.0, variance)) / (a + b));
+        cost->spread =
+            std::min(kSpreadMax, std::hypot(std::sqrt(std::max(0.0, variance)), between) / (a + b));
     }
   }
   // Measurements that the figures do not give: what is predicted of the like is as wrong.
@@ -161,6 +177,7 @@ class Step {
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
   size_t cold_ = 0;
+  std::vector<double> variances_;  // Relative, of samples; as many as `fitted_`.
   std::vector<Evidence::Measurement> measurements_;
 };
 
@@ -182,9 +199,11 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
   }
   MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found));
   Step runner("runner's", RunnerFigures(), found.platform, kRunnerGuessSigma);
+  Configuration run_deployment = deployment;
+  if (findings.run_hosts > 0) run_deployment.hosts = findings.run_hosts;
   for (const Findings::OfRun& each : findings.runs)
-    runner.Add(ToText(each.probe), each.seconds, [&deployment, &each](const Platform& platform) {
-      return SimulateRun(each.probe, platform, deployment);
+    runner.Add(ToText(each.probe), each.seconds, [&](const Platform& platform) {
+      return SimulateRun(each.probe, platform, run_deployment);
     });
   MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found));
   return found;

@@ -31,6 +31,7 @@ struct Findings {
   };
   std::vector<OfProbe> probes;
   std::vector<OfRun> runs;
+  uint32_t run_hosts = 0;  // On which runs took place; 0: on all of the deployment.
   // How far off guesses may be: a standard deviation of their logarithms.
   double guess_sigma = 1.5;
 };

@@ -182,6 +182,24 @@ TEST(Identify, NamesWhatItsFiguresDoNotGive) {
   EXPECT_TRUE(names(*found, odd.probe)) << ToText(odd.probe);
 }
 
+TEST(Identify, SpreadsAsWidelyAsSamplesVary) {
+  const Platform truth = Truth();
+  double spreads[2];
+  for (const bool noisy : {false, true}) {
+    Findings findings = Measure(truth, 0.01, false);
+    // However many samples say how good the mean is, they vary as they do.
+    for (Findings::OfProbe& each : findings.probes) {
+      each.seconds.count = 1000;
+      each.seconds.deviation = (noisy ? 0.3 : 0.01) * each.seconds.mean;
+    }
+    const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+    ASSERT_TRUE(found.ok()) << found.status();
+    spreads[noisy ? 1 : 0] = found->platform.client.call.spread;
+  }
+  EXPECT_LT(spreads[0], 0.15);
+  EXPECT_GT(spreads[1], 0.28);
+}
+
 TEST(Probes, VarySizesAndLoads) {
   const std::vector<Probe> all = PlanProbes({.hosts = 3});
   for (size_t i = 0; i < all.size(); ++i)

@@ -109,8 +109,9 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
       // A store that says nothing of places has no other than where it was written.
       if (where == Where::kOther && !scope.hints && kind == ProbeKind::kWrite) continue;
       if (where == Where::kOwnThroughMount && !(scope.hints && scope.passthrough)) continue;
-      add(kind, where, large);
+      // Small before large: they tell what large ones would take.
       add(kind, where, small);
+      add(kind, where, large);
       add(kind, where, {where == Where::kOther ? kMebibyte : 4 * kMebibyte}, {2, 4});
     }
   }

@@ -53,8 +53,7 @@ def check_file(path, hosts):
     for section in ("manager", "client", "node"):
         for name, cost in platform[section].items():
             check(not isinstance(cost, dict) or 0 < cost["spread"] <= 1, f"{section}.{name} is not said to be exact: {cost}")
-    check(platform["shared_cores"] == (os.cpu_count() if hosts > 1 else 0) or len(os.sched_getaffinity(0)) == platform["shared_cores"],
-          f"shared cores: {platform['shared_cores']}")
+    check(platform["shared_cores"] == (len(os.sched_getaffinity(0)) if hosts > 1 else 0), f"shared cores: {platform['shared_cores']}")
     return platform
 
 
@@ -72,11 +71,15 @@ def test_cluster(store, program, directory):
     done = run(program, "identify", "--name", store.name, "--dir", store.directory, "--budget", 10, "-o", path)
     taken = time.monotonic() - begin
     check(done.returncode == 0, f"identify: {done.stderr}")
-    check(taken < 12, f"a budget of 10 s took {taken:.1f} s")
-    check("there was no time" in done.stderr or "no 95 % interval" in done.stderr, f"what fell short is said: {done.stderr}")
+    # What has begun may take its time where the machine is busy; without the budget it would measure for minutes.
+    check(taken < 30, f"a budget of 10 s took {taken:.1f} s")
     platform = check_file(path, 2)
-    check(any(f["measured"] for f in platform["figures"]), "something is told by what was measured")
-    check(any("within 5 %" in note or "no time" in note for note in platform["notes"]), f"notes: {platform['notes']}")
+    check(not platform["notes"] or platform["notes"][0] in done.stderr, f"what fell short is said: {done.stderr}")
+    told = [f["name"] for f in platform["figures"] if f["measured"]]
+    used = [m["what"] for m in platform["measurements"] if "modelled" in m]
+    check(used or not told, f"figures rest on measurements: {told} on {used}")
+    wide = [m["what"] for m in platform["measurements"] if not m["within_5_percent"]]
+    check(bool(wide) == any("no 95 % interval within 5 %" in note for note in platform["notes"]), f"{wide}: {platform['notes']}")
     rate = platform["host"]["out_bytes_per_second"]
     streams = [m for m in platform["measurements"] if m["what"].startswith("stream from")]
     check(not streams or 0.7 * RATE_BYTES < rate < 1.1 * RATE_BYTES, f"a link of {RATE_BYTES:.0f} B/s is found to carry {rate}")
@@ -168,6 +171,18 @@ def test_interrupt(_, program, directory):
     check(not os.listdir(place) and not out.exists(), f"left: {os.listdir(place)}")
 
 
+def test_stranger(_, program, directory):
+    """What runs on the hosts is not what it should be: it repeats what it is told."""
+    fake = directory / "fake.sh"
+    greeting = "printf '\\nmosa identify worker 1\\n'; exec cat"
+    fake.write_text(f'case "$1" in *identify-worker*) {greeting} ;; *) exec sh -c "$1" ;; esac\n', encoding="ascii")
+    place = directory / "strange"
+    place.mkdir()
+    words = ["--path", place, "--hosts", "a,b", "--exec", f"sh {fake}", "-o", directory / "never.json"]
+    refused(program, "is it of another version?", 3, *words)
+    check(not os.listdir(place), f"left: {os.listdir(place)}")
+
+
 def test_bad_input(_, program, directory):
     out = directory / "never.json"
     here = ["--path", directory, "-o", out]
@@ -175,6 +190,7 @@ def test_bad_input(_, program, directory):
     refused(program, "--budget 500: give 2 to 120 seconds", 2, *here, "--budget", 500)
     refused(program, "no cluster", 3, "--name", "no-such-cluster", "-o", out)
     refused(program, "cannot write /nonexistent/x.json", 3, "--path", directory, "-o", "/nonexistent/x.json")
+    refused(program, f"cannot write {directory}: it is a directory", 3, "--path", directory, "-o", directory)
     refused(program, "no host answers", 5, "--path", directory / "missing", "-o", out)
     refused(program, "--path and --mount: give one of them", 2, *here, "--mount", directory)
     refused(program, "cannot make", 3, "--path", "/proc", "-o", out)
@@ -186,7 +202,7 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name, \
             cluster.Cluster(arguments.bin, 3, rate="400mbit", ram="512M") as store:
         directory = pathlib.Path(name)
-        parts = (test_bad_input, test_path, test_interrupt, test_vanishing, test_interrupted_cluster, test_cluster)
+        parts = (test_bad_input, test_stranger, test_path, test_interrupt, test_vanishing, test_interrupted_cluster, test_cluster)
         for part in parts:
             begin = time.monotonic()
             part(store, program, directory)

@@ -63,6 +63,9 @@ Status CheckOptions(const Options& options) {
   if (options.paths.size() > 1 && !options.hosts.names.empty())
     return InvalidArgumentError("several --path are directories of this machine: without --hosts");
   std::error_code error;
+  if (fs::is_directory(options.out, error))
+    return FailedPreconditionError(
+        fmt::format("cannot write {}: it is a directory, give --out a file in it", options.out));
   const fs::path parent = fs::absolute(options.out, error).parent_path();
   if (!fs::is_directory(parent, error) || access(parent.c_str(), W_OK) != 0)
     return FailedPreconditionError(fmt::format("cannot write {}: give another --out", options.out));
@@ -153,6 +156,7 @@ Status RunIdentify(Options options, const CommandLine& line) {
                                                strerror(errno)));
   MeasureOptions measure;
   measure.hosts_in_all = hosts.hosts.size() + hosts.silent.size();
+  measure.one_machine = options.paths.empty() && options.hosts.mount.empty();
   measure.hosts = std::move(hosts.hosts);
   if (measure.hosts.size() > options.hosts_max)
     measure.hosts.erase(measure.hosts.begin() + options.hosts_max, measure.hosts.end());

@@ -57,10 +57,14 @@ std::string SampleFiles::path(uint32_t index) const {
 
 Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool keep_open) {
   const std::string path = files.path(index);
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  // What is appended the mount carries, wherever it lies: the kernel does not write it alone. Nor
+  // does it read alone while somebody has it open who may read and write it, and opened it before
+  // it had a place.
+  const bool through_mount = files.probe.where == Where::kOwnThroughMount;
+  const int mode = !through_mount ? O_WRONLY : keep_open ? O_RDWR : O_WRONLY | O_APPEND;
+  UniqueFd file(open(path.c_str(), mode | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return Refused("make", path);
-  // Opened before it is bound to a place: the kernel does not write it alone.
-  if (files.probe.where == Where::kOwnThroughMount &&
+  if (through_mount && keep_open &&
       fsetxattr(file.get(), "user.mosa.placement", "local", 5, 0) != 0)
     return Refused("hint", path);
   for (uint64_t done = 0; done < files.probe.bytes;) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "predictor/identify/figures.h"
+#include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/identify_network.h"
@@ -24,6 +25,9 @@ using predict::Where;
 constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the other.
 constexpr double kStreamSeconds = 0.25;  // Of a stream between hosts.
 constexpr uint64_t kStreamBytesMin = 4 << 20;
+constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries those.
+// Probes of fewer bytes say nothing of how long bytes take.
+constexpr uint64_t kTellingBytes = 256 << 10;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
@@ -81,9 +85,11 @@ Status Measure::LookAtHosts() {
     passthrough = passthrough && facts.at("passthrough").get<bool>();
     facts_.push_back(std::move(facts));
   }
-  one_machine_ = boots.size() > 1 &&
-                 std::all_of(boots.begin(), boots.end(),
-                             [&boots](const std::string& boot) { return boot == boots.front(); });
+  one_machine_ = options_.one_machine && options_.hosts_in_all > 1;
+  const bool one_boot = std::all_of(boots.begin(), boots.end(), [&boots](const std::string& boot) {
+    return boot == boots.front();
+  });
+  if (boots.size() > 1 && one_boot) one_machine_ = true;
   NoteLoad();
   mosa_ = facts_.front().at("mosa");
   scope_.hosts = static_cast<uint32_t>(workers_->count());
@@ -113,6 +119,7 @@ Status Measure::Settle() {
   MOSA_RETURN_IF_ERROR(
       Ask(0, {{"do", "make"}, {"path", DirectoryOf(0, kMark)}, {"placement", ""}}).status());
   if (scope_.hosts > 1 && mosa_) MOSA_RETURN_IF_ERROR(FindOthersNode());
+  if (mosa_) MOSA_RETURN_IF_ERROR(FindLayout());
   if (scope_.hosts > 1 && !mosa_) {
     // Two directories of one store, or two stores?
     const auto seen = Ask(1, {{"do", "look"}, {"path", DirectoryOf(1, "")}});
@@ -125,15 +132,49 @@ Status Measure::Settle() {
   }
   token_ = NewToken();
   ports_.assign(workers_->count(), 0);
+  addresses_.assign(workers_->count(), "");
   if (token_.empty()) return OkStatus();
   for (size_t i = 0; i < workers_->count(); ++i) {
-    const auto answer = Ask(i, {{"do", "listen"}, {"token", token_}});
-    if (answer.ok())
-      ports_[i] = answer->at("port");
-    else
+    const RunHost& host = options_.hosts[i];
+    const auto answer = Ask(i, {{"do", "listen"},
+                                {"token", token_},
+                                {"address", host.address},
+                                {"reached_from_afar", !host.exec.empty()}});
+    if (!answer.ok()) {
       notes_.push_back(MessageOf(answer.status()));
+      continue;
+    }
+    ports_[i] = answer->at("port");
+    addresses_[i] = answer->at("address");
   }
   return OkStatus();
+}
+
+// How the store lays out a file of which nothing is said.
+Status Measure::FindLayout() {
+  const json file = {{"do", "write"},     {"kind", "write"}, {"where", "default"},
+                     {"bytes", 1 << 20},  {"at_once", 1},    {"directory", DirectoryOf(0, "")},
+                     {"tag", "file"},     {"rounds", 1}};
+  MOSA_RETURN_IF_ERROR(Ask(0, file).status());
+  MOSA_ASSIGN_OR_RETURN(const json answer,
+                        Ask(0, {{"do", "layout"}, {"path", DirectoryOf(0, "file-0")}}));
+  const json layout = json::parse(answer.at("layout").get<std::string>());
+  deployment_.chunk_bytes = layout.at("chunk_size");
+  if (layout.at("policy") == "local") {
+    deployment_.placement = "local";
+    return OkStatus();
+  }
+  deployment_.stripe_width = layout.at("width");
+  // As wide as there are nodes: as wide as it gets, also on more of them.
+  if (deployment_.stripe_width >= options_.hosts_in_all) deployment_.stripe_width = 0;
+  return OkStatus();
+}
+
+// Those that see one store.
+std::vector<RunHost> Measure::HostsOfRuns() const {
+  std::vector<RunHost> hosts = options_.hosts;
+  if (!mosa_ && scope_.hosts < hosts.size()) hosts.resize(scope_.hosts);
+  return hosts;
 }
 
 // What the store calls the other host's node.
@@ -161,11 +202,7 @@ Status Measure::FindOthersNode() {
 // ---- what is measured
 
 json Measure::TargetOf(size_t host) const {
-  std::vector<std::string> addresses = facts_[host].at("addresses");
-  // The name by which people know it, unless it is one of this machine's.
-  if (!options_.hosts[host].exec.empty())
-    addresses.insert(addresses.begin(), options_.hosts[host].name);
-  return {{"addresses", addresses}, {"port", ports_[host]}, {"token", token_}};
+  return {{"addresses", {addresses_[host]}}, {"port", ports_[host]}, {"token", token_}};
 }
 
 // Bytes per second of all ways at the same time, each from another host to the same one.
@@ -185,7 +222,7 @@ Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& way
     words["connections"] = connections;
     questions.push_back({source, std::move(words)});
   }
-  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kAnswerMax));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kStreamMax));
   StreamSpan all;
   for (const json& answer : answers)
     all.Join({answer.at("bytes"), answer.at("begin_ns"), answer.at("end_ns")});
@@ -276,9 +313,12 @@ void Measure::AddRunItems() {
     items_.push_back({ToText(probe),
                       "s",
                       [this, probe, index]() -> Result<double> {
-                        std::vector<RunHost> hosts = options_.hosts;
+                        std::vector<RunHost> hosts = HostsOfRuns();
+                        // Each sample has its own: in one that is used again, outputs of before
+                        // would be removed first.
+                        const std::string own = fmt::format("run-{}-{}", index, ++runs_);
                         for (size_t i = 0; i < hosts.size(); ++i)
-                          hosts[i].directory = DirectoryOf(i, fmt::format("run-{}", index));
+                          hosts[i].directory = DirectoryOf(i, own);
                         return SecondsOfRun(probe, hosts, options_.scratch);
                       },
                       {},
@@ -291,7 +331,9 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   const bool by_other = ReadiedByOther(probe);
   if (!made_[index]) {
     const bool there = probe.where == Where::kOther && !by_other;
-    const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other);
+    // What is read through the mount gets its hint file by file: see IdentifyFiles.
+    const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other) ||
+                       (probe.where == Where::kOwnThroughMount && probe.kind == ProbeKind::kWrite);
     const std::string placement = !mosa_  ? ""
                                   : there ? "node:" + others_node_
                                   : local ? "local"
@@ -310,18 +352,38 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
                 {"rounds", seconds_[index] > 0 ? RepeatsOf(probe, seconds_[index], kSampleSeconds,
                                                            scope_.room_bytes)
                                                : 1}};
+  const Duration at_most =
+      std::max(kAnswerMax, Milliseconds(static_cast<int64_t>(3e3 * ExpectedSeconds(probe))));
   const auto ask = [&](const char* what, size_t host) {
     words["do"] = what;
     words["directory"] = DirectoryOf(host, name);
-    return Ask(host, words);
+    return workers_->Ask(host, words, at_most);
   };
-  if (NeedsFiles(probe.kind)) MOSA_RETURN_IF_ERROR(ask("write", writer).status());
-  MOSA_ASSIGN_OR_RETURN(const json answer, ask("operate", 0));
-  MOSA_RETURN_IF_ERROR(ask("remove", writer).status());
-  return answer.at("value").get<double>();
+  const Time begin = clock_.Monotonic();
+  Status readied;
+  if (NeedsFiles(probe.kind)) readied = ask("write", writer).status();
+  const Result<json> answer = readied.ok() ? ask("operate", 0) : Result<json>(readied);
+  // Those of a sample that failed too: they would take the room of others.
+  const Status removed = ask("remove", writer).status();
+  if (!answer.ok()) return answer.status();
+  MOSA_RETURN_IF_ERROR(removed);
+  const uint64_t bytes = probe.bytes * probe.at_once * words.at("rounds").get<uint64_t>();
+  if (probe.bytes >= kTellingBytes)
+    seconds_per_byte_[probe.where] =
+        predict::SecondsOf(clock_.Monotonic() - begin) / static_cast<double>(bytes);
+  return answer->at("value").get<double>();
 }
 
 // ---- measuring
+
+double Measure::ExpectedSeconds(const Probe& probe) const {
+  if (probe.bytes == 0) return 0;
+  const auto known = seconds_per_byte_.find(probe.where);
+  double per_byte = known == seconds_per_byte_.end() ? 0 : known->second;
+  if (known == seconds_per_byte_.end())
+    for (const auto& [where, seconds] : seconds_per_byte_) per_byte = std::max(per_byte, seconds);
+  return per_byte * static_cast<double>(probe.bytes * probe.at_once);
+}
 
 Status Measure::StillThere() {
   return Ask(0, {{"do", "look"}, {"path", DirectoryOf(0, kMark)}}).status();
@@ -338,6 +400,14 @@ Status Measure::MeasureAll() {
     if (begin >= options_.until) break;
     const Item& item = items_[*next];
     const double left = static_cast<double>((options_.until - begin).ns) / 1e9;
+    const double expected = item.probe ? ExpectedSeconds(*item.probe) : 0;
+    if (seconds_[*next] == 0 && expected > left) {
+      schedule_->GiveUp(*next);
+      notes_.push_back(
+          fmt::format("'{}' was not measured: it takes about {:.0f} s, of which {:.0f} were left",
+                      item.what, expected, left));
+      continue;
+    }
     bar.Show(schedule_->settled(), items_.size(), left, item.what);
     const Result<double> sample = item.sample();
     if (!sample.ok()) {
@@ -355,6 +425,21 @@ Status Measure::MeasureAll() {
   return OkStatus();
 }
 
+// What a host's process says that is not of this program's kind ends it like any error.
+Status Measure::MeasureEverything() {
+  try {
+    MOSA_RETURN_IF_ERROR(LookAtHosts());
+    MOSA_RETURN_IF_ERROR(Settle());
+    AddProbeItems();
+    AddNetworkItems();
+    AddRunItems();
+    return MeasureAll();
+  } catch (const json::exception&) {
+    return FailedPreconditionError(
+        "a host's process says what this program does not understand: is it of another version?");
+  }
+}
+
 std::string Measure::Clear() {
   if (!workers_ || name_.empty()) return "";
   // Where all hosts see one store, another one does it for a host that hangs.
@@ -370,14 +455,7 @@ std::string Measure::Clear() {
 }
 
 Result<Measurements> Measure::Run() {
-  MOSA_RETURN_IF_ERROR(LookAtHosts());
-  Status status = Settle();
-  if (status.ok()) {
-    AddProbeItems();
-    AddNetworkItems();
-    AddRunItems();
-    status = MeasureAll();
-  }
+  const Status status = MeasureEverything();
   const std::string left = Clear();
   if (!status.ok())
     return left.empty() ? status
@@ -451,7 +529,11 @@ Measurements Measure::Gather() const {
   host.store_bytes = std::max<uint64_t>(
       1, facts.at("store_bytes").get<uint64_t>() / (mosa_ ? options_.hosts_in_all : 1));
   found.known.client.passthrough = !mosa_ || scope_.passthrough;
-  found.deployment.hosts = std::max<uint32_t>(2, scope_.hosts);
+  // A simulated store has as many nodes as the real one: files without hints are on all of them.
+  found.deployment = deployment_;
+  found.deployment.hosts =
+      std::max<uint32_t>(2, mosa_ ? static_cast<uint32_t>(options_.hosts_in_all) : scope_.hosts);
+  found.findings.run_hosts = static_cast<uint32_t>(HostsOfRuns().size());
   found.deployment.manager_apart = true;
   found.deployment.slots = options_.hosts.front().slots;
   // Guesses are of Mosa.

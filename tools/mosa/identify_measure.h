@@ -31,7 +31,8 @@ struct Measurements {
 
 struct MeasureOptions {
   std::vector<RunHost> hosts;  // At most so many as may be used; not empty.
-  size_t hosts_in_all = 1;     // That share the store's room.
+  size_t hosts_in_all = 1;     // That share the store's room, and hold its files.
+  bool one_machine = false;    // All of those are this machine's.
   std::string scratch;         // A directory here.
   Time until;                  // Of the monotonic clock: nothing begins that would end later.
 };
@@ -59,11 +60,16 @@ class Measure {
   void NoteLoad();
   Status Settle();
   Status FindOthersNode();
+  Status FindLayout();
+  std::vector<RunHost> HostsOfRuns() const;
   void AddNetworkItems();
   void AddProbeItems();
   void AddRunItems();
   Status MeasureAll();
+  Status MeasureEverything();
   Status StillThere();
+  // By what smaller ones took; 0 if nothing tells it.
+  double ExpectedSeconds(const predict::Probe& probe) const;
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
   Result<double> Ping(size_t source, size_t target, bool loaded);
@@ -78,6 +84,7 @@ class Measure {
   std::string Clear();
 
   static constexpr Duration kStartMax = Seconds(15);
+  // At least; what moves bytes has longer, as it is expected to take.
   static constexpr Duration kAnswerMax = Seconds(10);
   static constexpr Duration kClearMax = Seconds(5);  // Of each host, also after a signal.
 
@@ -86,14 +93,18 @@ class Measure {
   std::optional<IdentifyWorkers> workers_;
   std::vector<Json> facts_;      // By host.
   std::vector<uint16_t> ports_;  // By host; 0: it does not listen.
+  std::vector<std::string> addresses_;  // Where it does.
   std::string token_;
   std::string name_;  // Of our directory below each host's.
   std::string others_node_;
   predict::ProbeScope scope_;
+  predict::Configuration deployment_;  // What is known of it, of files without hints.
   bool mosa_ = false;
   bool one_machine_ = false;
   std::vector<Item> items_;
   std::vector<bool> made_;       // By item: its directory.
+  std::map<predict::Where, double> seconds_per_byte_;  // Of whole samples, with what readies them.
+  size_t runs_ = 0;  // Begun so far.
   std::vector<double> seconds_;  // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
   std::optional<predict::Schedule> schedule_;

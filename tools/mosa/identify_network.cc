@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +16,7 @@
 #include <cstring>
 
 #include "common/base/clock.h"
+#include "common/base/time.h"
 
 namespace mosa::cli {
 namespace {
@@ -25,7 +24,9 @@ namespace {
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr int kConnectMs = 2000;
 constexpr timeval kSilence{10, 0};  // Nobody waits longer for the other side.
-constexpr int kServedMax = 4096;    // Connections of one receiver.
+constexpr int kServedMax = 64;      // Connections of one receiver at the same time;
+constexpr int kStrangersMax = 8;    // of these, who have not said the token.
+constexpr Duration kStrangeMax = Seconds(1);
 constexpr uint64_t kPing = 0;       // Instead of a number of bytes.
 
 // What a sender says first, after the token.
@@ -50,6 +51,22 @@ bool ReceiveWhole(int fd, void* data, size_t size) {
   for (size_t have = 0; have < size;) {
     const ssize_t bytes = recv(fd, at + have, size - have, 0);
     if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return false;
+    have += static_cast<size_t>(bytes);
+  }
+  return true;
+}
+
+// All of it within kStrangeMax.
+bool ReceiveSoon(int fd, char* at, size_t size) {
+  const SystemClock clock;
+  const Time until = clock.Monotonic() + kStrangeMax;
+  for (size_t have = 0; have < size;) {
+    const int64_t left_ms = (until - clock.Monotonic()).ns / 1'000'000;
+    pollfd wait{fd, POLLIN, 0};
+    if (left_ms <= 0 || poll(&wait, 1, static_cast<int>(left_ms)) == 0) return false;
+    const ssize_t bytes = recv(fd, at + have, size - have, MSG_DONTWAIT);
+    if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (bytes <= 0) return false;
     have += static_cast<size_t>(bytes);
   }
@@ -138,26 +155,23 @@ StreamReceiver::StreamReceiver(UniqueFd listener, uint16_t port, std::string tok
       token_(std::move(token)),
       accepting_([this] { Accept(); }) {}
 
-Result<std::unique_ptr<StreamReceiver>> StreamReceiver::Open(std::string token) {
-  UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  socklen_t size = sizeof any;
-  constexpr int kOff = 0;
-  bool good = fd && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &kOff, sizeof kOff) == 0 &&
-              bind(fd.get(), reinterpret_cast<sockaddr*>(&any), size) == 0;
-  if (!good) {
-    // A host without IPv6.
-    fd = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in any4{};
-    any4.sin_family = AF_INET;
-    good = fd && bind(fd.get(), reinterpret_cast<sockaddr*>(&any4), sizeof any4) == 0;
-  }
-  if (!good || listen(fd.get(), 64) != 0 ||
-      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&any), &size) != 0)
-    return UnavailableError(fmt::format("cannot listen: {}", strerror(errno)));
-  // The port is at the same place in both families' addresses.
-  const uint16_t port = ntohs(any.sin6_port);
+Result<std::unique_ptr<StreamReceiver>> StreamReceiver::Open(const std::string& address,
+                                                             std::string token) {
+  sockaddr_in own4{};
+  own4.sin_family = AF_INET;
+  sockaddr_in6 own6{};
+  own6.sin6_family = AF_INET6;
+  const bool is4 = inet_pton(AF_INET, address.c_str(), &own4.sin_addr) == 1;
+  if (!is4 && inet_pton(AF_INET6, address.c_str(), &own6.sin6_addr) != 1)
+    return InvalidArgumentError(fmt::format("'{}' is no address to listen on", address));
+  sockaddr* const own =
+      is4 ? reinterpret_cast<sockaddr*>(&own4) : reinterpret_cast<sockaddr*>(&own6);
+  socklen_t size = is4 ? sizeof own4 : sizeof own6;
+  UniqueFd fd(socket(own->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd || bind(fd.get(), own, size) != 0 || listen(fd.get(), kServedMax) != 0 ||
+      getsockname(fd.get(), own, &size) != 0)
+    return UnavailableError(fmt::format("cannot listen on {}: {}", address, strerror(errno)));
+  const uint16_t port = ntohs(is4 ? own4.sin_port : own6.sin6_port);
   return std::unique_ptr<StreamReceiver>(new StreamReceiver(std::move(fd), port, std::move(token)));
 }
 
@@ -165,28 +179,51 @@ StreamReceiver::~StreamReceiver() {
   ending_ = true;
   shutdown(listener_.get(), SHUT_RDWR);
   accepting_.join();
-  for (std::thread& thread : serving_) thread.join();
+  for (Serving& each : serving_) shutdown(each.connection.get(), SHUT_RDWR);
+  for (Serving& each : serving_) each.thread.join();
+}
+
+// Takes away those that have ended first.
+bool StreamReceiver::HasRoom() {
+  int strangers = 0;
+  for (auto each = serving_.begin(); each != serving_.end();) {
+    if (each->ended) {
+      each->thread.join();
+      each = serving_.erase(each);
+      continue;
+    }
+    strangers += each->strange ? 1 : 0;
+    ++each;
+  }
+  return strangers < kStrangersMax && serving_.size() < size_t{kServedMax};
 }
 
 void StreamReceiver::Accept() {
-  for (int served = 0; served < kServedMax && !ending_; ++served) {
+  while (!ending_) {
     UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return;
     }
-    serving_.emplace_back([this, own = std::move(connection)]() mutable { Serve(std::move(own)); });
+    if (!HasRoom()) continue;
+    Serving& serving = serving_.emplace_back();
+    serving.connection = std::move(connection);
+    serving.thread = std::thread([this, &serving] {
+      Serve(serving);
+      shutdown(serving.connection.get(), SHUT_RDWR);
+      serving.ended = true;
+    });
   }
 }
 
-void StreamReceiver::Serve(UniqueFd connection) const {
-  const int fd = connection.get();
+void StreamReceiver::Serve(Serving& serving) const {
+  const int fd = serving.connection.get();
   Prepare(fd);
   std::string said(token_.size(), '\0');
+  if (!ReceiveSoon(fd, said.data(), said.size()) || said != token_) return;
+  serving.strange = false;
   Header header;
-  if (!ReceiveWhole(fd, said.data(), said.size()) || said != token_ ||
-      !SendWhole(fd, said.data(), said.size()) || !ReceiveWhole(fd, &header, sizeof header))
-    return;
+  if (!SendWhole(fd, said.data(), said.size()) || !ReceiveWhole(fd, &header, sizeof header)) return;
   char byte = 0;
   if (header.bytes == kPing) {
     while (!ending_ && ReceiveWhole(fd, &byte, 1) && SendWhole(fd, &byte, 1)) {
@@ -259,22 +296,24 @@ Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool
   return static_cast<double>(taken.ns) / 1e9 / count;
 }
 
-std::vector<std::string> OwnAddresses() {
-  std::vector<std::string> addresses;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) == 0) {
-    for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-      if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
-      if (each->ifa_addr->sa_family != AF_INET) continue;
-      char text[INET_ADDRSTRLEN];
-      const auto* own = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
-      if (inet_ntop(AF_INET, &own->sin_addr, text, sizeof text) != nullptr)
-        addresses.emplace_back(text);
-    }
-    freeifaddrs(all);
-  }
-  addresses.emplace_back("127.0.0.1");
-  return addresses;
+std::string AddressTowards(const std::string& peer) {
+  constexpr const char* kLoopback = "127.0.0.1";
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (peer.empty() || getaddrinfo(peer.c_str(), "9", &wanted, &found) != 0) return kLoopback;
+  // No byte is sent: the kernel only looks for the way.
+  const UniqueFd fd(socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  char text[NI_MAXHOST] = "";
+  if (!fd || connect(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0,
+                  NI_NUMERICHOST) != 0)
+    text[0] = '\0';
+  freeaddrinfo(found);
+  return text[0] != '\0' ? text : kLoopback;
 }
 
 }  // namespace mosa::cli

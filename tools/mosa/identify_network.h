@@ -1,12 +1,14 @@
 // A sender and a receiver of our own, for what the network between hosts carries, not through any
 // store: streams of bytes, and single bytes back and forth.
 //
-// A receiver listens while it exists, and talks only to who knows its token.
+// A receiver listens while it exists, on one address, and talks only to who knows its token: of
+// those who have not said it yet there are few at a time, and for a second each.
 #ifndef MOSA_TOOLS_MOSA_IDENTIFY_NETWORK_H_
 #define MOSA_TOOLS_MOSA_IDENTIFY_NETWORK_H_
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,10 +19,12 @@
 
 namespace mosa::cli {
 
-// Answers any number of senders, on threads of its own. One owner.
+// Answers senders, on threads of its own. One owner.
 class StreamReceiver {
  public:
-  static Result<std::unique_ptr<StreamReceiver>> Open(std::string token);
+  // `address`: as in "10.0.0.1" or "fd00::1", one of this host's own.
+  static Result<std::unique_ptr<StreamReceiver>> Open(const std::string& address,
+                                                      std::string token);
   ~StreamReceiver();
   StreamReceiver(const StreamReceiver&) = delete;
   StreamReceiver& operator=(const StreamReceiver&) = delete;
@@ -29,14 +33,21 @@ class StreamReceiver {
 
  private:
   StreamReceiver(UniqueFd listener, uint16_t port, std::string token);
+  struct Serving {
+    UniqueFd connection;
+    std::thread thread;
+    std::atomic<bool> strange = true;  // It has not said the token.
+    std::atomic<bool> ended = false;
+  };
   void Accept();
-  void Serve(UniqueFd connection) const;
+  bool HasRoom();
+  void Serve(Serving& serving) const;
 
   const UniqueFd listener_;
   const uint16_t port_;
   const std::string token_;
   std::atomic<bool> ending_ = false;
-  std::vector<std::thread> serving_;  // Of the accepting thread; then of the destructor.
+  std::list<Serving> serving_;  // Of the accepting thread; then of the destructor.
   std::thread accepting_;
 };
 
@@ -65,8 +76,9 @@ Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint6
 // Mean seconds of a byte there and back, of `count` of them; while a stream goes there, if asked.
 Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream);
 
-// Addresses of this host's own, loopback last.
-std::vector<std::string> OwnAddresses();
+// The address of this host's own that the route to `peer` has: where others of the same network as
+// `peer` reach it. Loopback if there is none, or `peer` is empty.
+std::string AddressTowards(const std::string& peer);
 
 }  // namespace mosa::cli
 

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "tools/mosa/identify_files.h"
 #include "tools/mosa/identify_network.h"
@@ -32,7 +36,7 @@ class TemporaryDirectory {
 };
 
 TEST(IdentifyNetwork, MeasuresStreamsAndRoundTripsOfAReceiver) {
-  const auto receiver = StreamReceiver::Open("secret");
+  const auto receiver = StreamReceiver::Open("127.0.0.1", "secret");
   ASSERT_TRUE(receiver.ok()) << receiver.status();
   const StreamTarget target{{"127.0.0.1"}, (*receiver)->port(), "secret"};
   const auto span = SendStreams(target, 8 << 20, 2 << 20, 1);
@@ -52,13 +56,54 @@ TEST(IdentifyNetwork, MeasuresStreamsAndRoundTripsOfAReceiver) {
 }
 
 TEST(IdentifyNetwork, TalksToNobodyWithoutTheToken) {
-  const auto receiver = StreamReceiver::Open("secret");
+  const auto receiver = StreamReceiver::Open("127.0.0.1", "secret");
   ASSERT_TRUE(receiver.ok()) << receiver.status();
   const StreamTarget stranger{{"127.0.0.1"}, (*receiver)->port(), "SECRET"};
   const auto refused = SendStreams(stranger, 1 << 20, 0, 1);
   EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
   const StreamTarget nobody{{"127.0.0.1"}, 1, "secret"};
   EXPECT_EQ(RoundTripSeconds(nobody, 1, false).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(IdentifyNetwork, ListensOnOneAddressOnly) {
+  const auto receiver = StreamReceiver::Open("127.0.0.1", "secret");
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  for (const char* address : {"127.0.0.2", "::1"}) {
+    const StreamTarget elsewhere{{address}, (*receiver)->port(), "secret"};
+    EXPECT_EQ(RoundTripSeconds(elsewhere, 1, false).status().code(), StatusCode::kUnavailable)
+        << address;
+  }
+  EXPECT_EQ(StreamReceiver::Open("nowhere", "secret").status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(AddressTowards(""), "127.0.0.1");
+  EXPECT_EQ(AddressTowards("127.0.0.3"), "127.0.0.1");
+}
+
+TEST(IdentifyNetwork, BearsFewStrangersAndNotForLong) {
+  const auto receiver = StreamReceiver::Open("127.0.0.1", "secret");
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  const StreamTarget target{{"127.0.0.1"}, (*receiver)->port(), "secret"};
+  std::vector<UniqueFd> strangers;
+  sockaddr_in there{};
+  there.sin_family = AF_INET;
+  there.sin_port = htons(target.port);
+  there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int i = 0; i < 12; ++i) {
+    strangers.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(strangers.back().get(), reinterpret_cast<sockaddr*>(&there), sizeof there),
+              0);
+  }
+  // Those beyond the eighth are dropped at once, the others after a second; none gets a byte.
+  for (const size_t i : {11, 0}) {
+    pollfd wait{strangers[i].get(), POLLIN, 0};
+    ASSERT_EQ(poll(&wait, 1, 10'000), 1) << i;
+    char byte = 0;
+    EXPECT_LE(recv(strangers[i].get(), &byte, 1, 0), 0) << i;
+  }
+  pollfd last{strangers[7].get(), POLLIN, 0};
+  ASSERT_EQ(poll(&last, 1, 10'000), 1);
+  const auto trip = RoundTripSeconds(target, 5, false);
+  EXPECT_TRUE(trip.ok()) << "there is room again: " << trip.status();
 }
 
 TEST(StreamSpan, JoinsWhatWasSeenAtTheSameTime) {

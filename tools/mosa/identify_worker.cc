@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -99,8 +100,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
           {"memory_available_kib",
            std::strtoull(ValueIn("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10)},
           {"store_bytes", uint64_t{space.f_blocks} * block},
-          {"store_free_bytes", uint64_t{space.f_bavail} * block},
-          {"addresses", OwnAddresses()}};
+          {"store_free_bytes", uint64_t{space.f_bavail} * block}};
 }
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
@@ -116,11 +116,14 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// The nodes that hold the bytes; empty on a store that does not say.
-std::string LocationOf(const std::string& path) {
-  char names[4096];
-  const ssize_t size = getxattr(path.c_str(), "user.mosa.location", names, sizeof names);
-  return size < 0 ? "" : std::string(names, static_cast<size_t>(size));
+// What the store says of a file: "location", the nodes that hold it, or "layout"; empty if it does
+// not.
+std::string Attribute(const std::string& path, const std::string& name) {
+  std::string value(65536, '\0');
+  const ssize_t size =
+      getxattr(path.c_str(), ("user.mosa." + name).c_str(), value.data(), value.size());
+  value.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  return value;
 }
 
 // Another host may just be making the last file below it.
@@ -145,6 +148,17 @@ SampleFiles FilesFrom(const json& words) {
   files.tag = words.at("tag");
   files.rounds = words.at("rounds");
   return files;
+}
+
+// Where others reach this host, if they do: as whoever started this process by ssh did.
+std::string OwnAddress(bool reached_from_afar) {
+  if (!reached_from_afar) return AddressTowards("");
+  // "PEER PORT OWN PORT".
+  const char* connection = std::getenv("SSH_CONNECTION");
+  std::istringstream fields(connection == nullptr ? "" : connection);
+  std::string peer, peer_port, own;
+  fields >> peer >> peer_port >> own;
+  return own.empty() ? AddressTowards(peer) : own;
 }
 
 StreamTarget TargetFrom(const json& words) {
@@ -173,8 +187,10 @@ class IdentifyWorker {
   Result<json> Do(const std::string& what, const json& words) {
     if (what == "facts") return Facts(words.at("directory"), words.at("mount"));
     if (what == "listen") {
-      MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(words.at("token")));
-      return json{{"port", receiver_->port()}};
+      std::string address = words.at("address");
+      if (address.empty()) address = OwnAddress(words.at("reached_from_afar"));
+      MOSA_ASSIGN_OR_RETURN(receiver_, StreamReceiver::Open(address, words.at("token")));
+      return json{{"port", receiver_->port()}, {"address", address}};
     }
     if (what == "stream") {
       MOSA_ASSIGN_OR_RETURN(const StreamSpan span,
@@ -185,7 +201,8 @@ class IdentifyWorker {
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
-    if (what == "locate") return json{{"nodes", LocationOf(words.at("path"))}};
+    if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
+    if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
     MOSA_RETURN_IF_ERROR(Change(what, words));
     return json::object();
   }

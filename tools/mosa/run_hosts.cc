@@ -47,6 +47,7 @@ Result<std::vector<RunHost>> ClusterHosts(const HostsRequest& request) {
     host.name = plan.name;
     host.mount_point = plan.mount_point;
     host.net_namespace = plan.net_namespace;
+    host.address = plan.address;
     host.link_bytes_per_second = rate;
     host.mosa = true;
     host.environment = {{"MOSA_CLUSTER", request.cluster},

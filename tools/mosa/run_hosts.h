@@ -29,6 +29,7 @@ struct RunHost {
   std::string mount_point;
   std::string directory;          // Where tasks run.
   std::string net_namespace;      // Empty: ours.
+  std::string address;            // At which others reach it; empty: not known.
   std::vector<std::string> exec;  // Empty: a child of ours.
   std::map<std::string, std::string> environment;
   uint32_t slots = 1;
