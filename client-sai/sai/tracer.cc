@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -169,11 +169,10 @@ void Tracer::NoteRefusal(const Status& refusal) {
 
 std::string Tracer::StatusJson() const {
   const std::lock_guard lock(mutex_);
-  nlohmann::ordered_json json = {{"tracing", on()},          {"ending", running_ && !on()},
-                                 {"file", path_},
-                                 {"light", light_},          {"records", foot_.records},
-                                 {"dropped", foot_.dropped}, {"bytes", foot_.bytes},
-                                 {"end", foot_.reason},      {"refused", refused_}};
+  nlohmann::ordered_json json = {
+      {"tracing", on()},      {"ending", running_ && !on()}, {"file", path_},
+      {"light", light_},      {"records", foot_.records},    {"dropped", foot_.dropped},
+      {"bytes", foot_.bytes}, {"end", foot_.reason},         {"refused", refused_}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -151,7 +151,7 @@ class Tracer {
   std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_;        // Guarded by control_mutex_.
 
-  mutable std::mutex mutex_;  // Held briefly; after control_mutex_.
+  mutable std::mutex mutex_;         // Held briefly; after control_mutex_.
   std::condition_variable wake_;     // Of the writer.
   std::condition_variable changed_;  // `opened_` or `running_` has.
   bool ending_ = false;              // Guarded by mutex_, as what follows.

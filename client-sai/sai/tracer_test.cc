@@ -30,8 +30,7 @@ TEST(TraceRing, HandsOverInOrderAndDropsWhatFindsNoRoom) {
   uint64_t dropped = 0;
   // More than once around; the texts end in the middle of the ring's end.
   for (int round = 0; round < 7; ++round) {
-    for (int i = 0; i < 300; ++i)
-      ring->Push({pushed++}, text);
+    for (int i = 0; i < 300; ++i) ring->Push({pushed++}, text);
     while (const auto event = ring->Pop()) {
       EXPECT_EQ(event->first.value, popped++);
       EXPECT_EQ(event->second, text);
@@ -40,30 +39,26 @@ TEST(TraceRing, HandsOverInOrderAndDropsWhatFindsNoRoom) {
   EXPECT_EQ(ring->TakeDropped(), 0U);
   EXPECT_TRUE(ring->IsEmpty());
   const uint64_t room = TraceRing<Number>::kBytes / (text.size() + 16);
-  for (uint64_t i = 0; i < 2 * room; ++i)
-    ring->Push({i}, text);
+  for (uint64_t i = 0; i < 2 * room; ++i) ring->Push({i}, text);
   dropped = ring->TakeDropped();
   uint64_t kept = 0;
-  while (ring->Pop())
-    ++kept;
+  while (ring->Pop()) ++kept;
   EXPECT_EQ(kept + dropped, 2 * room);
   EXPECT_GE(kept, room);
 }
 
 class TracerTest : public ::testing::Test {
-protected:
-  TracerTest()
-      : directory_(fs::temp_directory_path() /
-                   ("tracer." + std::to_string(getpid()))) {
+ protected:
+  TracerTest() : directory_(fs::temp_directory_path() / ("tracer." + std::to_string(getpid()))) {
     fs::create_directories(directory_);
   }
   ~TracerTest() override { fs::remove_all(directory_); }
 
-  Tracer::Options Into(const std::string &host, bool light = false) const {
+  Tracer::Options Into(const std::string& host, bool light = false) const {
     return {directory_.string(), host, "/nonexistent/mnt", light};
   }
   bool End() { return tracer_.Stop().ok() && tracer_.EndWithin(Seconds(30)); }
-  TraceFile Read(const std::string &host) const {
+  TraceFile Read(const std::string& host) const {
     std::ifstream file(directory_ / (host + ".trace"), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     auto trace = ParseTrace(bytes);
@@ -91,8 +86,7 @@ TEST_F(TracerTest, WritesEveryThreadsEventsInItsOrder) {
         tracer_.Note(event);
       }
     });
-  for (std::thread &thread : threads)
-    thread.join();
+  for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(End());
   const TraceFile trace = Read("a");
   ASSERT_TRUE(trace.foot);
@@ -100,7 +94,7 @@ TEST_F(TracerTest, WritesEveryThreadsEventsInItsOrder) {
   EXPECT_EQ(trace.foot->records + trace.foot->dropped, 4 * kEvents);
   EXPECT_EQ(trace.fault.empty(), trace.foot->dropped == 0) << trace.fault;
   std::map<uint64_t, uint64_t> next;
-  for (const TraceRecord &record : trace.records) {
+  for (const TraceRecord& record : trace.records) {
     EXPECT_GE(record.offset, next[record.handle]);
     next[record.handle] = record.offset + 1;
     EXPECT_LE(record.start, cluster_.a().fs().ManagerNow());
@@ -130,9 +124,8 @@ TEST_F(TracerTest, AFullTraceKeepsFilesFromTheKernelAndALightOneDoesNot) {
   // What the mount knew of names before is in the trace.
   const TraceFile trace = Read("light");
   bool has_name = false;
-  for (const TraceRecord &record : trace.records)
-    has_name =
-        has_name || (record.kind == TraceKind::kName && record.text == "f");
+  for (const TraceRecord& record : trace.records)
+    has_name = has_name || (record.kind == TraceKind::kName && record.text == "f");
   EXPECT_TRUE(has_name);
   EXPECT_TRUE(trace.head.light);
 }
@@ -143,13 +136,11 @@ TEST_F(TracerTest, WritesANameOnceUntilItChanges) {
   name.kind = TraceKind::kName;
   name.file = FileId{77};
   name.parent = FileId{1};
-  for (const char *text : {"x", "x", "x", "y", "x"})
-    tracer_.Note(name, text);
+  for (const char* text : {"x", "x", "x", "y", "x"}) tracer_.Note(name, text);
   ASSERT_TRUE(End());
   std::vector<std::string> names;
-  for (const TraceRecord &record : Read("a").records)
-    if (record.file == FileId{77})
-      names.push_back(record.text);
+  for (const TraceRecord& record : Read("a").records)
+    if (record.file == FileId{77}) names.push_back(record.text);
   EXPECT_THAT(names, ::testing::ElementsAre("x", "y", "x"));
 }
 
@@ -201,8 +192,7 @@ TEST_F(TracerTest, IsNobodyElsesToRead) {
 TEST_F(TracerTest, RefusesWhatCannotBe) {
   EXPECT_EQ(tracer_.Stop().code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE(tracer_.Start(Into("a")).ok());
-  EXPECT_THAT(MessageOf(tracer_.Start(Into("b"))),
-              HasSubstr("being traced to"));
+  EXPECT_THAT(MessageOf(tracer_.Start(Into("b"))), HasSubstr("being traced to"));
   ASSERT_TRUE(End());
   EXPECT_EQ(tracer_.Start(Into("a")).code(), StatusCode::kAlreadyExists);
   const Status missing = tracer_.Start({"/nonexistent", "a", "/mnt", false});
@@ -221,5 +211,5 @@ TEST_F(TracerTest, RefusesWhatCannotBe) {
   EXPECT_EQ(status["tracing"], false);
 }
 
-} // namespace
-} // namespace mosa::sai
+}  // namespace
+}  // namespace mosa::sai

@@ -237,9 +237,9 @@ Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max) {
     if (Crc32c(payload.data(), payload.size()) != FixedAt(bytes, at + 8)) break;
     const size_t before = file.records.size();
     if (count > records_max - before) {
-      file.fault = fmt::format("is read up to record {} only: more than {} records are too many{}",
-                               before, records_max,
-                               file.foot ? fmt::format(", it has {}", file.foot->records) : "");
+      file.fault =
+          fmt::format("is read up to record {} only: more than {} records are too many{}", before,
+                      records_max, file.foot ? fmt::format(", it has {}", file.foot->records) : "");
       return file;
     }
     if (!ParsePayload(payload, count, file.records)) {

@@ -136,8 +136,7 @@ class Step {
       double variance = a * a * fit.covariance[*call][*call];
       if (byte)
         variance += 2 * a * b * fit.covariance[*call][*byte] + b * b * fit.covariance[*byte][*byte];
-      const double between =
-          a * VariationOf(fit, *call) + (byte ? b * VariationOf(fit, *byte) : 0);
+      const double between = a * VariationOf(fit, *call) + (byte ? b * VariationOf(fit, *byte) : 0);
       if (a + b > 0)
         cost->spread =
             std::min(kSpreadMax, std::hypot(std::sqrt(std::max(0.0, variance)), between) / (a + b));

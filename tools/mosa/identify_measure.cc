@@ -152,9 +152,9 @@ Status Measure::Settle() {
 
 // How the store lays out a file of which nothing is said.
 Status Measure::FindLayout() {
-  const json file = {{"do", "write"},     {"kind", "write"}, {"where", "default"},
-                     {"bytes", 1 << 20},  {"at_once", 1},    {"directory", DirectoryOf(0, "")},
-                     {"tag", "file"},     {"rounds", 1}};
+  const json file = {{"do", "write"},    {"kind", "write"}, {"where", "default"},
+                     {"bytes", 1 << 20}, {"at_once", 1},    {"directory", DirectoryOf(0, "")},
+                     {"tag", "file"},    {"rounds", 1}};
   MOSA_RETURN_IF_ERROR(Ask(0, file).status());
   MOSA_ASSIGN_OR_RETURN(const json answer,
                         Ask(0, {{"do", "layout"}, {"path", DirectoryOf(0, "file-0")}}));

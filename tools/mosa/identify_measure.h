@@ -91,8 +91,8 @@ class Measure {
   const MeasureOptions options_;
   const SystemClock clock_;
   std::optional<IdentifyWorkers> workers_;
-  std::vector<Json> facts_;      // By host.
-  std::vector<uint16_t> ports_;  // By host; 0: it does not listen.
+  std::vector<Json> facts_;             // By host.
+  std::vector<uint16_t> ports_;         // By host; 0: it does not listen.
   std::vector<std::string> addresses_;  // Where it does.
   std::string token_;
   std::string name_;  // Of our directory below each host's.
@@ -102,10 +102,10 @@ class Measure {
   bool mosa_ = false;
   bool one_machine_ = false;
   std::vector<Item> items_;
-  std::vector<bool> made_;       // By item: its directory.
+  std::vector<bool> made_;                             // By item: its directory.
   std::map<predict::Where, double> seconds_per_byte_;  // Of whole samples, with what readies them.
-  size_t runs_ = 0;  // Begun so far.
-  std::vector<double> seconds_;  // By item: of its last sample.
+  size_t runs_ = 0;                                    // Begun so far.
+  std::vector<double> seconds_;                        // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
   std::optional<predict::Schedule> schedule_;
   std::vector<std::string> notes_;
