@@ -201,23 +201,4 @@ Result<FitResult> Fit(const FitProblem& problem) {
   return Search(problem).Run();
 }
 
-Line FitLine(const std::vector<double>& x, const std::vector<double>& y) {
-  MOSA_CHECK(x.size() == y.size() && !x.empty());
-  // Theil and Sen: the median of the slopes of all pairs, then of what is left.
-  const auto median = [](std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-  };
-  std::vector<double> slopes;
-  for (size_t i = 0; i < x.size(); ++i)
-    for (size_t j = i + 1; j < x.size(); ++j)
-      if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
-  Line line;
-  line.slope = slopes.empty() ? 0 : std::max(0.0, median(slopes));
-  std::vector<double> bases;
-  for (size_t i = 0; i < x.size(); ++i) bases.push_back(y[i] - line.slope * x[i]);
-  line.base = std::max(0.0, median(bases));
-  return line;
-}
-
 }  // namespace mosa::predict

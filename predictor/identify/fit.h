@@ -48,14 +48,6 @@ Result<FitResult> Fit(const FitProblem& problem);
 // x of a x = b, for a symmetric and positive definite. Internal if it is not.
 Result<std::vector<double>> SolvePositive(Matrix a, std::vector<double> b);
 
-// The line through (x, y) that minds outliers least: y = base + slope * x, neither negative.
-// Precondition: as many of both, at least one.
-struct Line {
-  double base = 0;
-  double slope = 0;
-};
-Line FitLine(const std::vector<double>& x, const std::vector<double>& y);
-
 }  // namespace mosa::predict
 
 #endif  // MOSA_PREDICTOR_IDENTIFY_FIT_H_

@@ -144,22 +144,5 @@ TEST(SolvePositive, SolvesAndRefuses) {
   EXPECT_EQ(SolvePositive({{1, 2}, {2, 1}}, {1, 1}).status().code(), StatusCode::kInternal);
 }
 
-TEST(FitLine, FindsTheLineDespiteOutliers) {
-  Rng rng(9);
-  std::vector<double> x, y;
-  for (int i = 1; i <= 20; ++i) {
-    x.push_back(i);
-    y.push_back(5 + 2 * i + 0.1 * NormalDraw(rng));
-  }
-  y[3] = 500;
-  y[11] = 0;
-  const Line line = FitLine(x, y);
-  EXPECT_NEAR(line.base, 5, 0.3);
-  EXPECT_NEAR(line.slope, 2, 0.03);
-  const Line falling = FitLine({1, 2, 3}, {3, 2, 1});
-  EXPECT_EQ(falling.slope, 0);
-  EXPECT_EQ(falling.base, 2);
-}
-
 }  // namespace
 }  // namespace mosa::predict

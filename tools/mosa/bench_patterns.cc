@@ -270,18 +270,7 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
       "  mosa bench patterns --patterns pipeline --systems dss,wass,path=nfs:/mnt/nfs\n"
       "  mosa bench patterns --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
       "Cells that --out has already are kept. Hosts find this program where it is here.");
-  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER");
-  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER_DIR");
-  command->add_option("--mount", options->hosts.mount,
-                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
-  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
-      ->delimiter(',');
-  command->add_option("--exec", options->hosts.exec,
-                      "With --hosts: how a script runs on {host}, as the last word");
+  AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--slots", options->hosts.slots,
                       "Tasks at a time on each host; without it the cores are shared out");
   command->add_option("--link", options->hosts.link,

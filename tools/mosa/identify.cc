@@ -201,18 +201,7 @@ void AddIdentify(CLI::App& app, CommandLine& line) {
       "  mosa identify --path /mnt/nfs            # any other store\n\n"
       "By programs' own operations, on at most three hosts, until each figure's 95 % interval is\n"
       "within 5 % or the budget is used up. The store should do nothing else meanwhile.");
-  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER");
-  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER_DIR");
-  command->add_option("--mount", options->hosts.mount,
-                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
-  command->add_option("--hosts", options->hosts.names, "With --mount or --path: the hosts' names")
-      ->delimiter(',');
-  command->add_option("--exec", options->hosts.exec,
-                      "With --hosts: how a script runs on {host}, as the last word");
+  AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--path", options->paths,
                       "Any directory instead; twice: two places of one store on this machine");
   command

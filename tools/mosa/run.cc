@@ -201,18 +201,7 @@ void AddRun(CLI::App& app, CommandLine& line) {
       "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or a small form in YAML or JSON: see "
       "README.");
   command->add_option("workflow", options->workflow, "The workflow's description")->required();
-  command->add_option("--cluster,--name", options->cluster.name, "A cluster of 'mosa cluster up'")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER");
-  command->add_option("--dir", options->cluster.directory, "Where clusters keep their directories")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER_DIR");
-  command->add_option("--mount", options->hosts.mount,
-                      "Instead of a cluster: a mounted directory, the same on all hosts and here");
-  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
-      ->delimiter(',');
-  command->add_option("--exec", options->hosts.exec,
-                      "With --hosts: how a script runs on {host}, as the last word");
+  AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--workdir", options->hosts.directory,
                       "Below the mount, where tasks run; made if absent");
   command->add_option("--slots", options->hosts.slots,

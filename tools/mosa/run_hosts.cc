@@ -96,6 +96,20 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
 
 }  // namespace
 
+void AddHostChoice(CLI::App& command, ClusterChoice& cluster, HostsRequest& hosts) {
+  command.add_option("--cluster,--name", cluster.name, "A cluster of 'mosa cluster up'")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER");
+  command.add_option("--dir", cluster.directory, "Where clusters keep their directories")
+      ->capture_default_str()
+      ->envname("MOSA_CLUSTER_DIR");
+  command.add_option("--mount", hosts.mount,
+                     "Instead of a cluster: a mounted directory, the same on all hosts and here");
+  command.add_option("--hosts", hosts.names, "With --mount: the hosts' names")->delimiter(',');
+  command.add_option("--exec", hosts.exec,
+                     "With --hosts: how a script runs on {host}, as the last word");
+}
+
 Result<uint64_t> ParseRate(const std::string& text) {
   const struct {
     std::string_view unit;

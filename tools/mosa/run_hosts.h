@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "tools/mosa/cluster.h"
 
 namespace mosa::cli {
 
@@ -46,6 +47,9 @@ struct FoundHosts {
 // InvalidArgument for what does not fit together, NotFound for a cluster or mount that is not
 // there, Unavailable if no host answers.
 Result<FoundHosts> FindHosts(const HostsRequest& request);
+
+// --cluster (or --name) and --dir, and instead of them --mount, --hosts and --exec.
+void AddHostChoice(CLI::App& command, ClusterChoice& cluster, HostsRequest& hosts);
 
 // "200mbit" in bytes per second.
 Result<uint64_t> ParseRate(const std::string& text);
