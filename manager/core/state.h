@@ -491,8 +491,18 @@ struct ManagerCore::State {
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
-  NodeId SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current, NodeId avoid,
-                   const std::set<NodeId>& copying, bool follow) const;
+  // The nodes on whose hosts the file is open for writing.
+  std::set<NodeId> WritersOf(FileId file) const;
+  struct CopyPlace {
+    size_t segment = 0;
+    size_t cell = 0;
+    size_t fan_out = 1;  // So many fetch each position from one node.
+    NodeId current{};    // Where it is fetched from now.
+    NodeId avoided{};    // From where it could not be fetched.
+    bool follow = false;
+  };
+  NodeId SourceFor(const Inode& inode, const CopyPlace& place,
+                   const std::set<NodeId>& copying) const;
   void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& copying,
                    CopyOrder& order) const;
   void EndCopyTask(FileId file, NodeId node);

@@ -423,6 +423,16 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
   return dropped;
 }
 
+std::set<NodeId> ManagerCore::State::WritersOf(FileId file) const {
+  std::set<NodeId> nodes;
+  const auto opens = write_opens_.find(file);
+  if (opens == write_opens_.end()) return nodes;
+  for (const ClientId client : opens->second)
+    if (const auto session = sessions_.find(client); session != sessions_.end())
+      nodes.insert(NodeOfSession(session->second));
+  return nodes;
+}
+
 CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t segment,
                                       uint32_t wanted) const {
   const FileBytes& bytes = *inode.bytes;
@@ -438,11 +448,7 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
   if (const auto full = copy_.full.find(file); full != copy_.full.end())
     for (const auto& [node, until] : full->second)
       if (until > now_) request.excluded.push_back(node);
-  if (const auto opens = write_opens_.find(file); opens != write_opens_.end()) {
-    for (const ClientId client : opens->second)
-      if (const auto session = sessions_.find(client); session != sessions_.end())
-        request.writers.push_back(NodeOfSession(session->second));
-  }
+  for (const NodeId node : WritersOf(file)) request.writers.push_back(node);
   return PlanCopies(ViewFor(nullptr, false), request);
 }
 
