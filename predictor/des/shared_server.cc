@@ -11,7 +11,9 @@ namespace {
 
 // (value * factor + more) / divisor, rounded down. Nothing of them is negative, `more` < divisor.
 int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
-  if (value <= (INT64_MAX - more) / factor) return (value * factor + more) / divisor;
+  int64_t all = 0;
+  if (!__builtin_mul_overflow(value, factor, &all) && !__builtin_add_overflow(all, more, &all))
+    return all / divisor;
   return static_cast<int64_t>(
       (static_cast<Wide>(value) * static_cast<Wide>(factor) + static_cast<Wide>(more)) /
       static_cast<Wide>(divisor));
@@ -74,7 +76,7 @@ void SharedServer::EndJobs() {
     std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
     const std::coroutine_handle<> waiter = jobs_.back().waiter;
     jobs_.pop_back();
-    loop_.At(loop_.now(), [waiter] { waiter.resume(); });
+    loop_.ResumeAt(loop_.now(), waiter);
   }
   if (jobs_.empty()) done_ = offered_;
   ExpectNext();

@@ -60,7 +60,7 @@ des::Activity<void> SimulatedClient::Upkeep() {
 
 bool SimulatedClient::HoldsAllHere(const Layout& layout) const {
   if (!layout.bound()) return false;
-  const std::vector<NodeId> nodes = layout.Nodes();
+  const std::vector<NodeId>& nodes = layout.segments.front().nodes;
   return std::any_of(nodes.begin(), nodes.end(),
                      [&](NodeId node) { return IsLocal(node) && layout.HoldsAll(node); });
 }

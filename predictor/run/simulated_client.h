@@ -181,6 +181,7 @@ class SimulatedClient {
   void FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, std::shared_ptr<Block> its);
   des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
+  NodeId CopyToRead(const Reader& reader, const Piece& piece) const;
   des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
 
   des::EventLoop& loop_;
