@@ -28,8 +28,7 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
       for (uint32_t copy = 0; copy < copies; ++copy) piece.nodes.push_back(node(copy));
     } else {
       bool same = piece.nodes.size() == copies;
-      for (uint32_t copy = 0; same && copy < copies; ++copy)
-        same = piece.nodes[copy] == node(copy);
+      for (uint32_t copy = 0; same && copy < copies; ++copy) same = piece.nodes[copy] == node(copy);
       if (!same) break;
     }
     uint64_t end = layout.SegmentEnd(at);

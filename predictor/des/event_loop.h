@@ -63,9 +63,7 @@ class EventLoop {
       EventLoop& loop;
       Time at;
       bool await_ready() const { return false; }
-      void await_suspend(std::coroutine_handle<> waiter) const {
-        loop.ResumeAt(at, waiter);
-      }
+      void await_suspend(std::coroutine_handle<> waiter) const { loop.ResumeAt(at, waiter); }
       void await_resume() const {}
     };
     return Awaiter{*this, at};

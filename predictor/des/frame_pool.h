@@ -27,7 +27,7 @@ class FramePool {
     const size_t units = UnitsOf(bytes);
     if (units >= free_.size()) return ::operator new(bytes);
     Free*& free = free_[units];
-    if (free == nullptr) return ::operator new(units * kUnitBytes);
+    if (free == nullptr) return ::operator new(units* kUnitBytes);
     Free* const taken = free;
     free = taken->next;
     return taken;

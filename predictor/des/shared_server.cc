@@ -26,10 +26,10 @@ SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
   MOSA_CHECK(servers > 0);
 }
 
-void SharedServer::Add(Duration work, std::coroutine_handle<> waiter) {
+void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Group* group) {
   Advance();
   offered_ = offered_ + work;
-  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter});
+  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, group});
   std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   ExpectNext();
 }
@@ -74,9 +74,13 @@ void SharedServer::EndJobs() {
   Advance();
   while (!jobs_.empty() && jobs_.front().end_parts <= virtual_parts_) {
     std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
-    const std::coroutine_handle<> waiter = jobs_.back().waiter;
+    const Job job = jobs_.back();
     jobs_.pop_back();
-    loop_.ResumeAt(loop_.now(), waiter);
+    if (job.group == nullptr) {
+      loop_.ResumeAt(loop_.now(), job.waiter);
+    } else {
+      loop_.At(loop_.now(), [group = job.group] { group->End(); });
+    }
   }
   if (jobs_.empty()) done_ = offered_;
   ExpectNext();

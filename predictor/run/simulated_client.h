@@ -41,7 +41,7 @@ struct BytesRead {
 // What the runner sees of a file.
 struct FileLook {
   uint64_t size_bytes = 0;
-  std::map<std::string, uint64_t> bytes_by_node;
+  std::map<MachineIndex, uint64_t> bytes_by_machine;
 };
 
 // One loop; activities of one client may overlap. Paths outlive the calls.

@@ -312,8 +312,11 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
   des::Slots& lane = reader.lanes[LaneOf(reader.layout, block.range.begin)];
   co_await lane.Take();
   co_await fetch_threads_.Take();
-  const std::vector<Piece> pieces = SplitRange(reader.layout, block.range, sai::kExtentBytesMax);
-  for (const Piece& piece : pieces) co_await FetchPiece(reader, piece);
+  for (ByteRange left = block.range; !left.empty();) {
+    const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);
+    co_await FetchPiece(reader, piece);
+    left.begin = piece.range.end;
+  }
   fetch_threads_.Return();
   lane.Return();
   block.done = true;

@@ -3,8 +3,10 @@
 // the papers' largest.
 //
 // `chunks`: MiB that tasks read or write or that are staged in, per second of processor; `events`:
-// of the event loop. `peak_MiB`: what the process has had at most so far, the graph with it: a row
-// that is to be known by itself is run by itself (--benchmark_filter).
+// of the event loop. `run_cpu`: seconds of processors that the predicted run takes, with what its
+// tasks compute, per second that predicting it takes. `peak_MiB`: what the process has had at most
+// so far, the graph with it: a row that is to be known by itself is run by itself
+// (--benchmark_filter).
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -29,15 +31,19 @@ void PredictAgain(benchmark::State& state, const Workflow& workflow,
                   const std::string& configuration) {
   double events = 0;
   double chunks = 0;
+  double core_s = 0;
   for (auto _ : state) {
     const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
     if (prediction.failure) state.SkipWithError(prediction.failure->c_str());
     events += static_cast<double>(prediction.events);
     chunks += static_cast<double>(BytesOf(workflow, prediction)) / kMiB;
+    const HostUse use = UseOfAll(prediction);
+    core_s += use.application_core_s + use.store_core_s;
   }
   const auto rate = benchmark::Counter::kIsRate;
   state.counters["events"] = benchmark::Counter(events, rate);
   state.counters["chunks"] = benchmark::Counter(chunks, rate);
+  state.counters["run_cpu"] = benchmark::Counter(core_s, rate);
   state.counters["events_each"] = events / static_cast<double>(state.iterations());
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -54,17 +60,16 @@ BENCHMARK(BM_HundredTasksOnNineteenHosts)->Arg(0)->Arg(1)->Unit(benchmark::kMill
 void BM_PipelinePerHost(benchmark::State& state) {
   const auto hosts = static_cast<uint32_t>(state.range(0));
   const bool hints = state.range(1) == 1;
-  PredictAgain(state, Pipelines(hosts, 30 * kMiB),
-               "slots=1,hosts=" + std::to_string(hosts) + SystemOf(hints) +
-                   (hints ? "" : ",stripe=8"));
+  PredictAgain(
+      state, Pipelines(hosts, 30 * kMiB),
+      "slots=1,hosts=" + std::to_string(hosts) + SystemOf(hints) + (hints ? "" : ",stripe=8"));
 }
-BENCHMARK(BM_PipelinePerHost)
-    ->ArgsProduct({{100, 1000}, {0, 1}})
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_PipelinePerHost)->ArgsProduct({{100, 1000}, {0, 1}})->Unit(benchmark::kMillisecond);
 
 // 7,508 tasks, 30 GB written.
 void BM_Montage(benchmark::State& state) {
-  PredictAgain(state, MontageGraph(713, 4'800'000), "hosts=19,slots=1" + SystemOf(state.range(0) == 1));
+  PredictAgain(state, MontageGraph(713, 4'800'000),
+               "hosts=19,slots=1" + SystemOf(state.range(0) == 1));
 }
 BENCHMARK(BM_Montage)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
