@@ -244,7 +244,7 @@ struct ManagerCore::State {
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
-  void RunEnvelope(Session& session, RequestEnvelope envelope);
+  void RunEnvelope(Session& session, const RequestEnvelope& envelope);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
@@ -466,6 +466,7 @@ struct ManagerCore::State {
   bool PromoteCopies(FileId file, Inode& inode);
   bool PlanCells(FileId file, Inode& inode, uint32_t wanted);
   bool DropCells(FileBytes& bytes, const Inode& inode, size_t segment, uint32_t wanted);
+  bool HasEnoughHolders(const FileBytes& bytes, size_t segment, uint32_t wanted) const;
   bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,

@@ -196,7 +196,7 @@ void ManagerCore::State::DescribeCopies(FileId file, const Inode& inode, FileSta
       if (is_new) at->second.state = CopyStatus::State::kValid;
       if (!IsValid(inode, i, c)) at->second.state = CopyStatus::State::kWaiting;
     }
-    if (status.copies_missing.empty())
+    if (status.copies_missing.empty() && !HasEnoughHolders(bytes, i, status.copies_wanted))
       status.copies_missing = PlanOf(file, inode, i, status.copies_wanted).reason;
   }
   for (auto& [node, copy] : copies) {
@@ -452,19 +452,28 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
   return PlanCopies(ViewFor(nullptr, false), request);
 }
 
+// Whether a plan for so many copies would be what there is.
+bool ManagerCore::State::HasEnoughHolders(const FileBytes& bytes, size_t segment,
+                                          uint32_t wanted) const {
+  const Segment& first = bytes.segments[segment];
+  for (size_t position = 0; position < first.width; ++position) {
+    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
+    if (!bytes.copies.empty()) {
+      const std::vector<CopyCell>& cells = bytes.copies[segment];
+      for (size_t c = position; c < cells.size(); c += first.width)
+        staying += Stays(cells[c].node) ? 1 : 0;
+    }
+    if (staying < wanted) return false;
+  }
+  return true;
+}
+
 // False if there are too few nodes.
 bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
+  if (HasEnoughHolders(bytes, segment, wanted)) return true;
   std::vector<CopyCell>& cells = bytes.copies[segment];
   const Segment& first = bytes.segments[segment];
-  bool enough = true;
-  for (size_t position = 0; position < first.width; ++position) {
-    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
-    for (size_t c = position; c < cells.size(); c += first.width)
-      staying += Stays(cells[c].node) ? 1 : 0;
-    enough = enough && staying >= wanted;
-  }
-  if (enough) return true;
   const CopiesPlan plan = PlanOf(file, inode, segment, wanted);
   cells.resize(plan.holders.nodes.size() - first.width);
   for (size_t c = 0; c < cells.size(); ++c) {

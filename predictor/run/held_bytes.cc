@@ -36,7 +36,7 @@ std::map<NodeId, uint64_t> HeldBytes(const Layout& layout, uint64_t size_bytes) 
     if (segment.begin >= end) continue;
     const auto bytes = BytesByPosition(segment.begin, end, layout.chunk_bytes, segment.width);
     for (size_t node = 0; node < segment.nodes.size(); ++node)
-      held[segment.nodes[node]] += bytes[node % segment.width];
+      if (bytes[node % segment.width] > 0) held[segment.nodes[node]] += bytes[node % segment.width];
   }
   return held;
 }

@@ -48,16 +48,10 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   source.bytes.sent += bytes;
   co_await loop_.Sleep(latency);
   des::Group receiving(loop_);
-  receiving.Begin();
-  des::Spawn(loop_, Pass(target.in, TimeAt(platform_.host.in_bytes_per_second, bytes), receiving));
+  target.in.Begin(TimeAt(platform_.host.in_bytes_per_second, bytes), receiving);
   co_await source.out.Work(TimeAt(platform_.host.out_bytes_per_second, bytes));
   while (receiving.under_way() > 0) co_await receiving.changed().Wait();
   target.bytes.received += bytes;
-}
-
-des::Activity<void> Machines::Pass(des::SharedServer& link, Duration work, des::Group& group) {
-  co_await link.Work(work);
-  group.End();
 }
 
 Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {

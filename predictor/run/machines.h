@@ -72,7 +72,6 @@ class Machines {
   HostUse UseOf(MachineIndex of) const;
 
  private:
-  static des::Activity<void> Pass(des::SharedServer& link, Duration work, des::Group& group);
   struct Machine {
     Machine(des::EventLoop& loop, des::SharedServer* cores)
         : cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
