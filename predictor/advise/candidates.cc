@@ -132,8 +132,8 @@ class Classifier {
       AddBroadcasts(each);
     }
     AddPlanned(each, graph_);
-    for (const HintMap& regions : OtherRegions(each)) AddSame(each, regions);
     each.by_itself = AddPlanned(each, by_itself_);
+    for (const HintMap& regions : OtherRegions(each)) AddSame(each, regions);
   }
   // As many copies as there may be nodes and readers: twice as many each time.
   void AddBroadcasts(HintClass& each) const {

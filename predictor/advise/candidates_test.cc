@@ -51,7 +51,7 @@ TEST(Candidates, AreWhatTheWorkflowSaysToo) {
   EXPECT_EQ(
       Candidates(Broadcast(2, kMiB, {{"pattern", "scatter:1M"}, {"lifetime", "keep"}}), {4, 4}),
       "write fan-out 1: none | placement=local | pattern=broadcast:2 | "
-      "pattern=scatter:262144 | pattern=scatter:4194304 | *pattern=scatter:1M; "
+      "*pattern=scatter:1M | pattern=scatter:262144 | pattern=scatter:4194304; "
       "read result 2: *none | pattern=pipeline");
 }
 

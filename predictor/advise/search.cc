@@ -271,6 +271,10 @@ class Search {
         advice.reason = "instead of " + of.alternatives[of.by_itself].text;
       return advice;
     }
+    if (classes_[i].alternatives.size() == 1) {
+      advice.reason = "none is tried: of all classes they move least";
+      return advice;
+    }
     MOSA_ASSIGN_OR_RETURN(advice.alternative, LeastBad(choice, i));
     const HintChoice with = With(choice, {i, advice.alternative});
     MOSA_RETURN_IF_ERROR(trials_.FillAll(with));

@@ -143,6 +143,15 @@ TEST(FindHints, JudgesByTheFiguresAsMeasuredWithoutDraws) {
   EXPECT_EQ(advice.classes[0].reason, "makes no difference");
 }
 
+TEST(FindHints, SaysWhatWasNotTried) {
+  std::vector<HintClass> classes = Classes(2, 0);
+  classes[1].alternatives.resize(1);
+  const auto advice =
+      Find(classes, [](const HintChoice& c, uint32_t) { return c[0] == 1 ? 50 : 100; });
+  EXPECT_EQ(advice.choice, (HintChoice{1, 0}));
+  EXPECT_EQ(advice.classes[1].reason, "none is tried: of all classes they move least");
+}
+
 TEST(FindHints, HasNoClassesNothingIsWrittenIn) {
   const auto advice = Find({}, [](const HintChoice&, uint32_t) { return 7; });
   EXPECT_TRUE(advice.choice.empty() && advice.classes.empty());

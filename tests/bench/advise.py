@@ -95,10 +95,9 @@ def advise(arguments, montage, store, traces):
         platform = arguments.out / "platform.json"
         run(montage.mosa, "identify", "--cluster", store.name, "--dir", store.directory, "-o", platform)
     rules, answer = arguments.out / "rules.yaml", arguments.out / "advice.json"
-    words = [montage.mosa, "advise", "--platform", platform, "--record", arguments.out / "seen.run.json", *traces,
+    words = [montage.mosa, "--json", "advise", "--platform", platform, "--record", arguments.out / "seen.run.json", *traces,
              "--config", f"hosts={arguments.hosts},manager=apart,slots=1"]
-    answer.write_text(run(*words[:1], "--json", *words[1:], "-o", rules), encoding="utf-8")
-    (arguments.out / "advice.txt").write_text(run(*words), encoding="utf-8")
+    answer.write_text(run(*words, "-o", rules), encoding="utf-8")
     return json.loads(answer.read_text(encoding="utf-8")), rules
 
 
@@ -111,6 +110,15 @@ def measure(arguments, montage, store, rules):
             measured[system].append({"seconds": seconds_of(record), "sent_bytes": sent})
             print(f"{system} {repeat}: {measured[system][-1]}", file=sys.stderr, flush=True)
     return measured
+
+
+def show_hints(advice):
+    rows = []
+    for each in advice["hints"] + advice["left_out"]:
+        low, high = each["gain"]["interval_s"]
+        rows.append([each["stage"], each["use"], each["files"], f"{each['gain']['seconds']:.3f}", f"{low:.3f} to {high:.3f}",
+                     each["hints"], "kept" if "rules" in each else "left out", each["reason"] or ""])
+    print_table(["STAGE", "READ AS", "FILES", "SAVES S", "NINE OF TEN", "HINTS", "ADVICE", "WHY"], rows)
 
 
 def show(advice, measured):
@@ -157,7 +165,7 @@ def main():
         traces = see(arguments, montage)
         with Cluster(arguments.bin, arguments.hosts, rate=arguments.rate, ram=arguments.ram) as store:
             advice, rules = advise(arguments, montage, store, traces)
-            print((arguments.out / "advice.txt").read_text(encoding="utf-8"))
+            show_hints(advice)
             measured = measure(arguments, montage, store, rules)
         (arguments.out / "measured.json").write_text(json.dumps(measured, indent=1), encoding="utf-8")
         show(advice, measured)

@@ -114,7 +114,7 @@ def test_bad_input(mosa, directory):
         (["--workload", full], 3, "the run would fail with hints and without: "),
         ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
         ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
-        ([*good_workload, "--vary", "colour=red"], 2, "there is no 'colour'"),
+        ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
         (["--record", WORKLOAD], 2, "is no record of a run"),

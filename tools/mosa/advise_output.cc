@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -122,14 +123,32 @@ void PrintHints(const Advice& advice) {
     fmt::print("\nThe run is as fast without hints and locations: --system dss does.\n");
 }
 
-std::vector<std::string> RowOf(const std::string& what, const Deployment& deployment) {
+// "hosts=2,chunk=4M": what is other than in the deployment as it is.
+std::string DifferenceText(const predict::Configuration& configuration,
+                           const predict::Configuration& as_is) {
+  const std::string text = predict::ToText(configuration), other = predict::ToText(as_is);
+  std::string difference;
+  // Both name the same fields in the same order.
+  for (size_t at = 0, other_at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const size_t other_end = std::min(other.find(',', other_at), other.size());
+    if (text.compare(at, end - at, other, other_at, other_end - other_at) != 0)
+      difference += (difference.empty() ? "" : ",") + text.substr(at, end - at);
+    at = end + 1;
+    other_at = other_end + 1;
+  }
+  return difference.empty() ? text : difference;
+}
+
+std::vector<std::string> RowOf(const std::string& what, const Deployment& deployment,
+                               const predict::Configuration& as_is) {
   return {what,
           fmt::format("{:.3f}", deployment.run.median_s),
           ShowInterval(deployment.run.interval_s),
           fmt::format("{:.4f}", deployment.node_hours),
           fmt::format("{:.3f}", deployment.over_as_is.median_s),
           ShowInterval(deployment.over_as_is.interval_s),
-          predict::ToText(deployment.configuration)};
+          DifferenceText(deployment.configuration, as_is)};
 }
 
 void PrintDeployments(const Advice& advice) {
@@ -138,9 +157,10 @@ void PrintDeployments(const Advice& advice) {
   fmt::print("\nOf {} configurations, with these hints:\n", advice.points);
   Table table(
       {"", "MEDIAN", "NINE OF TEN", "NODE-HOURS", "SAVES S", "NINE OF TEN", "CONFIGURATION"});
-  table.Add(RowOf("as it is", deployments.as_is));
-  if (pays) table.Add(RowOf("fastest", deployments.best));
-  for (const Deployment& each : deployments.cheaper) table.Add(RowOf("cheaper", each));
+  table.Add(RowOf("as it is", deployments.as_is, advice.configuration));
+  if (pays) table.Add(RowOf("fastest", deployments.best, advice.configuration));
+  for (const Deployment& each : deployments.cheaper)
+    table.Add(RowOf("cheaper", each, advice.configuration));
   table.Print();
   if (!pays) fmt::print("None is faster than the deployment as it is.\n");
   if (!deployments.cheaper.empty())
