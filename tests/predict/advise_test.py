@@ -100,7 +100,7 @@ def test_rules_of_others(mosa, directory):
 
 def test_bad_input(mosa, directory):
     old, sizeless, silent, full = (directory / name for name in ("old.json", "sizeless.yaml", "silent.yaml", "full.yaml"))
-    old.write_text(PLATFORM.read_text().replace('"mosa_platform": 1', '"mosa_platform": 7'))
+    old.write_text(json.dumps({**json.loads(PLATFORM.read_text()), "mosa_platform": 7}))
     sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
     silent.write_text("tasks: [{id: a, command: 'true', runtime: 1}]")
     full.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]\nfiles: {x: {size: 9G}}")
