@@ -17,6 +17,8 @@ constexpr int kRoundsMax = 3;
 // With many draws, each of which may now and then be slower, steps could go in a circle.
 constexpr size_t kStepsOfClassMax = 4;
 constexpr uint32_t kScreenDraws = 2;
+// Of all bytes over the network: who takes that much more is not cheaper.
+constexpr double kBytesShareMin = 0.05;
 // Less is not worth telling.
 constexpr double kToldBytes = 1 << 20;
 constexpr double kToldSeconds = 0.0005;
@@ -214,6 +216,8 @@ class Search {
           const HintChoice cheaper = With(choice, {i, to});
           MOSA_ASSIGN_OR_RETURN(const bool slower, IsSlower(cheaper, reference));
           if (slower) continue;
+          MOSA_RETURN_IF_ERROR(trials_.Fill({choice, cheaper}, options_.draws));
+          if (SavesBytes(choice, cheaper)) continue;
           choice = cheaper;
           changed = true;
           break;
@@ -256,6 +260,12 @@ class Search {
     return trials_.GainOver(reference, choice).pays;
   }
 
+  // Whether it moves that much less than the other. Precondition: all draws are known of both.
+  bool SavesBytes(const HintChoice& choice, const HintChoice& other) const {
+    const double moved = RunTimeOf(trials_.DrawsOfChoice(other), options_).link_bytes;
+    return moved > 0 && trials_.GainOver(choice, other).link_bytes >= kBytesShareMin * moved;
+  }
+
   Result<ClassAdvice> Judge(const HintChoice& choice, size_t i) {
     ClassAdvice advice;
     advice.kept = choice[i] != 0;
@@ -265,7 +275,9 @@ class Search {
       MOSA_RETURN_IF_ERROR(trials_.FillAll(without));
       advice.gain = trials_.GainOver(choice, without);
       const HintClass& of = classes_[i];
-      if (!advice.gain.pays)
+      if (!advice.gain.pays && SavesBytes(choice, without))
+        advice.reason = "for the network: in time it cannot be told apart";
+      else if (!advice.gain.pays)
         advice.reason = "with the others: alone it cannot be told apart";
       else if (of.by_itself != 0 && of.by_itself != choice[i])
         advice.reason = "instead of " + of.alternatives[of.by_itself].text;

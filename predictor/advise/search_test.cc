@@ -25,13 +25,15 @@ std::vector<HintClass> Classes(size_t count, size_t by_itself = 1) {
 using Seconds = std::function<double(const HintChoice&, uint32_t draw)>;
 
 HintAdvice Find(const std::vector<HintClass>& classes, const Seconds& seconds,
-                const AdviseOptions& options = {}, size_t* simulations = nullptr) {
+                const AdviseOptions& options = {}, size_t* simulations = nullptr,
+                uint64_t (*bytes)(const HintChoice&) = nullptr) {
   const auto advice = FindHints(
       classes, options, [&](const std::vector<Trial>& trials) -> Result<std::vector<TrialOutcome>> {
         std::vector<TrialOutcome> outcomes;
         for (const Trial& trial : trials) {
           TrialOutcome outcome;
           outcome.time = Nanoseconds(static_cast<int64_t>(1e9 * seconds(trial.choice, trial.draw)));
+          outcome.link_bytes = bytes == nullptr ? 0 : bytes(trial.choice);
           outcomes.push_back(outcome);
         }
         if (simulations != nullptr) *simulations += trials.size();
@@ -108,6 +110,18 @@ TEST(FindHints, DoesNotGiveManySmallGainsAwayOneByOne) {
               advice.choice[i] == 1);
   }
   EXPECT_EQ(kept, 9U);
+}
+
+TEST(FindHints, KeepsWhatSparesTheNetworkAndCostsNoTime) {
+  const auto advice = Find(
+      Classes(3),
+      [](const HintChoice& c, uint32_t draw) { return 100 + draw + (c[2] == 1 ? 20 : 0); }, {},
+      nullptr,
+      [](const HintChoice& c) -> uint64_t { return 1000 - 100 * c[0] - 20 * c[1] - 300 * c[2]; });
+  EXPECT_EQ(advice.choice, (HintChoice{1, 0, 0}));
+  EXPECT_EQ(advice.classes[0].reason, "for the network: in time it cannot be told apart");
+  EXPECT_EQ(advice.classes[0].gain.link_bytes, 100);
+  EXPECT_FALSE(advice.classes[0].gain.pays);
 }
 
 TEST(FindHints, TakesTheCheapestOfThoseThatAreAlike) {
