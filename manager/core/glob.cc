@@ -125,6 +125,15 @@ Status CheckName(std::string_view name) {
 
 }  // namespace
 
+std::string QuotedForGlob(std::string_view bytes) {
+  std::string quoted;
+  for (const char c : bytes) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted;
+}
+
 Result<Glob> Glob::Parse(std::string_view text) {
   const auto wrong = [text](std::string_view why) {
     return InvalidArgumentError(fmt::format("'{}' is no glob: {}", text.substr(0, 256), why));

@@ -14,6 +14,9 @@
 
 namespace mosa::manager {
 
+// A glob's text that stands for these bytes alone.
+std::string QuotedForGlob(std::string_view bytes);
+
 class Glob {
  public:
   // InvalidArgument repeats the text and says what is wrong with it.

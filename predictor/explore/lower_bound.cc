@@ -29,9 +29,9 @@ class Needs {
   TaskNeed Of(const Task& task) const {
     TaskNeed need;
     need.application_ns = Processor(platform_.runner.dispatch.ns_per_call) +
-                          Processor(platform_.runner.launch.ns_per_call) +
-                          Processor(static_cast<double>(task.expected.value_or(Duration()).ns));
+                          Processor(platform_.runner.launch.ns_per_call) + Computing(task);
     need.elapsed_ns = need.application_ns + static_cast<double>(platform_.runner.notice_ns);
+    if (!task.operations.empty()) return need;
     for (const PathIndex input : task.inputs) AddFile(need, workflow_.at(input), true);
     for (const PathIndex output : task.outputs) AddFile(need, workflow_.at(output), false);
     return need;
@@ -41,6 +41,11 @@ class Needs {
     return apart_ && IsOnTheStore(file) && BytesOf(file) > kInlineBytesMax;
   }
   static uint64_t BytesOf(const WorkflowFile& file) { return file.size_bytes.value_or(0); }
+  // Whether a task that reads or writes all of it is among these.
+  bool IsWhole(const std::vector<TaskIndex>& tasks) const {
+    return std::any_of(tasks.begin(), tasks.end(),
+                       [this](TaskIndex task) { return workflow_.at(task).operations.empty(); });
+  }
   // On one core.
   double Processor(double ns) const {
     constexpr auto kMost = static_cast<double>(kServiceMax.ns);
@@ -48,6 +53,14 @@ class Needs {
   }
 
  private:
+  double Computing(const Task& task) const {
+    if (task.operations.empty())
+      return Processor(static_cast<double>(task.expected.value_or(Duration()).ns));
+    double ns = 0;
+    for (const TaskOperation& each : task.operations)
+      ns += Processor(static_cast<double>(each.before.ns));
+    return ns;
+  }
   void AddFile(TaskNeed& need, const WorkflowFile& file, bool read) const {
     if (!IsOnTheStore(file)) return;
     const uint64_t bytes = BytesOf(file);
@@ -127,8 +140,8 @@ LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool s
   for (const WorkflowFile& file : workflow.files) {
     if (!needs.CrossesLinks(file)) continue;
     const auto bytes = static_cast<double>(Needs::BytesOf(file));
-    if (file.producer) work.written_bytes += bytes;
-    if (!file.consumers.empty()) work.read_bytes += bytes;
+    if (file.producer && needs.IsWhole({*file.producer})) work.written_bytes += bytes;
+    if (needs.IsWhole(file.consumers)) work.read_bytes += bytes;
     work.transfers += 2 * (bytes / static_cast<double>(kChunkBytesMin) + 1);
   }
   return work;

@@ -15,7 +15,8 @@
 //  5. links: if storage is apart, every byte that is written, and every file that is read once at
 //     least, crosses a link of a host that runs tasks and a link of one that stores.
 //
-// Files that are small enough to stay with the manager cross no link. Waiting for servers,
+// Of a task whose operations are known only its computing counts: it may read parts of files. Files
+// that are small enough to stay with the manager cross no link. Waiting for servers,
 // messages, copies and small files' costs are left out: they only add. What the simulation rounds
 // down to whole nanoseconds is taken off.
 #ifndef MOSA_PREDICTOR_EXPLORE_LOWER_BOUND_H_

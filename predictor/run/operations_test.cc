@@ -71,6 +71,18 @@ TEST(Operations, PartsInARowAreOneStream) {
   }
 }
 
+// A program that opens its input again and again reads it from the kernel's pages.
+TEST(Operations, OfWhatWasReadBeforeComeFromThePageCache) {
+  const PredictedTask again =
+      ReadThere({{0, kBytes}, {0, kBytes}, {kMiB, 3 * kMiB}, {kBytes - 10, kBytes}});
+  EXPECT_EQ(again.read_remote, kBytes);
+  EXPECT_EQ(again.read_cached, kBytes + 2 * kMiB + 10);
+  // What lies behind what was read is not there yet.
+  const PredictedTask behind = ReadThere({{0, kMiB}, {0, kMiB}, {kMiB, kBytes}});
+  EXPECT_EQ(behind.read_remote, kBytes);
+  EXPECT_EQ(behind.read_cached, kMiB);
+}
+
 TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
   const std::vector<ByteRange> apart = {{40 * kMiB, 40 * kMiB + 4096},
                                         {20 * kMiB + 100, 20 * kMiB + 200},

@@ -174,6 +174,7 @@ class SimulatedClient {
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
   std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
+  bool HasPages(Reading& reading, ByteRange range) const;
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);

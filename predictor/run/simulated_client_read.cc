@@ -69,7 +69,8 @@ struct SimulatedClient::Reading {
   uint64_t version = 0;
   uint64_t size_bytes = 0;
   uint64_t asked_bytes = 0;
-  bool is_back = false;  // Through an open for writing.
+  uint64_t held_end = 0;  // What lies below was read: the kernel has its pages.
+  bool is_back = false;   // Through an open for writing.
   BytesRead read;
   std::shared_ptr<Reader> reader;  // By nodes. What comes for nobody has it too.
 };
@@ -134,6 +135,11 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
   if (range.begin >= range.end) co_return;
   const uint64_t bytes = range.size();
   reading.asked_bytes += bytes;
+  if (reading.by == Reading::By::kNodes && HasPages(reading, range)) {
+    co_await Work(platform_.client.page_cache_read, bytes);
+    reading.reader->read.cached += bytes;
+    co_return;
+  }
   switch (reading.by) {
     case Reading::By::kKernel:  // A plain file of this host.
       co_await Work(platform_.client.passthrough_read, bytes);
@@ -153,6 +159,15 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
     case Reading::By::kNothing:
       break;
   }
+}
+
+// Whether all of it was read before through this open; it is remembered that it has been now. What
+// a program reads of a file that it opens again, too, comes from the kernel's pages.
+bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
+  if (reading.is_back || reading.size_bytes > platform_.host.page_cache_bytes) return false;
+  if (range.end <= reading.held_end) return true;
+  if (range.begin <= reading.held_end) reading.held_end = range.end;
+  return false;
 }
 
 des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {

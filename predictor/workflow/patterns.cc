@@ -39,7 +39,9 @@ class Planner {
   FileHints Plan(PathIndex index) const {
     const WorkflowFile& file = workflow_.at(index);
     FileHints plan{index, {}, ""};
-    if (file.hints.contains("pattern") || file.hints.contains("placement")) {
+    if (workflow_.hints_are_whole) {
+      plan.reason = file.hints.empty() ? "no rule speaks of it" : "as the rules say";
+    } else if (file.hints.contains("pattern") || file.hints.contains("placement")) {
       plan.reason = "as the workflow says";
     } else if (file.consumers.empty()) {
       plan.reason = "a result: no task reads it";

@@ -8,7 +8,8 @@
 // A file that several tasks read gets copies only while its level writes fewer such files than
 // there are hosts: many of them spread the readers by themselves, and a copy costs what a remote
 // read costs. Scatter and gather cannot be seen in a graph: whoever writes the workflow says so,
-// and the user's own hints always win. What nobody reads is a result and gets no hint.
+// and the user's own hints always win. What nobody reads is a result and gets no hint. Where hints
+// are whole (workflow.h) nothing is told from the graph.
 #ifndef MOSA_PREDICTOR_WORKFLOW_PATTERNS_H_
 #define MOSA_PREDICTOR_WORKFLOW_PATTERNS_H_
 

@@ -71,6 +71,8 @@ struct Workflow {
   std::vector<Task> tasks;
   std::vector<WorkflowFile> files;
   std::vector<TaskIndex> order;  // Every task after its predecessors.
+  // Outputs have the hints that are said of them and no others: none that the graph suggests.
+  bool hints_are_whole = false;
 
   const Task& at(TaskIndex task) const { return tasks[task.value]; }
   const WorkflowFile& at(PathIndex file) const { return files[file.value]; }

@@ -152,6 +152,18 @@ def check_one_directory(runner):
             check(found == pattern, f"{path} has pattern {found} after {system}")
 
 
+def check_rules(runner):
+    """With --rules outputs have the rules' hints and no others, as `mosa advise` has predicted it."""
+    runner.write("ruled", WORDS)
+    rules = runner.directory / "rules.yaml"
+    rules.write_text('mosa_rules: 1\nrules: {"raw/*": {placement: local}, "raw/1": {placement: stripe}, "none": {replicas: 2}}')
+    record, said = runner.run("ruled", "--rules", str(rules))
+    check(record["outcome"] == "done" and "rule 'none' says nothing of any output" in said, said)
+    for path, placement in (("raw/0", "local"), ("raw/1", "stripe"), ("table", None), ("hash/0", None)):
+        found = hint(runner.path("ruled", path), "placement"), hint(runner.path("ruled", path), "pattern")
+        check(found == (placement, None), f"{path} has placement and pattern {found}")
+
+
 def check_resume(runner):
     """Nothing runs again but what is lost."""
     _, said = runner.run("wass", "--resume")
@@ -409,7 +421,7 @@ def check_exec(runner):
 
 
 def test(arguments):
-    groups = ((check_refusals, check_systems_agree, check_one_directory, check_resume, check_exec, check_retry,
+    groups = ((check_refusals, check_systems_agree, check_one_directory, check_rules, check_resume, check_exec, check_retry,
                check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:

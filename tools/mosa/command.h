@@ -38,6 +38,7 @@ void AddWorkflow(CLI::App& app, CommandLine& line);
 void AddStage(CLI::App& app, CommandLine& line);
 void AddPredict(CLI::App& app, CommandLine& line);
 void AddExplore(CLI::App& app, CommandLine& line);
+void AddAdvise(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);
 void AddIdentifyWorker(CLI::App& app, CommandLine& line);

@@ -2,29 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "common/base/clock.h"
-#include "common/base/hash.h"
-#include "predictor/explore/canonical.h"
 #include "predictor/explore/explorer.h"
-#include "predictor/model/platform_json.h"
-#include "tools/mosa/bench_progress.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/explore_output.h"
 #include "tools/mosa/explore_results.h"
-#include "tools/mosa/parallel.h"
+#include "tools/mosa/explore_simulator.h"
 #include "tools/mosa/predict_inputs.h"
 
 namespace mosa::cli {
 namespace {
-
-using predict::Job;
-using predict::Outcome;
 
 constexpr uintmax_t kSpaceBytesMax = 1 << 20;
 constexpr uint32_t kRepeatsMax = 1000;
@@ -41,82 +31,6 @@ struct Options {
   uint32_t repeats = 20;
   uint32_t jobs = 0;
   bool no_prune = false;
-};
-
-// Simulates what an explorer asks for, on all cores.
-class Simulator {
- public:
-  Simulator(const predict::Workflow& workflow, const predict::Platform& platform,
-            predict::Explorer& explorer, ExploreResults& results, uint32_t threads)
-      : workflow_(workflow),
-        canonical_(workflow, platform),
-        explorer_(explorer),
-        results_(results),
-        threads_(threads),
-        workflow_digest_(DigestOf(workflow)) {}
-
-  Status Run(const std::vector<predict::Point>& points) {
-    for (std::vector<Job> jobs = explorer_.NextBatch(); !jobs.empty();
-         jobs = explorer_.NextBatch()) {
-      std::vector<uint64_t> keys;
-      for (const Job& job : jobs) keys.push_back(KeyOf(points[job.point], job));
-      std::vector<Outcome> outcomes(jobs.size());
-      MOSA_RETURN_IF_ERROR(InParallel(jobs.size(), threads_, [&](size_t i) {
-        return RunOne(points[jobs[i].point], jobs[i], keys[i], outcomes[i]);
-      }));
-      for (size_t i = 0; i < jobs.size(); ++i) explorer_.Take(jobs[i], std::move(outcomes[i]));
-    }
-    return OkStatus();
-  }
-  size_t remembered() const { return remembered_; }
-  double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
-
- private:
-  // What cannot differ has the same key.
-  uint64_t KeyOf(const predict::Point& point, const Job& job) {
-    uint64_t& digest = platform_digests_[{point.frequency_mhz, job.draw}];
-    if (digest == 0) digest = Hash64(predict::WritePlatform(explorer_.PlatformOf(job)));
-    uint64_t key = HashCombine(results_.program(), workflow_digest_);
-    key = HashCombine(key, digest);
-    return HashCombine(key, Hash64(ToText(canonical_.Of(point).configuration)));
-  }
-
-  Status RunOne(const predict::Point& point, const Job& job, uint64_t key, Outcome& outcome) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = results_.Find(key); known) {
-        outcome = *known;
-        ++remembered_;
-        ++done_;
-        return OkStatus();
-      }
-    }
-    MOSA_ASSIGN_OR_RETURN(
-        const predict::Prediction prediction,
-        predict::Predict(workflow_, explorer_.PlatformOf(job), explorer_.ConfigurationOf(job)));
-    outcome = OutcomeOf(prediction);
-    const std::lock_guard lock(mutex_);
-    ++done_;
-    ++simulated_;
-    const size_t known = std::max(explorer_.jobs_known(), done_);
-    const double each = seconds() / static_cast<double>(simulated_);
-    bar_.Show(done_, known, each * static_cast<double>(known - done_), "simulations");
-    return results_.Add(key, ToText(point), outcome);
-  }
-
-  const predict::Workflow& workflow_;
-  const predict::Canonical canonical_;
-  predict::Explorer& explorer_;
-  ExploreResults& results_;
-  const uint32_t threads_;
-  const uint64_t workflow_digest_;
-  const SystemClock clock_;
-  const Time begin_ = clock_.Monotonic();
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> platform_digests_;
-  std::mutex mutex_;
-  // Guarded by mutex_ while a batch runs, as results_ is:
-  ProgressBar bar_;
-  size_t done_ = 0, simulated_ = 0, remembered_ = 0;
 };
 
 Result<std::vector<predict::Dimension>> DimensionsOf(const Options& options) {
@@ -160,11 +74,7 @@ bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* p
 
 Status Explore(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
-  MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadInputs(options.platform, options.workload, "", 0));
-  if (inputs.synthetic)
-    return InvalidArgumentError(
-        fmt::format("--workload {}: only 'mosa predict' takes a synthetic workflow: give a file",
-                    options.workload));
+  MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadFiles(options.platform, options.workload));
   std::optional<predict::PowerProfile> power;
   if (!options.power.empty()) {
     MOSA_ASSIGN_OR_RETURN(power, ReadPowerFile(options.power));
@@ -186,7 +96,7 @@ Status Explore(const Options& options, const CommandLine& line) {
   if (!options.results.empty()) {
     MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
   }
-  Simulator simulator(inputs.workflow, inputs.platform, explorer, results, options.jobs);
+  ExploreSimulator simulator(inputs.workflow, inputs.platform, explorer, results, options.jobs);
   MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
   exploration.workflow = inputs.workflow.name;
   exploration.varied = VariedNames(dimensions);

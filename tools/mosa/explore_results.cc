@@ -90,6 +90,7 @@ void Mix(uint64_t& digest, uint64_t number) { digest = HashCombine(digest, numbe
 
 uint64_t DigestOf(const predict::Workflow& workflow) {
   uint64_t digest = Hash64("workflow");
+  Mix(digest, workflow.hints_are_whole ? 1U : 0U);
   for (const predict::WorkflowFile& file : workflow.files) {
     Mix(digest, file.path);
     Mix(digest, file.size_bytes.value_or(0));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "manager/core/glob.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/hint.h"
 #include "tools/mosa/manager.h"
@@ -24,16 +25,6 @@ struct Target {
   std::string glob;  // In the store.
 };
 
-// A path of which no byte is wild.
-std::string Quoted(const std::string& path) {
-  std::string quoted;
-  for (const char c : path) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted;
-}
-
 // People write globs below their mount, or, as the manager does, below the root of the store.
 Result<Target> Find(const Options& options) {
   const size_t wild = std::min(options.glob.find_first_of("*?[\\"), options.glob.size());
@@ -46,7 +37,7 @@ Result<Target> Find(const Options& options) {
     if (manager.ok()) {
       const std::string name =
           slash == std::string::npos ? options.glob : options.glob.substr(slash + 1);
-      const std::string above = place->path == "/" ? "" : Quoted(place->path);
+      const std::string above = place->path == "/" ? "" : manager::QuotedForGlob(place->path);
       return Target{*std::move(manager), fmt::format("{}/{}", above, name)};
     }
   }

@@ -52,6 +52,7 @@ int Main(int argc, char** argv) {
   AddIdentifyWorker(app, line);
   AddPredict(app, line);
   AddExplore(app, line);
+  AddAdvise(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

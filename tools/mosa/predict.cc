@@ -29,6 +29,7 @@ struct Options {
   std::string platform;
   std::string workload;
   std::string operations;
+  std::string rules;
   std::string configuration;
   std::string trace;
   std::string power;
@@ -126,6 +127,14 @@ Status PredictRun(const Options& options, const CommandLine& line) {
                       options.operations, options.workload));
     MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
   }
+  if (!options.rules.empty()) {
+    if (inputs.synthetic)
+      return InvalidArgumentError(
+          fmt::format("--rules {}: the files of {} have hints of their own; "
+                      "leave it out",
+                      options.rules, options.workload));
+    MOSA_RETURN_IF_ERROR(ReadRules(options.rules, inputs.workflow));
+  }
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
   ForHosts(configuration.hosts, inputs);
@@ -183,6 +192,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   command->add_option("--operations", options->operations,
                       "What its tasks do with their files, as 'mosa trace workload' writes it; "
                       "without, a task reads its inputs, computes, and writes its outputs");
+  command->add_option("--rules", options->rules,
+                      "Hints of outputs, as of mosa run: without, those that the graph suggests");
   command->add_option("--config", options->configuration,
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");

@@ -1,14 +1,19 @@
 #include "tools/mosa/predict_inputs.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "common/base/unique_fd.h"
+#include "predictor/advise/rules.h"
 #include "predictor/model/draws.h"
 #include "predictor/model/platform_json.h"
 #include "predictor/workflow/operations.h"
@@ -54,6 +59,29 @@ Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+Status WriteWhole(const std::string& path, const std::string& text) {
+  const std::string part = path + ".part";
+  const UniqueFd file(
+      open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file && errno == EEXIST)
+    return FailedPreconditionError(fmt::format(
+        "cannot write {}: {} is there already, of somebody who writes the same file or was ended "
+        "meanwhile; remove it",
+        path, part));
+  if (!file)
+    return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
+  int error = 0;
+  for (size_t at = 0; at < text.size() && error == 0;) {
+    const ssize_t bytes = write(file.get(), text.data() + at, text.size() - at);
+    if (bytes > 0) at += static_cast<size_t>(bytes);
+    if (bytes <= 0 && errno != EINTR) error = bytes == 0 ? ENOSPC : errno;
+  }
+  if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return OkStatus();
+  unlink(part.c_str());
+  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
+}
+
 Result<predict::Platform> ReadPlatformFile(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, kFiguresBytesMax));
   return Of(path, predict::ReadPlatform(text));
@@ -69,6 +97,16 @@ Result<predict::Workflow> ReadWorkload(const std::string& path) {
 Status ReadOperations(const std::string& path, predict::Workflow& workflow) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
   return FaultsOf(path, predict::AddOperations(text, workflow));
+}
+
+Status ReadRules(const std::string& path, predict::Workflow& workflow) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
+  MOSA_ASSIGN_OR_RETURN(const auto rules, Of(path, predict::ReadRules(text)));
+  MOSA_ASSIGN_OR_RETURN(const auto idle, Of(path, predict::ApplyRules(rules, workflow)));
+  for (size_t i = 0; i < std::min(idle.size(), kFaultsShownMax); ++i)
+    fmt::print(stderr, "mosa: {}: rule '{}' says nothing of any output of '{}'\n", path, idle[i],
+               workflow.name);
+  return OkStatus();
 }
 
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path) {
@@ -91,6 +129,14 @@ Result<Inputs> ReadInputs(const std::string& platform, const std::string& worklo
   } else {
     MOSA_ASSIGN_OR_RETURN(inputs.workflow, ReadWorkload(workload));
   }
+  return inputs;
+}
+
+Result<Inputs> ReadFiles(const std::string& platform, const std::string& workload) {
+  MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(platform, workload, "", 0));
+  if (inputs.synthetic)
+    return InvalidArgumentError(fmt::format(
+        "--workload {}: only 'mosa predict' takes a synthetic workflow: give a file", workload));
   return inputs;
 }
 

@@ -19,11 +19,16 @@ namespace mosa::cli {
 // A file's text. The error says what is wrong with it.
 Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
 
+// Whoever reads the file sees the old one or the new.
+Status WriteWhole(const std::string& path, const std::string& text);
+
 Result<predict::Platform> ReadPlatformFile(const std::string& path);
 // Every fault of the workflow, a line each.
 Result<predict::Workflow> ReadWorkload(const std::string& path);
 // The same for the side file of its operations, which become its tasks'.
 Status ReadOperations(const std::string& path, predict::Workflow& workflow);
+// The same for a file of rules (predictor/advise/rules.h), which become its outputs' hints.
+Status ReadRules(const std::string& path, predict::Workflow& workflow);
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
 
 struct Inputs {
@@ -46,6 +51,9 @@ Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::P
 // `power` may be empty; `frequency_mhz` is one of its levels, 0 as in predict::LevelAt().
 Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
                           const std::string& power, uint32_t frequency_mhz);
+
+// The same without power, and of files alone: no synthetic workflow.
+Result<Inputs> ReadFiles(const std::string& platform, const std::string& workload);
 
 // 0, or enough for an interval.
 Status CheckRepeats(uint32_t repeats);

@@ -1,11 +1,7 @@
 // `mosa run`: what is asked for, checked whole before the first effect; then the engine.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,6 +12,7 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
 
@@ -36,20 +33,10 @@ struct Options {
   HostsRequest hosts;
   EngineOptions engine;
   std::string system = "wass";
+  std::string rules;
   bool resume = false;
   bool dry_run = false;
 };
-
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error || size > predict::kDocumentBytesMax)
-    return InvalidArgumentError(
-        fmt::format("{} is no workflow: {}", path, error ? error.message() : "it is too long"));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
-}
 
 Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
                                const std::vector<RunHost>& hosts) {
@@ -144,20 +131,24 @@ Status PrepareFiles(Options& options) {
 }
 
 Status RunWorkflow(Options options, const CommandLine& line) {
+  if (!options.rules.empty() && options.system == "dss")
+    return InvalidArgumentError(fmt::format(
+        "--rules {}: --system dss takes no hints; leave one of them out", options.rules));
   RunRecord record;
   record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
   options.hosts.cluster = options.cluster.name;
   options.hosts.cluster_directory = options.cluster.directory;
-  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.workflow));
+  MOSA_ASSIGN_OR_RETURN(const std::string text,
+                        ReadText(options.workflow, predict::kDocumentBytesMax));
   auto found = FindHosts(options.hosts);
   if (!found.ok()) {  // What is wrong wherever it runs is said first.
     MOSA_RETURN_IF_ERROR(ParseWorkflow(options.workflow, text, {}).status());
     return found.status();
   }
   record.hosts = std::move(found->hosts);
-  MOSA_ASSIGN_OR_RETURN(const Workflow workflow,
-                        ParseWorkflow(options.workflow, text, record.hosts));
+  MOSA_ASSIGN_OR_RETURN(Workflow workflow, ParseWorkflow(options.workflow, text, record.hosts));
+  if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, workflow));
   for (const std::string& name : found->silent)
     fmt::print(stderr, "mosa run: host {} is left out: it does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
@@ -213,6 +204,9 @@ void AddRun(CLI::App& app, CommandLine& line) {
                    "wass: hints, and tasks go where their bytes are; dss: neither")
       ->check(CLI::IsMember({"wass", "dss"}))
       ->capture_default_str();
+  command->add_option("--rules", options->rules,
+                      "Hints of outputs by globs, as 'mosa advise' writes them, instead of those "
+                      "that the graph suggests");
   command->add_option("--retries", options->engine.retries, "Of a task that failed")
       ->capture_default_str();
   command->add_flag("--keep-going", options->engine.keep_going,

@@ -1,68 +1,28 @@
 // `mosa trace show` and `workload`: traces that are written, in a table or as a workload.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
-#include <set>
 
-#include "common/base/unique_fd.h"
 #include "common/base/units.h"
 #include "common/model/trace.h"
 #include "predictor/trace/traced_run.h"
 #include "predictor/trace/workload.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/trace.h"
-#include "tools/mosa/trace_record.h"
+#include "tools/mosa/trace_workload.h"
 
 namespace mosa::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uintmax_t kTraceBytesMax = uintmax_t{4} << 30;
-
 struct Options {
   std::vector<std::string> files;
   std::string record;
   std::string output;
 };
-
-struct Traces {
-  std::vector<TraceFile> files;
-  std::vector<std::string> faults;  // One sentence for each that is not whole.
-};
-
-Result<Traces> ReadTraces(const std::vector<std::string>& paths) {
-  Traces traces;
-  std::set<std::string> seen;
-  size_t records_left = kTraceRecordsMax;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (!seen.insert(fs::weakly_canonical(path, error)).second)
-      return InvalidArgumentError(fmt::format("{} is given twice", path));
-    MOSA_ASSIGN_OR_RETURN(const std::string bytes, ReadText(path, kTraceBytesMax));
-    Result<TraceFile> file = ParseTrace(bytes, records_left);
-    if (!file.ok())
-      return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(file.status())));
-    records_left -= file->records.size();
-    if (!file->fault.empty()) traces.faults.push_back(fmt::format("{} {}", path, file->fault));
-    traces.files.push_back(*std::move(file));
-  }
-  return traces;
-}
-
-// What was shown or written is not all that happened.
-Status Incomplete(const std::vector<std::string>& faults) {
-  if (faults.empty()) return OkStatus();
-  std::string all;
-  for (const std::string& fault : faults) all += (all.empty() ? "" : "; ") + fault;
-  return DataLossError(fmt::format("not the whole run: {}", all));
-}
 
 double ToSeconds(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 
@@ -131,57 +91,15 @@ Status Show(const Options& options, const CommandLine& line) {
   return Incomplete(traces.faults);
 }
 
-// Whoever reads it sees the old file or the new.
-Status WriteWhole(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
-  const UniqueFd file(
-      open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file && errno == EEXIST)
-    return FailedPreconditionError(fmt::format(
-        "cannot write {}: {} is there already, of somebody who writes the same file or was ended "
-        "meanwhile; remove it",
-        path, part));
-  if (!file)
-    return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
-  int error = 0;
-  for (size_t at = 0; at < text.size() && error == 0;) {
-    const ssize_t bytes = write(file.get(), text.data() + at, text.size() - at);
-    if (bytes > 0) at += static_cast<size_t>(bytes);
-    if (bytes <= 0 && errno != EINTR) error = bytes == 0 ? ENOSPC : errno;
-  }
-  if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return OkStatus();
-  unlink(part.c_str());
-  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
-}
-
 std::string OperationsPath(const std::string& path) {
   const fs::path output(path);
   return (output.parent_path() / (output.stem().string() + ".operations.json")).string();
 }
 
 Status ExportWorkload(const Options& options, const CommandLine& line) {
-  if (options.files.empty() && options.record.empty())
-    return InvalidArgumentError("give traces, or --record with the record of a 'mosa run'");
-  MOSA_ASSIGN_OR_RETURN(const Traces traces, ReadTraces(options.files));
-  std::optional<RecordedRun> record;
-  if (!options.record.empty()) {
-    MOSA_ASSIGN_OR_RETURN(record, ReadRecordedRun(options.record));
-  }
   const std::string name = fs::path(options.output).stem().string();
-  predict::Workload workload =
-      options.files.empty()
-          ? record->workload
-          : predict::WorkloadOf(predict::MergeTraces(traces.files), name,
-                                record ? record->tasks : std::vector<predict::RecordedTask>());
-  if (workload.tasks.empty())
-    return FailedPreconditionError("no task of the trace has read or written a file");
-  const Status incomplete = Incomplete(traces.faults);
-  workload.description = options.files.empty()
-                             ? fmt::format("from the record {}", options.record)
-                             : fmt::format("from {} traces{}", traces.files.size(),
-                                           record ? fmt::format(" and {}", options.record) : "");
-  if (!incomplete.ok()) workload.description += "; " + MessageOf(incomplete);
+  MOSA_ASSIGN_OR_RETURN(const RunWorkload run, WorkloadOfRun(options.files, options.record, name));
+  const predict::Workload& workload = run.workload;
   MOSA_RETURN_IF_ERROR(WriteWhole(options.output, predict::ToWfFormat(workload)));
   std::string operations;
   if (!options.files.empty()) {
@@ -196,7 +114,7 @@ Status ExportWorkload(const Options& options, const CommandLine& line) {
                {"tasks", workload.tasks.size()},
                {"files", workload.files.size()},
                {"operation_count", count},
-               {"whole", incomplete.ok()}});
+               {"whole", run.incomplete.ok()}});
   } else if (operations.empty()) {
     fmt::print(stderr, "{} tasks and {} files to {}\n", workload.tasks.size(),
                workload.files.size(), options.output);
@@ -204,7 +122,7 @@ Status ExportWorkload(const Options& options, const CommandLine& line) {
     fmt::print(stderr, "{} tasks and {} files to {}, {} operations to {}\n", workload.tasks.size(),
                workload.files.size(), options.output, count, operations);
   }
-  return incomplete;
+  return run.incomplete;
 }
 
 }  // namespace

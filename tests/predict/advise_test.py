@@ -1,0 +1,146 @@
+"""What `mosa advise` promises on its command line: what it kept and left out adds up, its rules say to `mosa predict` what was
+simulated, traces and records are workloads too; bad input is one sentence and an exit code.
+
+    advise_test.py --mosa PROGRAM
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+from predict_test import PLATFORM, WORKLOAD, check, good, predict, run
+from trace_workload_test import RECORD, SEEDS
+
+HARMFUL = """
+tasks:
+  - {id: make, command: "true", outputs: [all, "it's/one"]}
+  - {id: use, command: "true", inputs: [all, "it's/one"], outputs: [end]}
+files:
+  all: {size: 64M, pattern: "broadcast:4", lifetime: keep}
+  "it's/one": {size: 32M}
+  end: {size: 1000}
+"""
+
+
+def advise(mosa, *words):
+    platform = [] if "--platform" in words else ["--platform", PLATFORM]
+    return json.loads(good(mosa, "--json", "advise", *platform, *words).stdout)
+
+
+def test_answers(mosa, directory):
+    rules = directory / "rules.yaml"
+    words = ["--workload", WORKLOAD, "--config", "hosts=2", "-o", rules]
+    answer = advise(mosa, *words)
+    runs = answer["runs"]
+    check(answer["hints"] and answer["left_out"], f"{answer['hints']} and {answer['left_out']}")
+    check({c["stage"] for c in answer["hints"] + answer["left_out"]} == {"make", "turn", "join"}, "every stage is spoken of")
+    for each in answer["hints"]:
+        low, high = each["gain"]["interval_s"]
+        check(each["rules"] and low <= each["gain"]["seconds"] <= high, f"{each}")
+        check(each["gain"]["pays"] and low > 0 or each["reason"].startswith(("with the others", "for the network")), f"{each}")
+    for each in answer["left_out"]:
+        check(each["reason"] and "rules" not in each, f"{each}")
+    # What was advised is what the rules say, and the others are what these say by themselves.
+    for name, more in (("advised", ["--rules", rules]), ("by_itself", []), ("dss", [])):
+        config = "hosts=2,system=dss" if name == "dss" else "hosts=2"
+        same = predict(mosa, "--config", config, *more)
+        check(same["turnaround_s"] == runs[name]["turnaround_s"], f"{name}: {same['turnaround_s']} and {runs[name]}")
+        check(same["turnaround_interval_s"] == runs[name]["turnaround_interval_s"], f"{name}: the same draws")
+    check(runs["advised"]["turnaround_median_s"] < runs["dss"]["turnaround_median_s"], "hints help a pipeline")
+    check(answer["gain_over_dss"]["pays"], f"{answer['gain_over_dss']}")
+    deployments = answer["deployments"]
+    check("hosts=2," in deployments["as_is"]["configuration"] and deployments["points"] > 10, f"{deployments}")
+    check(deployments["as_is"]["turnaround_s"] == runs["advised"]["turnaround_s"], "the deployment has these hints")
+    again = advise(mosa, *words, "--jobs", 1)
+    check({**again, "seconds": 0} == {**answer, "seconds": 0}, "one core says the same as all")
+    table = good(mosa, "advise", "--platform", PLATFORM, *words).stdout
+    check("Hints that pay" in table and "Left out:" in table and "mosa hint rule add 'a.*' pattern=pipeline" in table, table)
+
+
+def test_harmful(mosa, directory):
+    workload, rules = directory / "harmful.yaml", directory / "harmless.yaml"
+    workload.write_text(HARMFUL)
+    words = ["--workload", workload, "--config", "hosts=4,slots=1", "--vary", "hosts=1..4"]
+    answer = advise(mosa, *words, "-o", rules)
+    check(answer["gain_over_by_itself"]["pays"] and answer["gain_over_by_itself"]["bytes_stored"] > 1 << 20,
+          f"copies of what is read once: {answer['gain_over_by_itself']}")
+    check("broadcast" not in rules.read_text() and "instead of pattern=broadcast:4" in str(answer["hints"]), rules.read_text())
+    check(answer["deployments"]["points"] == 4, "--vary is all the space")
+    table = good(mosa, "advise", "--platform", PLATFORM, *words).stdout
+    check("mosa hint rule add 'it'\\''s/one' pattern=pipeline" in table or "mosa hint rule add 'all' " in table, table)
+
+
+def test_seen(mosa, directory):
+    """What was seen of a run is a workload, by the same texts as of `mosa trace workload`."""
+    record = directory / "words.run.json"
+    record.write_text(json.dumps(RECORD))
+    answer = advise(mosa, "--record", record, "--config", "hosts=2")
+    check(answer["workflow"] == "words" and answer["runs"]["advised"]["turnaround_s"] > 1.75, f"{answer['runs']}")
+    traced = advise(mosa, SEEDS / "two_tasks", "--config", "hosts=2")
+    workload = directory / "two.json"
+    made = json.loads(good(mosa, "--json", "trace", "workload", SEEDS / "two_tasks", "-o", workload).stdout)
+    told = advise(mosa, "--workload", workload, "--operations", made["operations"], "--config", "hosts=2")
+    check(traced["runs"] == told["runs"] and traced["hints"] == told["hints"], f"{traced['runs']} {told['runs']}")
+
+
+def test_rules_of_others(mosa, directory):
+    rules = directory / "others.yaml"
+    rules.write_text('mosa_rules: 1\nrules: {"a.*": {pattern: pipeline}, "z/*": {placement: local}}')
+    done = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--rules", rules, "--repeats", 0)
+    check("rule 'z/*' says nothing of any output of 'pipeline'" in done.stderr, done.stderr)
+    rules.write_text("mosa_rules: 1\nrules: {a: {colour: red}}")
+    for words in (["predict", "--platform", PLATFORM, "--workload", WORKLOAD], ["run", WORKLOAD, "--mount", directory]):
+        done = run(mosa, *words, "--rules", rules)
+        check(done.returncode == 2 and f"{rules}: rule 'a': there is no hint 'colour'" in done.stderr, done.stderr)
+    done = run(mosa, "run", WORKLOAD, "--mount", directory, "--rules", rules, "--system", "dss")
+    check(done.returncode == 2 and "--system dss takes no hints" in done.stderr, done.stderr)
+
+
+def test_bad_input(mosa, directory):
+    old, sizeless, silent, full = (directory / name for name in ("old.json", "sizeless.yaml", "silent.yaml", "full.yaml"))
+    old.write_text(json.dumps({**json.loads(PLATFORM.read_text()), "mosa_platform": 7}))
+    sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
+    silent.write_text("tasks: [{id: a, command: 'true', runtime: 1}]")
+    full.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]\nfiles: {x: {size: 9G}}")
+    good_workload = ["--workload", WORKLOAD]
+    rows = [
+        ([], 2, "give either --workload, or what was seen of a run"),
+        ([*good_workload, "--record", old], 2, "give either --workload, or what was seen of a run"),
+        ([*good_workload, "--platform", old], 2, "version 7"),
+        (["--workload", "synthetic:reduce,small"], 2, "only 'mosa predict' takes a synthetic workflow"),
+        (["--workload", sizeless], 2, "file 'x' has no size"),
+        (["--workload", full], 3, "the run would fail with hints and without: "),
+        ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
+        ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
+        ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
+        ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
+        ([*good_workload, "--least", "-1"], 2, "--least"),
+        (["--record", WORKLOAD], 2, "is no record of a run"),
+        ([PLATFORM], 2, "no trace"),
+        ([*good_workload, "-o", "/nonexistent/rules"], 3, "cannot write /nonexistent/rules"),
+    ]
+    for words, code, expected in rows:
+        platform = [] if "--platform" in words else ["--platform", PLATFORM]
+        done = run(mosa, "advise", *platform, *words)
+        check(done.returncode == code and expected in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+    # Nothing to hint is an answer: as is one host.
+    answer = advise(mosa, "--workload", silent, "--config", "hosts=2")
+    check(not answer["hints"] and not answer["left_out"], f"{answer['hints']}")
+    answer = advise(mosa, *good_workload, "--config", "hosts=1", "--repeats", 0)
+    check(not answer["hints"] and answer["runs"]["advised"]["turnaround_interval_s"] is None, f"{answer['hints']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mosa", required=True)
+    mosa = parser.parse_args().mosa
+    with tempfile.TemporaryDirectory(prefix="mosa-advise-") as name:
+        for test in (test_answers, test_harmful, test_seen, test_rules_of_others, test_bad_input):
+            test(mosa, pathlib.Path(name))
+    print("advise: all as promised")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
