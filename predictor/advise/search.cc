@@ -359,6 +359,10 @@ Platform PlatformOfDraw(const Platform& platform, uint32_t draw) {
   return draw == 0 ? platform : Perturbed(platform, draw);
 }
 
+double FactorOfDraw(const Platform& platform, uint32_t draw) {
+  return draw == 0 ? 1 : ModelFactor(platform, draw);
+}
+
 Configuration ConfigurationOfDraw(Configuration configuration, uint32_t draw) {
   if (draw > 0) configuration.seed += draw - 1;
   return configuration;
@@ -368,7 +372,7 @@ RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& o
   RunTime run;
   run.measured_s = SecondsOf(draws.front().time);
   run.failure = draws.front().failure;
-  std::vector<double> seconds, link_bytes, store_bytes;
+  std::vector<double> seconds, intervals, link_bytes, store_bytes;
   for (size_t draw = FirstDraw(options); draw < draws.size(); ++draw) {
     const TrialOutcome& outcome = draws[draw];
     if (!outcome.failure.empty()) {
@@ -377,11 +381,12 @@ RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& o
       continue;
     }
     seconds.push_back(SecondsOf(outcome.time));
+    intervals.push_back(outcome.factor * seconds.back());
     link_bytes.push_back(static_cast<double>(outcome.link_bytes));
     store_bytes.push_back(static_cast<double>(outcome.store_bytes));
   }
-  run.median_s = MedianOr(seconds, run.measured_s);
-  run.interval_s = NineOfTen(std::move(seconds));
+  run.median_s = MedianOr(std::move(seconds), run.measured_s);
+  run.interval_s = NineOfTen(std::move(intervals));
   run.link_bytes = MedianOr(std::move(link_bytes), 0);
   run.store_bytes = MedianOr(std::move(store_bytes), 0);
   return run;
@@ -390,7 +395,7 @@ RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& o
 Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome>& other,
             const AdviseOptions& options) {
   Gain gain;
-  std::vector<double> seconds, others, link_bytes, store_bytes;
+  std::vector<double> seconds, intervals, others, link_bytes, store_bytes;
   size_t counter = 0, alone = 0;
   for (size_t draw = FirstDraw(options); draw < run.size(); ++draw) {
     const bool well = run[draw].failure.empty(), other_well = other[draw].failure.empty();
@@ -402,15 +407,16 @@ Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome
       return static_cast<double>(b) - static_cast<double>(a);
     };
     seconds.push_back(SecondsOf(other[draw].time) - SecondsOf(run[draw].time));
+    intervals.push_back(run[draw].factor * seconds.back());
     others.push_back(SecondsOf(other[draw].time));
     link_bytes.push_back(less(run[draw].link_bytes, other[draw].link_bytes));
     store_bytes.push_back(less(run[draw].store_bytes, other[draw].store_bytes));
   }
   const size_t counted = seconds.size() + alone;
   const double of_other = MedianOr(std::move(others), 0);
-  gain.median_s = MedianOr(seconds, 0);
+  gain.median_s = MedianOr(std::move(seconds), 0);
   gain.share = of_other > 0 ? gain.median_s / of_other : 0;
-  gain.interval_s = NineOfTen(std::move(seconds));
+  gain.interval_s = NineOfTen(std::move(intervals));
   gain.link_bytes = MedianOr(std::move(link_bytes), 0);
   gain.store_bytes = MedianOr(std::move(store_bytes), 0);
   // To end well where the other fails is worth a rule, however long it takes.

@@ -47,11 +47,15 @@ struct TrialOutcome {
   uint64_t link_bytes = 0;   // Sent by all hosts.
   uint64_t store_bytes = 0;  // The most that each node held, of all.
   std::string failure;       // Empty: the run ends well.
+  // What the model is off by in this draw (ModelFactor()): it widens intervals. Comparisons and
+  // medians leave it out, since it is the same for both sides.
+  double factor = 1;
 };
 TrialOutcome TrialOutcomeOf(const Prediction& prediction);
 
-// The platform and configuration of a draw.
+// The platform and configuration of a draw, and what the model is off by in it.
 Platform PlatformOfDraw(const Platform& platform, uint32_t draw);
+double FactorOfDraw(const Platform& platform, uint32_t draw);
 Configuration ConfigurationOfDraw(Configuration configuration, uint32_t draw);
 
 // Outcomes of all of these, in their order.

@@ -172,6 +172,23 @@ TEST(FindHints, HasNoClassesNothingIsWrittenIn) {
   EXPECT_EQ(advice.advised.measured_s, 7);
 }
 
+TEST(GainOf, WhatTheModelIsOffByWidensIntervalsAlone) {
+  std::vector<TrialOutcome> run(21), other(21);
+  for (size_t draw = 0; draw < run.size(); ++draw) {
+    run[draw].time = Milliseconds(10'000);
+    other[draw].time = Milliseconds(12'000);
+    run[draw].factor = other[draw].factor = draw % 2 == 0 ? 0.5 : 2;
+  }
+  const AdviseOptions options;
+  const Gain gain = GainOf(run, other, options);
+  EXPECT_TRUE(gain.pays);
+  EXPECT_EQ(gain.median_s, 2);
+  EXPECT_EQ(gain.interval_s, (Interval<double>{1, 4}));
+  const RunTime time = RunTimeOf(run, options);
+  EXPECT_EQ(time.median_s, 10);
+  EXPECT_EQ(time.interval_s, (Interval<double>{5, 20}));
+}
+
 // ---- with real simulated runs
 
 Result<HintAdvice> Advise(const Workflow& workflow, const std::string& configuration,

@@ -47,7 +47,8 @@ def test_answers(mosa, directory):
         config = "hosts=2,system=dss" if name == "dss" else "hosts=2"
         same = predict(mosa, "--config", config, *more)
         check(same["turnaround_s"] == runs[name]["turnaround_s"], f"{name}: {same['turnaround_s']} and {runs[name]}")
-        check(same["turnaround_interval_s"] == runs[name]["turnaround_interval_s"], f"{name}: the same draws")
+        for bound, other in zip(same["turnaround_interval_s"], runs[name]["turnaround_interval_s"], strict=True):
+            check(abs(bound - other) < 1e-8, f"{name}: the same draws")
     check(runs["advised"]["turnaround_median_s"] < runs["dss"]["turnaround_median_s"], "hints help a pipeline")
     check(answer["gain_over_dss"]["pays"], f"{answer['gain_over_dss']}")
     deployments = answer["deployments"]

@@ -106,6 +106,7 @@ class TrialSimulator {
           predict::Predict(*workflow, predict::PlatformOfDraw(work_.platform, draw),
                            predict::ConfigurationOfDraw(configuration, draw)));
       outcomes[i] = predict::TrialOutcomeOf(prediction);
+      outcomes[i].factor = predict::FactorOfDraw(work_.platform, draw);
       const std::lock_guard lock(mutex_);
       const double each = seconds() / static_cast<double>(++done_);
       bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");
