@@ -39,7 +39,9 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
   const Segment one{0, 1, {NodeId{7}}};
   const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
   const Segment mirrored{0, 2, {NodeId{1}, NodeId{2}, NodeId{3}, NodeId{4}}};
+  const Segment shared{0, 2, {NodeId{1}, NodeId{1}, NodeId{3}, NodeId{4}}};
   const Segment spilled{30, 1, {NodeId{9}}};
+  const Segment copied{30, 1, {NodeId{7}, NodeId{8}}};
   const Row rows[] = {
       {LayoutOf(10, {one}), {0, 0}, UINT64_MAX, ""},
       {LayoutOf(10, {one}), {5, 35}, UINT64_MAX, "5-35@7, "},
@@ -47,6 +49,8 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
       {LayoutOf(10, {two}), {5, 25}, UINT64_MAX, "5-10@1, 10-20@2, 20-25@1, "},
       {LayoutOf(10, {mirrored}), {9, 11}, UINT64_MAX, "9-10@1,3, 10-11@2,4, "},
       {LayoutOf(10, {two, spilled}), {15, 55}, UINT64_MAX, "15-20@2, 20-30@1, 30-55@9, "},
+      {LayoutOf(10, {shared}), {0, 20}, UINT64_MAX, "0-10@1,3, 10-20@1,4, "},
+      {LayoutOf(10, {one, copied}), {0, 60}, UINT64_MAX, "0-30@7, 30-60@7,8, "},
   };
   for (const Row& row : rows)
     EXPECT_EQ(Show(SplitRange(row.layout, row.range, row.piece_bytes_max)), row.expected);

@@ -1,9 +1,11 @@
 // The event loop and its resources: rows of arrivals with known departures, and queues whose mean
 // has a closed form.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <vector>
 
 #include "common/base/rng.h"
@@ -310,6 +312,34 @@ TEST(EventLoop, GoesOnWhereItWasStoppedAmongTies) {
   EXPECT_EQ(order, (std::vector<int>{1}));
   loop.Run();
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+uint64_t ResidentBytes() {
+  uint64_t all_pages = 0;
+  uint64_t resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> all_pages >> resident_pages;
+  return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+Activity<void> GoOnAtOnce(EventLoop& loop, uint32_t times, uint64_t& resident_bytes) {
+  for (uint32_t i = 0; i < times; ++i) co_await loop.Sleep(Nanoseconds(0));
+  resident_bytes = ResidentBytes();
+}
+
+TEST(EventLoop, TakesNoMemoryForWhatHasRunWhileTimeStandsStill) {
+  constexpr uint32_t kTimes = 1'000'000;
+  EventLoop loop;
+  uint64_t first_bytes = 0;
+  uint64_t second_bytes = 0;
+  const uint64_t before_bytes = ResidentBytes();
+  ASSERT_GT(before_bytes, 0U);
+  Spawn(loop, GoOnAtOnce(loop, kTimes, first_bytes));
+  Spawn(loop, GoOnAtOnce(loop, kTimes, second_bytes));
+  loop.Run();
+  EXPECT_EQ(loop.now().ns, 0);
+  EXPECT_EQ(loop.events(), 2 * kTimes);
+  EXPECT_LT(first_bytes, before_bytes + kTimes);
+  EXPECT_LT(second_bytes, before_bytes + kTimes);
 }
 
 uint64_t DigestOf(uint64_t seed) {

@@ -29,14 +29,14 @@ void EventLoop::Run() {
 
 // What the heap has for now() was asked for before now() began.
 bool EventLoop::TakeNext(Entry& next) {
-  const bool is_due = due_begin_ < due_.size();
-  if (is_due && (heap_.empty() || heap_.front().at_ns != now_.ns)) {
-    next = due_[due_begin_++];
-    return true;
-  }
-  if (!is_due) {
+  if (due_begin_ == due_.size() && !asked_.empty()) {
     due_.clear();
     due_begin_ = 0;
+    due_.swap(asked_);
+  }
+  if (due_begin_ < due_.size() && (heap_.empty() || heap_.front().at_ns != now_.ns)) {
+    next = due_[due_begin_++];
+    return true;
   }
   if (heap_.empty()) return false;
   next = Pop();

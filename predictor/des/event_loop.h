@@ -105,7 +105,7 @@ class EventLoop {
     MOSA_CHECK(at >= now_);
     const Entry entry{at.ns, sequence_++, what};
     if (at == now_) {
-      due_.push_back(entry);
+      asked_.push_back(entry);
     } else {
       Push(entry);
     }
@@ -122,8 +122,11 @@ class EventLoop {
   bool stopped_ = false;
   // A heap of four children each: half as deep as a binary one, and its entries are small.
   std::vector<Entry> heap_;
-  std::vector<Entry> due_;  // At now(), asked for since it is; those below due_begin_ have run.
+  // At now(), asked for since it is. Those of due_ come first, and below due_begin_ have run;
+  // behind them come those of asked_, so that memory grows with what waits, not with what has run.
+  std::vector<Entry> due_;
   size_t due_begin_ = 0;
+  std::vector<Entry> asked_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   Root* roots_ = nullptr;  // What is under way.

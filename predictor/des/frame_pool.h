@@ -1,6 +1,7 @@
 // FramePool: memory for the frames of activities. A simulation begins and ends several of them for
 // each chunk that it moves, of a few sizes; each size has a list of its own, so that a frame costs
-// a few instructions and mostly lies where one was a moment ago.
+// a few instructions and mostly lies where one was a moment ago. Memory of one size (rounded up to
+// 64 B) is never used for another; frames above kBytesMax come from the heap and go back to it.
 //
 // A thread has one, and keeps what its frames have taken at most until it ends. Who has taken a
 // frame gives it back on the same thread.
@@ -23,29 +24,31 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
+  // AddressSanitizer sees who uses a frame that has ended only if its memory is given back.
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr size_t kBytesMax = 0;
+#else
+  static constexpr size_t kBytesMax = 4032;
+#endif
+
+  // Precondition: bytes > 0.
   void* Take(size_t bytes) {
+    if (bytes > kBytesMax) return ::operator new(bytes);
     const size_t units = UnitsOf(bytes);
-    if (units >= free_.size()) return ::operator new(bytes);
     Free*& free = free_[units];
-    if (free == nullptr) return ::operator new(units* kUnitBytes);
+    if (free == nullptr) return ::operator new(kUnitBytes* units);
     Free* const taken = free;
     free = taken->next;
     return taken;
   }
   // `bytes` as when it was taken.
   void Give(void* frame, size_t bytes) {
-    const size_t units = UnitsOf(bytes);
-    if (units >= free_.size()) return ::operator delete(frame);
-    free_[units] = new (frame) Free{free_[units]};
+    if (bytes > kBytesMax) return ::operator delete(frame);
+    Free*& free = free_[UnitsOf(bytes)];
+    free = new (frame) Free{free};
   }
 
  private:
-  // AddressSanitizer sees who uses a frame that has ended only if its memory is given back.
-#ifdef __SANITIZE_ADDRESS__
-  static constexpr size_t kUnitsMax = 0;
-#else
-  static constexpr size_t kUnitsMax = 64;
-#endif
   static constexpr size_t kUnitBytes = 64;
   struct Free {
     Free* next;
@@ -58,7 +61,7 @@ class FramePool {
   }
   static size_t UnitsOf(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
-  std::array<Free*, kUnitsMax> free_{};  // By size in units.
+  std::array<Free*, kBytesMax / kUnitBytes + 1> free_{};  // By size in units.
 };
 
 // What inherits from this has its memory from the pool.

@@ -14,6 +14,8 @@
 namespace mosa::des {
 
 // Those who wait, in order. Their links lie in their own frames, so that waiting takes no memory.
+// Nothing takes a link out but its turn: an activity that waits is ended only with its loop
+// (EventLoop::EndAll), and no destructor gives a signal or returns a place.
 class Waiters {
  public:
   struct Link {

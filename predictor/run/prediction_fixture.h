@@ -61,12 +61,14 @@ class WorkflowMaker {
     return *this;
   }
   WorkflowMaker& Task(const std::string& id, const std::vector<std::string>& inputs,
-                      const std::vector<std::string>& outputs, Duration compute = {}) {
+                      const std::vector<std::string>& outputs, Duration compute = {},
+                      const std::vector<std::string>& after = {}) {
     TaskDraft task;
     task.id = id;
     task.command = {"true"};
     task.inputs = inputs;
     task.outputs = outputs;
+    task.after = after;
     task.expected = compute;
     draft_.tasks.push_back(task);
     return *this;

@@ -1,5 +1,6 @@
-// Montage as a graph, with the shape of tools/workflows/montage.py: tiles in a square that overlap
-// with their neighbours, corners included.
+// Montage as a graph, with the shape of tools/workflows/montage.py but for its script, which some
+// tasks read there: tiles in a square that overlap with their neighbours, corners included. How
+// long tasks compute is made up.
 #ifndef MOSA_TESTS_BENCH_MONTAGE_GRAPH_H_
 #define MOSA_TESTS_BENCH_MONTAGE_GRAPH_H_
 
@@ -48,8 +49,8 @@ inline Workflow MontageGraph(uint32_t tiles, uint64_t image_bytes) {
     for (const std::string& path : paths) maker.File(path, bytes);
     return paths;
   };
-  maker.File("region.hdr", 800);
-  std::vector<std::string> projected{"region.hdr"};
+  maker.File("region.hdr", 800).File("tiles.lst", 13 * (tiles + 2));
+  std::vector<std::string> projected{"tiles.lst"};
   std::vector<std::string> corrected{"images.tbl", "region.hdr"};
   for (uint32_t i = 0; i < tiles; ++i) {
     const std::string n = std::to_string(i);
@@ -69,10 +70,10 @@ inline Workflow MontageGraph(uint32_t tiles, uint64_t image_bytes) {
     const std::string n = first + "-" + second;
     std::vector<std::string> inputs = image("projected/" + first);
     for (const std::string& path : image("projected/" + second)) inputs.push_back(path);
-    inputs.insert(inputs.end(), {"region.hdr", "diffs.tbl"});
+    inputs.push_back("region.hdr");
     const uint64_t shared_bytes = image_bytes * (overlap.at_corner ? 2 : 15) / 100;
     maker.Task("mDiff_" + n, inputs, add_images(image("diffs/" + n), shared_bytes),
-               Milliseconds(200));
+               Milliseconds(200), {"mOverlaps"});
     maker.File("fits/" + n + ".txt", 300);
     maker.Task("mFitplane_" + n, {"diffs/" + n + ".fits"}, {"fits/" + n + ".txt"},
                Milliseconds(50));
