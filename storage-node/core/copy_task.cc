@@ -367,16 +367,19 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
 void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles) {
   if (range.empty()) return;
   source.busy.Add(range);
-  if (!source.wanted.empty()) {
-    CopyAction& before = source.wanted.back();
-    if (before.kind == kind && before.settles == settles && before.range.end == range.begin &&
-        range.begin % limits_.fetch_bytes != 0) {
-      before.range.end = range.end;
-      return;
+  // Cut where what is fetched at once may end, so that no merged one is longer either.
+  const uint64_t at_once = limits_.fetch_bytes;
+  for (ByteRange piece{range.begin, 0}; piece.begin < range.end; piece.begin = piece.end) {
+    piece.end = std::min(range.end, (piece.begin / at_once + 1) * at_once);
+    CopyAction* const before = source.wanted.empty() ? nullptr : &source.wanted.back();
+    if (before != nullptr && before->kind == kind && before->settles == settles &&
+        before->range.end == piece.begin && piece.begin % at_once != 0) {
+      before->range.end = piece.end;
+    } else {
+      source.wanted.push_back(
+          {.kind = kind, .source = source.node, .range = piece, .settles = settles});
     }
   }
-  source.wanted.push_back(
-      {.kind = kind, .source = source.node, .range = range, .settles = settles});
 }
 
 void CopyTask::OnDone(const CopyAction& action, Time) {
