@@ -112,6 +112,29 @@ TEST(CopyTask, WhatIsUnderWayAtTheCloseIsNotFetchedTwice) {
   EXPECT_TRUE(rig.task.done());
   EXPECT_TRUE(rig.own.bytes == source.bytes);
   EXPECT_EQ(rig.task.fetched_bytes(), 4 * kBlock);
+  EXPECT_EQ(rig.task.copied_bytes(), 4 * kBlock);
+}
+
+TEST(CopyTask, AShortBlockUnderWayAtTheCloseIsNotFetchedTwiceEither) {
+  Peer source{.bytes = Of('a', 1) + "tail"};
+  const uint64_t size = source.bytes.size();
+  const CopyOrder last = After(OrderOf(size, kBlock, {{0, 1, {kA}}}));
+  CopyOrder first = Following(last);
+  first.order = 1;
+  Rig rig(first, {{kA, &source}});
+  rig.Perform(*rig.task.Next(rig.now));
+  const auto fetch = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*fetch), "fetch 0-65540B@1");
+  rig.task.GoOnAs(last);
+  rig.Run();
+  rig.Perform(*fetch);
+  rig.log.clear();
+  rig.Run();
+  EXPECT_EQ(rig.log, "ask 0-2@1, cut 65540B");
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+  EXPECT_EQ(rig.task.fetched_bytes(), size);
+  EXPECT_EQ(rig.task.copied_bytes(), size) << "each byte is counted once";
 }
 
 TEST(CopyTask, AnAnswerToTheOrderBeforeConfirmsNothing) {

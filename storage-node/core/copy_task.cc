@@ -391,7 +391,7 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   --source.fetches;
   source.busy.Remove(action.range);
   if (action.order != order_.order) {
-    source.dirty.Add(action.range);
+    source.dirty.Add(WidenToBlocks(action.range));  // A part of one is not compared but fetched.
   } else if (action.settles) {
     news_.push_back(action.range);
   } else {
@@ -399,8 +399,9 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   }
   if (action.kind != CopyAction::Kind::kFetch) return;
   source.failures = source.failed_fetches = 0;
-  copied_bytes_ += action.range.size();
   fetched_bytes_ += action.range.size();
+  // What was begun by the order before counts when it has been compared.
+  if (action.order == order_.order) copied_bytes_ += action.range.size();
 }
 
 void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now) {
