@@ -568,7 +568,10 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
     result = Commit(inode, last);
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
-    if (last && has_news && result.ok()) awaited = AwaitedCopies(inode);
+    if (last && has_news && result.ok()) {
+      FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
+      awaited = AwaitedCopies(inode);
+    }
   }
   if (awaited) AwaitCopies(*awaited);
   DropLocksOf(inode, lock_owner, false);

@@ -475,6 +475,20 @@ TEST_F(CoreCopies, OfAWideStripeCopiesAreATreeOfFewSteps) {
   for (const NodeId node : first) EXPECT_LE(sent[node], 11U + 4U) << "hardly more than the file";
 }
 
+TEST_F(CoreCopies, OfMoreCopiesThanPositionsNobodySendsMoreThanTheFile) {
+  for (int i = 5; i <= 12; ++i) nodes_.push_back(AddNode("n" + std::to_string(i)));
+  const FileId f = Make(kAnna, kRootFile, "f", FileType::kRegular, true);
+  SetXattr(f, "stripe_width", "4");
+  SetXattr(f, "replicas", "12");
+  Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+  Commit(f, 48 * kMiB);
+  std::map<NodeId, size_t> sent;
+  for (const auto& [node, order] : TakeOrders())
+    for (const NodeId source : order.sources.segments[0].nodes) ++sent[source];
+  for (const auto& [node, parts] : sent) EXPECT_LE(parts, 4U) << node.value;
+  EXPECT_GE(sent.size(), 12U) << "44 parts are sent, and 4 nodes have one already";
+}
+
 TEST_F(CoreCopies, LittleIsSentToEverybodyByTheOneWhoHasIt) {
   const FileId f = MakeOpen("f", "4");
   Commit(f, kMiB / 8);

@@ -197,13 +197,15 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
       if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
       const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
       const bool goes_on = task && task->running();
-      // A node that has one of so many positions sends as much as the file has, however it is
-      // shared out; not so a writer's, which sends the other positions too.
-      const bool is_writers = writers.contains(first.nodes[position]);
+      // A node that has one of so many positions sends about as much as the file has, however it
+      // is shared out; not so a writer's, which sends the other positions too, nor where there are
+      // more copies than positions: who sends for several of these would send several files.
+      const bool in_a_chain =
+          writers.contains(first.nodes[position]) || cells.size() / first.width + 1 > first.width;
       source = SourceFor(inode,
                          {.segment = i,
                           .cell = own,
-                          .fan_out = is_writers ? 1 : std::min<size_t>(first.width, kFanOutMax),
+                          .fan_out = in_a_chain ? 1 : std::min<size_t>(first.width, kFanOutMax),
                           .current = goes_on ? before : kNoNode,
                           .avoided = goes_on ? kNoNode : before,
                           .follow = order.follow},

@@ -18,15 +18,8 @@ void ChangeLog::Note(ByteRange range, uint64_t change) {
   MOSA_CHECK(change > last_);
   last_ = change;
   if (range.empty()) return;
-  if (!entries_.empty()) {
-    // Not what only touches: who has seen the one half would be told of it again.
-    Entry& before = entries_.back();
-    const ByteRange both = Hull(before.range, range);
-    if (both == range || both == before.range) {
-      before = {change, both};
-      return;
-    }
-  }
+  // Not what is larger or only touches: who has seen that would be told of it again.
+  while (!entries_.empty() && Hull(entries_.back().range, range) == range) entries_.pop_back();
   entries_.push_back({change, range});
   if (entries_.size() <= kChangedRangesMax) return;
   const ByteRange oldest = entries_.front().range;

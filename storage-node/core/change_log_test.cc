@@ -31,6 +31,18 @@ TEST(ChangeLog, WhatIsWrittenAgainAndAgainIsOneChange) {
   EXPECT_EQ(log.Since(98), (std::vector<ByteRange>{{5, 7}}));
 }
 
+TEST(ChangeLog, ALittleInsideOfMuchIsToldAlone) {
+  ChangeLog log(10);
+  log.Note({0, 1000}, 11);
+  log.Note({500, 504}, 12);
+  log.Note({600, 604}, 13);
+  EXPECT_EQ(log.Since(11), (std::vector<ByteRange>{{500, 504}, {600, 604}}));
+  EXPECT_EQ(log.Since(10), (std::vector<ByteRange>{{0, 1000}, {500, 504}, {600, 604}}));
+  log.Note({400, 700}, 14);
+  EXPECT_EQ(log.Since(10), (std::vector<ByteRange>{{0, 1000}, {400, 700}}));
+  EXPECT_EQ(log.Since(12), (std::vector<ByteRange>{{400, 700}}));
+}
+
 TEST(ChangeLog, OfTheOldOnesItKnowsTheRoughPlace) {
   ChangeLog log(0);
   for (uint64_t i = 1; i <= 1000; ++i) log.Note({i * 1000, i * 1000 + 1}, i);

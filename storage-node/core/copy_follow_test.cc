@@ -62,6 +62,33 @@ TEST(CopyTask, WhatItsWriterHasJustWrittenIsFetchedWithoutAQuestion) {
   EXPECT_TRUE(rig.own.bytes == wanted);
 }
 
+TEST(CopyTask, NoFetchIsLongerThanItMayBeWhereverTheWritesBegin) {
+  Peer source{.bytes = Of('a', 1)};
+  // All on one node: the bytes of neighbours lie together without an end.
+  Rig rig(Following(OrderOf(0, kBlock, {{0, 1, {kA}}})), {{kA, &source}},
+          {.fetch_bytes = 4 * kBlock});
+  rig.Run();
+  auto hold = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*hold), "hold @1");
+  rig.log.clear();
+  const uint64_t step = 4 * kBlock - 1000;
+  for (uint64_t i = 0; i < 4; ++i)
+    source.Write(i * step, std::string(step, static_cast<char>('b' + i)));
+  rig.Perform(*hold);
+  rig.Run();
+  const std::string fetched = "fetch 0-4@1, fetch 4-8@1, fetch 8-12@1, fetch 12-1044576B@1";
+  EXPECT_EQ(rig.log, fetched + ", ask 3-4@1, ask 7-8@1, ask 11-12@1") << "where two writes meet";
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+  // One write, which touches a block more than it has bytes for.
+  hold = rig.task.Next(rig.now);
+  rig.log.clear();
+  source.Write(kBlock + 1, Of('z', 4));
+  rig.Perform(*hold);
+  rig.Run();
+  EXPECT_EQ(rig.log, "fetch 1-4@1, fetch 4-6@1");
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
 TEST(CopyTask, WhatIsUnderWayAtTheCloseIsNotFetchedTwice) {
   Peer source{.bytes = Of('a', 4)};
   const CopyOrder last = After(OrderOf(4 * kBlock, kBlock, {{0, 1, {kA}}}));
@@ -85,6 +112,29 @@ TEST(CopyTask, WhatIsUnderWayAtTheCloseIsNotFetchedTwice) {
   EXPECT_TRUE(rig.task.done());
   EXPECT_TRUE(rig.own.bytes == source.bytes);
   EXPECT_EQ(rig.task.fetched_bytes(), 4 * kBlock);
+  EXPECT_EQ(rig.task.copied_bytes(), 4 * kBlock);
+}
+
+TEST(CopyTask, AShortBlockUnderWayAtTheCloseIsNotFetchedTwiceEither) {
+  Peer source{.bytes = Of('a', 1) + "tail"};
+  const uint64_t size = source.bytes.size();
+  const CopyOrder last = After(OrderOf(size, kBlock, {{0, 1, {kA}}}));
+  CopyOrder first = Following(last);
+  first.order = 1;
+  Rig rig(first, {{kA, &source}});
+  rig.Perform(*rig.task.Next(rig.now));
+  const auto fetch = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*fetch), "fetch 0-65540B@1");
+  rig.task.GoOnAs(last);
+  rig.Run();
+  rig.Perform(*fetch);
+  rig.log.clear();
+  rig.Run();
+  EXPECT_EQ(rig.log, "ask 0-2@1, cut 65540B");
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+  EXPECT_EQ(rig.task.fetched_bytes(), size);
+  EXPECT_EQ(rig.task.copied_bytes(), size) << "each byte is counted once";
 }
 
 TEST(CopyTask, AnAnswerToTheOrderBeforeConfirmsNothing) {

@@ -367,16 +367,19 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
 void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles) {
   if (range.empty()) return;
   source.busy.Add(range);
-  if (!source.wanted.empty()) {
-    CopyAction& before = source.wanted.back();
-    if (before.kind == kind && before.settles == settles && before.range.end == range.begin &&
-        range.begin % limits_.fetch_bytes != 0) {
-      before.range.end = range.end;
-      return;
+  // Cut where what is fetched at once may end, so that no merged one is longer either.
+  const uint64_t at_once = limits_.fetch_bytes;
+  for (ByteRange piece{range.begin, 0}; piece.begin < range.end; piece.begin = piece.end) {
+    piece.end = std::min(range.end, (piece.begin / at_once + 1) * at_once);
+    CopyAction* const before = source.wanted.empty() ? nullptr : &source.wanted.back();
+    if (before != nullptr && before->kind == kind && before->settles == settles &&
+        before->range.end == piece.begin && piece.begin % at_once != 0) {
+      before->range.end = piece.end;
+    } else {
+      source.wanted.push_back(
+          {.kind = kind, .source = source.node, .range = piece, .settles = settles});
     }
   }
-  source.wanted.push_back(
-      {.kind = kind, .source = source.node, .range = range, .settles = settles});
 }
 
 void CopyTask::OnDone(const CopyAction& action, Time) {
@@ -388,7 +391,7 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   --source.fetches;
   source.busy.Remove(action.range);
   if (action.order != order_.order) {
-    source.dirty.Add(action.range);
+    source.dirty.Add(WidenToBlocks(action.range));  // A part of one is not compared but fetched.
   } else if (action.settles) {
     news_.push_back(action.range);
   } else {
@@ -396,8 +399,9 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   }
   if (action.kind != CopyAction::Kind::kFetch) return;
   source.failures = source.failed_fetches = 0;
-  copied_bytes_ += action.range.size();
   fetched_bytes_ += action.range.size();
+  // What was begun by the order before counts when it has been compared.
+  if (action.order == order_.order) copied_bytes_ += action.range.size();
 }
 
 void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now) {

@@ -47,7 +47,7 @@ struct CopyAction {
   enum class Kind : uint8_t {
     kAsk = 1,  // The source's checksums of `range`, with its changes after `after_change`, and then
                // the own ones. With `hold` the source may wait until something changes.
-    kFetch,    // `range` of the source into the own object.
+    kFetch,    // `range` of the source, at most CopyLimits::fetch_bytes, into the own object.
     kClear,    // `range` of the own object: it is a hole in the source.
     kCut,      // The own object at range.begin.
   };

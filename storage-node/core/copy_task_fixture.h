@@ -124,12 +124,13 @@ inline CopyOrder OrderOf(uint64_t size_bytes, uint64_t chunk_bytes, std::vector<
 struct Rig {
   std::map<NodeId, Peer*> peers;
   Peer own;
+  const CopyLimits limits;
   CopyTask task;
   Time now{1};
   std::string log;
 
-  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits limits = {})
-      : peers(std::move(sources)), task(std::move(order), limits) {}
+  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits bounds = {})
+      : peers(std::move(sources)), limits(bounds), task(std::move(order), bounds) {}
 
   void Perform(const CopyAction& action) {
     switch (action.kind) {
@@ -140,6 +141,7 @@ struct Rig {
         break;
       }
       case CopyAction::Kind::kFetch: {
+        EXPECT_LE(action.range.size(), limits.fetch_bytes);
         std::string bytes = peers.at(action.source)->bytes;
         bytes.resize(std::max<size_t>(bytes.size(), action.range.end), '\0');
         own.Write(action.range.begin, bytes.substr(action.range.begin, action.range.size()));

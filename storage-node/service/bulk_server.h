@@ -26,7 +26,9 @@ namespace mosa::node {
 struct BulkServerOptions {
   std::string listen;  // host:port; port 0 takes a free one.
   std::string socket_path;
-  size_t connections_max = 1024;  // Mounts and copiers of some sixty hosts, each with a thread.
+  // Each with a thread: of some thirty hosts if all of a mount's (8) and a copier's (24) are in
+  // use.
+  size_t connections_max = 1024;
 };
 
 class BulkServer {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/model/checksum_blocks.h"
 
@@ -393,6 +394,7 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
 }
 
 Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
+  MOSA_CHECK(action.range.size() <= buffer.size());
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
                         gate_.SealForReading(job.file, kCapabilityLife));
   const auto bytes = buffer.first(action.range.size());

@@ -248,6 +248,27 @@ TEST_F(CopierTest, AFollowerHasMostOfAFileWhenItIsClosed) {
   EXPECT_EQ(target.Stat().size_bytes, 3 * kMiB + 5);
 }
 
+TEST_F(CopierTest, AFollowerTakesWritesThatBeginAnywhere) {
+  Member& source = Add();
+  Member& target = Add();
+  source.Write(0, "first");
+  target.node().copier().Take(Order(source, 0, /*follow=*/true));
+  ASSERT_TRUE(ComeToAgree(source, target, 5));
+  // As much as is fetched at once, and as a program writes that counts in decimals: neighbours of
+  // which none begins where a fetch does.
+  const uint64_t fetch_bytes = node::CopyLimits{}.fetch_bytes;
+  uint64_t size = 0;
+  for (const uint64_t step : {fetch_bytes, uint64_t{2'000'000}, uint64_t{1'000'000}}) {
+    for (int i = 0; i < 4; ++i) {
+      source.Write(size + 1, Noise(step, size));
+      size += step;
+    }
+    ASSERT_TRUE(ComeToAgree(source, target, ++size));
+  }
+  EXPECT_DONE(Copy(target, Order(source, size)));
+  EXPECT_TRUE(target.Read(0, size) == source.Read(0, size));
+}
+
 TEST_F(CopierTest, WritesAndCutsDuringACopyAreInItsEnd) {
   Member& source = Add();
   Member& target = Add();
