@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "predictor/run/ask.h"
+#include "predictor/run/held_bytes.h"
 
 namespace mosa::predict {
 namespace {
@@ -259,7 +260,7 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
     for (const std::string& node : SplitNames(reply->value))
       look.bytes_by_node[node] = look.size_bytes;
   } else {
-    for (const auto& [node, bytes] : HeldBytes(status->layout, look.size_bytes))
+    for (const auto& [node, bytes, positions] : BytesByNode(status->layout, look.size_bytes))
       look.bytes_by_node[manager_.NameOf(node)] += bytes;
   }
   co_return look;
