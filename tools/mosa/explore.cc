@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/text_file.h"
 #include "predictor/explore/canonical.h"
 #include "predictor/explore/explorer.h"
 #include "predictor/model/platform_json.h"

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "common/base/text_file.h"
 #include "predictor/model/draws.h"
 #include "predictor/model/platform_json.h"
 #include "predictor/workflow/operations.h"
@@ -42,17 +39,6 @@ Status FaultsOf(const std::string& path, const std::vector<std::string>& faults)
 }
 
 }  // namespace
-
-Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error || size > bytes_max)
-    return InvalidArgumentError(
-        fmt::format("cannot use {}: {}", path, error ? error.message() : "it is too long"));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 Result<predict::Platform> ReadPlatformFile(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, kFiguresBytesMax));

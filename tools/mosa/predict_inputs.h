@@ -16,9 +16,6 @@
 
 namespace mosa::cli {
 
-// A file's text. The error says what is wrong with it.
-Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
-
 Result<predict::Platform> ReadPlatformFile(const std::string& path);
 // Every fault of the workflow, a line each.
 Result<predict::Workflow> ReadWorkload(const std::string& path);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "common/base/text_file.h"
 #include "common/base/unique_fd.h"
 #include "common/base/units.h"
 #include "common/model/trace.h"
