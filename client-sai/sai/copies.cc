@@ -42,26 +42,30 @@ bool Filesystem::Impl::HasDataToCommit(Inode& inode) {
   return inode.data_dirty;
 }
 
-std::optional<AwaitCopiesRequest> Filesystem::Impl::BeginAwaitingCopies(Inode& inode) {
+void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
   AccessPtr access;
-  AwaitCopiesRequest request{.file = inode.file, .data_version = 0, .copies = 1};
-  bool finish = false;
   {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
-    if (!access || access->close_copies <= 1 || !access->layout.bound()) return std::nullopt;
-    request.data_version = inode.attributes.data_version;
-    request.copies = access->close_copies;
-    // While this mount could write unseen, no node's copy counts.
-    finish = inode.passthrough_writers == 0 && std::exchange(inode.wrote_locally, false);
-    if (finish) std::erase_if(inode.objects, [](const auto& o) { return o.second->writable; });
+    if (!access || access->close_copies <= 1 || !access->layout.bound() ||
+        inode.passthrough_writers > 0 || !std::exchange(inode.wrote_locally, false))
+      return;
+    std::erase_if(inode.objects, [](const auto& o) { return o.second->writable; });
   }
   for (const NodeId node : access->layout.Nodes()) {
-    if (!finish || !nodes_.IsLocal(node)) continue;
+    if (!nodes_.IsLocal(node)) continue;
     if (!nodes_.FinishLocalWrites({node, inode.file, access->capability}).ok())
       stats_.Add(Counter::kErrors);
   }
-  return request;
+}
+
+std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  const AccessPtr& access = inode.access;
+  if (!access || access->close_copies <= 1 || !access->layout.bound()) return std::nullopt;
+  return AwaitCopiesRequest{.file = inode.file,
+                            .data_version = inode.attributes.data_version,
+                            .copies = access->close_copies};
 }
 
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {

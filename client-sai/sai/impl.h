@@ -336,9 +336,11 @@ class Filesystem::Impl final : public SessionListener {
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   // ---- copies (copies.cc)
   bool HasDataToCommit(Inode& inode);
-  // After the last close's commit: what to wait for, if its copies are to be there before close
-  // returns. Lets the node seal the object first. Caller holds the inode's io.
-  std::optional<AwaitCopiesRequest> BeginAwaitingCopies(Inode& inode);
+  // Before the last close's commit: while this mount could write unseen, no node's copy counts.
+  // Only of files whose copies are to be there before close returns. Caller holds the inode's io.
+  void FinishBeforeCopies(Inode& inode);
+  // After it: what to wait for, if for anything.
+  std::optional<AwaitCopiesRequest> AwaitedCopies(Inode& inode);
   // Waits as long as there is progress. The data is safe already: it fails for nobody.
   void AwaitCopies(const AwaitCopiesRequest& request);
   // Written through a descriptor: nodes that follow the file hear of it now and then.

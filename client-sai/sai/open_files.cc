@@ -564,10 +564,11 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
       last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held;
     }
     const bool has_news = HasDataToCommit(inode);
+    if (last && has_news) FinishBeforeCopies(inode);
     result = Commit(inode, last);
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
-    if (last && has_news && result.ok()) awaited = BeginAwaitingCopies(inode);
+    if (last && has_news && result.ok()) awaited = AwaitedCopies(inode);
   }
   if (awaited) AwaitCopies(*awaited);
   DropLocksOf(inode, lock_owner, false);

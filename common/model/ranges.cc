@@ -21,13 +21,16 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
     const uint64_t at = piece.range.end;
     const Segment& segment = layout.SegmentAt(at);
     const uint64_t position = layout.PositionAt(at);
-    std::vector<NodeId> nodes;
-    for (uint32_t copy = 0; copy < segment.copies(); ++copy)
-      nodes.push_back(segment.nodes[copy * segment.width + position]);
-    if (piece.nodes.empty())
-      piece.nodes = std::move(nodes);
-    else if (piece.nodes != nodes)
-      break;
+    const uint32_t copies = segment.copies();
+    const auto node = [&](uint32_t copy) { return segment.nodes[copy * segment.width + position]; };
+    if (piece.range.empty()) {
+      piece.nodes.reserve(copies);
+      for (uint32_t copy = 0; copy < copies; ++copy) piece.nodes.push_back(node(copy));
+    } else {
+      bool same = piece.nodes.size() == copies;
+      for (uint32_t copy = 0; same && copy < copies; ++copy) same = piece.nodes[copy] == node(copy);
+      if (!same) break;
+    }
     uint64_t end = layout.SegmentEnd(at);
     if (segment.width > 1) end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
     piece.range.end = std::min(end, range.end);

@@ -396,9 +396,9 @@ TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
   EXPECT_EQ(ValidCopies(f), 1U);
 }
 
-// Nodes fetch from one another, but none waits for itself for the same bytes; and no link carries
-// any byte twice, least of all the writer's, which has carried all of them once.
-TEST_F(CoreCopies, OfAStripeEachLinkCarriesEachByteOnce) {
+// Each node sends its own part of a stripe to the others, but none as much as the file twice; least
+// of all the writer's, which has sent all others their parts: its own is passed on.
+TEST_F(CoreCopies, OfAStripeEachNodeSendsItsPartAndAWritersIsPassedOn) {
   for (const std::string replicas : {"3", "4"}) {
     const FileId f = MakeOpen("f" + replicas, replicas, "eager", "stripe");
     const std::vector<NodeId> first =
@@ -410,9 +410,9 @@ TEST_F(CoreCopies, OfAStripeEachLinkCarriesEachByteOnce) {
       ASSERT_EQ(orders.size(), 4U);
       std::map<NodeId, uint64_t> numbers;
       for (const auto& [node, order] : orders) numbers[node] = order.order;
+      std::map<NodeId, size_t> sent;  // Parts.
       for (size_t position = 0; position < first.size(); ++position) {
         std::map<NodeId, NodeId> sources;  // By target.
-        std::map<NodeId, size_t> sent;
         for (const auto& [node, order] : orders) {
           const NodeId source = order.sources.segments[0].nodes[position];
           if (source == kNoNode) continue;
@@ -424,20 +424,55 @@ TEST_F(CoreCopies, OfAStripeEachLinkCarriesEachByteOnce) {
                     1);
         }
         EXPECT_EQ(sources.size() + 1, std::stoul(replicas));
-        for (const auto& [node, times] : sent) EXPECT_EQ(times, 1U);
-        if (first[position] != nodes_[0]) {
-          EXPECT_FALSE(sent.contains(nodes_[0]));
-        }
+        std::set<NodeId> senders;
+        for (const auto& [node, source] : sources) senders.insert(source);
+        const bool is_writers = first[position] == nodes_[0];
+        EXPECT_EQ(senders.size(), is_writers ? sources.size() : 1U);
         for (auto [node, source] : sources) {
           size_t hops = 0;
           while (source != first[position] && ++hops < first.size()) source = sources.at(source);
           EXPECT_LT(hops, first.size()) << "they wait in a circle";
         }
       }
+      EXPECT_EQ(sent[nodes_[0]], 1U);
+      for (const auto& [node, parts] : sent) EXPECT_LE(parts, first.size());
     }
+    for (size_t i = 0; i < follow.size(); ++i)
+      EXPECT_EQ(follow[i].second.sources, last[i].second.sources) << "what is under way goes on";
     for (const auto& [node, order] : last) Done(node, order);
     EXPECT_EQ(ValidCopies(f), std::stoul(replicas));
   }
+}
+
+TEST_F(CoreCopies, OfAWideStripeCopiesAreATreeOfFewSteps) {
+  for (int i = 5; i <= 12; ++i) nodes_.push_back(AddNode("n" + std::to_string(i)));
+  const FileId f = MakeOpen("f", "12", "lazy", "stripe");
+  const std::vector<NodeId> first = core_->GetFileStatus("/f")->layout.segments[0].nodes;
+  ASSERT_EQ(first.size(), 12U);
+  Commit(f, 48 * kMiB);
+  std::vector<std::map<NodeId, NodeId>> sources(first.size());
+  std::map<NodeId, size_t> sent;
+  for (const auto& [node, order] : TakeOrders()) {
+    for (size_t position = 0; position < first.size(); ++position) {
+      const NodeId source = order.sources.segments[0].nodes[position];
+      if (source == kNoNode) continue;
+      sources[position][node] = source;
+      ++sent[source];
+    }
+  }
+  for (size_t position = 0; position < first.size(); ++position) {
+    EXPECT_EQ(sources[position].size(), 11U);
+    std::map<NodeId, size_t> fan_out;
+    for (const auto& [node, source] : sources[position]) {
+      EXPECT_LE(++fan_out[source], 4U);
+      size_t steps = 1;
+      for (NodeId at = source; at != first[position] && steps < 12; ++steps)
+        at = sources[position].at(at);
+      EXPECT_LE(steps, 2U);
+    }
+  }
+  EXPECT_EQ(sent[nodes_[0]], 4U) << "the writer's node has sent all already";
+  for (const NodeId node : first) EXPECT_LE(sent[node], 11U + 4U) << "hardly more than the file";
 }
 
 TEST_F(CoreCopies, LittleIsSentToEverybodyByTheOneWhoHasIt) {

@@ -249,7 +249,7 @@ struct ManagerCore::State {
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
-  void RunEnvelope(Session& session, RequestEnvelope envelope);
+  void RunEnvelope(Session& session, const RequestEnvelope& envelope);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
@@ -473,6 +473,7 @@ struct ManagerCore::State {
   bool PromoteCopies(FileId file, Inode& inode);
   bool PlanCells(FileId file, Inode& inode, uint32_t wanted);
   bool DropCells(FileBytes& bytes, const Inode& inode, size_t segment, uint32_t wanted);
+  bool HasEnoughHolders(const FileBytes& bytes, size_t segment, uint32_t wanted) const;
   bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
@@ -500,8 +501,18 @@ struct ManagerCore::State {
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
-  NodeId SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current, NodeId avoid,
-                   const std::set<NodeId>& copying, bool follow) const;
+  // The nodes on whose hosts the file is open for writing.
+  std::set<NodeId> WritersOf(FileId file) const;
+  struct CopyPlace {
+    size_t segment = 0;
+    size_t cell = 0;
+    size_t fan_out = 1;  // So many fetch each position from one node.
+    NodeId current{};    // Where it is fetched from now.
+    NodeId avoided{};    // From where it could not be fetched.
+    bool follow = false;
+  };
+  NodeId SourceFor(const Inode& inode, const CopyPlace& place,
+                   const std::set<NodeId>& copying) const;
   void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& copying,
                    CopyOrder& order) const;
   void EndCopyTask(FileId file, NodeId node);

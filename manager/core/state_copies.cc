@@ -228,7 +228,7 @@ void ManagerCore::State::DescribeCopies(FileId file, const Inode& inode, FileSta
       if (is_new) at->second.state = CopyStatus::State::kValid;
       if (!IsValid(inode, i, c)) at->second.state = CopyStatus::State::kWaiting;
     }
-    if (status.copies_missing.empty())
+    if (status.copies_missing.empty() && !HasEnoughHolders(bytes, i, status.copies_wanted))
       status.copies_missing = PlanOf(file, inode, i, status.copies_wanted).reason;
   }
   for (auto& [node, copy] : copies) {
@@ -453,6 +453,16 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
   return dropped;
 }
 
+std::set<NodeId> ManagerCore::State::WritersOf(FileId file) const {
+  std::set<NodeId> nodes;
+  const auto opens = write_opens_.find(file);
+  if (opens == write_opens_.end()) return nodes;
+  for (const ClientId client : opens->second)
+    if (const auto session = sessions_.find(client); session != sessions_.end())
+      nodes.insert(NodeOfSession(session->second));
+  return nodes;
+}
+
 CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t segment,
                                       uint32_t wanted) const {
   const FileBytes& bytes = *inode.bytes;
@@ -468,27 +478,32 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
   if (const auto full = copy_.full.find(file); full != copy_.full.end())
     for (const auto& [node, until] : full->second)
       if (until > now_) request.excluded.push_back(node);
-  if (const auto opens = write_opens_.find(file); opens != write_opens_.end()) {
-    for (const ClientId client : opens->second)
-      if (const auto session = sessions_.find(client); session != sessions_.end())
-        request.writers.push_back(NodeOfSession(session->second));
-  }
+  for (const NodeId node : WritersOf(file)) request.writers.push_back(node);
   return PlanCopies(ViewFor(nullptr, false), request);
+}
+
+// Whether a plan for so many copies would be what there is.
+bool ManagerCore::State::HasEnoughHolders(const FileBytes& bytes, size_t segment,
+                                          uint32_t wanted) const {
+  const Segment& first = bytes.segments[segment];
+  for (size_t position = 0; position < first.width; ++position) {
+    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
+    if (!bytes.copies.empty()) {
+      const std::vector<CopyCell>& cells = bytes.copies[segment];
+      for (size_t c = position; c < cells.size(); c += first.width)
+        staying += Stays(cells[c].node) ? 1 : 0;
+    }
+    if (staying < wanted) return false;
+  }
+  return true;
 }
 
 // False if there are too few nodes.
 bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
+  if (HasEnoughHolders(bytes, segment, wanted)) return true;
   std::vector<CopyCell>& cells = bytes.copies[segment];
   const Segment& first = bytes.segments[segment];
-  bool enough = true;
-  for (size_t position = 0; position < first.width; ++position) {
-    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
-    for (size_t c = position; c < cells.size(); c += first.width)
-      staying += Stays(cells[c].node) ? 1 : 0;
-    enough = enough && staying >= wanted;
-  }
-  if (enough) return true;
   const CopiesPlan plan = PlanOf(file, inode, segment, wanted);
   cells.resize(plan.holders.nodes.size() - first.width);
   for (size_t c = 0; c < cells.size(); ++c) {

@@ -18,6 +18,8 @@ constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
 // So much of a file is sent to everybody by the one who has it.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
+// Of a stripe, a node sends its part to so many others: a copy is few steps from the first one.
+constexpr size_t kFanOutMax = 4;
 
 }  // namespace
 
@@ -126,47 +128,48 @@ bool ManagerCore::State::Answers(NodeId id) const {
   return node && node->connected && IsReachable(id);
 }
 
-// Where the owner of cell `own` is to fetch it: where it does already, if it still can; else from
-// the copy before it that is there, or is being made by one of those who are `copying`. So each
-// copy's bytes pass each link once, and no two wait for one another for the same bytes. Not from
-// `avoid`, if there is another one.
-NodeId ManagerCore::State::SourceFor(const Inode& inode, size_t segment, size_t own, NodeId current,
-                                     NodeId avoid, const std::set<NodeId>& copying,
-                                     bool follow) const {
-  const Segment& first = inode.bytes->segments[segment];
-  const std::vector<CopyCell>& cells = inode.bytes->copies[segment];
+// Where the owner of a cell is to fetch it: where it does already, if it still can; else from a
+// copy before it that is there, or is being made by one of those who are `copying`. Copies of a
+// position are a tree whose root is the first one, so that no two wait for one another for the same
+// bytes.
+NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
+                                     const std::set<NodeId>& copying) const {
+  const size_t own = place.cell;
+  const Segment& first = inode.bytes->segments[place.segment];
+  const std::vector<CopyCell>& cells = inode.bytes->copies[place.segment];
   const size_t position = own % first.width;
   const NodeId primary = first.nodes[position];
   const bool primary_has_it = Answers(primary) && !IsLost(*inode.bytes, primary);
   const auto has_it = [&](size_t c) {
-    return c != own && !follow && Answers(cells[c].node) && IsValid(inode, segment, c);
+    return c != own && !place.follow && Answers(cells[c].node) && IsValid(inode, place.segment, c);
   };
   bool somebody_has_it = primary_has_it;
   for (size_t c = position; c < cells.size(); c += first.width)
     somebody_has_it = somebody_has_it || has_it(c);
   if (!somebody_has_it) return kNoNode;
   // Passing on takes longer than sending little several times.
-  const bool relayed = follow || !primary_has_it || inode.size_bytes > kSentByOneBytesMax;
+  const bool relayed = place.follow || !primary_has_it || inode.size_bytes > kSentByOneBytesMax;
   const auto usable = [&](size_t c) {
     if (has_it(c)) return true;
     if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
     // Who has all that was committed must not get older bytes instead.
-    return !follow || IsValid(inode, segment, c) || !IsValid(inode, segment, own);
+    return !place.follow || IsValid(inode, place.segment, c) || !IsValid(inode, place.segment, own);
   };
-  if (current == primary && primary_has_it) return current;
-  for (size_t c = position; current != kNoNode && c < cells.size(); c += first.width)
-    if (cells[c].node == current && usable(c)) return current;
+  if (place.current == primary && primary_has_it) return place.current;
+  for (size_t c = position; place.current != kNoNode && c < cells.size(); c += first.width)
+    if (cells[c].node == place.current && usable(c)) return place.current;
   NodeId avoided = kNoNode;
   const auto take = [&](NodeId node) {
-    if (node == avoid) avoided = node;
-    return node != avoid;
+    if (node == place.avoided) avoided = node;
+    return node != place.avoided;
   };
-  for (size_t c = own; c >= first.width;) {
-    c -= first.width;
+  // The first copy's number is 0.
+  for (size_t number = own / first.width / place.fan_out; number > 0; --number) {
+    const size_t c = (number - 1) * first.width + position;
     if (usable(c) && take(cells[c].node)) return cells[c].node;
   }
   if (primary_has_it && take(primary)) return primary;
-  for (size_t c = own + first.width; c < cells.size(); c += first.width)
+  for (size_t c = position; c < cells.size(); c += first.width)
     if (usable(c) && take(cells[c].node)) return cells[c].node;
   return avoided;
 }
@@ -176,6 +179,7 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
                                      const std::set<NodeId>& copying, CopyOrder& order) const {
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(order.file, target);
+  const std::set<NodeId> writers = WritersOf(order.file);
   std::set<NodeId> sources;
   std::set<NodeId> relays;
   order.sources.chunk_bytes = bytes.chunk_bytes;
@@ -193,8 +197,17 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
       if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
       const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
       const bool goes_on = task && task->running();
-      source = SourceFor(inode, i, own, goes_on ? before : kNoNode, goes_on ? kNoNode : before,
-                         copying, order.follow);
+      // A node that has one of so many positions sends as much as the file has, however it is
+      // shared out; not so a writer's, which sends the other positions too.
+      const bool is_writers = writers.contains(first.nodes[position]);
+      source = SourceFor(inode,
+                         {.segment = i,
+                          .cell = own,
+                          .fan_out = is_writers ? 1 : std::min<size_t>(first.width, kFanOutMax),
+                          .current = goes_on ? before : kNoNode,
+                          .avoided = goes_on ? kNoNode : before,
+                          .follow = order.follow},
+                         copying);
       if (source == kNoNode) continue;
       sources.insert(source);
       for (size_t c = position; c < cells.size(); c += first.width)

@@ -127,7 +127,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   return true;
 }
 
-void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope) {
+void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope) {
   std::optional<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
     // All are recalled at once, so that their holders are not waited for one after the other.
@@ -136,7 +136,7 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
       if (!blocked_on) blocked_on = directory;
     }
   }
-  if (blocked_on) return Park(session, std::move(envelope), *blocked_on);
+  if (blocked_on) return Park(session, envelope, *blocked_on);
   // What others have changed in this step is recalled from the actor too.
   RecallTouched(ClientId(), std::nullopt);
   actor_ = &session;
@@ -181,7 +181,7 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
     pending.promised = std::move(promised_);
     pending.files = AccessFilesOf(envelope.requests);
     if (wait_ == Pending::Stage::kSpace) {
-      pending.envelope = std::move(envelope);
+      pending.envelope = envelope;
       // What it reports is booked, and must not be booked again when it runs again.
       auto& grant = std::get<GrantRequest>(pending.envelope.requests.front());
       grant.consumed_bytes = grant.returned_bytes = 0;
@@ -190,7 +190,7 @@ void ManagerCore::State::RunEnvelope(Session& session, RequestEnvelope envelope)
       space_queue_.push_back({session.start.client, pending.envelope.id});
     }
     if (wait_ == Pending::Stage::kCopies) {
-      pending.envelope = std::move(envelope);
+      pending.envelope = envelope;
       pending.deadline = now_ + kAwaitCopiesMax;
       Schedule(pending.deadline);
     }
@@ -210,7 +210,7 @@ void ManagerCore::State::RunReady() {
       continue;
     RequestEnvelope envelope = std::move(pending->second.envelope);
     session->pending.erase(pending);
-    if (!AnswerAsRecorded(*session, envelope)) RunEnvelope(*session, std::move(envelope));
+    if (!AnswerAsRecorded(*session, envelope)) RunEnvelope(*session, envelope);
   }
 }
 

@@ -132,7 +132,7 @@ void ManagerCore::State::RetrySpaceWaiters(bool only_expired) {
     RequestEnvelope envelope = std::move(found->second.envelope);
     session->pending.erase(found);
     may_wait_for_space_ = !expired;
-    RunEnvelope(*session, std::move(envelope));
+    RunEnvelope(*session, envelope);
     may_wait_for_space_ = true;
     const auto again = session->pending.find(waiter.request);
     if (again != session->pending.end()) again->second.deadline = deadline;

@@ -18,12 +18,13 @@
 #include <utility>
 
 #include "predictor/des/event_loop.h"
+#include "predictor/des/frame_pool.h"
 
 namespace mosa::des {
 
 namespace internal {
 
-struct PromiseBase {
+struct PromiseBase : Pooled {
   std::coroutine_handle<> waiter = std::noop_coroutine();
 
   struct Final {
@@ -115,7 +116,7 @@ class Root {
   Root* previous_ = nullptr;
 };
 
-struct RootPromise : Root {
+struct RootPromise : Root, Pooled {
   RootPromise(EventLoop& loop, Activity<void>&) : Root(loop) {
     handle_ = std::coroutine_handle<RootPromise>::from_promise(*this);
   }

@@ -245,6 +245,22 @@ TEST(Waiting, FewGoOnAtATimeAndSomebodyWaitsForAll) {
   EXPECT_EQ(all, 30);
 }
 
+TEST(SharedServer, ServesForAGroupAsForOneWhoWaits) {
+  EventLoop loop;
+  SharedServer server(loop, 1);
+  Group group(loop);
+  int64_t all = 0;
+  int64_t end = 0;
+  server.Begin(Nanoseconds(100), group);
+  server.Begin(Nanoseconds(0), group);  // Is done at once.
+  EXPECT_EQ(group.under_way(), 1U);
+  Spawn(loop, UseShared(loop, server, {0, 50}, end));
+  Spawn(loop, AwaitAll(loop, group, all));
+  loop.Run();
+  EXPECT_EQ(end, 100);
+  EXPECT_EQ(all, 150);
+}
+
 TEST(EventLoop, RunsTiesInTheOrderOfAsking) {
   EventLoop loop;
   std::vector<int> order;
@@ -255,6 +271,45 @@ TEST(EventLoop, RunsTiesInTheOrderOfAsking) {
   loop.Run();
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(loop.events(), 3U);
+}
+
+TEST(EventLoop, RunsWhatIsAskedForAtOnceBehindWhatWasAskedForEarlier) {
+  EventLoop loop;
+  std::vector<int> order;
+  struct Both {
+    EventLoop& loop;
+    std::vector<int>& list;
+  } both{loop, order};
+  loop.At(Time{5}, [b = &both] {
+    b->list.push_back(1);
+    b->loop.At(Time{5}, [b] {
+      b->list.push_back(3);
+      b->loop.At(Time{5}, [b] { b->list.push_back(4); });
+    });
+    b->loop.At(Time{6}, [b] { b->list.push_back(5); });
+  });
+  loop.At(Time{5}, [b = &both] { b->list.push_back(2); });
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(loop.now().ns, 6);
+}
+
+TEST(EventLoop, GoesOnWhereItWasStoppedAmongTies) {
+  EventLoop loop;
+  std::vector<int> order;
+  struct Both {
+    EventLoop& loop;
+    std::vector<int>& list;
+  } both{loop, order};
+  loop.At(Time{5}, [b = &both] {
+    b->loop.At(Time{5}, [b] { b->list.push_back(2); });
+    b->list.push_back(1);
+    b->loop.Stop();
+  });
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1}));
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
 uint64_t DigestOf(uint64_t seed) {

@@ -17,17 +17,42 @@ void EventLoop::EndAll() {
 
 void EventLoop::Run() {
   stopped_ = false;
-  while (!heap_.empty() && !stopped_) {
-    const Entry entry = Pop();
+  Entry entry;
+  while (!stopped_ && TakeNext(entry)) {
     now_ = Time{entry.at_ns};
     ++events_;
     digest_ = (digest_ ^ static_cast<uint64_t>(entry.at_ns) ^ (entry.sequence << 40)) *
               0x9e3779b97f4a7c15ULL;
-    // The slot is free before its action runs, which may take it again.
-    const Slot slot = slots_[entry.slot];
-    free_slots_.push_back(entry.slot);
-    slot.run(slot.bytes);
+    Do(entry.what);
   }
+}
+
+// What the heap has for now() was asked for before now() began.
+bool EventLoop::TakeNext(Entry& next) {
+  const bool is_due = due_begin_ < due_.size();
+  if (is_due && (heap_.empty() || heap_.front().at_ns != now_.ns)) {
+    next = due_[due_begin_++];
+    return true;
+  }
+  if (!is_due) {
+    due_.clear();
+    due_begin_ = 0;
+  }
+  if (heap_.empty()) return false;
+  next = Pop();
+  return true;
+}
+
+void EventLoop::Do(uintptr_t what) {
+  if ((what & kIsSlot) == 0) {
+    std::coroutine_handle<>::from_address(reinterpret_cast<void*>(what)).resume();
+    return;
+  }
+  // The slot is free before its action runs, which may take it again.
+  const auto index = static_cast<uint32_t>(what >> 1);
+  const Slot slot = slots_[index];
+  free_slots_.push_back(index);
+  slot.run(slot.bytes);
 }
 
 uint32_t EventLoop::TakeSlot() {
@@ -40,7 +65,7 @@ uint32_t EventLoop::TakeSlot() {
   return slot;
 }
 
-void EventLoop::Push(Entry entry) {
+void EventLoop::Push(const Entry& entry) {
   size_t at = heap_.size();
   heap_.push_back(entry);
   while (at > 0) {

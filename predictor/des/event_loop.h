@@ -2,6 +2,9 @@
 // one time in the order in which they were asked for. Integer nanoseconds; the same actions give
 // the same run, and the same digest, everywhere.
 //
+// What is asked for at once, as the end of a wait is, needs no heap: it comes behind all that was
+// asked for earlier and before time goes on, in its own order.
+//
 // One owner, one thread. What waits in the loop refers to its owners: they outlive Run().
 #ifndef MOSA_PREDICTOR_DES_EVENT_LOOP_H_
 #define MOSA_PREDICTOR_DES_EVENT_LOOP_H_
@@ -36,7 +39,6 @@ class EventLoop {
   template <typename Action>
   void At(Time at, Action action) {
     static_assert(std::is_trivially_copyable_v<Action> && sizeof(Action) <= kActionBytes);
-    MOSA_CHECK(at >= now_);
     const uint32_t slot = TakeSlot();
     slots_[slot].run = [](const std::byte* bytes) {
       alignas(Action) std::byte copy[sizeof(Action)];
@@ -44,7 +46,11 @@ class EventLoop {
       (*std::launder(reinterpret_cast<Action*>(copy)))();
     };
     std::memcpy(slots_[slot].bytes, &action, sizeof(Action));
-    Push({at.ns, sequence_++, slot});
+    Add(at, uintptr_t{slot} << 1 | kIsSlot);
+  }
+  // Goes on with `waiter` at `at`.
+  void ResumeAt(Time at, std::coroutine_handle<> waiter) {
+    Add(at, reinterpret_cast<uintptr_t>(waiter.address()));
   }
   template <typename Action>
   void After(Duration delay, Action action) {
@@ -57,9 +63,7 @@ class EventLoop {
       EventLoop& loop;
       Time at;
       bool await_ready() const { return false; }
-      void await_suspend(std::coroutine_handle<> waiter) const {
-        loop.At(at, [waiter] { waiter.resume(); });
-      }
+      void await_suspend(std::coroutine_handle<> waiter) const { loop.ResumeAt(at, waiter); }
       void await_resume() const {}
     };
     return Awaiter{*this, at};
@@ -85,17 +89,30 @@ class EventLoop {
     void (*run)(const std::byte*) = nullptr;
     alignas(8) std::byte bytes[kActionBytes];
   };
+  // What an entry does: a slot's number and this bit, or the address of a coroutine, which is even.
+  static constexpr uintptr_t kIsSlot = 1;
   struct Entry {
     int64_t at_ns = 0;
     uint64_t sequence = 0;
-    uint32_t slot = 0;
+    uintptr_t what = 0;
     bool Before(const Entry& other) const {
       return at_ns != other.at_ns ? at_ns < other.at_ns : sequence < other.sequence;
     }
   };
 
   uint32_t TakeSlot();
-  void Push(Entry entry);
+  void Add(Time at, uintptr_t what) {
+    MOSA_CHECK(at >= now_);
+    const Entry entry{at.ns, sequence_++, what};
+    if (at == now_) {
+      due_.push_back(entry);
+    } else {
+      Push(entry);
+    }
+  }
+  bool TakeNext(Entry& next);
+  void Do(uintptr_t what);
+  void Push(const Entry& entry);
   Entry Pop();
 
   Time now_;
@@ -105,6 +122,8 @@ class EventLoop {
   bool stopped_ = false;
   // A heap of four children each: half as deep as a binary one, and its entries are small.
   std::vector<Entry> heap_;
+  std::vector<Entry> due_;  // At now(), asked for since it is; those below due_begin_ have run.
+  size_t due_begin_ = 0;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   Root* roots_ = nullptr;  // What is under way.

@@ -11,7 +11,9 @@ namespace {
 
 // (value * factor + more) / divisor, rounded down. Nothing of them is negative, `more` < divisor.
 int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
-  if (value <= (INT64_MAX - more) / factor) return (value * factor + more) / divisor;
+  int64_t all = 0;
+  if (!__builtin_mul_overflow(value, factor, &all) && !__builtin_add_overflow(all, more, &all))
+    return all / divisor;
   return static_cast<int64_t>(
       (static_cast<Wide>(value) * static_cast<Wide>(factor) + static_cast<Wide>(more)) /
       static_cast<Wide>(divisor));
@@ -24,10 +26,10 @@ SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
   MOSA_CHECK(servers > 0);
 }
 
-void SharedServer::Add(Duration work, std::coroutine_handle<> waiter) {
+void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Group* group) {
   Advance();
   offered_ = offered_ + work;
-  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter});
+  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, group});
   std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   ExpectNext();
 }
@@ -72,9 +74,13 @@ void SharedServer::EndJobs() {
   Advance();
   while (!jobs_.empty() && jobs_.front().end_parts <= virtual_parts_) {
     std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
-    const std::coroutine_handle<> waiter = jobs_.back().waiter;
+    const Job job = jobs_.back();
     jobs_.pop_back();
-    loop_.At(loop_.now(), [waiter] { waiter.resume(); });
+    if (job.group == nullptr) {
+      loop_.ResumeAt(loop_.now(), job.waiter);
+    } else {
+      loop_.At(loop_.now(), [group = job.group] { group->End(); });
+    }
   }
   if (jobs_.empty()) done_ = offered_;
   ExpectNext();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "predictor/des/event_loop.h"
+#include "predictor/des/waiting.h"
 
 namespace mosa::des {
 
@@ -27,10 +28,18 @@ class SharedServer {
       SharedServer& server;
       Duration work;
       bool await_ready() const { return work.ns <= 0; }
-      void await_suspend(std::coroutine_handle<> waiter) const { server.Add(work, waiter); }
+      void await_suspend(std::coroutine_handle<> waiter) const {
+        server.Add(work, waiter, nullptr);
+      }
       void await_resume() const {}
     };
     return Awaiter{*this, work};
+  }
+  // The same as part of `group`, which nobody awaits here and which outlives it.
+  void Begin(Duration work, Group& group) {
+    if (work.ns <= 0) return;
+    group.Begin();
+    Add(work, nullptr, &group);
   }
 
   size_t jobs() const { return jobs_.size(); }
@@ -47,12 +56,13 @@ class SharedServer {
     int64_t end_parts = 0;
     uint64_t sequence = 0;
     std::coroutine_handle<> waiter;
+    Group* group = nullptr;  // Instead of a waiter.
     bool operator>(const Job& other) const {
       return end_parts != other.end_parts ? end_parts > other.end_parts : sequence > other.sequence;
     }
   };
 
-  void Add(Duration work, std::coroutine_handle<> waiter);
+  void Add(Duration work, std::coroutine_handle<> waiter, Group* group);
   void Advance();
   Duration DoneSince() const;
   void ExpectNext();

@@ -6,29 +6,49 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <utility>
-#include <vector>
 
 #include "common/base/check.h"
 #include "predictor/des/event_loop.h"
 
 namespace mosa::des {
 
+// Those who wait, in order. Their links lie in their own frames, so that waiting takes no memory.
+class Waiters {
+ public:
+  struct Link {
+    std::coroutine_handle<> waiter;
+    Link* next = nullptr;
+  };
+  bool empty() const { return first_ == nullptr; }
+  void Add(Link& link) {
+    (empty() ? first_ : last_->next) = &link;
+    last_ = &link;
+  }
+  // Precondition: !empty().
+  std::coroutine_handle<> TakeFirst() { return std::exchange(first_, first_->next)->waiter; }
+
+ private:
+  Link* first_ = nullptr;
+  Link* last_ = nullptr;  // If there is a first.
+};
+
 // `co_await signal.Wait()` goes on at the next Give(). Whoever waits for a condition asks again.
 class Signal {
  public:
   explicit Signal(EventLoop& loop) : loop_(loop) {}
+  // Nobody runs meanwhile.
   void Give() {
-    for (const std::coroutine_handle<> waiter : std::exchange(waiters_, {}))
-      loop_.At(loop_.now(), [waiter] { waiter.resume(); });
+    while (!waiters_.empty()) loop_.ResumeAt(loop_.now(), waiters_.TakeFirst());
   }
   auto Wait() {
     struct Awaiter {
       Signal& signal;
+      Waiters::Link link{};
       bool await_ready() const { return false; }
-      void await_suspend(std::coroutine_handle<> waiter) const {
-        signal.waiters_.push_back(waiter);
+      void await_suspend(std::coroutine_handle<> waiter) {
+        link.waiter = waiter;
+        signal.waiters_.Add(link);
       }
       void await_resume() const {}
     };
@@ -37,7 +57,7 @@ class Signal {
 
  private:
   EventLoop& loop_;
-  std::vector<std::coroutine_handle<>> waiters_;
+  Waiters waiters_;
 };
 
 // `co_await slots.Take()` waits for one of `count` places; Return() gives it to the next.
@@ -47,12 +67,16 @@ class Slots {
   auto Take() {
     struct Awaiter {
       Slots& slots;
+      Waiters::Link link{};
       bool await_ready() const {
         if (slots.free_ == 0) return false;
         --slots.free_;
         return true;
       }
-      void await_suspend(std::coroutine_handle<> waiter) const { slots.waiters_.push_back(waiter); }
+      void await_suspend(std::coroutine_handle<> waiter) {
+        link.waiter = waiter;
+        slots.waiters_.Add(link);
+      }
       void await_resume() const {}
     };
     return Awaiter{*this};
@@ -60,17 +84,15 @@ class Slots {
   void Return() {
     if (waiters_.empty()) {
       ++free_;
-      return;
+    } else {
+      loop_.ResumeAt(loop_.now(), waiters_.TakeFirst());
     }
-    const std::coroutine_handle<> waiter = waiters_.front();
-    waiters_.pop_front();
-    loop_.At(loop_.now(), [waiter] { waiter.resume(); });
   }
 
  private:
   EventLoop& loop_;
   uint32_t free_;
-  std::deque<std::coroutine_handle<>> waiters_;
+  Waiters waiters_;
 };
 
 // Counts what was begun and has not ended:

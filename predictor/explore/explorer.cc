@@ -222,16 +222,18 @@ void Explorer::SumDraws(size_t point, const std::vector<Outcome>& draws) {
   Explored& explored = explored_[point];
   const Level& level = LevelOf(point);
   const uint32_t hosts = HostsInAll(points_[point].configuration);
-  std::vector<double> times, joules;
+  std::vector<double> times, intervals, joules;
   for (size_t i = 0; i < draws.size(); ++i) {
     if (!draws[i].failure.empty()) continue;
+    const double factor = ModelFactor(level.platforms[0], i + 1);
     times.push_back(SecondsOf(draws[i].time));
-    joules.push_back(EnergyOf(level.powers[i + 1], level.platforms[i + 1].host.cores, hosts,
-                              draws[i].time, draws[i].use));
+    intervals.push_back(factor * times.back());
+    joules.push_back(factor * EnergyOf(level.powers[i + 1], level.platforms[i + 1].host.cores,
+                                       hosts, draws[i].time, draws[i].use));
   }
   explored.draws_failed = static_cast<uint32_t>(draws.size() - times.size());
   if (!times.empty()) explored.median_s = Median(times);
-  explored.time_s = NineOfTen(std::move(times));
+  explored.time_s = NineOfTen(std::move(intervals));
   if (with_energy_) explored.joules = NineOfTen(std::move(joules));
 }
 

@@ -5,7 +5,9 @@
 // 2. Platforms are drawn from their figures' spread, the same draws for all points. So times are
 //    compared draw by draw: a point is *slower* than the best if it takes longer in all draws but
 //    less than the twentieth part (draws.h); else it cannot be told apart from the best. The best
-//    is the fastest on the platform as measured, draw 0.
+//    is the fastest on the platform as measured, draw 0. What the model is off by (ModelFactor())
+//    is the same factor for all points in a draw: it is in the points' intervals, and cancels in
+//    what tells them apart.
 // 3. A point is *ruled out* if in every draw, and in draw 0, its lower bound (lower_bound.h) is
 //    above what the best takes there. Then its own time is, in every draw: it is slower. The front
 //    is drawn, and what is not ruled out, the fastest first, until there were more draws than
@@ -72,9 +74,9 @@ struct Explored {
   Duration time_at_least;
   std::optional<Outcome> outcome;  // If simulated. The rest: if it also ends well.
   Objectives objectives;
-  std::optional<Interval<double>> time_s;
-  std::optional<Interval<double>> joules;
-  std::optional<double> median_s;  // Of the draws' times.
+  std::optional<Interval<double>> time_s;  // With what the model is off by,
+  std::optional<Interval<double>> joules;  // both.
+  std::optional<double> median_s;          // Of the draws' times.
   uint32_t draws_failed = 0;
   bool on_front = false;
   bool like_best = false;  // Cannot be told apart from the best; the best itself too.

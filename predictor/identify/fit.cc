@@ -152,6 +152,13 @@ class Search {
     best.misfit = std::max(1.0, std::sqrt(squares / free));
     MOSA_ASSIGN_OR_RETURN(best.covariance, Covariance(modelled, best.misfit));
     best.slopes = slopes_;
+    for (size_t i = 0; i < modelled.size(); ++i) {
+      double sum = 0;
+      for (size_t j = 0; j < count(); ++j)
+        for (size_t k = 0; k < count(); ++k) sum += slopes_[i][j] * as_told[j][k] * slopes_[i][k];
+      const double weight = WeightOf(Residual(modelled, i)) / std::pow(problem_.sigmas[i], 2);
+      best.followed.push_back(std::min(1.0, weight * sum));
+    }
     return OkStatus();
   }
   Result<Matrix> Covariance(const std::vector<double>& modelled, double misfit) const {

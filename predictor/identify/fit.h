@@ -34,6 +34,9 @@ struct FitResult {
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
   Matrix slopes;                  // Of each measurement by each parameter.
+  // Of each measurement: how much of it the parameters follow, 0 to 1. What is left of its variance
+  // is in its residual.
+  std::vector<double> followed;
   // Residuals over their sigmas, root of their squares' sum over the measurements that are left for
   // it once parameters have taken theirs; 1 if that is less.
   double misfit = 1;

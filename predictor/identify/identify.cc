@@ -41,6 +41,35 @@ double SigmaOf(const Measured& measured) {
   return std::sqrt(pooled / count + kModelSigma * kModelSigma);
 }
 
+// Whoever runs workflows has hosts exchange files. Links' rates are measured by themselves, with
+// little spread, which leaves out what the model does with them; what stays on a host goes by
+// figures whose spread holds how badly they fit. What takes microseconds makes no run.
+constexpr uint64_t kWorkloadBytes = 1 << 20;
+
+bool IsLikeAWorkload(const Probe& probe) {
+  return probe.bytes * probe.at_once >= kWorkloadBytes && probe.kind != ProbeKind::kReadAgain &&
+         (probe.where == Where::kOther || probe.where == Where::kDefault);
+}
+
+// How far modelled times are off measured ones where figures do not follow those: what of a
+// measurement they do follow says nothing of what was not measured. Each counts as it tells: one
+// that was disturbed little.
+class Misses {
+ public:
+  void Add(double residual, double followed, double sigma) {
+    const double weight = 1 / (sigma * sigma);
+    squares_ += weight * residual * residual;
+    left_ += weight * (1 - followed);
+  }
+  // Of few measurements the own ones say little: they count besides one that is as far off as
+  // usual.
+  double Spread() const { return std::min(kSpreadMax, std::sqrt(squares_ / left_)); }
+
+ private:
+  double left_ = 1 / (kModelSigma * kModelSigma);
+  double squares_ = 1;
+};
+
 // One fit: which groups of figures, by which measurements.
 class Step {
  public:
@@ -49,7 +78,7 @@ class Step {
       : whose_(whose), groups_(groups), known_(known), guess_sigma_(guess_sigma) {}
 
   using Simulate = std::function<Result<double>(const Platform&)>;
-  void Add(std::string what, const Measured& seconds, Simulate simulate) {
+  void Add(std::string what, const Measured& seconds, bool like_workload, Simulate simulate) {
     measurements_.push_back({std::move(what), "s", seconds.mean, seconds.half_width, seconds.count,
                              seconds.dropped, seconds.IsSettled(), std::nullopt});
     if (!simulate || seconds.count == 0 || !(seconds.mean > 0)) return;
@@ -61,10 +90,11 @@ class Step {
     problem_.measured.push_back(std::log(seconds.mean));
     problem_.sigmas.push_back(SigmaOf(seconds));
     variances_.push_back(std::pow(seconds.deviation / seconds.mean, 2));
+    like_workload_.push_back(like_workload);
     simulations_.push_back(std::move(simulate));
   }
 
-  Status Run(const std::function<bool()>& stop, Identified& found) {
+  Status Run(const std::function<bool()>& stop, Identified& found, Misses& misses) {
     problem_.guesses.assign(groups_.size(), 0);
     problem_.guess_sigmas.assign(groups_.size(), guess_sigma_);
     problem_.stop = stop;
@@ -84,6 +114,8 @@ class Step {
     SetSpreads(fit, found.platform);
     for (size_t i = 0; i < fitted_.size(); ++i)
       measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
+    for (size_t i = 0; i < fitted_.size(); ++i)
+      if (like_workload_[i]) misses.Add(fit.residuals[i], fit.followed[i], problem_.sigmas[i]);
     NoteMisses(fit, found.evidence);
     auto& all = found.evidence.measurements;
     all.insert(all.end(), measurements_.begin(), measurements_.end());
@@ -175,6 +207,7 @@ class Step {
   FitProblem problem_;
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
+  std::vector<bool> like_workload_;  // As many as `fitted_`.
   size_t cold_ = 0;
   std::vector<double> variances_;  // Relative, of samples; as many as `fitted_`.
   std::vector<Evidence::Measurement> measurements_;
@@ -194,17 +227,19 @@ Result<Identified> Identify(const Platform& known, const Configuration& deployme
       simulate = [&deployment, &each](const Platform& platform) {
         return SimulateProbe(each.probe, platform, deployment);
       };
-    store.Add(ToText(each.probe), each.seconds, std::move(simulate));
+    store.Add(ToText(each.probe), each.seconds, IsLikeAWorkload(each.probe), std::move(simulate));
   }
-  MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found));
+  Misses misses;
+  MOSA_RETURN_IF_ERROR(store.Run([&] { return time_left() <= kRunnersShare; }, found, misses));
   Step runner("runner's", RunnerFigures(), found.platform, kRunnerGuessSigma);
   Configuration run_deployment = deployment;
   if (findings.run_hosts > 0) run_deployment.hosts = findings.run_hosts;
   for (const Findings::OfRun& each : findings.runs)
-    runner.Add(ToText(each.probe), each.seconds, [&](const Platform& platform) {
+    runner.Add(ToText(each.probe), each.seconds, true, [&](const Platform& platform) {
       return SimulateRun(each.probe, platform, run_deployment);
     });
-  MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found));
+  MOSA_RETURN_IF_ERROR(runner.Run([&] { return time_left() <= 0; }, found, misses));
+  found.platform.model.spread = misses.Spread();
   return found;
 }
 

@@ -200,6 +200,64 @@ TEST(Identify, SpreadsAsWidelyAsSamplesVary) {
   EXPECT_GT(spreads[1], 0.28);
 }
 
+// What is off in each measurement as no figure explains, is off in what is predicted, too.
+Findings OffBy(double spread, const Findings& exact, Rng& rng) {
+  Findings findings = exact;
+  for (Findings::OfProbe& each : findings.probes)
+    each.seconds.mean *= std::exp(spread * NormalDraw(rng));
+  for (Findings::OfRun& each : findings.runs)
+    each.seconds.mean *= std::exp(spread * NormalDraw(rng));
+  return findings;
+}
+
+Interval<double> NineOfTenOf(const Probe& probe, const Platform& platform) {
+  std::vector<double> draws;
+  for (uint64_t seed = 1; seed <= 39; ++seed) {
+    const auto drawn = SimulateProbe(probe, Perturbed(platform, seed), Deployment());
+    EXPECT_TRUE(drawn.ok()) << drawn.status();
+    if (drawn.ok()) draws.push_back(*drawn * ModelFactor(platform, seed));
+  }
+  return *NineOfTen(draws);
+}
+
+TEST(Identify, HasIntervalsThatHoldWhatTheModelIsOffBy) {
+  const Platform truth = Truth();
+  Findings exact = Measure(truth, 0, false);
+  std::erase_if(exact.probes, [](const Findings::OfProbe& each) {
+    return each.probe.bytes > 4 << 20 || each.probe.where == Where::kOwnThroughMount;
+  });
+  const Probe unseen[] = {{ProbeKind::kWrite, Where::kOther, 3 << 20, 3},
+                          {ProbeKind::kRead, Where::kOther, 2 << 20, 2},
+                          {ProbeKind::kRead, Where::kOwn, 3 << 20, 2}};
+  Rng rng(3);
+  for (const double spread : {0.03, 0.12}) {
+    int inside = 0, all = 0;
+    double found_spread = 0;
+    constexpr int kMachines = 5;
+    for (int machine = 0; machine < kMachines; ++machine) {
+      const auto found =
+          Identify(Known(truth), Deployment(), OffBy(spread, exact, rng), [] { return 1.0; });
+      ASSERT_TRUE(found.ok()) << found.status();
+      found_spread += found->platform.model.spread / kMachines;
+      for (const Probe& probe : unseen) {
+        const auto exactly = SimulateProbe(probe, truth, Deployment());
+        ASSERT_TRUE(exactly.ok()) << exactly.status();
+        const Interval<double> interval = NineOfTenOf(probe, found->platform);
+        for (int run = 0; run < 10; ++run) {
+          const double measured = *exactly * std::exp(spread * NormalDraw(rng));
+          inside += interval.low <= measured && measured <= interval.high ? 1 : 0;
+          ++all;
+        }
+      }
+    }
+    const double share = static_cast<double>(inside) / all;
+    EXPECT_NEAR(found_spread / spread, 1, 0.35) << "off by " << spread;
+    // Fifteen intervals tell their share of nine tenths to some eight hundredths.
+    EXPECT_GE(share, 0.75) << "off by " << spread;
+    EXPECT_LE(share, 0.99) << "off by " << spread;
+  }
+}
+
 TEST(Probes, VarySizesAndLoads) {
   const std::vector<Probe> all = PlanProbes({.hosts = 3});
   for (size_t i = 0; i < all.size(); ++i)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "common/base/hash.h"
 #include "common/base/rng.h"
 #include "predictor/model/draws.h"
 #include "predictor/model/platform_fields.h"
@@ -94,6 +95,14 @@ Platform Perturbed(const Platform& platform, uint64_t seed) {
   return drawn;
 }
 
-bool HasSpread(const Platform& platform) { return Perturbed(platform, 1) != platform; }
+double ModelFactor(const Platform& platform, uint64_t seed) {
+  constexpr uint64_t kModelDraws = 0x6d6f64656c;  // Others than those of the figures.
+  Rng rng(HashCombine(seed, kModelDraws));
+  return std::exp(platform.model.spread * NormalDraw(rng));
+}
+
+bool HasSpread(const Platform& platform) {
+  return platform.model.spread > 0 || Perturbed(platform, 1) != platform;
+}
 
 }  // namespace mosa::predict

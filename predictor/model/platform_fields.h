@@ -53,7 +53,8 @@ void VisitFields(P& platform, Visit&& visit) {
   visit("network", "latency_ns", platform.network.latency_ns);
   visit("network", "loopback_latency_ns", platform.network.loopback_latency_ns);
   visit("network", "loopback", platform.network.loopback);
-  visit("network", "queue_ns_max", platform.network.queue_ns_max);
+  visit("network", "out_queue_ns_max", platform.network.out_queue_ns_max);
+  visit("network", "in_queue_ns_max", platform.network.in_queue_ns_max);
   visit("network", "spread", platform.network.spread);
   visit("manager", "lookup", platform.manager.lookup);
   visit("manager", "make", platform.manager.make);
@@ -71,6 +72,7 @@ void VisitFields(P& platform, Visit&& visit) {
   visit("runner", "launch", platform.runner.launch);
   visit("runner", "look", platform.runner.look);
   visit("runner", "notice_ns", platform.runner.notice_ns);
+  visit("model", "spread", platform.model.spread);
 }
 
 }  // namespace mosa::predict

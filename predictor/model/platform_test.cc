@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "predictor/model/platform_json.h"
@@ -19,6 +20,7 @@ Platform Example() {
   platform.manager.open = {9000, 0.5, 0.05};
   platform.client.passthrough = false;
   platform.network.spread = 0.02;
+  platform.model.spread = 0.07;
   return platform;
 }
 
@@ -53,7 +55,9 @@ TEST(PlatformFile, SaysWhatIsWrongInOneSentence) {
       {"[1]", "a platform file is one JSON object"},
       {"{}", "it has no 'mosa_platform'"},
       {std::string(5000, '['), "not more than 1000"},
-      {With("\"mosa_platform\": 1", "\"mosa_platform\": 2"), "is of version 2, this program reads"},
+      {With("\"mosa_platform\": 2", "\"mosa_platform\": 1"),
+       "is of version 1, this program reads version 2: make it again"},
+      {With("\"mosa_platform\": 2", "\"mosa_platform\": 3"), "is of version 3, this program reads"},
       {With("\"cores\": 8", "\"cores\": \"8\""), "'host.cores' must be a whole number"},
       {With("\"cores\": 8", "\"cores\": -8"), "'host.cores' must be a whole number"},
       {With("\"cores\": 8", "\"cores\": 99999999999"), "'host.cores' must be a whole number"},
@@ -71,6 +75,12 @@ TEST(PlatformFile, SaysWhatIsWrongInOneSentence) {
       {With("\"speed\": 1.25", "\"speed\": 1e999"), "is beyond all numbers, as 1e999"},
       {With("\"spread\": 0.02", "\"spread\": 1.5"),
        "network.spread is 1.5: it must be a number from"},
+      {With("\"spread\": 0.07", "\"spread\": 1.5"),
+       "model.spread is 1.5: it must be a number from"},
+      {With("\"spread\": 0.07", "\"spread\": -0.1"), "model.spread is -0.1: it must be a number"},
+      {With("\"spread\": 0.07", "\"spread\": \"7 %\""), "'model.spread' must be a number"},
+      {With("\"spread\": 0.07", ""), "'model.spread' is missing"},
+      {With("\"model\": {", "\"modell\": {"), "'model' is missing, or no object"},
   };
   for (const auto& row : rows) {
     const auto read = ReadPlatform(row.text);
@@ -91,6 +101,26 @@ TEST(Platform, IsDrawnFromItsSpreads) {
     sum += drawn.manager.open.ns_per_call / 400;
   }
   EXPECT_NEAR(sum, 9000, 9000 * 0.05 * 4 / 20);
+}
+
+TEST(Platform, IsOffAsAWholeAsMuchAsItsModelIs) {
+  Platform base = Example();
+  EXPECT_EQ(ModelFactor(base, 1), ModelFactor(base, 1));
+  constexpr uint64_t kDraws = 4000;
+  double sum = 0, squares = 0;
+  for (uint64_t seed = 1; seed <= kDraws; ++seed) {
+    const double off = std::log(ModelFactor(base, seed));
+    sum += off / kDraws;
+    squares += off * off / kDraws;
+  }
+  EXPECT_NEAR(sum, 0, 0.004);
+  EXPECT_NEAR(std::sqrt(squares), 0.07, 0.003);
+  base = Platform();
+  EXPECT_EQ(ModelFactor(base, 1), 1);
+  EXPECT_FALSE(HasSpread(base));
+  base.model.spread = 0.01;
+  EXPECT_TRUE(HasSpread(base));
+  EXPECT_EQ(Perturbed(base, 1), base) << "no figure is off by it";
 }
 
 TEST(Cost, IsOfTheCallAndOfItsBytes) {

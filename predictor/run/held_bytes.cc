@@ -25,7 +25,7 @@ std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes) {
     const Segment& segment = layout.segments[i];
     const bool is_last = i + 1 == layout.segments.size();
     const uint64_t end = is_last ? size_bytes : std::min(size_bytes, layout.segments[i + 1].begin);
-    if (segment.begin >= end) break;
+    if (segment.begin >= end) continue;
     for (uint32_t position = 0; position < segment.width; ++position) {
       const uint64_t bytes =
           PositionBytes(segment.begin, end, layout.chunk_bytes, segment.width, position);

@@ -8,6 +8,11 @@
 namespace mosa::predict {
 namespace {
 
+// As a figure says, but so that sums fit.
+Duration AtMost(uint64_t ns) {
+  return std::min(Nanoseconds(static_cast<int64_t>(ns)), kServiceMax);
+}
+
 Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
   constexpr uint64_t kNsPerSecond = 1'000'000'000;
   if (bytes <= UINT64_MAX / kNsPerSecond)
@@ -47,25 +52,28 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
   source.bytes.sent += bytes;
   co_await loop_.Sleep(latency);
+  // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
+  target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
+  target.sender = from;
   des::Group receiving(loop_);
-  receiving.Begin();
-  des::Spawn(loop_, Pass(target.in, TimeAt(platform_.host.in_bytes_per_second, bytes), receiving));
+  target.in.Begin(TimeAt(platform_.host.in_bytes_per_second, bytes), receiving);
   co_await source.out.Work(TimeAt(platform_.host.out_bytes_per_second, bytes));
   while (receiving.under_way() > 0) co_await receiving.changed().Wait();
   target.bytes.received += bytes;
 }
 
-des::Activity<void> Machines::Pass(des::SharedServer& link, Duration work, des::Group& group) {
-  co_await link.Work(work);
-  group.End();
-}
-
 Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {
   const NetworkPlatform& network = platform_.network;
   if (from == to) return Nanoseconds(static_cast<int64_t>(network.loopback_latency_ns));
-  const Duration most = Nanoseconds(static_cast<int64_t>(network.queue_ns_max));
-  const Duration out = std::min(machines_[from.value]->out.Backlog(), most);
-  const Duration in = std::min(machines_[to.value]->in.Backlog(), most);
+  const Machine& source = *machines_[from.value];
+  const Machine& target = *machines_[to.value];
+  const Duration each = AtMost(network.out_queue_ns_max);
+  const Duration meeting = AtMost(network.in_queue_ns_max);
+  // No queue is longer than the longest that there is, however many streams fill it.
+  const auto streams = static_cast<int64_t>(std::min<size_t>(source.out.jobs(), 1000));
+  const Duration leaving = std::min(Nanoseconds(each.ns * streams), std::max(each, meeting));
+  const Duration out = std::min(source.out.Backlog(), leaving);
+  const Duration in = target.in_cast ? std::min(target.in.Backlog(), meeting) : Duration();
   return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
          TimeAt(platform_.host.out_bytes_per_second, bytes);
 }

@@ -5,8 +5,9 @@
 // connection of its own: equally, packet by packet. (Paper 000 has queues of whole chunks instead;
 // then who asks for one chunk at a time gets as much as who sends eight at once, which connections
 // do not give.) A transfer takes its share of the sender's link and of the receiver's at the same
-// time, and is there when the last byte has passed both. Small messages wait only as long as the
-// link's packet queue is at most.
+// time, and is there when the last byte has passed both. Small messages wait only as long as
+// packet queues are at most: at their sender, where each stream keeps a little of itself in the
+// queue, and at a receiver, where streams of several hosts meet and fill what there is.
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
@@ -72,7 +73,6 @@ class Machines {
   HostUse UseOf(MachineIndex of) const;
 
  private:
-  static des::Activity<void> Pass(des::SharedServer& link, Duration work, des::Group& group);
   struct Machine {
     Machine(des::EventLoop& loop, des::SharedServer* cores)
         : cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
@@ -80,6 +80,8 @@ class Machines {
     des::SharedServer out, in;
     des::FifoServer inside;
     LinkBytes bytes;
+    MachineIndex sender;   // The last that began to send to it.
+    bool in_cast = false;  // Of what comes not all is from that one, or was until lately.
     Duration store, application;
   };
 

@@ -61,7 +61,7 @@ des::Activity<void> SimulatedClient::Upkeep() {
 
 bool SimulatedClient::HoldsAllHere(const Layout& layout) const {
   if (!layout.bound()) return false;
-  const std::vector<NodeId> nodes = layout.Nodes();
+  const std::vector<NodeId>& nodes = layout.segments.front().nodes;
   return std::any_of(nodes.begin(), nodes.end(),
                      [&](NodeId node) { return IsLocal(node) && layout.HoldsAll(node); });
 }
@@ -258,10 +258,11 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
   if (!reply.ok()) co_return reply.failure();
   if (status->is_inline) {
     for (const std::string& node : SplitNames(reply->value))
-      look.bytes_by_node[node] = look.size_bytes;
+      if (const auto machine = manager_.MachineNamed(node))
+        look.bytes_by_machine[*machine] = look.size_bytes;
   } else {
     for (const auto& [node, bytes, positions] : BytesByNode(status->layout, look.size_bytes))
-      look.bytes_by_node[manager_.NameOf(node)] += bytes;
+      look.bytes_by_machine[manager_.MachineOf(node)] += bytes;
   }
   co_return look;
 }

@@ -41,7 +41,7 @@ struct BytesRead {
 // What the runner sees of a file.
 struct FileLook {
   uint64_t size_bytes = 0;
-  std::map<std::string, uint64_t> bytes_by_node;
+  std::map<MachineIndex, uint64_t> bytes_by_machine;
 };
 
 // One loop; activities of one client may overlap. Paths outlive the calls.
@@ -181,6 +181,7 @@ class SimulatedClient {
   void FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, std::shared_ptr<Block> its);
   des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
+  NodeId CopyToRead(const Reader& reader, const Piece& piece) const;
   des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
 
   des::EventLoop& loop_;

@@ -35,17 +35,19 @@ uint64_t LaneOf(const Layout& layout, uint64_t offset) {
 
 // One file that is being read, from its open to its close.
 struct SimulatedClient::Reader {
-  Reader(des::EventLoop& loop, FileId id, const DataAccess& a, uint64_t size)
-      : file(id), layout(a.layout), size_bytes(size) {
+  Reader(des::EventLoop& loop, FileId id, const DataAccess& a, bool all_here, uint64_t size)
+      : file(id), layout(a.layout), is_here(all_here), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
     const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / width));
-    for (uint32_t i = 0; i < width; ++i)
-      lanes.push_back(std::make_unique<des::Slots>(loop, at_once));
+    // A short file does not come to all of its nodes.
+    const uint64_t pieces = size / std::min(layout.chunk_bytes, kBlockBytesMax) + 1;
+    lanes = std::vector(std::min<uint64_t>(width, pieces), des::Slots(loop, at_once));
   }
   // The kernel's windows begin here.
   void BeginWindows(uint64_t offset) { windows_begin = asked_end = mark = offset; }
   const FileId file;
   const Layout layout;
+  const bool is_here;  // All of it.
   const uint64_t size_bytes;
   BytesRead read;
   uint64_t program_at = 0;  // So far it has read.
@@ -56,7 +58,7 @@ struct SimulatedClient::Reader {
   sai::ReadAhead read_ahead;
   uint64_t blocks_end = 0;                            // Blocks below have been made.
   std::map<uint64_t, std::shared_ptr<Block>> blocks;  // By their begin.
-  std::vector<std::unique_ptr<des::Slots>> lanes;     // One per node beside each other.
+  std::vector<des::Slots> lanes;                      // One per node beside each other.
 };
 
 // What a program has open for reading.
@@ -107,9 +109,8 @@ std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, 
   reading->version = file.attributes.data_version;
   reading->is_back = is_back;
   if (size_bytes == 0) return reading;
-  const bool by_kernel =
-      platform_.client.passthrough && !file.access.is_inline && HoldsAllHere(file.access.layout);
-  if (by_kernel) {
+  const bool is_here = HoldsAllHere(file.access.layout);
+  if (platform_.client.passthrough && !file.access.is_inline && is_here) {
     reading->by = Reading::By::kKernel;
     ++file.handles;
   } else if (!is_back && pages_.Has(id, reading->version)) {
@@ -118,7 +119,7 @@ std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, 
     reading->by = Reading::By::kManager;
   } else {
     reading->by = Reading::By::kNodes;
-    reading->reader = std::make_shared<Reader>(loop_, id, file.access, size_bytes);
+    reading->reader = std::make_shared<Reader>(loop_, id, file.access, is_here, size_bytes);
     ++file.handles;
     ++streams_;
   }
@@ -245,11 +246,13 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
       std::max(kBlockBytesMax, kReadCacheBytesMax / std::max<uint64_t>(1, streams_));
   const uint64_t window =
       std::min({width * kWindowBytesPerNode, platform_.client.read_ahead_bytes_max, share});
-  const Piece first = FirstPiece(reader.layout, range);
-  const bool own_piece =
-      first.range.end == range.end && std::any_of(first.nodes.begin(), first.nodes.end(),
-                                                  [this](NodeId node) { return IsLocal(node); });
-  if (HoldsAllHere(reader.layout) || own_piece) {
+  const auto is_own_piece = [&] {
+    const Piece first = FirstPiece(reader.layout, range);
+    return first.range.end == range.end &&
+           std::any_of(first.nodes.begin(), first.nodes.end(),
+                       [this](NodeId node) { return IsLocal(node); });
+  };
+  if (reader.is_here || is_own_piece()) {
     // By the object's descriptor, ahead of nothing.
     co_await Work(platform_.client.local_read, range.size());
     reader.read.local += range.size();
@@ -306,11 +309,14 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
                                                 std::shared_ptr<Block> its) {
   Reader& reader = *stream;
   Block& block = *its;
-  des::Slots& lane = *reader.lanes[LaneOf(reader.layout, block.range.begin)];
+  des::Slots& lane = reader.lanes[LaneOf(reader.layout, block.range.begin)];
   co_await lane.Take();
   co_await fetch_threads_.Take();
-  const std::vector<Piece> pieces = SplitRange(reader.layout, block.range, sai::kExtentBytesMax);
-  for (const Piece& piece : pieces) co_await FetchPiece(reader, piece);
+  for (ByteRange left = block.range; !left.empty();) {
+    const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);
+    co_await FetchPiece(reader, piece);
+    left.begin = piece.range.end;
+  }
   fetch_threads_.Return();
   lane.Return();
   block.done = true;
@@ -322,7 +328,8 @@ des::Activity<void> SimulatedClient::FetchBeside(Reader& reader, Piece piece, de
   group.End();
 }
 
-des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& piece) {
+NodeId SimulatedClient::CopyToRead(const Reader& reader, const Piece& piece) const {
+  if (piece.nodes.size() == 1) return piece.nodes.front();
   std::vector<sai::CopyChoice> copies;
   for (const NodeId each : piece.nodes)
     if (each != kNoNode) copies.push_back({each, IsLocal(each), true});
@@ -330,7 +337,11 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   const uint64_t stretch =
       piece.range.begin / std::max(reader.layout.chunk_bytes, sai::kSpreadBytesMin);
   const uint64_t seed = Mix64(id_.value ^ Mix64(reader.file.value ^ Mix64(stretch)));
-  const NodeId node = sai::OrderCopies(copies, seed).front();
+  return sai::OrderCopies(copies, seed).front();
+}
+
+des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& piece) {
+  const NodeId node = CopyToRead(reader, piece);
   const uint64_t bytes = piece.range.size();
   if (IsLocal(node)) {
     reader.read.local += bytes;

@@ -284,7 +284,8 @@ des::Activity<bool> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece
   const uint64_t begin = std::max(pages.begin, writer.pages_end);
   const uint64_t bytes = pages.end > begin ? pages.end - begin : 0;
   for (const NodeId node : piece.nodes) {
-    const bool taken = co_await grants_.Take(node, bytes);
+    bool taken = grants_.TakeHeld(node, bytes);
+    if (!taken) taken = co_await grants_.Take(node, bytes);
     if (!taken) co_return false;
     writer.allocated[node] += bytes;
   }

@@ -32,19 +32,23 @@ des::Activity<void> SimulatedGrants::Ask(NodeId node, uint64_t bytes) {
   answered_.Give();
 }
 
+bool SimulatedGrants::TakeHeld(NodeId node, uint64_t bytes) {
+  Room& room = rooms_[node];
+  room.last_used = loop_.now();
+  if (room.held < bytes) return false;
+  room.held -= bytes;
+  room.unreported += bytes;
+  if (!room.asking && sai::GrantIsLow(room.held, room.last_wish)) {
+    room.last_wish = sai::GrantWish(0, room.last_wish);
+    des::Spawn(loop_, Ask(node, room.last_wish));
+  }
+  return true;
+}
+
 des::Activity<bool> SimulatedGrants::Take(NodeId node, uint64_t bytes) {
   Room& room = rooms_[node];
   for (;;) {
-    room.last_used = loop_.now();
-    if (room.held >= bytes) {
-      room.held -= bytes;
-      room.unreported += bytes;
-      if (!room.asking && sai::GrantIsLow(room.held, room.last_wish)) {
-        room.last_wish = sai::GrantWish(0, room.last_wish);
-        des::Spawn(loop_, Ask(node, room.last_wish));
-      }
-      co_return true;
-    }
+    if (TakeHeld(node, bytes)) co_return true;
     if (room.asking) {
       co_await answered_.Wait();
       continue;

@@ -64,6 +64,7 @@ NodeId SimulatedManager::AddNode(MachineIndex on, uint64_t limit_bytes) {
   node.limit_bytes = limit_bytes;
   node.last_report = loop_.now();
   nodes_.push_back(node);
+  machines_by_name_.emplace(node.name, on);
   NodeRegistration registration;
   registration.name = node.name;
   registration.incarnation = 1;
@@ -262,6 +263,12 @@ uint64_t SimulatedManager::StoredOn(NodeId node, FileId file) const {
   const auto& objects = nodes_[node.value - 1].objects;
   const auto object = objects.find(file);
   return object == objects.end() ? 0 : object->second;
+}
+
+std::optional<MachineIndex> SimulatedManager::MachineNamed(const std::string& node) const {
+  const auto named = machines_by_name_.find(node);
+  if (named == machines_by_name_.end()) return std::nullopt;
+  return named->second;
 }
 
 // Orders reach their node at once: they are few and small, and nobody waits for one.

@@ -59,6 +59,8 @@ class SimulatedManager {
   uint64_t StoredOn(NodeId node, FileId file) const;
   MachineIndex MachineOf(NodeId node) const { return nodes_[node.value - 1].machine; }
   const std::string& NameOf(NodeId node) const { return nodes_[node.value - 1].name; }
+  // Nothing if no storage node has the name.
+  std::optional<MachineIndex> MachineNamed(const std::string& node) const;
   uint64_t node_bytes_max(NodeId node) const { return nodes_[node.value - 1].used_bytes_max; }
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
 
@@ -115,6 +117,7 @@ class SimulatedManager {
   des::Slots turn_;  // The core's one loop.
   std::map<ClientId, Client> clients_;
   std::vector<Node> nodes_;  // Node i has id i + 1.
+  std::map<std::string, MachineIndex> machines_by_name_;
   std::map<FileId, uint64_t> written_;
   SimulatedCopies copies_;
   std::optional<SessionReady> ready_;

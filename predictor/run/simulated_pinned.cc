@@ -35,21 +35,21 @@ des::Activity<void> SimulatedRunner::RunPinned() {
         at(task).ran = true;
         co_await machines_.Work(at(HostIndex{0}).machine(), platform_.runner.dispatch.Of(0),
                                 WorkOf::kApplication);
-        running_.emplace(task, HostIndex{i});
+        ++running_;
         des::Spawn(loop_, RunTask(task, HostIndex{i}));
       }
     }
-    if (running_.empty() && ended_.empty()) break;
+    if (running_ == 0 && ended_.empty()) break;
     if (ended_.empty()) co_await wake_.Wait();
     const std::vector<Ended> ended = std::exchange(ended_, {});
     for (const Ended& each : ended) {
-      running_.erase(each.task);
+      --running_;
       --hosts[each.host.value].running;
       if (!prediction_.failure) execution_.Finish(each.task);
     }
   }
   // What runs goes on to its end.
-  while (running_.size() > ended_.size()) co_await wake_.Wait();
+  while (running_ > ended_.size()) co_await wake_.Wait();
 }
 
 // Files of regions are there, with their hints, before the first task; the first byte settles where

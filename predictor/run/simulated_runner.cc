@@ -41,10 +41,9 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
       prediction_(prediction),
       execution_(workflow, {}),
       scheduler_(configuration.system, HostsOf(platform, configuration)),
+      running_on_(configuration.hosts),
       wake_(loop) {
   prediction_.tasks.resize(workflow.tasks.size());
-  for (uint32_t i = 0; i < configuration.hosts; ++i)
-    host_names_.emplace(fmt::format("h{}", i + 1), HostIndex{i});
   if (configuration.system == System::kDss) return;
   PatternOptions options;
   options.hosts = configuration.hosts;
@@ -94,7 +93,7 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
       co_await Launch(*assignment);
     }
     const bool gives_up = prediction_.failure.has_value();
-    if (running_.empty() && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
+    if (running_ == 0 && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
     if (ended_.empty()) {
       // Who starts nothing more waits for no change: one that has passed would be now, for ever.
       if (const auto change = scheduler_.NextChange(); change && !gives_up)
@@ -134,10 +133,12 @@ des::Activity<void> SimulatedRunner::HintDirectories() {
 
 des::Activity<void> SimulatedRunner::AddReady() {
   const std::vector<TaskIndex> ready = execution_.TakeReady();
-  if (!ready.empty()) ExpectEnds();
+  const Time asked_at = loop_.now();
   for (const TaskIndex task : ready) {
     std::optional<ReadyTask> look = co_await Look(task);
-    if (look) scheduler_.AddReady(*std::move(look), loop_.now());
+    if (!look) continue;
+    ExpectEnds(*look, asked_at);
+    scheduler_.AddReady(*std::move(look), loop_.now());
   }
 }
 
@@ -160,9 +161,8 @@ des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
     }
     const FileLook& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
-    for (const auto& [node, bytes] : facts.bytes_by_node)
-      if (const auto host = host_names_.find(node); host != host_names_.end())
-        held[host->second] += bytes;
+    for (const auto& [machine, bytes] : facts.bytes_by_machine)
+      if (machine.value < configuration_.hosts) held[HostIndex{machine.value}] += bytes;
   }
   for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
   co_return ready;
@@ -185,7 +185,8 @@ des::Activity<void> SimulatedRunner::Launch(Assignment assignment) {
     const auto prepared = co_await at(host).PrepareOutput(file.path, HintsOf(output));
     if (!prepared.ok()) Fail(Describe(workflow_.at(task)), host, prepared.failure());
   }
-  running_.emplace(task, host);
+  ++running_;
+  running_on_[host.value].push_back(task);
   des::Spawn(loop_, RunTask(task, host));
 }
 
@@ -272,7 +273,8 @@ des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host
 }
 
 des::Activity<void> SimulatedRunner::Handle(Ended ended) {
-  running_.erase(ended.task);
+  --running_;
+  std::erase(running_on_[ended.host.value], ended.task);
   scheduler_.Release(ended.host);
   if (prediction_.failure) co_return;
   const bool located = co_await LocateOutputs(ended.task, ended.host);
@@ -296,26 +298,28 @@ des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex hos
   co_return true;
 }
 
-// When each host's next task should end, by what is said of tasks and what their stage took so far.
-void SimulatedRunner::ExpectEnds() {
-  std::vector<std::optional<Time>> ends(configuration_.hosts);
-  std::vector<bool> unknown(configuration_.hosts, false);
-  for (const auto& [index, host] : running_) {
+// When a task should end on each host that has some of the ready one's input: of others the
+// scheduler does not ask.
+void SimulatedRunner::ExpectEnds(const ReadyTask& ready, Time asked_at) {
+  for (const HostBytes& held : ready.held)
+    scheduler_.ExpectFree(held.host, NextEndOn(held.host, asked_at));
+}
+
+// By what is said of tasks and what their stage took so far; nothing if that is not known of one.
+std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) const {
+  std::optional<Time> next;
+  for (const TaskIndex index : running_on_[host.value]) {
     const Task& task = workflow_.at(index);
     const auto stage = stage_times_.find(task.stage);
     std::optional<Duration> expected = task.expected;
     if (stage != stage_times_.end())
       expected = Duration{stage->second.total_ns / stage->second.tasks};
-    const Duration run = Elapsed() - at(index).start;
-    if (!expected || *expected < run) {
-      unknown[host.value] = true;
-      continue;
-    }
-    const Time end = loop_.now() + (*expected - run);
-    if (!ends[host.value] || end < *ends[host.value]) ends[host.value] = end;
+    const Duration run = asked_at - begun_ - prediction_.tasks[index.value].start;
+    if (!expected || *expected < run) return std::nullopt;
+    const Time end = asked_at + (*expected - run);
+    if (!next || end < *next) next = end;
   }
-  for (uint32_t i = 0; i < ends.size(); ++i)
-    scheduler_.ExpectFree(HostIndex{i}, unknown[i] ? std::nullopt : ends[i]);
+  return next;
 }
 
 // The first failure is the prediction.

@@ -63,7 +63,8 @@ class SimulatedRunner {
   des::Activity<void> WriteOutputs(TaskIndex task, HostIndex host);
   des::Activity<void> Handle(Ended ended);
   des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
-  void ExpectEnds();
+  void ExpectEnds(const ReadyTask& ready, Time asked_at);
+  std::optional<Time> NextEndOn(HostIndex host, Time asked_at) const;
   void Fail(const std::string& what, HostIndex host, const Failure& why);
   const HintMap& HintsOf(PathIndex file) const;
 
@@ -85,9 +86,9 @@ class SimulatedRunner {
   std::map<PathIndex, HintMap> hints_;
   std::set<PathIndex> inheriting_;  // Their directory carries their hints.
   std::map<PathIndex, FileLook> files_;
-  std::map<std::string, HostIndex> host_names_;
   std::map<std::string, StageTime> stage_times_;
-  std::map<TaskIndex, HostIndex> running_;
+  size_t running_ = 0;
+  std::vector<std::vector<TaskIndex>> running_on_;  // By host.
   std::vector<Ended> ended_;
   des::Signal wake_;
 };

@@ -33,6 +33,7 @@ class Planner {
       if (file.producer && file.consumers.size() > 1)
         ++fan_outs_[workflow.at(*file.producer).level];
     }
+    for (const Task& task : workflow.tasks) writers_.push_back(WritersFor(task));
   }
 
   FileHints Plan(PathIndex index) const {
@@ -52,6 +53,16 @@ class Planner {
   }
 
  private:
+  // Tasks whose files nobody but `reader` reads.
+  size_t WritersFor(const Task& reader) const {
+    std::set<TaskIndex> writers;
+    for (const PathIndex input : reader.inputs) {
+      const WorkflowFile& file = workflow_.at(input);
+      if (file.producer && file.consumers.size() == 1) writers.insert(*file.producer);
+    }
+    return writers.size();
+  }
+
   void PlanFanOut(const WorkflowFile& file, FileHints& plan) const {
     const size_t readers = file.consumers.size();
     const uint32_t files = fan_outs_.at(workflow_.at(*file.producer).level);
@@ -69,15 +80,11 @@ class Planner {
 
   void PlanOneReader(const WorkflowFile& file, FileHints& plan) const {
     const Task& reader = workflow_.at(file.consumers.front());
-    std::set<TaskIndex> writers;
-    for (const PathIndex input : reader.inputs) {
-      const WorkflowFile& other = workflow_.at(input);
-      if (other.producer && other.consumers.size() == 1) writers.insert(*other.producer);
-    }
-    if (writers.size() > 1) {
+    const size_t writers = writers_[file.consumers.front().value];
+    if (writers > 1) {
       plan.hints["pattern"] = "reduce:" + GroupOf(reader);
       plan.reason =
-          fmt::format("fan-in: task '{}' gathers the files of {} tasks", reader.id, writers.size());
+          fmt::format("fan-in: task '{}' gathers the files of {} tasks", reader.id, writers);
     } else {
       plan.hints["pattern"] = "pipeline";
       plan.reason = fmt::format("1:1: only task '{}' reads it", reader.id);
@@ -87,6 +94,7 @@ class Planner {
   const Workflow& workflow_;
   const PatternOptions& options_;
   std::map<uint32_t, uint32_t> fan_outs_;  // By level: files that several tasks read.
+  std::vector<size_t> writers_;            // By task: WritersFor() it.
 };
 
 }  // namespace

@@ -8,9 +8,6 @@
 namespace mosa::node {
 namespace {
 
-// Neighbours become one entry up to this size: who has seen the first half is told of it again.
-constexpr uint64_t kMergedBytesMax = 1 << 20;
-
 ByteRange Hull(ByteRange a, ByteRange b) {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
@@ -22,10 +19,10 @@ void ChangeLog::Note(ByteRange range, uint64_t change) {
   last_ = change;
   if (range.empty()) return;
   if (!entries_.empty()) {
+    // Not what only touches: who has seen the one half would be told of it again.
     Entry& before = entries_.back();
-    const bool touches = range.begin <= before.range.end && before.range.begin <= range.end;
     const ByteRange both = Hull(before.range, range);
-    if (touches && both.size() <= kMergedBytesMax) {
+    if (both == range || both == before.range) {
       before = {change, both};
       return;
     }

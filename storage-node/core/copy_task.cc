@@ -47,9 +47,7 @@ CopyTask::CopyTask(CopyOrder order, CopyLimits limits) : order_(std::move(order)
       continue;
     }
     Source source{.node = node};
-    const auto relay = std::ranges::find(order_.relays, node, &CopyRelay::node);
-    source.relay = relay != order_.relays.end();
-    if (source.relay) source.relay_order = relay->order;
+    SetRelay(source);
     const auto address = std::ranges::find(order_.nodes, node, &NodeAddress::node);
     MOSA_CHECK(address != order_.nodes.end());
     source.incarnation = address->incarnation;
@@ -57,6 +55,37 @@ CopyTask::CopyTask(CopyOrder order, CopyLimits limits) : order_(std::move(order)
     sources_.push_back(std::move(source));
   }
   done_ = sources_.empty() && !order_.follow;
+}
+
+void CopyTask::SetRelay(Source& source) const {
+  const auto relay = std::ranges::find(order_.relays, source.node, &CopyRelay::node);
+  source.relay = relay != order_.relays.end();
+  source.relay_order = source.relay ? relay->order : 0;
+}
+
+bool CopyTask::GoesOnAs(const CopyOrder& next) const {
+  if (!order_.follow || failure_ || sources_.empty() || next.file != order_.file ||
+      next.sources != order_.sources)
+    return false;
+  return std::ranges::all_of(sources_, [&next](const Source& source) {
+    const auto address = std::ranges::find(next.nodes, source.node, &NodeAddress::node);
+    return address != next.nodes.end() && address->incarnation == source.incarnation;
+  });
+}
+
+void CopyTask::GoOnAs(CopyOrder next) {
+  MOSA_CHECK(GoesOnAs(next));
+  order_ = std::move(next);
+  for (Source& source : sources_) {
+    SetRelay(source);
+    for (const CopyAction& action : source.wanted) source.busy.Remove(action.range);
+    source.wanted.clear();
+    source.dirty.Add(kEverything);
+    source.unsettled.Clear();
+    source.asking = source.confirmed = false;  // What is asked by the order before counts no more.
+    source.without_order_since.reset();
+  }
+  copied_bytes_ = 0;
 }
 
 CopyTask::Source* CopyTask::Find(NodeId node) {
@@ -73,6 +102,7 @@ std::optional<CopyAction> CopyTask::Next(Time now, CopyRoom room) {
     if (std::optional<CopyAction> action = NextOf(sources_[turn], now, room)) {
       turn_ = turn + 1;
       action->begun = now;
+      action->order = order_.order;
       return action;
     }
   }
@@ -80,7 +110,8 @@ std::optional<CopyAction> CopyTask::Next(Time now, CopyRoom room) {
   cut_begun_ = true;
   return CopyAction{.kind = CopyAction::Kind::kCut,
                     .range = {order_.size_bytes, order_.size_bytes},
-                    .begun = now};
+                    .begun = now,
+                    .order = order_.order};
 }
 
 std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now, CopyRoom room) {
@@ -207,14 +238,33 @@ bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
 void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSums& sums) {
   if (sums.all_changed) source.dirty.Add(kEverything);
   for (const ByteRange& range : sums.changed) {
-    if (!range.empty() && range.begin < kFileBytesMax) source.dirty.Add(WidenToBlocks(range));
+    if (range.empty() || range.begin >= kFileBytesMax) continue;
+    const ByteRange blocks = WidenToBlocks(range);
+    source.dirty.Add(blocks);
+    // Of a long one only some may have changed: the source knows old changes roughly. What was cut
+    // off since is compared.
+    if (order_.follow && ask.range.empty() && range.size() <= limits_.fetch_bytes &&
+        range.end <= sums.object_bytes)
+      FetchChanged(source, blocks, sums.object_bytes);
   }
   source.dirty.Remove(ask.range);  // Its checksums are younger than the changes.
   source.change = sums.change;
 }
 
+void CopyTask::FetchChanged(Source& source, ByteRange range, uint64_t object_bytes) {
+  for (auto run = NextRun(source.node, range.begin, range.end); run;
+       run = NextRun(source.node, run->end, range.end)) {
+    for (const ByteRange& part : source.busy.Missing(*run)) {
+      source.dirty.Remove(part);
+      Want(source, CopyAction::Kind::kFetch, {part.begin, std::min(part.end, object_bytes)},
+           /*settles=*/false);
+    }
+  }
+}
+
 void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const BlockSums& own,
                       Time now) {
+  if (ask.order != order_.order) return;
   Source& source = *Find(ask.source);
   source.asking = false;
   source.failures = 0;
@@ -337,7 +387,9 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   Source& source = *Find(action.source);
   --source.fetches;
   source.busy.Remove(action.range);
-  if (action.settles) {
+  if (action.order != order_.order) {
+    source.dirty.Add(action.range);
+  } else if (action.settles) {
     news_.push_back(action.range);
   } else {
     source.unsettled.Add(action.range);
@@ -349,8 +401,10 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
 }
 
 void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now) {
+  const bool asked = action.kind == CopyAction::Kind::kAsk;
+  if (asked && action.order != order_.order) return;
   if (Source* const source = Find(action.source)) {
-    if (action.kind == CopyAction::Kind::kAsk) {
+    if (asked) {
       source->asking = false;
     } else {
       --source->fetches;
@@ -366,7 +420,6 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
                        status.code() == StatusCode::kDataLoss ||
                        status.code() == StatusCode::kFailedPrecondition;
     // That it answers questions does not help if nothing can be fetched.
-    const bool asked = action.kind == CopyAction::Kind::kAsk;
     const Time since = asked ? source->failing_since : source->fetches_fail_since;
     if (!final && now - since < limits_.give_up_after) return;
   }

@@ -9,6 +9,9 @@
 // task is done when all three sets are empty and every source has said, after the last fetch, that
 // nothing has changed. So it is never done by what a source said before a change.
 //
+// While the file is followed, what a source says to have changed is fetched without being compared:
+// that saves a round trip, and most of it is new.
+//
 // Blocks that only partly come from a source (chunks or segments that are no multiple of a block)
 // are not compared but fetched.
 #ifndef MOSA_STORAGE_NODE_CORE_COPY_TASK_H_
@@ -56,6 +59,7 @@ struct CopyAction {
   // Of fetches and clears: what comes will not change. Of questions: nothing else is under way.
   bool settles = false;
   Time begun{};
+  uint64_t order = 0;  // Under which it was begun.
 };
 
 // What there is room for now, besides questions that are answered at once.
@@ -69,6 +73,12 @@ class CopyTask {
   // Precondition: order.sources is bound and names no node that is not in order.nodes, or only
   // kNoNode; chunk_bytes > 0.
   explicit CopyTask(CopyOrder order, CopyLimits limits = {});
+
+  // True if `next` is about the same bytes of the same sources as this order, which follows.
+  bool GoesOnAs(const CopyOrder& next) const;
+  // `next` takes the place of the order. All is compared (again), but what is being fetched goes on
+  // and is compared when it has come, instead of being fetched twice. Precondition: GoesOnAs(next).
+  void GoOnAs(CopyOrder next);
 
   // What to do next, if there is anything to do now that is not under way.
   std::optional<CopyAction> Next(Time now, CopyRoom room = {});
@@ -127,6 +137,7 @@ class CopyTask {
   // The first bytes of [from, limit) that come from `node`, as far as they lie together.
   std::optional<ByteRange> NextRun(NodeId node, uint64_t from, uint64_t limit) const;
   void NoteChanges(Source& source, const CopyAction& ask, const BlockSums& sums);
+  void FetchChanged(Source& source, ByteRange range, uint64_t object_bytes);
   // Sorts a window's blocks: equal, to be fetched, to be cleared.
   void Compare(Source& source, const CopyAction& ask, const BlockSums& theirs, const BlockSums& own,
                bool final);
@@ -139,8 +150,9 @@ class CopyTask {
   bool AllConfirmed() const;
   void Fail(StatusCode code, std::string message);
   Source* Find(NodeId node);
+  void SetRelay(Source& source) const;
 
-  const CopyOrder order_;
+  CopyOrder order_;
   const CopyLimits limits_;
   bool owns_all_ = true;  // There is a source for every byte.
   std::vector<Source> sources_;

@@ -10,171 +10,13 @@
 #include <memory>
 #include <string>
 
-#include "common/base/crc32c.h"
 #include "common/base/rng.h"
-#include "common/model/checksum_blocks.h"
-#include "storage-node/core/change_log.h"
+#include "storage-node/core/copy_task_fixture.h"
 
 namespace mosa::node {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kBlock = kChecksumBlockBytes;
-constexpr FileId kFile{5};
-constexpr uint64_t kVersion = 9;
-
-// ---- objects of nodes, as strings; a block of zeroes is a hole
-
-struct Peer {
-  std::string bytes{};
-  bool absent = false;  // There is no object.
-  bool quiet = true;
-  uint64_t incarnation = 1;
-  uint64_t change = 100;
-  ChangeLog log{100};
-  const CopyTask* task = nullptr;  // By which it is made, if it is a copy.
-
-  void Drop() {
-    bytes.clear();
-    absent = true;
-  }
-  void Write(uint64_t offset, const std::string& data) {
-    if (std::exchange(absent, false)) log = ChangeLog(++change);
-    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size(), '\0');
-    bytes.replace(offset, data.size(), data);
-    log.Note({offset, offset + data.size()}, ++change);
-  }
-  void Cut(uint64_t size) {
-    if (absent || size >= bytes.size()) return;
-    log.Note({size, bytes.size()}, ++change);
-    bytes.resize(size);
-  }
-  void SetQuiet(bool value) {
-    if (std::exchange(absent, false)) log = ChangeLog(++change);
-    quiet = value;
-    log.NoteAll(++change);
-  }
-};
-
-BlockSums SumsOf(const Peer& peer, ByteRange range, uint64_t after_change) {
-  BlockSums sums;
-  sums.object_bytes = peer.bytes.size();
-  sums.quiet = peer.quiet;
-  sums.incarnation = peer.incarnation;
-  sums.change = peer.absent ? 0 : peer.change;
-  const auto changed = peer.log.Since(after_change);
-  sums.all_changed = peer.absent ? after_change != 0 : !changed;
-  if (!peer.absent && changed) sums.changed = *changed;
-  if (peer.task != nullptr && !peer.task->order().follow) {
-    sums.order = peer.task->order().order;
-    sums.tail_settled = peer.task->done();
-  }
-  const uint64_t first = range.begin / kBlock;
-  for (uint64_t i = 0; i < BlocksTouched(range.begin, range.size()); ++i) {
-    const uint64_t begin = std::min<uint64_t>((first + i) * kBlock, peer.bytes.size());
-    const std::string block = peer.bytes.substr(begin, kBlock);
-    BlockSum sum;
-    sum.has_data = block.find_first_not_of('\0') != std::string::npos;
-    if (sum.has_data) sum.crc = Crc32c(block.data(), block.size());
-    sum.settled =
-        peer.task != nullptr && peer.task->Settled({std::max(range.begin, (first + i) * kBlock),
-                                                    std::min(range.end, (first + i + 1) * kBlock)});
-    sums.blocks.push_back(sum);
-  }
-  return sums;
-}
-
-std::string Show(const CopyAction& action) {
-  const auto blocks = [](uint64_t bytes) {
-    return bytes % kBlock == 0 ? fmt::format("{}", bytes / kBlock) : fmt::format("{}B", bytes);
-  };
-  const std::string range = blocks(action.range.begin) + "-" + blocks(action.range.end);
-  switch (action.kind) {
-    case CopyAction::Kind::kAsk:
-      return fmt::format("{} {}@{}", action.hold ? "hold" : "ask",
-                         action.range.empty() ? "" : range, action.source.value);
-    case CopyAction::Kind::kFetch:
-      return fmt::format("fetch {}@{}", range, action.source.value);
-    case CopyAction::Kind::kClear:
-      return "clear " + range;
-    case CopyAction::Kind::kCut:
-      return "cut " + blocks(action.range.begin);
-  }
-  return "";
-}
-
-std::string Of(char letter, uint64_t blocks) { return std::string(blocks * kBlock, letter); }
-
-CopyOrder OrderOf(uint64_t size_bytes, uint64_t chunk_bytes, std::vector<Segment> segments) {
-  CopyOrder order;
-  order.file = kFile;
-  order.order = 1;
-  order.data_version = kVersion;
-  order.size_bytes = size_bytes;
-  order.sources.chunk_bytes = chunk_bytes;
-  order.sources.segments = std::move(segments);
-  for (const NodeId node : order.sources.Nodes()) {
-    if (node == kNoNode) continue;
-    NodeAddress& address = order.nodes.emplace_back();
-    address.node = node;
-    address.incarnation = 1;
-  }
-  return order;
-}
-
-// A node that copies, and those it copies from.
-struct Rig {
-  std::map<NodeId, Peer*> peers;
-  Peer own;
-  CopyTask task;
-  Time now{1};
-  std::string log;
-
-  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits limits = {})
-      : peers(std::move(sources)), task(std::move(order), limits) {}
-
-  void Perform(const CopyAction& action) {
-    switch (action.kind) {
-      case CopyAction::Kind::kAsk: {
-        const BlockSums theirs =
-            SumsOf(*peers.at(action.source), action.range, action.after_change);
-        task.OnSums(action, theirs, SumsOf(own, action.range, 0), now);
-        break;
-      }
-      case CopyAction::Kind::kFetch: {
-        std::string bytes = peers.at(action.source)->bytes;
-        bytes.resize(std::max<size_t>(bytes.size(), action.range.end), '\0');
-        own.Write(action.range.begin, bytes.substr(action.range.begin, action.range.size()));
-        task.OnDone(action, now);
-        break;
-      }
-      case CopyAction::Kind::kClear:
-        own.Write(action.range.begin, std::string(action.range.size(), '\0'));
-        task.OnDone(action, now);
-        break;
-      case CopyAction::Kind::kCut:
-        own.Cut(action.range.begin);
-        task.OnDone(action, now);
-        break;
-    }
-    for (const ByteRange& range : task.TakeSettled()) own.log.Note(range, ++own.change);
-  }
-  // One thing at a time, until there is nothing to do, or it would have to wait.
-  void Run() {
-    for (int step = 0; step < 1000; ++step) {
-      const auto action = task.Next(now, {.fetches = true, .holds = false});
-      if (!action) return;
-      if (!log.empty()) log += ", ";
-      log += Show(*action);
-      Perform(*action);
-    }
-    FAIL() << "it goes on for ever: " << log.substr(0, 500);
-  }
-};
-
-constexpr NodeId kA{1};
-constexpr NodeId kB{2};
 
 // ---- one source that does not change
 
@@ -330,30 +172,6 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
   rig.Run();
   EXPECT_TRUE(rig.task.done());
   EXPECT_TRUE(rig.own.bytes == source.bytes);
-}
-
-TEST(CopyTask, FollowsAGrowingFileAndIsNeverDone) {
-  Peer source;
-  CopyOrder order = OrderOf(0, kBlock, {{0, 1, {kA}}});
-  order.follow = true;
-  Rig rig(std::move(order), {{kA, &source}});
-  for (int i = 0; i < 5; ++i) {
-    source.Write(source.bytes.size(), std::string(50'000, static_cast<char>('a' + i)));
-    rig.Run();
-    const auto hold = rig.task.Next(rig.now);
-    ASSERT_TRUE(hold && hold->hold) << rig.log;
-    rig.Perform(*hold);
-    rig.Run();
-    EXPECT_TRUE(rig.own.bytes == source.bytes) << i;
-    source.Write(10, std::string(1, static_cast<char>('A' + i)));
-    rig.Perform(*rig.task.Next(rig.now));
-    rig.Run();
-    EXPECT_TRUE(rig.own.bytes == source.bytes) << i;
-    EXPECT_FALSE(rig.task.finished());
-    EXPECT_FALSE(rig.task.Settled({0, 1}));
-  }
-  // Little more than was written has come: the blocks that grew.
-  EXPECT_LT(rig.task.fetched_bytes(), 3 * source.bytes.size() + 6 * kBlock);
 }
 
 // ---- failures
@@ -592,14 +410,20 @@ TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);
     Peer source;
-    Rig rig(OrderOf(20 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}},
+    const CopyOrder last = After(OrderOf(20 * kBlock, kBlock, {{0, 1, {kA}}}));
+    CopyOrder first = Following(last);
+    first.order = 1;
+    const bool follows = seed % 2 == 0;
+    const uint64_t closed_at = rng.Below(400);
+    Rig rig(follows ? first : last, {{kA, &source}},
             {.fetch_bytes = 2 * kBlock, .window_bytes = 5 * kBlock});
     rig.own.bytes = Of('o', rng.Below(25));
     std::vector<CopyAction> under_way;
     std::string when_asked;  // The source, when it was asked last.
     bool lent = false;
-    for (int step = 0; step < 4000 && !rig.task.done(); ++step) {
+    for (uint64_t step = 0; step < 4000 && !rig.task.done(); ++step) {
       const bool changes = step < 300;
+      if (follows && step == closed_at && !rig.task.failure()) rig.task.GoOnAs(last);
       const uint64_t at = rng.Below(20 * kBlock - 5000);
       if (changes && rng.Chance(100)) source.Write(at, std::string(rng.Below(5000) + 1, 's'));
       if (changes && rng.Chance(30)) source.Cut(at);
@@ -631,34 +455,6 @@ TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
     ++ended;
   }
   EXPECT_GT(ended, 40);
-}
-
-// ---- the log of changes
-
-TEST(ChangeLog, TellsWhatChangedAfterACount) {
-  ChangeLog log(10);
-  EXPECT_EQ(log.Since(9), std::nullopt);
-  EXPECT_EQ(log.Since(11), std::nullopt);
-  EXPECT_EQ(log.Since(10), std::vector<ByteRange>{});
-  log.Note({0, 10}, 11);
-  log.Note({10, 20}, 12);
-  log.Note({100, 200}, 13);
-  EXPECT_EQ(log.Since(10), (std::vector<ByteRange>{{0, 20}, {100, 200}}));
-  EXPECT_EQ(log.Since(12), (std::vector<ByteRange>{{100, 200}}));
-  EXPECT_EQ(log.Since(13), std::vector<ByteRange>{});
-  log.NoteAll(14);
-  EXPECT_EQ(log.Since(13), std::nullopt);
-  EXPECT_EQ(log.Since(14), std::vector<ByteRange>{});
-}
-
-TEST(ChangeLog, OfTheOldOnesItKnowsTheRoughPlace) {
-  ChangeLog log(0);
-  for (uint64_t i = 1; i <= 1000; ++i) log.Note({i * 1000, i * 1000 + 1}, i);
-  const auto all = log.Since(0);
-  ASSERT_TRUE(all.has_value());
-  EXPECT_EQ(all->size(), kChangedRangesMax);
-  EXPECT_EQ(all->front(), (ByteRange{1000, 937'001}));
-  EXPECT_EQ(log.Since(999), (std::vector<ByteRange>{{1'000'000, 1'000'001}}));
 }
 
 }  // namespace

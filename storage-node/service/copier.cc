@@ -15,7 +15,8 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kFetchesMax = 8;
-constexpr size_t kHoldsMax = 4;
+// Each of a file's sources holds one, and one more by the order before for as long as that lasts.
+constexpr size_t kHoldsMax = 16;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
 constexpr size_t kFinishedMax = 4096;  // Orders that are remembered for those who copy from here.
 constexpr Duration kHoldMax = Seconds(1);
@@ -103,10 +104,11 @@ ErrorReason ReasonFor(StatusCode code) {
 }  // namespace
 
 struct Copier::Job {
-  Job(CopyOrder order, const CopyLimits& limits) : task(std::move(order), limits) {}
-  FileId file() const { return task.order().file; }
+  Job(CopyOrder order, const CopyLimits& limits)
+      : file(order.file), task(std::move(order), limits) {}
 
-  CopyTask task;  // Guarded by Copier::mutex_, but its order, which is constant.
+  const FileId file;
+  CopyTask task;  // Guarded by Copier::mutex_.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
@@ -155,14 +157,11 @@ void Copier::Take(CopyOrder order) {
     report_(report);
     return;
   }
+  if (GoOn(order)) return;
   auto job = std::make_shared<Job>(std::move(order), limits_);
   Cancel(std::span(&file, 1));
   std::unique_lock lock(mutex_);
-  for (NodeAddress address : job->task.order().nodes) {
-    address.state = NodeState::kLive;  // The manager says that it can be reached.
-    known_nodes_[address.node] = std::move(address);
-  }
-  RefreshNodes();
+  NoteNodes(job->task.order());
   jobs_[file] = job;
   if (job->task.finished()) {  // There is nothing that this node is to hold.
     Retire(job);
@@ -172,6 +171,24 @@ void Copier::Take(CopyOrder order) {
   }
   active_.insert(file);
   changed_.notify_all();
+}
+
+bool Copier::GoOn(const CopyOrder& order) {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(order.file);
+  if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
+  NoteNodes(order);
+  found->second->task.GoOnAs(order);
+  changed_.notify_all();
+  return true;
+}
+
+void Copier::NoteNodes(const CopyOrder& order) {
+  for (NodeAddress address : order.nodes) {
+    address.state = NodeState::kLive;  // The manager says that it can be reached.
+    known_nodes_[address.node] = std::move(address);
+  }
+  RefreshNodes();
 }
 
 void Copier::Cancel(std::span<const FileId> files) {
@@ -306,7 +323,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
     buffers_.push_back(std::move(turn.buffer));
   }
   changed_.notify_all();
-  const auto current = jobs_.find(job.file());
+  const auto current = jobs_.find(job.file);
   if (current == jobs_.end() || current->second != turn.job) return;
   const Time now = clock_.Monotonic();
   if (!status.ok()) {
@@ -318,11 +335,11 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   }
   const std::vector<ByteRange> settled = job.task.TakeSettled();
   std::optional<CopyReport> report = ReportOf(job, now);
-  if (job.task.finished() && active_.erase(job.file()) > 0) Retire(turn.job);
+  if (job.task.finished() && active_.erase(job.file) > 0) Retire(turn.job);
   lock.unlock();
-  if (!settled.empty()) engine_.NoteChanged(job.file(), settled);
+  if (!settled.empty()) engine_.NoteChanged(job.file, settled);
   if (!report) return;
-  if (const auto description = engine_.Describe(job.file()); description.ok())
+  if (const auto description = engine_.Describe(job.file); description.ok())
     report->allocated_bytes = description->stat.allocated_bytes;
   if (report->failure)
     LogWarning("cannot copy file {}: {}", report->file.value, report->failure->message);
@@ -332,7 +349,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
 // What is done is remembered for a while, for those who copy from here.
 void Copier::Retire(const JobRef& job) {
   if (job->task.failure()) {
-    jobs_.erase(job->file());
+    jobs_.erase(job->file);
     return;
   }
   finished_.push_back(job);
@@ -340,7 +357,7 @@ void Copier::Retire(const JobRef& job) {
   const JobRef oldest = finished_.front().lock();
   finished_.pop_front();
   if (oldest == nullptr) return;
-  const auto found = jobs_.find(oldest->file());
+  const auto found = jobs_.find(oldest->file);
   if (found != jobs_.end() && found->second == oldest) jobs_.erase(found);
 }
 
@@ -350,7 +367,7 @@ std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
   if (!task.finished() && (!has_news || now - job.reported_at < kReportEvery)) return std::nullopt;
   job.reported_at = now;
   job.reported_bytes = task.copied_bytes();
-  CopyReport report{.file = job.file(),
+  CopyReport report{.file = job.file,
                     .order = task.order().order,
                     .data_version = task.order().data_version,
                     .copied_bytes = task.copied_bytes(),
@@ -366,7 +383,7 @@ std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
 
 Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs,
                    BlockSums& own) {
-  const FileId file = turn.job->file();
+  const FileId file = turn.job->file;
   MOSA_ASSIGN_OR_RETURN(const std::string capability, gate_.SealForReading(file, kCapabilityLife));
   MOSA_ASSIGN_OR_RETURN(theirs, nodes_.Sums({turn.action.source, file, capability},
                                             {.range = turn.action.range,
@@ -377,10 +394,10 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
 
 Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
-                        gate_.SealForReading(job.file(), kCapabilityLife));
+                        gate_.SealForReading(job.file, kCapabilityLife));
   const auto bytes = buffer.first(action.range.size());
   MOSA_RETURN_IF_ERROR(
-      nodes_.Read({action.source, job.file(), capability}, action.range.begin, bytes));
+      nodes_.Read({action.source, job.file, capability}, action.range.begin, bytes));
   for (const Stretch& stretch : FindHoles(action.range, bytes)) {
     if (stretch.zero) {
       MOSA_RETURN_IF_ERROR(Change(job, {.kind = CopyAction::Kind::kClear, .range = stretch.range}));
@@ -397,7 +414,7 @@ Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes
   const std::shared_lock lock(job.store_mutex);
   if (job.cancelled) return AbortedError("the order was cancelled");
   MOSA_ASSIGN_OR_RETURN(ObjectEngine::Writer writer,
-                        engine_.BeginWrite(job.file(), range.begin, range.size()));
+                        engine_.BeginWrite(job.file, range.begin, range.size()));
   for (uint64_t at = range.begin; at < range.end;) {
     const uint64_t n = std::min(range.end - at, kPieceBytes - at % kChecksumBlockBytes);
     const auto piece = bytes.subspan(at - range.begin, n);
@@ -410,10 +427,9 @@ Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes
 Status Copier::Change(Job& job, const CopyAction& action) {
   const std::shared_lock lock(job.store_mutex);
   if (job.cancelled) return AbortedError("the order was cancelled");
-  if (action.kind == CopyAction::Kind::kCut)
-    return engine_.Truncate(job.file(), action.range.begin);
-  return engine_.Allocate(job.file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                          action.range.begin, action.range.size());
+  if (action.kind == CopyAction::Kind::kCut) return engine_.Truncate(job.file, action.range.begin);
+  return engine_.Allocate(job.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, action.range.begin,
+                          action.range.size());
 }
 
 }  // namespace mosa::node

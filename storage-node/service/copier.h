@@ -47,8 +47,8 @@ class Copier {
   // Ends what is under way; nothing is reported any more.
   void Stop();
 
-  // Takes the place of any order for the file before it. One that makes no sense is reported as
-  // failed.
+  // Takes the place of any order for the file before it; what that one, following, is fetching from
+  // the same sources goes on. One that makes no sense is reported as failed.
   void Take(CopyOrder order);
   void Cancel(std::span<const FileId> files);
   // The manager that gave the orders is another one, or has forgotten them.
@@ -78,6 +78,9 @@ class Copier {
   Status Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer);
   Status Store(Job& job, ByteRange range, std::span<const std::byte> bytes);
   Status Change(Job& job, const CopyAction& action);
+  // False: the file's order before, if there is one, has to end.
+  bool GoOn(const CopyOrder& order);
+  void NoteNodes(const CopyOrder& order);  // Needs mutex_.
   // What there is to report now, if anything; needs mutex_.
   std::optional<CopyReport> ReportOf(Job& job, Time now);
   void Retire(const JobRef& job);  // Needs mutex_.

@@ -10,8 +10,9 @@ without any pattern; --platform RATE=FILE uses a file instead. `mosa predict` th
 --out before `mosa bench patterns` runs it on a cluster of namespaces, until the mean's 95 % interval is within 5 % or
 --repeats is reached: that cell is *undecided*, counted and shown.
 
-Cells are kept in --cells, a line of JSON each with the commit; the same command goes on after Ctrl-C. Cells of other
-commits are measured again unless --any-commit. Errors are signed, (predicted - measured) / measured. Links have no fixed
+Cells are kept in --cells, a line of JSON each with the commit of the checkout that --bin lies in and a hash of its
+programs; the same command goes on after Ctrl-C. Cells of other programs are measured again unless --any-commit, and so
+are those that have failed: they are kept as such, and the others go on. Errors are signed, (predicted - measured) / measured. Links have no fixed
 names in that comparison: which node a file starts at is drawn for each file, so the i-th busiest predicted link is
 compared with the i-th busiest measured one, sent and received apart; an error is a share of the busiest link's bytes (or
 of what one task reads and writes, if that is more: links of a cell that moves nothing carry heartbeats).
@@ -66,12 +67,17 @@ def run(*command, limit_s=580):
     return done.stdout
 
 
-def commit():
+def build_of(binaries):
+    """The commit of the checkout that the programs were built in, as it is now, and a hash of the programs themselves."""
     def git(*words):
-        return subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(["git", "-C", binaries, *words], capture_output=True, text=True, check=False).stdout.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no")
-    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else "")
+    programs = hashlib.sha256()
+    for name in ("mosa", "mosa-manager", "mosa-storage", "mosa-mount"):
+        programs.update((binaries / name).read_bytes())
+    return {"commit": (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else ""),
+            "programs": programs.hexdigest()[:12]}
 
 
 def own_seconds(mosa, scratch):
@@ -168,8 +174,8 @@ def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
 class Kept:
     """Cells that were measured, one line of JSON each; later lines are newer."""
 
-    def __init__(self, path, this_commit, any_commit):
-        self.path, self.commit, self.any_commit, self.cells = path, this_commit, any_commit, {}
+    def __init__(self, path, build, any_commit):
+        self.path, self.build, self.any_commit, self.cells = path, build, any_commit, {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
                 entry = json.loads(line)
@@ -177,10 +183,10 @@ class Kept:
 
     def find(self, cell):
         entry = self.cells.get(cell)
-        return entry if entry and (self.any_commit or entry["commit"] == self.commit) else None
+        return entry if entry and (self.any_commit or entry.get("programs") == self.build["programs"]) else None
 
     def add(self, cell, facts):
-        entry = {"cell": cell._asdict(), "commit": self.commit, "when": time.strftime("%F %TZ", time.gmtime()), **facts}
+        entry = {"cell": cell._asdict(), **self.build, "when": time.strftime("%F %TZ", time.gmtime()), **facts}
         self.cells[cell] = entry
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
@@ -200,7 +206,7 @@ def platform_of(arguments, rate):
 
 
 def measure_all(arguments, cells, kept):
-    missing = [cell for cell in cells if not kept.find(cell)]
+    missing = [cell for cell in cells if (kept.find(cell) or {"failed": "not measured"}).get("failed")]
     done = 0
     for hosts, rate in sorted({(cell.hosts, cell.rate) for cell in missing}):
         platform = platform_of(arguments, rate)
@@ -213,9 +219,14 @@ def measure_all(arguments, cells, kept):
                 if (cell.hosts, cell.rate) != (hosts, rate):
                     continue
                 done += 1
-                predicted, path = predict(arguments, cell, platform, compute_s)
-                check(not predicted["failure"], f"{cell}: the prediction is that it fails: {predicted['failure']}")
-                facts = compare(cell, predicted, measure(arguments, cell, store, os.getpid()), notice_s, link)
+                try:
+                    predicted, path = predict(arguments, cell, platform, compute_s)
+                    check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
+                    facts = compare(cell, predicted, measure(arguments, cell, store, os.getpid()), notice_s, link)
+                except (Failed, subprocess.TimeoutExpired) as error:
+                    kept.add(cell, {"failed": str(error)})
+                    print(f"{done}/{len(missing)} {' '.join(map(str, cell))}: failed: {error}", file=sys.stderr, flush=True)
+                    continue
                 kept.add(cell, {"compute_s": compute_s, "platform": hashlib.sha256(text.encode()).hexdigest()[:12],
                                 "prediction": path.name, **facts})
                 print(f"{done}/{len(missing)} {' '.join(map(str, cell))}: predicted {facts['predicted_s']:.3f} s, "
@@ -296,7 +307,7 @@ def main():
     for word in arguments.only:
         name, _, value = word.partition("=")
         cells = [cell for cell in cells if str(getattr(cell, name)) == value]
-    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", commit(), arguments.any_commit or arguments.table)
+    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build_of(arguments.bin), arguments.any_commit or arguments.table)
     failure = None
     if not arguments.table:
         reason = why_not()
@@ -306,16 +317,20 @@ def main():
             measure_all(arguments, cells, kept)
         except (Failed, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
-    entries = [kept.find(cell) for cell in cells if kept.find(cell)]
+    found = [kept.find(cell) for cell in cells if kept.find(cell)]
+    entries = [entry for entry in found if "failed" not in entry]
+    failed = [entry for entry in found if "failed" in entry]
     show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table
     if entries:
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
-    missing = len(cells) - len(entries)
+    for entry in failed:
+        print(f"failed: {' '.join(map(str, entry['cell'].values()))}: {entry['failed']}")
+    missing = len(cells) - len(found)
     print(f"{len(entries)} of {len(cells)} cells, commits {', '.join(sorted({e['commit'] for e in entries})) or '-'}"
-          + (f"; {missing} not measured yet" if missing else "") + (f"; only {arguments.only}" if arguments.only else ""))
-    if failure:
-        sys.exit(f"accuracy.py: {failure}")
+          + (f"; {len(failed)} failed" if failed else "") + (f"; {missing} not measured yet" if missing else "") + (f"; only {arguments.only}" if arguments.only else ""))
+    if failure or failed:
+        sys.exit(f"accuracy.py: {failure or f'{len(failed)} cells failed, as told above'}")
 
 
 if __name__ == "__main__":

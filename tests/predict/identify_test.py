@@ -53,6 +53,7 @@ def check_file(path, hosts):
     for section in ("manager", "client", "node"):
         for name, cost in platform[section].items():
             check(not isinstance(cost, dict) or 0 < cost["spread"] <= 1, f"{section}.{name} is not said to be exact: {cost}")
+    check(0 < platform["model"]["spread"] <= 1, f"the model is not said to be exact: {platform['model']}")
     check(platform["shared_cores"] == (len(os.sched_getaffinity(0)) if hosts > 1 else 0), f"shared cores: {platform['shared_cores']}")
     return platform
 
@@ -151,7 +152,7 @@ def test_path(_, program, directory):
     check_file(path, 2)
     predict(program, path, "hosts=1,placement=local")
     check(not os.listdir(place), f"left: {os.listdir(place)}")
-    other = path.read_text(encoding="utf-8").replace('"mosa_platform": 1', '"mosa_platform": 9')
+    other = path.read_text(encoding="utf-8").replace('"mosa_platform": 2', '"mosa_platform": 9')
     path.write_text(other, encoding="utf-8")
     done = run(program, "predict", "--platform", path, "--workload", WORKLOAD)
     check(done.returncode == 2 and "is of version 9, this program reads" in done.stderr, done.stderr)

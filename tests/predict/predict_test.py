@@ -6,6 +6,7 @@ sentence and an exit code.
 
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -44,6 +45,10 @@ def test_answers(mosa):
     check(0.875 < low <= high < 60, f"interval {low} to {high}")
     check(low <= answer["turnaround_s"] <= high, f"{answer['turnaround_s']} lies in its interval {low} to {high}")
     check(answer["tasks"][2]["bytes_read_local"] == 40 << 20, "a pipeline reads where it wrote")
+    check(answer["draws"] == 20 and answer["draws_failed"] == 0 and answer["draw_failure"] is None, f"{answer['draws']}")
+    for stage in answer["stages"]:
+        low, high = stage["interval_s"]
+        check(low < stage["mean_s"] < high, f"{stage['name']}: {stage['mean_s']} of {low} to {high}")
     again = predict(mosa, "--config", "hosts=2")
     check(again == answer, "the same question has the same answer")
     dss = predict(mosa, "--config", "hosts=2,system=dss")
@@ -109,12 +114,52 @@ def test_full_store(mosa):
     check(f"The run fails {at}" in table, table)
 
 
+def test_model_spread(mosa, directory):
+    """An interval holds what the model is off by, the mean does not; all configurations are off alike."""
+    answers = {}
+    for spread in (0, 0.06, 0.3):
+        path = pathlib.Path(directory) / f"platform-{spread}.json"
+        platform = json.loads(PLATFORM.read_text())
+        platform["model"]["spread"] = spread
+        path.write_text(json.dumps(platform))
+        words = ["--json", "predict", "--platform", path, "--workload", WORKLOAD, "--config", "hosts=2", "--repeats", 99]
+        answers[spread] = json.loads(good(mosa, *words).stdout)
+    widths = {s: a["turnaround_interval_s"][1] / a["turnaround_interval_s"][0] for s, a in answers.items()}
+    check(widths[0] < widths[0.06] < widths[0.3], f"{widths}")
+    check(math.exp(2 * 1.4 * 0.3) < widths[0.3] < math.exp(2 * 2.2 * 0.3), f"{widths[0.3]}")
+    means = {a["turnaround_mean_s"] for a in answers.values()}
+    check(len(means) == 1, f"means {means}")
+    check(answers[0]["digest"] == answers[0.3]["digest"], "the simulation is the same")
+
+
+def test_failing_draws(mosa, directory):
+    """Whether hosts run full depends on where files begin: a draw in which they do is said, and times are of the others."""
+    found = None
+    for store in range(40, 200, 4):
+        words = ["predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", f"hosts=2,system=dss,store={store}M"]
+        done = good(mosa, "--json", *words)
+        answer = json.loads(done.stdout)
+        if answer["failure"] is None and answer["draws_failed"] > 0:
+            found = answer, done, good(mosa, *words)
+            break
+    check(found is not None, "with no limit some draws fail and others do not")
+    answer, done, table = found
+    said = f"in {answer['draws_failed']} of 20 draws the run would fail, as in: {answer['draw_failure']}"
+    check("is full" in answer["draw_failure"] and said in done.stderr and said in table.stderr, done.stderr)
+    check(answer["turnaround_mean_s"] is not None or answer["draws_failed"] == 20, "the mean is of the others")
+    enough = 20 - answer["draws_failed"] >= 19
+    check((answer["turnaround_interval_s"] is not None) == enough, "too few draws are no interval")
+
+
 def test_bad_input(mosa, directory):
     bad = pathlib.Path(directory) / "bad.json"
     text = PLATFORM.read_text()
     rows = [
         (text[:900], "cut short", {}),
-        (text.replace('"mosa_platform": 1', '"mosa_platform": 7'), "version 7", {}),
+        (text.replace('"mosa_platform": 2', '"mosa_platform": 7'), "version 7", {}),
+        (text.replace('"mosa_platform": 2', '"mosa_platform": 1'), "version 1, this program reads version 2", {}),
+        (text.replace('"spread": 0.06', '"spread": 6'), "model.spread is 6: it must be a number from 0 to 1", {}),
+        (text.replace('"spread": 0.06', '"sprad": 0.06'), "'model.spread' is missing", {}),
         (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),
         (text.replace('"speed": 1', '"speed": 1e999'), "is beyond all numbers", {}),
         (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
@@ -150,6 +195,8 @@ def main():
         test_energy(mosa, directory)
         test_trace(mosa, directory)
         test_full_store(mosa)
+        test_model_spread(mosa, directory)
+        test_failing_draws(mosa, directory)
         test_bad_input(mosa, directory)
     print("passed")
 

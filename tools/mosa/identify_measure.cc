@@ -31,6 +31,7 @@ constexpr uint64_t kTellingBytes = 256 << 10;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
+constexpr uint32_t kMeetingConnections = 4;
 // A directory that nobody makes a second time: while it is there, so is the place.
 constexpr const char* kMark = "here";
 // Less is nothing unusual.
@@ -63,6 +64,18 @@ bool ReadiedByOther(const Probe& probe) {
 bool NeedsFiles(ProbeKind kind) {
   return kind != ProbeKind::kWrite && kind != ProbeKind::kMakeDirectory &&
          kind != ProbeKind::kSetAttribute;
+}
+
+// By round trips: alone, beside a stream of the sender's, and where another's meets that one. Of
+// two hosts nothing tells the last: then it is as where one leaves.
+void FillQueues(double trip_s, double loaded_s, double met_s, predict::NetworkPlatform& network) {
+  const auto ns = [](double seconds) {
+    return static_cast<uint64_t>(std::max(0.0, seconds) * 1e9);
+  };
+  if (loaded_s == 0) return;
+  network.out_queue_ns_max = ns(loaded_s - trip_s);
+  network.in_queue_ns_max =
+      met_s > 0 ? ns(met_s - std::max(loaded_s, trip_s)) : network.out_queue_ns_max;
 }
 
 }  // namespace
@@ -233,13 +246,30 @@ Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& way
   return rate;
 }
 
-Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
+json Measure::PingOf(size_t target, bool loaded) const {
   json words = TargetOf(target);
   words["do"] = "ping";
   words["count"] = loaded ? kLoadedPings : kPings;
   words["loaded"] = loaded;
-  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, std::move(words)));
+  return words;
+}
+
+Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, PingOf(target, loaded)));
   return answer.at("value").get<double>();
+}
+
+// From the second host to the first, beside its own stream and one of the third host.
+Result<double> Measure::PingWhereStreamsMeet() {
+  json stream = TargetOf(0);
+  stream["do"] = "stream";
+  // So long that it outlasts the other, and of several connections, which fill queues sooner.
+  stream["bytes"] = std::max(stream_bytes_[{2, 0}], kStreamBytesMin);
+  stream["warm_bytes"] = 0;
+  stream["connections"] = kMeetingConnections;
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers,
+                        workers_->Ask({{1, PingOf(0, true)}, {2, std::move(stream)}}, kStreamMax));
+  return answers.front().at("value").get<double>();
 }
 
 void Measure::AddNetworkItems() {
@@ -277,7 +307,7 @@ void Measure::AddNetworkItems() {
                       {},
                       {}});
   }
-  if (workers_->count() > 2 && listens(0))
+  if (workers_->count() > 2 && listens(0)) {
     items_.push_back({fmt::format("streams from {} and {} to {}", name(1), name(2), name(0)),
                       "bytes/s",
                       [this] {
@@ -285,6 +315,12 @@ void Measure::AddNetworkItems() {
                       },
                       {},
                       {}});
+    items_.push_back({fmt::format("round trip from {} to {} where streams meet", name(1), name(0)),
+                      "s",
+                      [this] { return PingWhereStreamsMeet(); },
+                      {},
+                      {}});
+  }
   if (!listens(0)) return;
   items_.push_back({"stream inside a host",
                     "bytes/s",
@@ -471,7 +507,7 @@ void Measure::FillNetwork(Measurements& found) const {
   predict::Platform& known = found.known;
   double pairs = 0, pairs_squared = 0, best = 0, trips = 0, half = 0;
   int pair_count = 0, trip_count = 0;
-  double loaded = 0, inside_rate = 0, inside_trip = 0;
+  double loaded = 0, met = 0, inside_rate = 0, inside_trip = 0;
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     const predict::Measured measured = schedule_->At(i);
@@ -486,6 +522,8 @@ void Measure::FillNetwork(Measurements& found) const {
       inside_trip = measured.mean;
     } else if (item.what.ends_with("beside a stream")) {
       loaded = measured.mean;
+    } else if (item.what.ends_with("where streams meet")) {
+      met = measured.mean;
     } else if (!rate) {
       trips += measured.mean;
       ++trip_count;
@@ -505,8 +543,7 @@ void Measure::FillNetwork(Measurements& found) const {
   known.network.loopback.spread = 0.1;
   if (trip_count > 0)
     known.network.latency_ns = static_cast<uint64_t>(trips / trip_count * 1e9 / 2);
-  if (trip_count > 0 && loaded > trips / trip_count)
-    known.network.queue_ns_max = static_cast<uint64_t>((loaded - trips / trip_count) * 1e9);
+  if (trip_count > 0) FillQueues(trips / trip_count, loaded, met, known.network);
   if (pair_count == 0) return;
   const double mean = pairs / pair_count;
   const double variance = std::max(0.0, pairs_squared / pair_count - mean * mean);

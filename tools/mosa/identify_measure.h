@@ -73,6 +73,8 @@ class Measure {
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
   Result<double> Ping(size_t source, size_t target, bool loaded);
+  Result<double> PingWhereStreamsMeet();
+  Json PingOf(size_t target, bool loaded) const;
   Json TargetOf(size_t host) const;
   std::string DirectoryOf(size_t host, const std::string& name) const;
   Measurements Gather() const;

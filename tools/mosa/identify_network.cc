@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "common/base/clock.h"
+#include "common/base/tcp_options.h"
 #include "common/base/time.h"
 
 namespace mosa::cli {
@@ -90,6 +91,9 @@ UniqueFd ConnectTo(const std::string& address, uint16_t port) {
   for (const addrinfo* each = found; each != nullptr && !connected; each = each->ai_next) {
     UniqueFd fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) continue;
+    // As the store's own: how full queues on the way get is the sender's congestion control's
+    // doing.
+    TuneBulkTcp(fd.get());
     int error = connect(fd.get(), each->ai_addr, each->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
       pollfd wait{fd.get(), POLLOUT, 0};
@@ -278,7 +282,7 @@ Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool
       bool sent = SendWhole(stream.get(), &endless, sizeof endless);
       while (sent) sent = SendWhole(stream.get(), block.data(), block.size());
     });
-    poll(nullptr, 0, 150);  // Until queues are as full as they get.
+    poll(nullptr, 0, 400);  // Until queues are as full as they get.
   }
   const SystemClock clock;
   const Time begin = clock.Monotonic();

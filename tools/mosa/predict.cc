@@ -1,6 +1,8 @@
 // `mosa predict`: a workflow, a platform and a configuration in, how long it would take out.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -35,12 +37,30 @@ struct Options {
   bool layouts = false;
 };
 
-Duration MeanOf(Duration total, size_t count) {
-  return Nanoseconds(total.ns / static_cast<int64_t>(count));
+Duration MeanOf(const std::vector<Duration>& draws) {
+  Duration total;
+  for (const Duration draw : draws) total = total + draw;
+  return Nanoseconds(total.ns / static_cast<int64_t>(draws.size()));
+}
+
+// Times by draw, and how far the model is off in each.
+using Draws = std::vector<std::pair<Duration, double>>;
+
+TimeForecast ForecastOf(const Draws& draws) {
+  TimeForecast forecast;
+  if (draws.empty()) return forecast;
+  std::vector<Duration> modelled, off;
+  for (const auto& [time, factor] : draws) {
+    modelled.push_back(time);
+    off.push_back(Nanoseconds(std::llround(static_cast<double>(time.ns) * factor)));
+  }
+  forecast.mean = MeanOf(modelled);
+  forecast.interval = predict::NineOfTen(std::move(off));
+  return forecast;
 }
 
 // Of predictions whose figures are off as much as was measured, on clusters that put files
-// elsewhere.
+// elsewhere, each off as a whole as much as the model is.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();
@@ -48,10 +68,11 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
   const Time begin = clock.Monotonic();
   std::mutex mutex;  // Guards all that follow.
   ProgressBar bar;
-  std::vector<Duration> turnarounds;
-  std::map<std::string, Duration> stages;
+  Draws turnarounds;
+  std::map<std::string, Draws> stages;
   std::vector<double> joules;
   size_t done = 0;
+  size_t first_failed = repeats;  // The least of those that failed.
   MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
     const auto seed = static_cast<uint64_t>(i + 1);
     predict::Configuration elsewhere = configuration;
@@ -62,22 +83,24 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
     const std::lock_guard lock(mutex);
     const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
     bar.Show(done, repeats, each * static_cast<double>(repeats - done), "predictions");
-    if (drawn.failure) return OkStatus();
-    turnarounds.push_back(drawn.turnaround);
+    if (drawn.failure) {
+      if (i <= first_failed) forecast.draw_failure = *drawn.failure;
+      first_failed = std::min(first_failed, i);
+      ++forecast.draws_failed;
+      return OkStatus();
+    }
+    const double factor = predict::ModelFactor(inputs.platform, seed);
+    turnarounds.emplace_back(drawn.turnaround, factor);
     for (const predict::PredictedStage& stage : drawn.stages)
-      stages[stage.name] = stages[stage.name] + (stage.end - stage.start);
+      stages[stage.name].emplace_back(stage.end - stage.start, factor);
     if (inputs.power)
-      joules.push_back(JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
+      joules.push_back(factor *
+                       JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
     return OkStatus();
   }));
-  if (!turnarounds.empty()) {
-    Duration total;
-    for (const Duration turnaround : turnarounds) total = total + turnaround;
-    forecast.turnaround_mean = MeanOf(total, turnarounds.size());
-    for (const auto& [name, sum] : stages)
-      forecast.stage_means.emplace(name, MeanOf(sum, turnarounds.size()));
-  }
-  forecast.turnaround = predict::NineOfTen(std::move(turnarounds));
+  forecast.draws = repeats;
+  forecast.turnaround = ForecastOf(turnarounds);
+  for (const auto& [name, draws] : stages) forecast.stages.emplace(name, ForecastOf(draws));
   forecast.joules_interval = predict::NineOfTen(std::move(joules));
   return OkStatus();
 }
@@ -124,6 +147,12 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   // those of a whole run.
   if (prediction.failure)
     fmt::print(stderr, "mosa predict: the run would fail: {}\n", *prediction.failure);
+  if (forecast.draws_failed > 0)
+    fmt::print(
+        stderr,
+        "mosa predict: in {} of {} draws the run would fail, as in: {}; mean and interval are "
+        "those of the others\n",
+        forecast.draws_failed, forecast.draws, forecast.draw_failure);
   return OkStatus();
 }
 
@@ -139,7 +168,10 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "    --config hosts=14,storage=5,chunk=256K,system=dss --trace run.trace.json\n\n"
       "  mosa predict --platform lab.json --workload synthetic:reduce,medium,scale=0.1 \\\n"
       "    --config hosts=8,manager=apart,slots=1\n\n"
-      "Every file of the workload needs a size. The trace opens in ui.perfetto.dev.");
+      "Every file of the workload needs a size. Nine of ten runs, each on a cluster of its own, "
+      "are\n"
+      "to lie in the interval: of several runs the mean then does as well. The trace opens in\n"
+      "ui.perfetto.dev.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
@@ -165,8 +197,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->needs("--power");
   command
       ->add_option("--repeats", options->repeats,
-                   "Predictions with figures drawn from their spread and other seeds, for interval "
-                   "and mean")
+                   "Predictions with figures drawn from their spread, other seeds, and off by the "
+                   "model's spread, for interval and mean")
       ->check(CLI::Range(0U, kRepeatsMax))
       ->capture_default_str();
   command->callback(

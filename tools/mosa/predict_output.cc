@@ -69,6 +69,10 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
           {"tid", thread}};
 }
 
+nlohmann::json ToJson(const predict::Interval<Duration>& interval) {
+  return {SecondsOf(interval.low), SecondsOf(interval.high)};
+}
+
 nlohmann::json FileToJson(const predict::Workflow& workflow,
                           const predict::Configuration& configuration,
                           const predict::PredictedFile& file) {
@@ -110,9 +114,9 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
     fmt::print("\nThe run fails at {} s; what runs then goes on to its end.",
                ShowSeconds(prediction.failed_at));
   fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
-  if (forecast.turnaround)
-    fmt::print(" ({} to {} in nine of ten, {} in the mean)", ShowSeconds(forecast.turnaround->low),
-               ShowSeconds(forecast.turnaround->high), ShowSeconds(*forecast.turnaround_mean));
+  if (const TimeForecast& whole = forecast.turnaround; whole.interval)
+    fmt::print(" ({} to {} in nine of ten, {} in the mean)", ShowSeconds(whole.interval->low),
+               ShowSeconds(whole.interval->high), ShowSeconds(*whole.mean));
   fmt::print(", {:.4f} node-hours", NodeHoursOf(prediction, prediction.turnaround));
   if (forecast.joules) fmt::print(", {:.3f} kJ", *forecast.joules / 1e3);
   if (forecast.joules_interval)
@@ -129,6 +133,9 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"turnaround_s", SecondsOf(prediction.turnaround)},
                          {"turnaround_interval_s", nullptr},
                          {"turnaround_mean_s", nullptr},
+                         {"draws", forecast.draws},
+                         {"draws_failed", forecast.draws_failed},
+                         {"draw_failure", nullptr},
                          {"node_hours", NodeHoursOf(prediction, prediction.turnaround)},
                          {"node_hours_interval", nullptr},
                          {"energy_j", nullptr},
@@ -141,12 +148,14 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"stages", nlohmann::json::array()},
                          {"hosts", nlohmann::json::array()},
                          {"tasks", nlohmann::json::array()}};
-  if (const auto& interval = forecast.turnaround; interval) {
-    root["turnaround_interval_s"] = {SecondsOf(interval->low), SecondsOf(interval->high)};
+  if (forecast.draws_failed > 0) root["draw_failure"] = forecast.draw_failure;
+  if (const auto& interval = forecast.turnaround.interval; interval) {
+    root["turnaround_interval_s"] = ToJson(*interval);
     root["node_hours_interval"] = {NodeHoursOf(prediction, interval->low),
                                    NodeHoursOf(prediction, interval->high)};
   }
-  if (forecast.turnaround_mean) root["turnaround_mean_s"] = SecondsOf(*forecast.turnaround_mean);
+  if (const auto& mean = forecast.turnaround.mean; mean)
+    root["turnaround_mean_s"] = SecondsOf(*mean);
   if (forecast.joules) root["energy_j"] = *forecast.joules;
   if (forecast.joules_interval)
     root["energy_interval_j"] = {forecast.joules_interval->low, forecast.joules_interval->high};
@@ -161,10 +170,13 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                               {"tasks", stage.tasks},
                               {"start_s", SecondsOf(stage.start)},
                               {"end_s", SecondsOf(stage.end)},
-                              {"mean_s", nullptr}});
-    const auto mean = forecast.stage_means.find(stage.name);
-    if (mean != forecast.stage_means.end())
-      root["stages"].back()["mean_s"] = SecondsOf(mean->second);
+                              {"mean_s", nullptr},
+                              {"interval_s", nullptr}});
+    const auto found = forecast.stages.find(stage.name);
+    if (found == forecast.stages.end()) continue;
+    const auto& [interval, mean] = found->second;
+    if (mean) root["stages"].back()["mean_s"] = SecondsOf(*mean);
+    if (interval) root["stages"].back()["interval_s"] = ToJson(*interval);
   }
   for (const predict::PredictedMachine& machine : prediction.machines)
     root["hosts"].push_back({{"name", machine.name},

@@ -13,13 +13,22 @@
 
 namespace mosa::cli {
 
+// Of draws that end well; nothing: there are too few.
+struct TimeForecast {
+  std::optional<predict::Interval<Duration>> interval;
+  std::optional<Duration> mean;
+};
+
 // What is told beside the simulated run itself, of predictions with drawn figures and with other
-// places where files begin: a cluster draws those for itself. Intervals: nine of ten.
+// places where files begin: a cluster draws those for itself. Intervals: nine of ten runs, each on
+// a cluster of its own; they also hold what the model is off by.
 struct Forecast {
-  std::optional<predict::Interval<Duration>> turnaround;
-  std::optional<Duration> turnaround_mean;
-  std::map<std::string, Duration> stage_means;  // From the first start to the last end.
-  std::optional<double> joules;                 // If powers were given, and the run does not fail.
+  uint32_t draws = 0;
+  uint32_t draws_failed = 0;  // In which the run fails,
+  std::string draw_failure;   // and why, in the first of them.
+  TimeForecast turnaround;
+  std::map<std::string, TimeForecast> stages;  // From the first start to the last end.
+  std::optional<double> joules;                // If powers were given, and the run does not fail.
   std::optional<predict::Interval<double>> joules_interval;
 };
 

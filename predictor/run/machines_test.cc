@@ -1,0 +1,80 @@
+#include "predictor/run/machines.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+
+// Links of 10 MB/s, on which each stream has 5 ms of itself before it and 50 ms are before a host
+// at which several meet.
+Platform Links() {
+  Platform platform;
+  platform.host.out_bytes_per_second = platform.host.in_bytes_per_second = 10'000'000;
+  platform.network.latency_ns = 0;
+  platform.network.out_queue_ns_max = 5'000'000;
+  platform.network.in_queue_ns_max = 50'000'000;
+  return platform;
+}
+
+des::Activity<void> Send(Machines& machines, uint32_t from, uint32_t to, uint64_t bytes) {
+  co_await machines.Transfer(MachineIndex{from}, MachineIndex{to}, bytes);
+}
+
+using Ways = std::vector<std::pair<uint32_t, uint32_t>>;
+
+// What a message from host 0 to host 1 waits `at_ms` after a MiB has left on each way.
+double WaitsMs(const Ways& ways, int64_t at_ms, const Platform& platform = Links()) {
+  des::EventLoop loop;
+  Configuration configuration;
+  Machines machines(loop, platform, configuration);
+  for (const auto& [from, to] : ways) des::Spawn(loop, Send(machines, from, to, kMebibyte));
+  std::optional<Duration> delay;
+  loop.At(Time{at_ms * 1'000'000}, [&] {
+    delay = machines.MessageDelay(MachineIndex{0}, MachineIndex{1}, 0);
+    loop.Stop();
+  });
+  loop.Run();
+  loop.EndAll();
+  return static_cast<double>(delay.value_or(Duration{-1}).ns) / 1e6;
+}
+
+TEST(Machines, LetMessagesWaitWhereQueuesAre) {
+  const struct {
+    const char* what;
+    Ways ways;
+    double waits_ms;
+  } rows[] = {
+      {"nothing is under way", {}, 0},
+      {"a stream of its own sender", {{0, 1}}, 5},
+      {"two of them", {{0, 1}, {0, 2}}, 10},
+      {"no queue is longer than the longest",
+       {{0, 2}, {0, 2}, {0, 2}, {0, 2}, {0, 3}, {0, 3}, {0, 3}, {0, 3}, {0, 3}, {0, 3}, {0, 3}},
+       50},
+      {"one host sends as fast as another receives", {{2, 1}}, 0},
+      {"several streams of that host are no more", {{2, 1}, {2, 1}, {2, 1}}, 0},
+      {"streams of two hosts meet", {{2, 1}, {3, 1}}, 50},
+      {"one of them is the sender's own", {{0, 1}, {2, 1}}, 55},
+      {"they meet elsewhere", {{2, 3}, {1, 3}}, 0},
+  };
+  for (const auto& row : rows) EXPECT_NEAR(WaitsMs(row.ways, 10), row.waits_ms, 0.01) << row.what;
+}
+
+TEST(Machines, LetMessagesWaitNoLongerThanForWhatIsUnderWay) {
+  // 2 MiB take 209.7 ms.
+  const Ways meet = {{2, 1}, {3, 1}};
+  EXPECT_NEAR(WaitsMs(meet, 100), 50, 0.01);
+  EXPECT_NEAR(WaitsMs(meet, 200), 9.7, 0.1);
+  EXPECT_NEAR(WaitsMs(meet, 300), 0, 0.01);
+  Platform deep = Links();
+  deep.network.in_queue_ns_max = deep.network.out_queue_ns_max = uint64_t{1} << 60;
+  EXPECT_NEAR(WaitsMs(meet, 10, deep), 199.7, 0.1) << "and the largest figure does no harm";
+}
+
+}  // namespace
+}  // namespace mosa::predict
