@@ -75,15 +75,26 @@ Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
   std::vector<std::optional<std::string>> found(paths.size());
   std::unique_ptr<sai::AdminClient> manager;
   std::set<std::string> mounts;  // Of its cluster.
+  Status unreachable;
   for (const auto& [mount_point, files] : by_mount) {
     if (!manager) {
-      MOSA_ASSIGN_OR_RETURN(manager, ConnectManagerOf(options.manager, mount_point));
-      MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager->GetClusterStatus());
-      for (const SessionStatus& session : status.sessions) mounts.insert(session.start.mount_point);
+      // What is mounted there may be no Mosa mount, and the manager one of another cluster.
+      auto candidate = ConnectManagerOf(options.manager, mount_point);
+      const Result<ClusterStatus> status =
+          candidate.ok() ? (*candidate)->GetClusterStatus() : candidate.status();
+      if (!status.ok()) {
+        if (unreachable.ok()) unreachable = status.status();
+        continue;
+      }
+      mounts.clear();
+      for (const SessionStatus& session : status->sessions)
+        mounts.insert(session.start.mount_point);
+      if (mounts.contains(mount_point)) manager = *std::move(candidate);
     }
     if (!mounts.contains(mount_point)) continue;
     for (const auto& [index, path] : files) found[index] = path;
   }
+  if (!manager) MOSA_RETURN_IF_ERROR(unreachable);
   for (size_t i = 0; i < paths.size(); ++i) {
     Set& set = sets[set_of[i]];
     if (found[i]) {
