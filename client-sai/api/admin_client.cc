@@ -16,6 +16,7 @@
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "proto/convert/admin.h"
 #include "proto/convert/hints.h"
+#include "proto/convert/read_cost.h"
 #include "proto/convert/staging.h"
 #include "proto/convert/status.h"
 
@@ -163,6 +164,42 @@ Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<s
     std::move(answers.begin(), answers.end(), std::back_inserter(locations));
   }
   return locations;
+}
+
+Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
+  ReadCostAnswer all{query.hosts, {}};
+  // Every call is about the same hosts, whoever comes and goes meanwhile.
+  if (query.hosts.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, GetClusterStatus());
+    for (const NodeStatus& node : status.nodes)
+      if (node.address.state == NodeState::kLive || node.address.state == NodeState::kDraining)
+        all.hosts.push_back(node.address.name);
+    if (all.hosts.empty())
+      return FailedPreconditionError("no storage node answers: there is no host to read on");
+  }
+  const size_t sets_max = std::min(kReadSetsMax, kReadAnswersMax / all.hosts.size());
+  while (all.sets.size() < query.sets.size()) {
+    ReadCostQuery batch{{}, all.hosts};
+    size_t paths = 0, path_bytes = 0;
+    for (size_t i = all.sets.size(); i < query.sets.size() && batch.sets.size() < sets_max; ++i) {
+      paths += query.sets[i].size();
+      for (const std::string& path : query.sets[i]) path_bytes += path.size();
+      if (!batch.sets.empty() && (paths > kReadPathsMax || path_bytes > kPathBytesPerCallMax))
+        break;
+      batch.sets.push_back(query.sets[i]);
+    }
+    v1::PredictReadsRequest request;
+    ToProto(batch, &request);
+    v1::PredictReadsResponse response;
+    grpc::ClientContext context;
+    SetDeadline(context);
+    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->PredictReads(&context, request, &response)));
+    MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
+    if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
+      return InternalError("the manager did not answer for every set and host");
+    std::move(answer.sets.begin(), answer.sets.end(), std::back_inserter(all.sets));
+  }
+  return all;
 }
 
 Result<HintExplanation> AdminClient::ExplainHints(const std::string& path) {

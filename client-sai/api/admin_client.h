@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/model/hints.h"
+#include "common/model/read_cost.h"
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "proto/convert/credentials.h"
@@ -33,6 +34,10 @@ class AdminClient {
   // `with_chunks` per range of chunks too.
   Result<std::vector<FileLocation>> ListLocations(const std::vector<std::string>& paths,
                                                   bool with_chunks);
+  // How long each host would take to read each set of files, by prediction: any number of sets, in
+  // as many calls as they need. InvalidArgument if one set alone asks for too much;
+  // FailedPrecondition if the manager was given no platform.
+  Result<ReadCostAnswer> PredictReads(const ReadCostQuery& query);
   // What holds for the file at this path, or for one that would be made there now.
   Result<HintExplanation> ExplainHints(const std::string& path);
   // These wait until every mount that made files without asking has let go. Aborted if one has not

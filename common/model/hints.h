@@ -26,6 +26,7 @@ struct ExplainedHint {
   std::string name, value;
   HintSource source = HintSource::kDefault;
   std::string origin;  // The pattern, the directory's path, or the rule's glob.
+  std::string note{};  // What a value that others settle comes to, and why.
   bool operator==(const ExplainedHint&) const = default;
 };
 

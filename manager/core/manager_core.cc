@@ -40,6 +40,10 @@ std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::stri
                                                      bool with_chunks) const {
   return state_->ListLocations(paths, with_chunks);
 }
+uint32_t ManagerCore::CountStayingNodes() const { return state_->CountStayingNodes(); }
+std::vector<ReadableFile> ManagerCore::ListReadable(const std::vector<std::string>& paths) const {
+  return state_->ListReadable(paths);
+}
 UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
   return state_->ListUnstaged(files_max, after);
 }

@@ -24,10 +24,12 @@
 #include "common/model/hints.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
+#include "common/model/read_cost.h"
 #include "common/model/session.h"
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "common/model/storage.h"
+#include "manager/placement/copies.h"
 
 namespace mosa::manager {
 
@@ -105,6 +107,13 @@ struct DrainNode {
 struct MarkStaged {
   std::vector<StagedFile> files;
 };
+// How many copies pay among so many nodes: from now on what `replicas=auto` comes to, whatever was
+// said of this number before. Not durable: who knows it says it again to a new core, before the
+// first other command, or else the rule holds.
+struct SetCopiesForecast {
+  uint32_t nodes = 0;
+  std::vector<CopiesForBytes> sizes;  // Not empty; ascending.
+};
 // Mounts that make files without asking tell what they have made.
 struct RecallMakers {};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
@@ -116,7 +125,7 @@ struct Stalled {
 using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
                              NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
                              RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow,
-                             DrainNode, MarkStaged, RecallMakers, Tick, Stalled>;
+                             DrainNode, MarkStaged, SetCopiesForecast, RecallMakers, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -188,6 +197,10 @@ class ManagerCore {
   // One answer for each path, in their order; with `with_chunks` per range of chunks too.
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
+  // How many nodes copies can stay on.
+  uint32_t CountStayingNodes() const;
+  // The same as ListLocations for who would read them.
+  std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
   // How many files are to be kept and have not been copied out as they are, with at most
   // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have
   // made and not told of is missing: RecallMakers.

@@ -214,6 +214,10 @@ struct ManagerCore::State {
   std::vector<FileStatus> ListLostFiles(size_t files_max) const;
   Result<HintExplanation> ExplainHints(std::string_view path) const;
   std::vector<HintRule> ListHintRules() const { return rules_.List(); }
+  uint32_t CountStayingNodes() const;
+  std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
+  // Sets `file`, or says why there is no regular file at `path`.
+  std::optional<Failure> FindRegular(const std::string& path, FileId& file) const;
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
@@ -236,6 +240,7 @@ struct ManagerCore::State {
   void Handle(const EndWorkflow& command);
   void Handle(const DrainNode& command);
   void Handle(const MarkStaged& command);
+  void Handle(const SetCopiesForecast& command);
   void Handle(const RecallMakers& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
@@ -406,6 +411,8 @@ struct ManagerCore::State {
   FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
+  // Of replicas=auto: what it comes to for a file of that size.
+  void NoteCopies(std::vector<ExplainedHint>& hints, uint64_t size_bytes) const;
   // Without the "/" at the end, so that a name can be put behind one: the root is "". Of one that
   // is longer than the kernel takes only the end, behind "/...".
   std::string PathOf(FileId directory) const;
@@ -473,7 +480,9 @@ struct ManagerCore::State {
                            const Segment& segment) const;
   // Takes over the copies of segments that `bytes` still has as they were.
   void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
-  uint32_t CopiesOf(const EffectiveHints& hints) const;
+  // What `replicas` asks for: a number, or what auto comes to by now.
+  uint32_t CopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
+  CopiesChoice ChooseCopiesOf(const Inode& inode) const;
   bool IsReachable(NodeId node) const;
   static bool IsLost(const FileBytes& bytes, NodeId node);
   bool Stays(NodeId node) const;
@@ -612,6 +621,7 @@ struct ManagerCore::State {
   std::deque<Waiter> grace_queue_;
   std::deque<Waiter> space_queue_;
   CopyWork copy_;
+  CopiesForecast copies_forecast_;
   bool space_changed_ = false;
   std::optional<Time> grace_end_;
   Time stall_begin_, stall_end_;  // The last ones that followed closely on each other.

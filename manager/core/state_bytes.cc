@@ -91,7 +91,7 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {
-    const uint32_t copies = CopiesOf(hints);
+    const uint32_t copies = CopiesOf(file, inode, hints);
     access.copied_eagerly = hints.copied_eagerly;
     access.close_copies = hints.close_copies == 0 ? copies : std::min(hints.close_copies, copies);
   }

@@ -89,11 +89,43 @@ std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
   return nodes;
 }
 
-uint32_t ManagerCore::State::CopiesOf(const EffectiveHints& hints) const {
+uint32_t ManagerCore::State::CountStayingNodes() const {
+  return static_cast<uint32_t>(std::count_if(
+      nodes_.begin(), nodes_.end(), [this](const auto& entry) { return Stays(entry.first); }));
+}
+
+CopiesChoice ManagerCore::State::ChooseCopiesOf(const Inode& inode) const {
+  return ChooseCopies(copies_forecast_, CountStayingNodes(), inode.size_bytes);
+}
+
+// While a file is written its size is that of its last commit: what was begun is not given up for
+// it.
+uint32_t ManagerCore::State::CopiesOf(FileId file, const Inode& inode,
+                                      const EffectiveHints& hints) const {
   if (hints.replicas != 0) return hints.replicas;
-  const auto staying = std::count_if(nodes_.begin(), nodes_.end(),
-                                     [this](const auto& entry) { return Stays(entry.first); });
-  return CopiesWanted(0, static_cast<size_t>(staying));
+  uint32_t copies = ChooseCopiesOf(inode).copies;
+  if (!inode.bytes || !write_opens_.contains(file)) return copies;
+  for (size_t i = 0; i < inode.bytes->copies.size(); ++i) {
+    const size_t rows = inode.bytes->copies[i].size() / inode.bytes->segments[i].width;
+    copies = std::max(copies, static_cast<uint32_t>(1 + rows));
+  }
+  return copies;
+}
+
+void ManagerCore::State::Handle(const SetCopiesForecast& command) {
+  const bool ascends = std::is_sorted(
+      command.sizes.begin(), command.sizes.end(),
+      [](const CopiesForBytes& a, const CopiesForBytes& b) { return a.bytes < b.bytes; });
+  const bool counts =
+      std::all_of(command.sizes.begin(), command.sizes.end(),
+                  [](const CopiesForBytes& each) { return each.bytes > 0 && each.copies > 0; });
+  if (command.nodes == 0 || command.sizes.empty() || !ascends || !counts)
+    return AnswerAdmin(InvalidArgumentError(fmt::format(
+        "a forecast of copies for {} nodes and {} sizes: both are needed, sizes ascending",
+        command.nodes, command.sizes.size())));
+  copies_forecast_[command.nodes] = command.sizes;
+  StartCopyScan();
+  AnswerAdmin(OkStatus());
 }
 
 // For a reader every copy is as good as the first, so those on nodes that answer come first. A
@@ -184,7 +216,7 @@ uint32_t ManagerCore::State::ValidCopies(const Inode& inode) const {
 
 void ManagerCore::State::DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const {
   const EffectiveHints hints = HintsOf(inode);
-  status.copies_wanted = CopiesOf(hints);
+  status.copies_wanted = CopiesOf(file, inode, hints);
   status.copies_valid = ValidCopies(inode);
   const FileBytes& bytes = *inode.bytes;
   std::map<NodeId, CopyStatus> copies;
@@ -252,7 +284,7 @@ void ManagerCore::State::ReviewCopies(FileId file) {
     return AnswerCopyWaiters(file, false);
   }
   const EffectiveHints hints = HintsOf(*inode);
-  const uint32_t wanted = CopiesOf(hints);
+  const uint32_t wanted = CopiesOf(file, *inode, hints);
   FileBytes& bytes = *inode->bytes;
   const bool leaves = std::any_of(bytes.objects.begin(), bytes.objects.end(), [this](auto& o) {
     const Node* node = FindNode(o.node);
@@ -395,9 +427,7 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
     if (cell.node != kNoNode && (!node || node->given_up)) take_out(cell);
   }
   // More than there are nodes to stay on cannot be waited for.
-  const auto usable = static_cast<uint32_t>(std::count_if(
-      nodes_.begin(), nodes_.end(), [this](const auto& entry) { return Stays(entry.first); }));
-  const uint32_t enough = std::max(std::min(wanted, usable), 1U);
+  const uint32_t enough = std::max(std::min(wanted, CountStayingNodes()), 1U);
   for (size_t position = 0; position < width; ++position) {
     uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
     uint32_t safe = staying;  // Of these, those that have all.
@@ -487,7 +517,7 @@ bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uin
 
 Status ManagerCore::State::CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                                              const Segment& segment) const {
-  const uint32_t wanted = CopiesOf(hints);
+  const uint32_t wanted = hints.replicas != 0 ? hints.replicas : ChooseCopiesOf(inode).copies;
   if (!hints.strict || wanted == 1) return OkStatus();
   const CopiesPlan plan = PlanCopies(ViewFor(nullptr, false), {.seed = inode.placement_seed,
                                                                .holders = segment,

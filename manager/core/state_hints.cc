@@ -72,8 +72,15 @@ std::vector<ExplainedHint> ManagerCore::State::ExplainedHintsOf(const Inode& ino
     for (ExplainedHint& hint : hints)
       if (hint.name == "chunk_size") hint.value = std::to_string(chunk_bytes);
   }
+  if (inode.type == FileType::kRegular) NoteCopies(hints, inode.size_bytes);
   NameOrigins(hints);
   return hints;
+}
+
+void ManagerCore::State::NoteCopies(std::vector<ExplainedHint>& hints, uint64_t size_bytes) const {
+  for (ExplainedHint& hint : hints)
+    if (hint.name == "replicas" && hint.value == "auto")
+      hint.note = ToText(ChooseCopies(copies_forecast_, CountStayingNodes(), size_bytes));
 }
 
 // Directories are written down by their ids, since they may be renamed.
@@ -123,6 +130,7 @@ Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) 
     missing = true;
   }
   HintExplanation explanation{false, Explain(hints, Defaults())};
+  NoteCopies(explanation.hints, 0);
   NameOrigins(explanation.hints);
   return explanation;
 }
@@ -229,18 +237,10 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
   size_t bytes = 0;
   for (const std::string& path : paths) {
     FileLocation& location = locations.emplace_back();
-    const auto file = FileAt(path);
-    if (!file.ok()) {
-      location.failure =
-          Refuse(file.status().code(), ErrorReason::kNoEntry, MessageOf(file.status()));
-      continue;
-    }
-    const Inode& inode = *Find(*file);
-    if (inode.type != FileType::kRegular) {
-      location.failure = Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                                fmt::format("'{}' is no regular file", path));
-      continue;
-    }
+    FileId file;
+    location.failure = FindRegular(path, file);
+    if (location.failure) continue;
+    const Inode& inode = *Find(file);
     const auto too_long = [](std::string message) {
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
                     std::move(message));
@@ -250,7 +250,7 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
       continue;
     }
     location.size_bytes = inode.size_bytes;
-    location.file = *file;
+    location.file = file;
     location.data_version = inode.data_version;
     location.nodes = NodeNamesOf(inode);
     for (const std::string& name : location.nodes) bytes += name.size();

@@ -81,6 +81,41 @@ Result<FileStatus> ManagerCore::State::GetFileStatus(std::string_view path) cons
   return StatusOf(file, *Find(file), std::string(path));
 }
 
+std::optional<Failure> ManagerCore::State::FindRegular(const std::string& path,
+                                                       FileId& file) const {
+  const auto found = FileAt(path);
+  if (!found.ok())
+    return Refuse(found.status().code(), ErrorReason::kNoEntry, MessageOf(found.status()));
+  file = *found;
+  if (Find(file)->type == FileType::kRegular) return std::nullopt;
+  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                fmt::format("'{}' is no regular file", path));
+}
+
+std::vector<ReadableFile> ManagerCore::State::ListReadable(
+    const std::vector<std::string>& paths) const {
+  std::vector<ReadableFile> files(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    ReadableFile& readable = files[i];
+    FileId file;
+    readable.failure = FindRegular(paths[i], file);
+    if (readable.failure) continue;
+    const Inode& inode = *Find(file);
+    if (const auto lost = LostAt(inode)) {
+      readable.failure =
+          Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
+                 fmt::format("'{}' had bytes on node {} only, which has lost them or is silent",
+                             paths[i], NameOf(*lost)));
+      continue;
+    }
+    readable.size_bytes = inode.size_bytes;
+    readable.is_inline = inode.bytes && inode.bytes->is_inline;
+    readable.layout = ReaderLayoutOf(inode);
+    readable.layout.reason.clear();
+  }
+  return files;
+}
+
 std::vector<FileStatus> ManagerCore::State::ListLostFiles(size_t files_max) const {
   std::map<FileId, FileStatus> lost;
   for (const auto& [file, inode] : inodes_) {

@@ -189,6 +189,7 @@ std::string ManagerCore::State::HintsJsonOf(const Inode& inode) const {
     text += fmt::format("{}{}:{{\"value\":{},\"source\":\"{}\"", text.empty() ? "{" : ",",
                         JsonText(hint.name), JsonText(hint.value), SourceText(hint.source));
     if (!hint.origin.empty()) text += fmt::format(",\"origin\":{}", JsonText(hint.origin));
+    if (!hint.note.empty()) text += fmt::format(",\"note\":{}", JsonText(hint.note));
     text += "}";
   }
   return text + "}";
@@ -251,7 +252,11 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
 // The copies beyond the first, where there are to be any.
 std::string ManagerCore::State::CopiesJsonOf(FileId file, const Inode& inode) const {
   const FileStatus status = StatusOf(file, inode, "");
-  if (status.copies_wanted == 1 && status.copies.empty()) return "";
+  const std::string automatic =
+      HintsOf(inode).replicas != 0
+          ? ""
+          : fmt::format(",\"auto\":{}", JsonText(ToText(ChooseCopiesOf(inode))));
+  if (status.copies_wanted == 1 && status.copies.empty()) return automatic;
   constexpr std::array<std::string_view, 4> kStates = {"valid", "copying", "waiting", "failed"};
   std::string copies;
   for (const CopyStatus& copy : status.copies) {
@@ -260,7 +265,8 @@ std::string ManagerCore::State::CopiesJsonOf(FileId file, const Inode& inode) co
                           kStates.at(static_cast<size_t>(copy.state) - 1), copy.copied_bytes);
     copies += copy.why.empty() ? "}" : fmt::format(",\"why\":{}}}", JsonText(copy.why));
   }
-  return fmt::format(",\"copies\":[{}],\"missing\":{}", copies, JsonText(status.copies_missing));
+  return fmt::format("{},\"copies\":[{}],\"missing\":{}", automatic, copies,
+                     JsonText(status.copies_missing));
 }
 
 std::string ManagerCore::State::LayoutJsonOf(FileId file, const Inode& inode) const {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "common/base/hash.h"
+#include "common/base/units.h"
 
 namespace mosa::manager {
 namespace {
@@ -57,11 +58,40 @@ std::optional<NodeId> BestOutside(const Segment& segment, uint64_t seed, uint32_
 
 }  // namespace
 
-uint32_t CopiesWanted(uint32_t replicas, size_t usable_nodes) {
-  if (replicas > 0) return replicas;
-  uint32_t root = 2;
-  while (size_t{root} * root < usable_nodes) ++root;
-  return root;
+CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes,
+                          uint64_t size_bytes) {
+  auto row = forecast.upper_bound(static_cast<uint32_t>(usable_nodes));
+  if (row != forecast.begin()) --row;
+  if (row == forecast.end() || row->second.empty()) {
+    uint32_t root = 2;
+    while (size_t{root} * root < usable_nodes) ++root;
+    return {root, 0, std::nullopt};
+  }
+  const std::vector<CopiesForBytes>& sizes = row->second;
+  size_t nearest = sizes.size() - 1;
+  if (size_bytes > 0) {
+    // Their mean by logarithm is the limit between two.
+    const auto is_below = [size_bytes](const CopiesForBytes& low, const CopiesForBytes& high) {
+      const auto size = static_cast<double>(size_bytes);
+      return size * size <= static_cast<double>(low.bytes) * static_cast<double>(high.bytes);
+    };
+    while (nearest > 0 && is_below(sizes[nearest - 1], sizes[nearest])) --nearest;
+  }
+  const auto most = static_cast<uint32_t>(std::max<size_t>(usable_nodes, 1));
+  CopiesChoice choice{std::min(sizes[nearest].copies, most), row->first, std::nullopt};
+  if (size_bytes > 0) choice.bytes = sizes[nearest].bytes;
+  return choice;
+}
+
+std::string ToText(const CopiesChoice& choice) {
+  const std::string copies =
+      choice.copies == 1 ? "1 copy" : fmt::format("{} copies", choice.copies);
+  if (choice.nodes == 0)
+    return copies + ": the square root of the nodes, since the manager has no platform";
+  const std::string bytes = choice.bytes ? HumanBytes(static_cast<int64_t>(*choice.bytes))
+                                         : "a long file (its size is not known yet)";
+  return fmt::format("{}, predicted best for {} on {} node{}", copies, bytes, choice.nodes,
+                     choice.nodes == 1 ? "" : "s");
 }
 
 CopiesPlan PlanCopies(const ClusterView& view, const CopiesRequest& request) {

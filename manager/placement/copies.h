@@ -4,6 +4,8 @@
 #define MOSA_MANAGER_PLACEMENT_COPIES_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +15,30 @@
 
 namespace mosa::manager {
 
-// How many copies, with the first, `replicas` asks for; 0 is "auto": the square root of the nodes,
-// rounded up, and at least 2. With n copies, n links carry the reads and n - 1 transfers make the
-// copies; their sum over a broadcast to all nodes is least near the square root.
-uint32_t CopiesWanted(uint32_t replicas, size_t usable_nodes);
+// How many copies of a file of so many bytes pay if every node reads it, as somebody predicts who
+// knows how fast nodes and links are (predictor/run/copies_forecast.h). By bytes, ascending.
+struct CopiesForBytes {
+  uint64_t bytes = 0;
+  uint32_t copies = 1;
+  bool operator==(const CopiesForBytes&) const = default;
+};
+using CopiesForecast = std::map<uint32_t, std::vector<CopiesForBytes>>;  // By how many nodes.
+
+// What `replicas=auto` comes to, with the first copy.
+struct CopiesChoice {
+  uint32_t copies = 1;
+  uint32_t nodes = 0;             // As predicted for so many; 0: by the rule.
+  std::optional<uint64_t> bytes;  // And for files of so many; absent: the longest, since the size
+                                  // is not known yet.
+};
+// As predicted for the nearest size, by its logarithm, and the nearest number of nodes that is not
+// greater, or else the least; a file without bytes counts as long, since copies that follow the
+// writer begin before anybody knows its size. Without a forecast by rule: the square root of the
+// nodes, rounded up, and at least 2. (With n copies, n links carry the reads and n - 1 transfers
+// make the copies, if one node sends them all; their sum is least near the square root.)
+CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes, uint64_t size_bytes);
+// "4 copies, predicted best for 10.0 MiB on 4 nodes".
+std::string ToText(const CopiesChoice& choice);
 
 struct CopiesRequest {
   uint64_t seed = 0;  // As of PlacementRequest.

@@ -132,13 +132,45 @@ TEST(Copies, OfAStripeStayWithinItWhereTheyCan) {
   for (const Row& row : rows) Check(row);
 }
 
-TEST(Copies, AutoIsTheRootOfTheNodesAndAtLeastTwo) {
+TEST(Copies, AutoWithoutAForecastIsTheRootOfTheNodesAndAtLeastTwo) {
   const struct {
-    uint32_t replicas;
     size_t nodes;
     uint32_t copies;
-  } rows[] = {{1, 9, 1}, {3, 1, 3}, {0, 0, 2}, {0, 4, 2}, {0, 5, 3}, {0, 9, 3}, {0, 20, 5}};
-  for (const auto& row : rows) EXPECT_EQ(CopiesWanted(row.replicas, row.nodes), row.copies);
+  } rows[] = {{0, 2}, {4, 2}, {5, 3}, {9, 3}, {20, 5}};
+  for (const auto& row : rows) {
+    const CopiesChoice choice = ChooseCopies({}, row.nodes, 1 << 20);
+    EXPECT_EQ(choice.copies, row.copies);
+    EXPECT_EQ(ToText(choice), std::to_string(row.copies) +
+                                  " copies: the square root of the nodes, since the manager has "
+                                  "no platform");
+  }
+}
+
+TEST(Copies, AutoIsWhatIsForecastForTheNearestSizeAndNumberOfNodes) {
+  const CopiesForecast forecast = {{3, {{64 << 10, 1}, {1 << 20, 2}, {16 << 20, 3}}},
+                                   {8, {{64 << 10, 1}, {1 << 20, 4}, {16 << 20, 8}}}};
+  const struct {
+    size_t nodes;
+    uint64_t bytes;
+    uint32_t copies;
+    std::string text;
+  } rows[] = {
+      {8, 1, 1, "1 copy, predicted best for 64.0 KiB on 8 nodes"},
+      {8, 256 << 10, 1, "1 copy, predicted best for 64.0 KiB on 8 nodes"},
+      {8, (256 << 10) + 1, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
+      {8, 4 << 20, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
+      {8, uint64_t{1} << 40, 8, "8 copies, predicted best for 16.0 MiB on 8 nodes"},
+      {8, 0, 8, "8 copies, predicted best for a long file (its size is not known yet) on 8 nodes"},
+      {1000, 1 << 20, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
+      {7, 1 << 20, 2, "2 copies, predicted best for 1.0 MiB on 3 nodes"},
+      {2, 16 << 20, 2, "2 copies, predicted best for 16.0 MiB on 3 nodes"},
+      {0, 16 << 20, 1, "1 copy, predicted best for 16.0 MiB on 3 nodes"},
+  };
+  for (const auto& row : rows) {
+    const CopiesChoice choice = ChooseCopies(forecast, row.nodes, row.bytes);
+    EXPECT_EQ(choice.copies, row.copies) << row.nodes << " nodes, " << row.bytes << " B";
+    EXPECT_EQ(ToText(choice), row.text);
+  }
 }
 
 }  // namespace

@@ -12,10 +12,12 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/text_file.h"
 #include "common/base/units.h"
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
 #include "manager/service/ready_file.h"
+#include "predictor/model/platform_json.h"
 #include "proto/convert/grpc_process.h"
 
 namespace mosa::manager {
@@ -24,6 +26,7 @@ namespace {
 constexpr int kExitArgument = 2;
 constexpr int kExitPrecondition = 3;
 constexpr int kExitDamaged = 6;
+constexpr uintmax_t kPlatformBytesMax = 1 << 20;
 
 int ExitCodeOf(const Status& status) {
   switch (status.code()) {
@@ -49,6 +52,7 @@ struct Flags {
   std::string default_placement = "stripe";
   std::string grant_size = "64M";
   std::string inline_size = "16K";
+  std::string platform;
   bool fsync = false;
   std::string log_level = "info";
   std::string log_file;
@@ -74,6 +78,8 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--inline-size", flags.inline_size, "Largest file kept in its record; 0: none")
       ->capture_default_str();
+  app.add_option("--platform", flags.platform,
+                 "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
   app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->capture_default_str();
@@ -134,6 +140,15 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
   if (!flags.secret.empty()) {
     MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret));
+  }
+  if (!flags.platform.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(flags.platform, kPlatformBytesMax));
+    const auto platform = predict::ReadPlatform(text);
+    if (!platform.ok()) {
+      return InvalidArgumentError(
+          fmt::format("--platform {}: {}", flags.platform, MessageOf(platform.status())));
+    }
+    options.platform = *platform;
   }
   return options;
 }

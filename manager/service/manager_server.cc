@@ -14,8 +14,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/log.h"
 #include "fmt/format.h"
 #include "manager/service/core_driver.h"
+#include "manager/service/forecasts.h"
 #include "manager/service/sessions.h"
 #include "manager/service/stream.h"
 #include "manager/store/metadata_store.h"
@@ -103,6 +105,12 @@ constexpr int kEventsPerFlushMax = 512;
 // The loop comes round so often, so that it notices when the process was stopped.
 constexpr Duration kRoundMax = Milliseconds(300);
 
+void NoteCopies(CoreDriver& driver, const std::optional<SetCopiesForecast>& forecast) {
+  if (!forecast) return;
+  const AdminReply reply = driver.Change(*forecast);
+  if (!reply.status.ok()) LogWarning("{}", MessageOf(reply.status));
+}
+
 gpr_timespec DeadlineOf(const CoreDriver& driver) {
   int64_t wait_ns = kRoundMax.ns;
   if (driver.wake_at())
@@ -110,14 +118,18 @@ gpr_timespec DeadlineOf(const CoreDriver& driver) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
 }
 
+// So often the loop looks whether there are more or fewer nodes than were forecast for.
+constexpr Duration kForecastEvery = kRoundMax;
+
 // The loop that owns the core: takes every event that has happened, then makes what they wrote
 // durable, then lets the answers leave. Ends when the server is shut down and every call is over.
-void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, const Services& services,
-             const bool& is_shut_down) {
+void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* forecasts,
+             const Services& services, const bool& is_shut_down) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
   bool queue_is_shut_down = false;
+  Time forecast_at;
   while (true) {
     Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
@@ -126,6 +138,10 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, const Servi
       next = queue.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC));
     }
     driver.TickIfDue();
+    if (forecasts != nullptr && driver.Now() >= forecast_at) {
+      forecast_at = driver.Now() + kForecastEvery;
+      NoteCopies(driver, forecasts->TakeCopies(driver.FlushedCore().CountStayingNodes()));
+    }
     driver.Flush();
     if (next == Next::SHUTDOWN) return;
     // Not earlier: calls that end need the queue once more.
@@ -148,6 +164,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<MetadataStore> store;
   std::unique_ptr<CoreDriver> driver;
   std::unique_ptr<Services> services;
+  std::unique_ptr<Forecasts> forecasts;  // Ends before what it answers.
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
@@ -172,7 +189,12 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
   parts->driver = std::make_unique<CoreDriver>(
       std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
-  parts->services = std::make_unique<Services>(*parts->driver);
+  if (options.platform) {
+    parts->forecasts = std::make_unique<Forecasts>(*options.platform);
+    const uint32_t nodes = parts->driver->FlushedCore().CountStayingNodes();
+    NoteCopies(*parts->driver, parts->forecasts->ComputeCopies(nodes));
+  }
+  parts->services = std::make_unique<Services>(*parts->driver, parts->forecasts.get());
 
   grpc::ServerBuilder builder;
   int port = 0;
@@ -197,7 +219,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   }
   parts->services->Serve(*parts->queue);
   parts->loop = std::thread([&parts = *parts] {
-    RunLoop(*parts.queue, *parts.driver, *parts.services, parts.is_shut_down);
+    RunLoop(*parts.queue, *parts.driver, parts.forecasts.get(), *parts.services,
+            parts.is_shut_down);
   });
   parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
@@ -210,6 +233,7 @@ void ManagerServer::Stop() {
   Event shut_down([this](bool) { parts_->is_shut_down = true; });
   grpc::Alarm end_alarm;
   end_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
+  if (parts_->forecasts) parts_->forecasts->Stop();
   // Streams that do not end by themselves are cut off.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   grpc::Alarm shut_down_alarm;

@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "manager/core/manager_core.h"
+#include "predictor/model/platform.h"
 #include "proto/convert/credentials.h"
 
 namespace mosa::manager {
@@ -22,6 +23,8 @@ struct ServerOptions {
   bool fsync = false;
   // The seed is that of the database, if it has one.
   ManagerOptions core;
+  // What the deployment can do: without it nothing is predicted. Checked.
+  std::optional<predict::Platform> platform;
 };
 
 class ManagerServer {

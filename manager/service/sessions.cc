@@ -149,6 +149,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   ServeHints(queue);
   ServeWorkflows(queue);
   ServeStaging(queue);
+  ServeForecasts(queue);
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {

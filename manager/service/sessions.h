@@ -8,6 +8,7 @@
 #include <grpcpp/server_builder.h>
 
 #include "manager/service/core_driver.h"
+#include "manager/service/forecasts.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
@@ -16,7 +17,8 @@ namespace mosa::manager {
 
 class Services {
  public:
-  explicit Services(CoreDriver& driver) : driver_(driver) {}
+  // Without `forecasts` nothing can be said of costs.
+  Services(CoreDriver& driver, Forecasts* forecasts) : driver_(driver), forecasts_(forecasts) {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
@@ -37,7 +39,10 @@ class Services {
   void ServeWorkflows(grpc::ServerCompletionQueue& queue);
   void ServeStaging(grpc::ServerCompletionQueue& queue);
 
+  void ServeForecasts(grpc::ServerCompletionQueue& queue);
+
   CoreDriver& driver_;
+  Forecasts* const forecasts_;
   int live_ = 0;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;

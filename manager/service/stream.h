@@ -158,24 +158,34 @@ class Stream {
   int under_way_ = 0;  // Operations whose event has not happened yet.
 };
 
-// UnaryCall: one call with one answer, computed at once. It waits for the next call as soon as one
-// has come, and owns itself.
+// UnaryCall: one call with one answer, computed at once or by somebody else later. It waits for the
+// next call as soon as one has come, and owns itself.
 template <typename Request, typename Response>
 class UnaryCall {
  public:
   using Answer = std::function<Status(const Request& request, Response* response)>;
+  // Ends the call: once, from any thread.
+  using Done = std::function<void(const Status& status, const Response& response)>;
+  // Sees to it that `done` is called.
+  using Begin = std::function<void(const Request& request, const Done& done)>;
   // Waits for a call: the service's RequestNAME, bound to all but these.
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
   // `live` as of a Stream.
   static void Serve(int& live, const Ask& ask, const Answer& answer) {
-    new UnaryCall(live, ask, answer);
+    ServeLater(live, ask, [answer](const Request& request, const Done& done) {
+      Response response;
+      const Status status = answer(request, &response);
+      done(status, response);
+    });
+  }
+  static void ServeLater(int& live, const Ask& ask, const Begin& begin) {
+    new UnaryCall(live, ask, begin);
   }
 
  private:
-  UnaryCall(int& live, const Ask& ask, const Answer& answer)
-      : live_(live), ask_(ask), answer_(answer) {
+  UnaryCall(int& live, const Ask& ask, const Begin& begin) : live_(live), ask_(ask), begin_(begin) {
     ++live_;
     ask_(&context_, &request_, &writer_, &on_asked_);
   }
@@ -187,19 +197,19 @@ class UnaryCall {
       delete this;
       return;
     }
-    Serve(live_, ask_, answer_);
-    Response response;
-    const Status status = answer_(request_, &response);
-    if (status.ok()) {
-      writer_.Finish(response, grpc::Status::OK, &on_finished_);
-    } else {
-      writer_.FinishWithError(ToGrpc(status), &on_finished_);
-    }
+    ServeLater(live_, ask_, begin_);
+    begin_(request_, [this](const Status& status, const Response& response) {
+      if (status.ok()) {
+        writer_.Finish(response, grpc::Status::OK, &on_finished_);
+      } else {
+        writer_.FinishWithError(ToGrpc(status), &on_finished_);
+      }
+    });
   }
 
   int& live_;
   const Ask ask_;
-  const Answer answer_;
+  const Begin begin_;
   grpc::ServerContext context_;
   grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
   Request request_;

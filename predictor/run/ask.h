@@ -29,9 +29,6 @@ des::Activity<sai::Outcome<T>> SimulatedClient::Ask(Request request) {
   co_return ReplyAs<T>(replies, 0);
 }
 
-// How many of a file's bytes each node has, as `mosa run` counts them.
-std::map<NodeId, uint64_t> HeldBytes(const Layout& layout, uint64_t size_bytes);
-
 }  // namespace mosa::predict
 
 #endif  // MOSA_PREDICTOR_RUN_ASK_H_

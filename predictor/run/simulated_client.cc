@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "predictor/run/ask.h"
+#include "predictor/run/held_bytes.h"
 
 namespace mosa::predict {
 namespace {
@@ -260,7 +261,7 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
       if (const auto machine = manager_.MachineNamed(node))
         look.bytes_by_machine[*machine] = look.size_bytes;
   } else {
-    for (const auto& [node, bytes] : HeldBytes(status->layout, look.size_bytes))
+    for (const auto& [node, bytes, positions] : BytesByNode(status->layout, look.size_bytes))
       look.bytes_by_machine[manager_.MachineOf(node)] += bytes;
   }
   co_return look;

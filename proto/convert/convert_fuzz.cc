@@ -8,6 +8,7 @@
 #include "proto/convert/hints.h"
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
+#include "proto/convert/read_cost.h"
 #include "proto/convert/session.h"
 
 namespace mosa {
@@ -52,7 +53,7 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mosa;
   if (size == 0) return 0;
-  const uint8_t which = data[0] % 10;
+  const uint8_t which = data[0] % 12;
   ++data;
   --size;
   switch (which) {
@@ -85,6 +86,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 9:
       Check<v1::HintRule>(data, size, One<v1::HintRule, HintRule>);
+      break;
+    case 10:
+      Check<v1::PredictReadsRequest>(data, size, One<v1::PredictReadsRequest, ReadCostQuery>);
+      break;
+    case 11:
+      Check<v1::PredictReadsResponse>(data, size, One<v1::PredictReadsResponse, ReadCostAnswer>);
       break;
     default:
       Check<v1::FileStatus>(data, size, One<v1::FileStatus, FileStatus>);

@@ -16,6 +16,7 @@
 #include "proto/convert/hints.h"
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
+#include "proto/convert/read_cost.h"
 #include "proto/convert/session.h"
 #include "proto/convert/staging.h"
 #include "proto/convert/status.h"
@@ -136,6 +137,34 @@ TEST(Convert, WhatIsStagedComesBackUnchanged) {
   v1::MarkStagedResponse response;
   response.add_outcomes(v1::STAGE_OUTCOME_UNSPECIFIED);
   EXPECT_THAT(MessageOf(FromProto(response).status()), HasSubstr("outcomes is 0"));
+}
+
+TEST(Convert, CostsOfReadingComeBackUnchanged) {
+  const auto one = [](const auto& value, auto out) {
+    ToProto(value, &out);
+    return out;
+  };
+  const ReadCostQuery query{{{"/a", "/b\xff"}, {}, {"/c"}}, {"h1", "h2"}};
+  EXPECT_EQ(*FromProto(one(query, v1::PredictReadsRequest())), query);
+  const ReadCostAnswer answer{
+      {"h1", "h2"},
+      {{std::nullopt, {{1, {Nanoseconds(5), 6, 7}}, {0, {Nanoseconds(8), 0, 13}}}},
+       {Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "there is no '/c'"}, {}}}};
+  EXPECT_EQ(*FromProto(one(answer, v1::PredictReadsResponse())), answer);
+
+  v1::PredictReadsRequest request;
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("name at least one set"));
+  v1::ReadSet& set = *request.add_sets();
+  for (size_t i = 0; i <= kReadPathsMax; ++i) set.add_paths("/f");
+  EXPECT_THAT(MessageOf(FromProto(request).status()),
+              HasSubstr("sets.paths has 10001 entries, at most 10000 are allowed"));
+  request.Clear();
+  for (size_t i = 0; i <= kReadSetsMax; ++i) request.add_sets();
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("sets has 10001 entries"));
+  v1::PredictReadsResponse response;
+  response.add_hosts("h1");
+  response.add_sets()->add_hosts()->set_host(1);
+  EXPECT_THAT(MessageOf(FromProto(response).status()), HasSubstr("host"));
 }
 
 TEST(Convert, RefusesHintsAndLocationsThatAreOutOfBounds) {

@@ -26,12 +26,14 @@ void Write(const ExplainedHint& value, wire::ExplainedHint* out) {
   out->set_value(value.value);
   out->set_source(static_cast<wire::HintSource>(value.source));
   out->set_origin(value.origin);
+  out->set_note(value.note);
 }
 ExplainedHint Read(const wire::ExplainedHint& in, FieldChecker& check) {
   return {.name = check.Name("hints.name", in.name()),
           .value = check.Bytes("hints.value", in.value(), kTextBytesMax),
           .source = check.Enum("hints.source", in.source(), HintSource::kDefault, HintSource::kOwn),
-          .origin = check.Bytes("hints.origin", in.origin(), kLongPathBytesMax)};
+          .origin = check.Bytes("hints.origin", in.origin(), kLongPathBytesMax),
+          .note = check.Bytes("hints.note", in.note(), kTextBytesMax)};
 }
 
 void Write(const FileLocation& value, wire::FileLocation* out) {

@@ -133,6 +133,9 @@ def inputs(tool):
     with tempfile.NamedTemporaryFile() as plain_file, tempfile.TemporaryDirectory() as directory:
         words = f"{directory}/words.yaml"
         pathlib.Path(words).write_text("tasks: [{id: a, command: 'true'}]\n", encoding="utf-8")
+        sets, future = f"{directory}/sets.jsonl", f"{directory}/future.json"
+        pathlib.Path(sets).write_text('["/a", "/b"]\n["/a", 3]\n', encoding="utf-8")
+        pathlib.Path(future).write_text('{"mosa_platform": 99}\n', encoding="utf-8")
         rows = [
             (["cluster", "up", "--hosts", "0"], 2, "--hosts 0"),
             (["cluster", "up", "--hosts", "201"], 2, "--hosts 201"),
@@ -156,6 +159,16 @@ def inputs(tool):
             (["where", "/no/such/file"], 3, "/no/such/file"),
             (["where", plain_file.name], 3, "not a regular file on a Mosa mount"),
             (["where"], 2, "paths"),
+            (["where", "--cost"], 2, "paths"),
+            (["where", "--cost", "/no/such/file"], 2, "/no/such/file: it is on no Mosa mount"),
+            (["where", "--cost", "--from", "/no/such/sets"], 3, "/no/such/sets"),
+            (["where", "--cost", "--from", sets], 2, "set 2 is no JSON list of paths"),
+            (["where", "--cost", "--chunks", "/a"], 2, "--chunks"),
+            (["where", "--hosts", "h1", "/a"], 2, "--cost"),
+            (["where", "--cost", "--in-store", "--name", "nosuch", "/a"], 3, "'nosuch'"),
+            (["cluster", "up", "--platform", "/no/such/platform"], 3, "/no/such/platform"),
+            (["cluster", "up", "--platform", plain_file.name], 2, plain_file.name),
+            (["cluster", "up", "--platform", future], 2, "99"),
             (["run"], 2, "workflow"),
             (["run", "/no/such/workflow"], 3, "/no/such/workflow"),
             (["run", plain_file.name], 2, "there is nothing in the text"),
@@ -272,6 +285,58 @@ def views(tool):
     for words in (["status"], ["node", "list"], ["lost"], ["cluster", "status"]):
         check(tool.good(*words, *manager).strip(), f"{words} printed nothing")
     down(tool, "v")
+    check_clean(tool, "down")
+
+
+PLATFORM = str(pathlib.Path(__file__).resolve().parent.parent / "predict" / "platform_guess.json")
+
+
+def costs(tool):
+    """where --cost names the host that has the bytes first, for sets in bulk; what cannot be said is said of each set."""
+    facts = up(tool, "c", "--default-placement", "local", "--platform", PLATFORM, hosts=3)
+    manager = ["--name", name("c")]
+    mounts = [pathlib.Path(host["mount"]) for host in facts["hosts"]]
+    for host, bytes_count in ((0, 200_000), (1, 3_000_000), (2, 1_000_000)):
+        (mounts[host] / f"f{host}").write_bytes(b"x" * bytes_count)
+    paths = [str(mounts[0] / f"f{host}") for host in range(3)]
+    one = json.loads(tool.good("where", "--cost", "--json", paths[1]))
+    check([answer["paths"] for answer in one] == [[paths[1]]], f"cost of one: {one}")
+    ranking = one[0]["hosts"]
+    check(ranking[0]["host"] == "h2" and ranking[0]["local_bytes"] == 3_000_000, f"not h2 first: {ranking}")
+    check({host["remote_bytes"] for host in ranking[1:]} == {3_000_000}, f"remote: {ranking}")
+    check(0 < ranking[0]["seconds"] < ranking[1]["seconds"] == ranking[2]["seconds"], f"seconds: {ranking}")
+    table = [line.split() for line in tool.good("where", "--cost", *paths).splitlines()]
+    check(table[0] == ["HOST", "SECONDS", "LOCAL", "REMOTE"], f"table: {table}")
+    check([row[0] for row in table[1:]] == ["h2", "h3", "h1"], f"table: {table}")
+
+    sets = [json.dumps(paths), paths[0], "[]", json.dumps([paths[2], "/tmp"]), json.dumps([paths[2] + ".none"])]
+    done = tool.run("where", "--cost", "--json", "--from", "-", "--hosts", "h3,h1", input="\n".join(sets) + "\n")
+    check(done.returncode == 2 and "/tmp: it is on no mount of this cluster" in done.stderr, done.stderr)
+    answers = json.loads(done.stdout)
+    check([[host["host"] for host in answer.get("hosts", [])] for answer in answers] ==
+          [["h3", "h1"], ["h1", "h3"], ["h3", "h1"], [], []], f"sets: {answers}")
+    check("/f2.none" in answers[4]["error"], f"missing file: {answers[4]}")
+    bulk = "\n".join([sets[0]] * 10_000) + "\n"
+    begin = time.monotonic()
+    done = json.loads(tool.good("where", "--cost", "--json", "--from", "-", input=bulk))
+    seconds = time.monotonic() - begin
+    check(len(done) == 10_000 and done[9_999] == done[0], f"bulk: {done[-1]}")
+    check(seconds < 60, f"10,000 sets took {seconds:.1f} s")
+    unknown = tool.run("where", "--cost", "--in-store", "/f0", "--hosts", "h9", *manager)
+    check(unknown.returncode == 2 and "'h9' is no storage node" in unknown.stderr, unknown.stderr)
+
+    tool.good("hint", "rule", "add", str(mounts[0] / "all" / "*"), "pattern=broadcast")
+    (mounts[0] / "all").mkdir()
+    (mounts[0] / "all" / "shared").write_bytes(b"x" * 1_000_000)
+    explained = tool.good("hint", "explain", str(mounts[0] / "all" / "shared"))
+    check("predicted best for" in explained and "on 3 nodes" in explained, f"explain: {explained}")
+    layout = json.loads(os.getxattr(mounts[0] / "all" / "shared", "user.mosa.layout"))
+    check("predicted best for" in layout["auto"], f"layout: {layout}")
+    down(tool, "c")
+    up(tool, "c")
+    none = tool.run("where", "--cost", "--in-store", "/f0", *manager)
+    check(none.returncode == 3 and "--platform FILE" in none.stderr, none.stderr)
+    down(tool, "c")
     check_clean(tool, "down")
 
 
@@ -552,7 +617,7 @@ def hosts(tool):
     check_clean(tool, "down")
 
 
-CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, hints, interrupted, down_while_starting,
+CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, costs, hints, interrupted, down_while_starting,
          killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 

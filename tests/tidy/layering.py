@@ -14,7 +14,7 @@ ARROWS = {
     "storage-node/store": ["common/model"],
     "client-sai/core": ["common/model"],
     "proto/convert": ["common/model"],
-    "manager/service": ["manager/core", "manager/store", "proto/convert"],
+    "manager/service": ["manager/core", "manager/store", "predictor/run", "proto/convert"],
     "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert", "client-sai/api"],
     "client-sai/api": ["proto/convert"],
     "client-sai/sai": ["client-sai/core", "client-sai/api"],

@@ -25,6 +25,7 @@ struct UpRequest {
   std::string rate;               // As tc writes it ("200mbit"); empty: not shaped.
   std::string ram;                // Per host, what its node may hold.
   std::string chunk_size;         // Empty: the manager's default.
+  std::string platform;           // A file for the manager's predictions; empty: none.
   int64_t stripe_width = 0;       // 0: the manager's default.
   std::string default_placement;  // "stripe" or "local".
   std::string directory;          // Where clusters keep their directories.
@@ -67,6 +68,7 @@ struct ClusterPlan {
   int64_t ram_bytes = 0;
   int64_t tmpfs_bytes = 0;  // ram_bytes, and a little for what is no object.
   std::string chunk_size;
+  std::string platform;
   int64_t stripe_width = 0;
   std::string default_placement;
   bool passthrough = true;

@@ -18,7 +18,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Daemon, kind, host, process)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostPlan, name, net_namespace, link, address, directory, objects,
                                    mount_point, socket)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterPlan, name, directory, namespaces, bridge, gateway, rate,
-                                   ram_bytes, tmpfs_bytes, chunk_size, stripe_width,
+                                   ram_bytes, tmpfs_bytes, chunk_size, platform, stripe_width,
                                    default_placement, passthrough, allow_other, manager, hosts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterState, plan, boot_id, complete, starter, manager_address,
                                    daemons)

@@ -10,6 +10,7 @@
 #include "tools/cluster/network.h"
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/predict_inputs.h"
 
 namespace mosa::cli {
 namespace {
@@ -79,6 +80,10 @@ Status Run(const Options& options, const CommandLine& line) {
   request.name = options.choice.name;
   request.directory = std::filesystem::absolute(options.choice.directory).lexically_normal();
   request.passthrough = !options.no_passthrough;
+  if (!request.platform.empty()) {
+    request.platform = std::filesystem::absolute(request.platform).lexically_normal();
+    MOSA_RETURN_IF_ERROR(ReadPlatformFile(request.platform).status());
+  }
   if (options.dry_run) {
     MOSA_ASSIGN_OR_RETURN(const auto plan,
                           cluster::PlanCluster(request, cluster::InspectMachine()));
@@ -129,6 +134,8 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
   command->add_option("--stripe-width", request.stripe_width, "Nodes per striped file; 0: all");
   command->add_option("--default-placement", request.default_placement, "stripe or local")
       ->capture_default_str();
+  command->add_option("--platform", request.platform,
+                      "What 'mosa identify' has measured: the manager predicts with it");
   command->add_flag("--no-passthrough", options->no_passthrough,
                     "Mounts carry every byte themselves");
   command->add_flag("--allow-other", request.allow_other, "Let other users use the mounts");

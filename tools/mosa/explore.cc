@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/text_file.h"
 #include "predictor/explore/explorer.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/explore_output.h"

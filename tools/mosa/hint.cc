@@ -48,13 +48,14 @@ nlohmann::json ToJson(const HintExplanation& explanation) {
     nlohmann::json item = {{"source", ToText(hint.source)}};
     PutBytes(item, "value", hint.value);
     if (!hint.origin.empty()) PutBytes(item, "origin", hint.origin);
+    if (!hint.note.empty()) item["note"] = hint.note;
     hints[hint.name] = std::move(item);
   }
   return hints;
 }
 
-// {"path", "exists", "hints": {NAME: {"value", "source", "origin"}}}. A file on a mount is asked
-// for itself: its manager may not have heard of it yet.
+// {"path", "exists", "hints": {NAME: {"value", "source", "origin", "note"}}}. A file on a mount is
+// asked for itself: its manager may not have heard of it yet.
 Result<nlohmann::json> Ask(const Options& options) {
   nlohmann::json answer;
   PutBytes(answer, "path", options.path);
@@ -112,7 +113,9 @@ Status ExplainPath(const Options& options, const CommandLine& line) {
     std::string from = hint.at("source").get<std::string>();
     if (from == "own") from = "set on it";
     if (hint.contains("origin")) from += " " + hint.at("origin").get<std::string>();
-    table.Add({name, hint.at("value").get<std::string>(), from});
+    std::string value = hint.at("value").get<std::string>();
+    if (hint.contains("note")) value += " (" + hint.at("note").get<std::string>() + ")";
+    table.Add({name, value, from});
   }
   table.Print();
   if (!answer.at("exists").get<bool>())

@@ -9,9 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "common/base/text_file.h"
 #include "common/base/unique_fd.h"
 #include "predictor/advise/rules.h"
 #include "predictor/model/draws.h"
@@ -47,17 +46,6 @@ Status FaultsOf(const std::string& path, const std::vector<std::string>& faults)
 }
 
 }  // namespace
-
-Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFoundError(fmt::format("cannot read {}: {}", path, strerror(errno)));
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error || size > bytes_max)
-    return InvalidArgumentError(
-        fmt::format("cannot use {}: {}", path, error ? error.message() : "it is too long"));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 Status WriteWhole(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";

@@ -16,9 +16,6 @@
 
 namespace mosa::cli {
 
-// A file's text. The error says what is wrong with it.
-Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
-
 // Whoever reads the file sees the old one or the new.
 Status WriteWhole(const std::string& path, const std::string& text);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/text_file.h"
 #include "common/base/units.h"
 #include "predictor/workflow/patterns.h"
 #include "predictor/workflow/read.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/base/text_file.h"
 #include "predictor/workflow/document.h"
 #include "tools/mosa/predict_inputs.h"
 

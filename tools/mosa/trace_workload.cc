@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "common/base/text_file.h"
 #include "predictor/trace/traced_run.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/trace_record.h"

@@ -1,14 +1,14 @@
+#include "tools/mosa/where.h"
+
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 
-#include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 #include "tools/mosa/xattr.h"
 
 namespace mosa::cli {
@@ -19,6 +19,8 @@ struct Options {
   std::string from;
   bool chunks = false;
   bool in_store = false;
+  bool cost = false;
+  std::vector<std::string> hosts;
   ManagerChoice manager;
 };
 
@@ -30,19 +32,6 @@ struct Answer {
 
 std::string Join(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ","));
-}
-
-// A line each; of "-", of standard input.
-Status ReadPaths(const std::string& from, std::vector<std::string>& paths) {
-  std::ifstream file;
-  if (from != "-") {
-    file.open(from);
-    if (!file) return NotFoundError(fmt::format("{}: cannot be read", from));
-  }
-  std::istream& in = from == "-" ? std::cin : file;
-  for (std::string path; std::getline(in, path);)
-    if (!path.empty()) paths.push_back(path);
-  return OkStatus();
 }
 
 // Asks one manager about many files, by their paths in the store. What it has not heard of stays
@@ -65,31 +54,6 @@ Status AskManager(sai::AdminClient& manager, const Options& options,
     }
   }
   return OkStatus();
-}
-
-// By mount, which files of `paths` are to be asked for, by their paths in the store. One look at
-// each directory.
-std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
-    const std::vector<std::string>& paths) {
-  namespace fs = std::filesystem;
-  std::map<std::string, std::optional<MountedPath>> directories;
-  std::map<std::string, std::vector<std::pair<size_t, std::string>>> by_mount;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    std::error_code error;
-    const fs::path path = fs::absolute(paths[i], error).lexically_normal();
-    if (error || !path.has_filename()) continue;
-    const auto [known, is_new] = directories.try_emplace(path.parent_path());
-    if (is_new) {
-      // As the kernel goes there, through symbolic links.
-      const fs::path real = fs::canonical(path.parent_path(), error);
-      auto place = error ? Result<MountedPath>(NotFoundError("")) : FindMount(real);
-      if (place.ok()) known->second = *std::move(place);
-    }
-    if (!known->second) continue;
-    by_mount[known->second->mount_point].emplace_back(
-        i, (fs::path(known->second->path) / path.filename()).string());
-  }
-  return by_mount;
 }
 
 Result<std::vector<std::optional<Answer>>> Ask(const Options& options,
@@ -119,9 +83,7 @@ Result<std::vector<std::optional<Answer>>> Ask(const Options& options,
 // Answers for every path that has an answer; the failure is the first one's.
 Status Run(const Options& options, const CommandLine& line) {
   std::vector<std::string> paths = options.paths;
-  if (!options.from.empty()) MOSA_RETURN_IF_ERROR(ReadPaths(options.from, paths));
-  if (paths.empty() && options.from.empty())
-    return InvalidArgumentError("name some paths, or a file of paths with --from");
+  if (!options.from.empty()) MOSA_RETURN_IF_ERROR(ReadLines(options.from, SIZE_MAX, paths));
   MOSA_ASSIGN_OR_RETURN(const auto answers, Ask(options, paths));
   nlohmann::json json = nlohmann::json::array();
   Table table({"NODES", "PATH"});
@@ -153,6 +115,46 @@ Status Run(const Options& options, const CommandLine& line) {
 
 }  // namespace
 
+Status ReadLines(const std::string& from, size_t lines_max, std::vector<std::string>& lines) {
+  std::ifstream file;
+  if (from != "-") {
+    file.open(from);
+    if (!file) return NotFoundError(fmt::format("{}: cannot be read", from));
+  }
+  std::istream& in = from == "-" ? std::cin : file;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    if (lines.size() >= lines_max)
+      return InvalidArgumentError(
+          fmt::format("{} has more than {} lines: ask about fewer at once", from, lines_max));
+    lines.push_back(line);
+  }
+  return OkStatus();
+}
+
+std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
+    const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::map<std::string, std::optional<MountedPath>> directories;
+  std::map<std::string, std::vector<std::pair<size_t, std::string>>> by_mount;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code error;
+    const fs::path path = fs::absolute(paths[i], error).lexically_normal();
+    if (error || !path.has_filename()) continue;
+    const auto [known, is_new] = directories.try_emplace(path.parent_path());
+    if (is_new) {
+      // As the kernel goes there, through symbolic links.
+      const fs::path real = fs::canonical(path.parent_path(), error);
+      auto place = error ? Result<MountedPath>(NotFoundError("")) : FindMount(real);
+      if (place.ok()) known->second = *std::move(place);
+    }
+    if (!known->second) continue;
+    by_mount[known->second->mount_point].emplace_back(
+        i, (fs::path(known->second->path) / path.filename()).string());
+  }
+  return by_mount;
+}
+
 void AddWhere(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
@@ -160,15 +162,37 @@ void AddWhere(CLI::App& app, CommandLine& line) {
                          "Which nodes hold these files, most bytes first\n\n"
                          "  mosa where $MOSA_MOUNT/blast/db.psq\n"
                          "  find $MOSA_MOUNT/parts -type f | mosa where --from - --json | jq -r "
-                         "'.[].nodes[0]'");
+                         "'.[].nodes[0]'\n"
+                         "  mosa where --cost $MOSA_MOUNT/blast/db.*\n"
+                         "  mosa where --cost --from sets.jsonl --hosts h1,h2 --json   "
+                         "# a line each: [\"a\", \"b\"]\n\n"
+                         "With --cost, how many seconds reading them one after the other would "
+                         "take on each host of a cluster\nthat does nothing else, best first: "
+                         "predicted by a manager that was started with --platform.");
   command->add_option("paths", options->paths, "Files on a Mosa mount");
-  command->add_option("--from", options->from, "A file of paths, one a line; - for standard input");
-  command->add_flag("--chunks", options->chunks, "Per range of chunks");
+  command->add_option(
+      "--from", options->from,
+      "A file of paths, one a line; - for standard input. With --cost a set a line");
+  CLI::Option* chunks = command->add_flag("--chunks", options->chunks, "Per range of chunks");
+  CLI::Option* cost =
+      command->add_flag("--cost", options->cost, "Predicted seconds to read them, by host");
+  cost->excludes(chunks);
+  command->add_option("--hosts", options->hosts, "With --cost: these hosts; all unless told")
+      ->delimiter(',')
+      ->needs(cost);
   command->add_flag("--in-store", options->in_store,
                     "Paths are absolute in the store: no mount is needed");
   AddManagerChoice(*command, options->manager);
-  command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+  command->callback([options, &line] {
+    line.action = [options, &line]() -> Status {
+      if (options->paths.empty() && options->from.empty())
+        return InvalidArgumentError("name some paths, or a file of paths with --from");
+      if (!options->cost) return Run(*options, line);
+      return ShowReadCosts(
+          {options->paths, options->from, options->hosts, options->in_store, options->manager},
+          line);
+    };
+  });
 }
 
 }  // namespace mosa::cli

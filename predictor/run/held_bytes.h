@@ -1,0 +1,24 @@
+// How many of a file's bytes each node has. Pure.
+#ifndef MOSA_PREDICTOR_RUN_HELD_BYTES_H_
+#define MOSA_PREDICTOR_RUN_HELD_BYTES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/model/ids.h"
+#include "common/model/layout.h"
+
+namespace mosa::predict {
+
+struct NodeBytes {
+  NodeId node;
+  uint64_t bytes = 0;
+  uint32_t positions = 0;  // Stripe positions of the first segment that have bytes.
+};
+// Ascending by node; of a node that is named twice for the same bytes they count once.
+// Precondition: layout.chunk_bytes > 0.
+std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_HELD_BYTES_H_

@@ -1,0 +1,157 @@
+#include "predictor/run/read_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace mosa::predict {
+namespace {
+
+using Kind = ReadShape::Kind;
+
+constexpr uint64_t kKiB = 1024;
+// Where times are taken; beyond the last they go on as between the last two. Closer together where
+// a request more or less counts.
+struct Steps {
+  uint64_t end = 0;
+  uint64_t step = 0;
+};
+constexpr std::array<Steps, 5> kSteps = {
+    {{64, 60}, {4096, 256}, {16384, 1024}, {32768, 4096}, {98304, 32768}}};  // KiB.
+// Whole rows of a stripe are read to see what overlaps: one, then ever more up to this.
+constexpr uint64_t kMoreRows = 4;
+constexpr uint64_t kRowsBytesMax = uint64_t{64} << 20;
+// Wider stripes, and longer chunks, are read like these.
+constexpr uint32_t kWidthMax = 32;
+constexpr uint64_t kChunkMin = 4 * kKiB, kChunkMax = 64 * 1024 * kKiB;
+
+std::vector<uint64_t> SizesFor(const ReadShape& shape) {
+  if (shape.kind == Kind::kInline) return {0, 1, 4 * kKiB, kInlineBytesMax};
+  if (shape.local > 0) {
+    std::vector<uint64_t> sizes = {shape.chunk_bytes * shape.width};
+    while (sizes.back() * kMoreRows <= kRowsBytesMax) sizes.push_back(sizes.back() * kMoreRows);
+    return sizes;
+  }
+  std::vector<uint64_t> sizes = {1};
+  uint64_t at = 4 * kKiB;
+  for (const Steps& steps : kSteps)
+    for (; at <= steps.end * kKiB; at += steps.step * kKiB) sizes.push_back(at);
+  return sizes;
+}
+
+void AddTo(ReadCost& sum, const ReadCost& cost) {
+  sum.time = sum.time + cost.time;
+  sum.local_bytes += cost.local_bytes;
+  sum.remote_bytes += cost.remote_bytes;
+}
+
+}  // namespace
+
+// ---- how long
+
+double ReadCosts::At(const Curve& curve, uint64_t bytes) {
+  const auto at = static_cast<double>(bytes);
+  if (curve.size() == 1 || at <= curve.front().bytes) return curve.front().value;
+  // The points on either side, or the last two.
+  auto high = std::lower_bound(curve.begin() + 1, curve.end() - 1, at,
+                               [](const Point& point, double x) { return point.bytes < x; });
+  const auto low = high - 1;
+  return low->value + (at - low->bytes) * (high->value - low->value) / (high->bytes - low->bytes);
+}
+
+Result<const ReadCosts::Curve*> ReadCosts::CurveOf(const ReadShape& shape) {
+  const auto known = curves_.find(shape);
+  if (known != curves_.end()) return &known->second;
+  MOSA_ASSIGN_OR_RETURN(const std::vector<ReadSample> samples,
+                        SimulateReads(shape, platform_, SizesFor(shape)));
+  Curve curve;
+  for (const ReadSample& sample : samples)
+    curve.push_back({static_cast<double>(sample.size_bytes), static_cast<double>(sample.time.ns)});
+  if (shape.local > 0) {
+    // How much of the shorter part is not hidden behind the longer one.
+    for (Point& point : curve) {
+      const auto size = static_cast<uint64_t>(point.bytes);
+      const uint64_t local_bytes = size / shape.width * shape.local;
+      MOSA_ASSIGN_OR_RETURN(const Parts parts, PartsOf(shape, size - local_bytes, local_bytes));
+      point.value = (point.value - parts.longer()) / std::max(parts.shorter(), 1.0);
+      point.value = std::clamp(point.value, 0.0, 1.0);
+    }
+    // Further on it stays as it is.
+    curve.push_back({2 * curve.back().bytes, curve.back().value});
+  }
+  return &curves_.emplace(shape, std::move(curve)).first->second;
+}
+
+Result<ReadCosts::Parts> ReadCosts::PartsOf(ReadShape shape, uint64_t remote_bytes,
+                                            uint64_t local_bytes) {
+  shape.local = 0;
+  MOSA_ASSIGN_OR_RETURN(const Curve* const remote, CurveOf(shape));
+  MOSA_ASSIGN_OR_RETURN(const Curve* const local, CurveOf({Kind::kMount, 0, 1, 0}));
+  // The file is opened once.
+  return Parts{At(*remote, remote_bytes), At(*local, local_bytes) - At(*local, 0)};
+}
+
+Result<Duration> ReadCosts::TimeOf(const ReadShape& shape, uint64_t remote_bytes,
+                                   uint64_t local_bytes) {
+  MOSA_ASSIGN_OR_RETURN(const Curve* const curve, CurveOf(shape));
+  double ns = At(*curve, remote_bytes + local_bytes);
+  if (shape.local > 0) {
+    MOSA_ASSIGN_OR_RETURN(const Parts parts, PartsOf(shape, remote_bytes, local_bytes));
+    ns = parts.longer() + ns * parts.shorter();
+  }
+  return Nanoseconds(std::llround(std::clamp(ns, 0.0, static_cast<double>(kServiceMax.ns))));
+}
+
+// ---- what is asked
+
+Status ReadCosts::Add(const ReadableFile& file, std::span<const NodeId> hosts,
+                      std::vector<ReadCost>& costs) {
+  const bool on_nodes = file.size_bytes > 0 && !file.is_inline && file.layout.bound();
+  if (!on_nodes) {
+    MOSA_ASSIGN_OR_RETURN(const Duration time,
+                          TimeOf({Kind::kInline, 0, 1, 0}, file.size_bytes, 0));
+    for (ReadCost& cost : costs) AddTo(cost, {time, file.size_bytes, 0});
+    return OkStatus();
+  }
+  const std::vector<NodeBytes> held = BytesByNode(file.layout, file.size_bytes);
+  // Most hosts have nothing of the file: what it costs them is asked for once.
+  std::optional<ReadCost> elsewhere;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const auto own =
+        std::lower_bound(held.begin(), held.end(), hosts[i],
+                         [](const NodeBytes& each, NodeId node) { return each.node < node; });
+    const bool has = own != held.end() && own->node == hosts[i] && hosts[i] != kNoNode;
+    if (!has && elsewhere) {
+      AddTo(costs[i], *elsewhere);
+      continue;
+    }
+    MOSA_ASSIGN_OR_RETURN(const ReadCost cost, CostAt(file, has ? *own : NodeBytes{}));
+    AddTo(costs[i], cost);
+    if (!has) elsewhere = cost;
+  }
+  return OkStatus();
+}
+
+Result<ReadCost> ReadCosts::CostAt(const ReadableFile& file, const NodeBytes& own) {
+  ReadCost cost{{}, own.bytes, file.size_bytes - own.bytes};
+  ReadShape shape;
+  if (cost.remote_bytes == 0) {
+    const bool by_kernel = platform_.client.passthrough && file.layout.HoldsAll(own.node);
+    shape.kind = by_kernel ? Kind::kWhole : Kind::kMount;
+  } else {
+    shape.width = std::min(file.layout.segments.front().width, kWidthMax);
+    shape.chunk_bytes = std::bit_ceil(std::clamp(file.layout.chunk_bytes, kChunkMin, kChunkMax));
+    if (own.bytes > 0) {
+      // Of a file that went on elsewhere no stripe need be shared.
+      shape.width = std::max(shape.width, 2U);
+      shape.local = std::clamp(own.positions, 1U, shape.width - 1);
+    }
+  }
+  MOSA_ASSIGN_OR_RETURN(cost.time, TimeOf(shape, cost.remote_bytes, cost.local_bytes));
+  return cost;
+}
+
+}  // namespace mosa::predict
