@@ -6,6 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
+#include "common/base/utf8.h"
 
 namespace mosa {
 namespace {
@@ -62,6 +63,15 @@ TEST(Crc32c, MatchesTheRfc) {
   const std::string digits = "123456789";
   EXPECT_EQ(Crc32c(digits.data(), digits.size()), 0xe3069283U);
   EXPECT_EQ(ExtendCrc32c(Crc32c(digits.data(), 4), digits.data() + 4, 5), 0xe3069283U);
+}
+
+TEST(IsUtf8, TakesWhatRfc3629Allows) {
+  for (const char* text :
+       {"", "a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  for (const char* text : {"\x80", "\xff", "a\xc3", "\xc3(", "\xc0\xaf", "\xe0\x80\xaf",
+                           "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x98"})
+    EXPECT_FALSE(IsUtf8(text)) << text;
 }
 
 TEST(Rng, StaysBelowItsLimitAndRepeats) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/units.h"
+#include "common/model/hint_values.h"
 #include "predictor/workflow/patterns.h"
 
 namespace mosa::predict {
@@ -45,12 +46,15 @@ std::string TextOf(const HintMap& hints) {
   return text;
 }
 
-// A traced run's "path#2" is what another task wrote of "path": the same name on the store.
-bool IsLaterVersion(const std::string& path, const std::set<std::string_view>& paths) {
+// Numbers begin at 2. What the workflow has hints for is a file of its own: traces have none.
+bool IsLaterVersion(const WorkflowFile& file, const std::set<std::string_view>& paths) {
+  const std::string_view path = file.path;
   const size_t mark = path.rfind('#');
-  if (mark == std::string::npos || mark + 1 == path.size()) return false;
-  const bool numbered = path.find_first_not_of("0123456789", mark + 1) == std::string::npos;
-  return numbered && paths.contains(std::string_view(path).substr(0, mark));
+  if (mark == std::string_view::npos || !file.producer || !file.hints.empty()) return false;
+  const std::string_view number = path.substr(mark + 1);
+  const bool numbered = number.find_first_not_of("0123456789") == std::string_view::npos;
+  return numbered && !number.empty() && number != "1" && number[0] != '0' &&
+         paths.contains(path.substr(0, mark));
 }
 
 class Classifier {
@@ -70,12 +74,11 @@ class Classifier {
 
  private:
   void Gather() {
-    std::set<std::string_view> paths;
-    for (const WorkflowFile& file : workflow_.files) paths.insert(file.path);
+    const std::vector<PathIndex> later = LaterVersionsIn(workflow_);
     std::map<std::pair<std::string, std::string>, size_t> places;
     for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
       const WorkflowFile& file = workflow_.files[i];
-      if (!file.producer || IsLaterVersion(file.path, paths)) continue;
+      if (!file.producer || std::binary_search(later.begin(), later.end(), PathIndex{i})) continue;
       const std::string& stage = workflow_.at(*file.producer).stage;
       const std::string use = UseOf(PathIndex{i});
       const auto [place, is_new] = places.try_emplace({stage, use}, classes_.size());
@@ -197,6 +200,28 @@ class Classifier {
 
 bool IsForSpeed(std::string_view hint) {
   return hint == "pattern" || hint == "placement" || hint == "chunk_size" || hint == "stripe_width";
+}
+
+std::vector<PathIndex> LaterVersionsIn(const Workflow& workflow) {
+  std::set<std::string_view> paths;
+  for (const WorkflowFile& file : workflow.files) paths.insert(file.path);
+  std::vector<PathIndex> later;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i)
+    if (IsLaterVersion(workflow.files[i], paths)) later.push_back(PathIndex{i});
+  return later;
+}
+
+Status MakeSpeedHintsCanonical(Workflow& workflow) {
+  for (WorkflowFile& file : workflow.files)
+    for (auto& [name, value] : file.hints) {
+      if (!file.producer || !IsForSpeed(name)) continue;
+      auto canonical = ParseHint(name, false, value);
+      if (!canonical.ok())
+        return InvalidArgumentError(
+            fmt::format("file '{}': {}", file.path, MessageOf(canonical.status())));
+      value = *std::move(canonical);
+    }
+  return OkStatus();
 }
 
 std::vector<HintClass> CandidatesOf(const Workflow& workflow, const CandidateOptions& options) {

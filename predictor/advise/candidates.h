@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/status.h"
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
@@ -42,8 +43,16 @@ struct CandidateOptions {
 // said of copies, strictness and lifetime by itself is not for advice to take away.
 bool IsForSpeed(std::string_view hint);
 
-// Of all that tasks write; a later version of a file ("path#2" of a traced run) gets no hints of
-// its own and is in no class. In the order of their first file.
+// Puts what the workflow says of outputs for speed as the store keeps it ("4194304" for "4M"): only
+// so can it be compared with what rules say. InvalidArgument: a value that is none, with its file.
+Status MakeSpeedHintsCanonical(Workflow& workflow);
+
+// Outputs that are taken for what another task of a traced run wrote of a file: "path#2" beside
+// "path", the same name on the store. Ascending.
+std::vector<PathIndex> LaterVersionsIn(const Workflow& workflow);
+
+// Of all that tasks write; a later version of a file gets no hints of its own and is in no class.
+// In the order of their first file.
 std::vector<HintClass> CandidatesOf(const Workflow& workflow, const CandidateOptions& options);
 
 // By class: which of its alternatives.

@@ -75,10 +75,32 @@ TEST(Candidates, LeaveLaterVersionsOfAFileAlone) {
             "a result 1: *none | pattern=pipeline; c result 1: *none | pattern=pipeline");
 }
 
+TEST(Candidates, TakeNoFileOfTheWorkflowsOwnForALaterVersion) {
+  WorkflowMaker maker;
+  maker.File("x", 1).File("x#1", 1).File("x#02", 1).File("x#2", 1, {{"placement", "local"}});
+  const Workflow workflow = maker.Task("a", {}, {"x", "x#1", "x#02", "x#2"}).Build();
+  EXPECT_TRUE(LaterVersionsIn(workflow).empty());
+  const auto classes = CandidatesOf(workflow, {4, 4});
+  ASSERT_EQ(classes.size(), 1U);
+  EXPECT_EQ(classes[0].files.size(), 4U);
+}
+
 TEST(Candidates, AreNoneWithoutOutputs) {
   WorkflowMaker maker;
   maker.File("in", kMiB).Task("a", {"in"}, {});
   EXPECT_EQ(Candidates(maker.Build(), {4, 4}), "");
+}
+
+TEST(MakeSpeedHintsCanonical, PutsValuesAsTheStoreKeepsThem) {
+  Workflow workflow = Broadcast(2, kMiB, {{"chunk_size", "4M"}, {"lifetime", "keep"}});
+  ASSERT_TRUE(MakeSpeedHintsCanonical(workflow).ok());
+  EXPECT_EQ(workflow.files[0].hints, (HintMap{{"chunk_size", "4194304"}, {"lifetime", "keep"}}));
+  workflow = Broadcast(2, kMiB, {{"pattern", "circle"}});
+  const Status status = MakeSpeedHintsCanonical(workflow);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(MessageOf(status).find("file 'all': 'circle' is no value of hint 'pattern'"),
+            std::string::npos)
+      << status;
 }
 
 // What was found to pay is what a run with it does: not only nearly.

@@ -42,8 +42,11 @@ void Sum(Deployment& deployment, const std::vector<TrialOutcome>& as_is,
 std::vector<Dimension> DefaultSpace(const Configuration& as_is) {
   std::set<uint32_t> hosts;
   const uint32_t steps = std::min(as_is.hosts, kHostValuesMax);
-  for (uint32_t i = 1; i <= steps; ++i)
-    hosts.insert(static_cast<uint32_t>(uint64_t{as_is.hosts} * i / steps));
+  for (uint32_t i = 1; i <= steps; ++i) {
+    Configuration fewer = as_is;
+    fewer.hosts = static_cast<uint32_t>(uint64_t{as_is.hosts} * i / steps);
+    if (NodesOf(fewer) >= as_is.replicas) hosts.insert(fewer.hosts);
+  }
   std::set<uint32_t> stripes = {0, 1, as_is.stripe_width};
   if (NodesOf(as_is) > 2) stripes.insert(2);
   return {DimensionOf("hosts", hosts),

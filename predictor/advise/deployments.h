@@ -17,8 +17,8 @@
 
 namespace mosa::predict {
 
-// Hosts from one to those that are there, chunk sizes, stripe widths, the default placement: with
-// the deployment's own among them.
+// Hosts from one, or as many as copies need nodes, to those that are there, chunk sizes, stripe
+// widths, the default placement: with the deployment's own among them.
 std::vector<Dimension> DefaultSpace(const Configuration& as_is);
 
 // Those that cannot be told apart from the best, the fastest and the cheapest of them; by point.

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/utf8.h"
 #include "manager/core/glob.h"
 #include "manager/core/hint_rules.h"
 #include "predictor/workflow/document.h"
@@ -52,15 +53,19 @@ std::string KindOf(std::string_view path) {
 
 // What no text file can hold is any byte.
 std::string Literal(std::string_view text) {
+  const bool is_text = IsUtf8(text);
   std::string literal;
   for (const char c : manager::QuotedForGlob(text)) {
     const auto byte = static_cast<unsigned char>(c);
-    literal += byte < 0x20 || byte >= 0x7f ? '?' : c;
+    literal += byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_text) ? '?' : c;
   }
   return literal;
 }
 
-// What all of these have in common, around one "*"; numbers are not cut in two.
+// Within a character of UTF-8.
+bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// What all of these have in common, around one "*"; numbers and characters are not cut in two.
 std::string CommonName(const std::vector<std::string_view>& names) {
   const std::string_view first = names.front();
   size_t prefix = first.size(), suffix = first.size();
@@ -76,9 +81,11 @@ std::string CommonName(const std::vector<std::string_view>& names) {
     return Literal(first);
   size_t shortest = first.size();
   for (const std::string_view name : names) shortest = std::min(shortest, name.size());
+  while (prefix > 0 && prefix < first.size() && IsContinuation(first[prefix])) --prefix;
   while (prefix > 0 && IsDigit(first[prefix - 1])) --prefix;
   suffix = std::min(suffix, shortest - std::min(shortest, prefix));
-  while (suffix > 0 && IsDigit(first[first.size() - suffix])) --suffix;
+  const auto is_cut = [](char c) { return IsDigit(c) || IsContinuation(c); };
+  while (suffix > 0 && is_cut(first[first.size() - suffix])) --suffix;
   return Literal(first.substr(0, prefix)) + "*" + Literal(first.substr(first.size() - suffix));
 }
 
@@ -151,8 +158,9 @@ std::vector<HintRuleText> RulesFor(const Workflow& workflow,
       if (found == hints.end() || found->second != of_files)
         others.emplace_back(workflow.files[i].path);
     }
+    std::set<std::string> globs;  // Names of odd bytes may have the same one.
     for (std::string& glob : Covering(std::move(others)).Of(paths))
-      rules.push_back({std::move(glob), of_files});
+      if (globs.insert(glob).second) rules.push_back({std::move(glob), of_files});
   }
   return rules;
 }
@@ -171,11 +179,13 @@ std::string WriteRules(const std::vector<HintRuleText>& rules, std::string_view 
   for (const char c : comment) text += c == '\n' ? "\n# " : std::string(1, c);
   text +=
       fmt::format("\n{}: {}\nrules:{}\n", kVersionName, kRulesVersion, rules.empty() ? " {}" : "");
+  std::set<std::string> lines;
   for (const HintRuleText& rule : rules) {
     std::string hints;
     for (const auto& [name, value] : rule.hints)
       hints += fmt::format("{}{}: {}", hints.empty() ? "" : ", ", name, InQuotes(value));
-    text += fmt::format("  {}: {{{}}}\n", InQuotes(rule.glob), hints);
+    const std::string line = fmt::format("  {}: {{{}}}\n", InQuotes(rule.glob), hints);
+    if (lines.insert(line).second) text += line;
   }
   return text;
 }

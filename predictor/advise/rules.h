@@ -40,7 +40,7 @@ std::vector<std::vector<HintRuleText>> RulesFor(const Workflow& workflow,
                                                 const std::vector<HintClass>& classes,
                                                 const HintChoice& choice);
 
-// `comment` is one line or more, without "#".
+// `comment` is one line or more, without "#". What is there twice is written once.
 std::string WriteRules(const std::vector<HintRuleText>& rules, std::string_view comment);
 // InvalidArgument: one sentence with the line.
 Result<std::vector<HintRuleText>> ReadRules(std::string_view text);

@@ -26,6 +26,8 @@ std::string Globs(const std::vector<std::string>& paths) {
   const auto rules = RulesFor(workflow, hints);
   std::string globs;
   for (const HintRuleText& rule : rules) globs += (globs.empty() ? "" : " ") + rule.glob;
+  const auto read = ReadRules(WriteRules(rules, ""));
+  EXPECT_TRUE(read.ok() && *read == rules) << globs << ": " << read.status();
   // Whatever they are, they say of each output what was wanted.
   const auto idle = ApplyRules(rules, workflow);
   EXPECT_TRUE(idle.ok() && idle->empty()) << globs;
@@ -52,6 +54,11 @@ TEST(RulesFor, GeneralisesNamesAsFarAsThatHolds) {
       {{"+odd[1]*.x", "odd1.x", "odd[1]y.x"}, "odd\\[1]\\*.x"},
       {{"+tab\there", "other"}, "tab?here"},
       {{"+12", "+13", "2"}, "12 13"},
+      {{"+\xc3\xa4.o", "+\xc3\xb6.o", "u.o"}, "\xc3\xa4.o \xc3\xb6.o"},
+      {{"+\xc3\xa4.o", "+\xc3\xb6.o", "u.x"}, "*.o"},
+      {{"+a\xc3\xa4.o", "+a\xc4\xa4.o", "b.o", "a.x"}, "a*.o"},
+      {{"+\xe2\x80\xa8\xc2\x85\xef\xbb\xbf", "u"}, "\xe2\x80\xa8\xc2\x85\xef\xbb\xbf"},
+      {{"+\xff\x01.o", "+\xff\x02.o", "u.o"}, "??.o"},
   };
   for (const Row& row : rows) EXPECT_EQ(Globs(row.paths), row.globs);
 }
@@ -73,6 +80,7 @@ TEST(ReadRules, ReadsWhatWasWritten) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, rules);
   EXPECT_TRUE(ReadRules(WriteRules({}, ""))->empty());
+  EXPECT_EQ(*ReadRules(WriteRules({rules[0], rules[0], rules[1]}, "")), rules);
 }
 
 TEST(ReadRules, RefusesWhatIsNone) {

@@ -37,6 +37,11 @@ bool IsFasterIn(const TrialOutcome& run, const TrialOutcome& other) {
   return !other.failure.empty() || run.time < other.time;
 }
 
+// Where both fail neither is faster, and that says nothing.
+bool IsCounter(const TrialOutcome& run, const TrialOutcome& other) {
+  return (run.failure.empty() || other.failure.empty()) && !IsFasterIn(run, other);
+}
+
 double MedianOr(std::vector<double> values, double otherwise) {
   return values.empty() ? otherwise : Median(std::move(values));
 }
@@ -153,7 +158,7 @@ class Search {
         const HintChoice to = With(from, move);
         size_t counter = 0;
         for (uint32_t draw = first; draw <= last; ++draw)
-          counter += IsFasterIn(trials_.At(to, draw), trials_.At(from, draw)) ? 0 : 1;
+          counter += IsCounter(trials_.At(to, draw), trials_.At(from, draw)) ? 1 : 0;
         return counter >= CounterMax(options_);
       });
       if (last == options_.draws) break;
@@ -183,26 +188,29 @@ class Search {
     }
     return better;
   }
-  // The best move of each class at once, or the best of all alone.
+  // The best move of each class at once, or the best of all alone. Precondition: there are moves.
   Result<HintChoice> BestOf(const HintChoice& from, const std::vector<Move>& moves) {
-    HintChoice together = from, alone = from;
-    std::map<size_t, double> best;
-    double most = 0;
+    HintChoice together = from, alone = With(from, moves.front());
+    std::map<size_t, Rank> best;
     for (const Move& move : moves) {
       const HintChoice to = With(from, move);
-      const double gain = trials_.GainOver(to, from).median_s;
-      const auto [place, is_new] = best.try_emplace(move.in_class, gain);
-      if (is_new || gain > place->second) {
-        place->second = gain;
+      const Rank rank = RankOf(to);
+      const auto [place, is_new] = best.try_emplace(move.in_class, rank);
+      if (is_new || rank < place->second) {
+        place->second = rank;
         together[move.in_class] = move.to;
       }
-      if (gain <= most) continue;
-      most = gain;
-      alone = to;
+      if (rank < RankOf(alone)) alone = to;
     }
     MOSA_RETURN_IF_ERROR(trials_.Fill({together}, options_.draws));
-    const Gain gain = trials_.GainOver(together, from);
-    return gain.pays && gain.median_s > most ? together : alone;
+    const bool pays = trials_.GainOver(together, from).pays;
+    return pays && RankOf(together) < RankOf(alone) ? together : alone;
+  }
+  // Draws that fail, then the median: the least is the best. Precondition: all draws are known.
+  using Rank = std::pair<uint32_t, double>;
+  Rank RankOf(const HintChoice& choice) const {
+    const RunTime run = RunTimeOf(trials_.DrawsOfChoice(choice), options_);
+    return {run.draws_failed, run.median_s};
   }
 
   Status Eliminate(HintChoice& choice) {
@@ -253,17 +261,19 @@ class Search {
       MOSA_RETURN_IF_ERROR(trials_.Fill({choice}, last));
       size_t counter = 0;
       for (uint32_t draw = first; draw <= last; ++draw)
-        counter += IsFasterIn(trials_.At(reference, draw), trials_.At(choice, draw)) ? 0 : 1;
+        counter += IsCounter(trials_.At(reference, draw), trials_.At(choice, draw)) ? 1 : 0;
       if (counter >= CounterMax(options_)) return false;
       if (last == options_.draws) break;
     }
     return trials_.GainOver(reference, choice).pays;
   }
 
-  // Whether it moves that much less than the other. Precondition: all draws are known of both.
+  // Whether it moves that much less than the other, and ends well as often. Precondition: all draws
+  // are known of both.
   bool SavesBytes(const HintChoice& choice, const HintChoice& other) const {
-    const double moved = RunTimeOf(trials_.DrawsOfChoice(other), options_).link_bytes;
-    return moved > 0 && trials_.GainOver(choice, other).link_bytes >= kBytesShareMin * moved;
+    const RunTime run = RunTimeOf(trials_.DrawsOfChoice(other), options_);
+    return run.link_bytes > 0 && RankOf(choice).first <= run.draws_failed &&
+           trials_.GainOver(choice, other).link_bytes >= kBytesShareMin * run.link_bytes;
   }
 
   Result<ClassAdvice> Judge(const HintChoice& choice, size_t i) {

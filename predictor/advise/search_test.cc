@@ -124,6 +124,55 @@ TEST(FindHints, KeepsWhatSparesTheNetworkAndCostsNoTime) {
   EXPECT_FALSE(advice.classes[0].gain.pays);
 }
 
+// Like Find(), of runs that fail where `fails` says so.
+HintAdvice FindFailing(const std::vector<HintClass>& classes, const Seconds& seconds,
+                       bool (*fails)(const HintChoice&, uint32_t draw)) {
+  const auto advice = FindHints(
+      classes, {}, [&](const std::vector<Trial>& trials) -> Result<std::vector<TrialOutcome>> {
+        std::vector<TrialOutcome> outcomes(trials.size());
+        for (size_t i = 0; i < trials.size(); ++i) {
+          const auto& [choice, system, draw] = trials[i];
+          outcomes[i].time = Nanoseconds(static_cast<int64_t>(1e9 * seconds(choice, draw)));
+          outcomes[i].link_bytes = choice[0] == 0 ? 1000 : 500;
+          if (fails(choice, draw)) outcomes[i].failure = "full";
+        }
+        return outcomes;
+      });
+  EXPECT_TRUE(advice.ok()) << advice.status();
+  return *advice;
+}
+
+TEST(FindHints, SparesNoNetworkWithARunThatFails) {
+  const auto advice = FindFailing(
+      Classes(1), [](const HintChoice&, uint32_t draw) { return 100 + draw; },
+      [](const HintChoice& c, uint32_t draw) { return c[0] == 1 && draw > 1; });
+  EXPECT_EQ(advice.choice, (HintChoice{0}));
+  EXPECT_EQ(advice.advised.draws_failed, 0U);
+  EXPECT_EQ(advice.classes[0].reason, "the run would fail in 19 of 20 draws: full");
+}
+
+// In one draw it fails whatever is said: that is no word against the hint.
+TEST(FindHints, DoesNotCountDrawsThatFailEitherWay) {
+  for (const size_t by_itself : {0, 1}) {
+    const auto advice = FindFailing(
+        Classes(1, by_itself), [](const HintChoice& c, uint32_t) { return c[0] == 1 ? 80 : 100; },
+        [](const HintChoice&, uint32_t draw) { return draw == 1; });
+    EXPECT_EQ(advice.choice, (HintChoice{1}));
+    EXPECT_TRUE(advice.classes[0].gain.pays);
+    EXPECT_EQ(advice.advised.draws_failed, 1U);
+  }
+}
+
+TEST(FindHints, FindsTheHintWithoutWhichEveryRunFails) {
+  const auto advice = FindFailing(
+      Classes(2, 0), [](const HintChoice& c, uint32_t) { return c[1] == 1 ? 120 : 100; },
+      [](const HintChoice& c, uint32_t) { return c[1] == 0; });
+  EXPECT_EQ(advice.choice[1], 1U);
+  EXPECT_EQ(advice.advised.draws_failed, 0U);
+  EXPECT_EQ(advice.by_itself.draws_failed, 20U);
+  EXPECT_TRUE(advice.classes[1].gain.pays);
+}
+
 TEST(FindHints, TakesTheCheapestOfThoseThatAreAlike) {
   std::vector<HintClass> classes = Classes(1, 3);
   for (int copies : {4, 8}) {
@@ -294,8 +343,8 @@ TEST(JudgeDeployments, StaysWithWhatIsThereUnlessAnotherIsFaster) {
 }
 
 TEST(DefaultSpace, HasTheDeploymentInItWhateverItIs) {
-  for (const char* text :
-       {"hosts=1", "hosts=3,chunk=64K,stripe=3", "hosts=200,storage=5,stripe=4"}) {
+  for (const char* text : {"hosts=1", "hosts=3,chunk=64K,stripe=3", "hosts=200,storage=5,stripe=4",
+                           "hosts=4,replicas=2", "hosts=3,storage=2,replicas=2"}) {
     const auto as_is = ParseConfiguration(text);
     ASSERT_TRUE(as_is.ok()) << as_is.status();
     const auto space = Enumerate(DefaultSpace(*as_is), *as_is);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/utf8.h"
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
@@ -15,23 +16,6 @@ namespace {
 // Operations on neighbouring bytes with less between them are one.
 constexpr Duration kMergedGapMax = Milliseconds(1);
 constexpr size_t kNone = SIZE_MAX;
-
-bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<uint8_t>(text[i++]);
-    if (lead < 0x80) continue;
-    const int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-    if (lead < 0xc2 || lead > 0xf4) return false;
-    uint32_t point = lead & (0x3fU >> more);
-    for (int k = 0; k < more; ++k, ++i) {
-      if (i >= text.size() || (static_cast<uint8_t>(text[i]) & 0xc0) != 0x80) return false;
-      point = point << 6 | (static_cast<uint8_t>(text[i]) & 0x3fU);
-    }
-    const uint32_t least = more == 1 ? 0x80 : more == 2 ? 0x800 : 0x10000;
-    if (point < least || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return false;
-  }
-  return true;
-}
 
 // Text that JSON can hold and readers take for a name: bytes that are no UTF-8, control characters
 // and what is empty are written otherwise.

@@ -73,6 +73,57 @@ def test_harmful(mosa, directory):
     check("mosa hint rule add 'it'\\''s/one' pattern=pipeline" in table or "mosa hint rule add 'all' " in table, table)
 
 
+# Over the network less is sent if parts stay where they are written, but with 'e0' there a node is full.
+FULL = """
+tasks:
+{tasks}
+files:
+{files}
+"""
+
+ODD = """
+tasks:
+  - {id: m0, command: "true", stage: make, outputs: [-p0]}
+  - {id: m1, command: "true", stage: make, outputs: [-p1]}
+  - {id: u0, command: "true", stage: use, inputs: [-p0, -p1], outputs: [e0]}
+  - {id: u1, command: "true", stage: use, inputs: [-p0, -p1], outputs: [e1]}
+files:
+  -p0: {size: 64M, pattern: "reduce:a;touch${IFS}x", chunk_size: 4M}
+  -p1: {size: 64M, pattern: "reduce:a;touch${IFS}x", chunk_size: 4M}
+  e0: {size: 1000}
+  e1: {size: 1000}
+"""
+
+
+def test_full(mosa, directory):
+    workload = directory / "full_node.yaml"
+    tasks = [f"  - {{id: m{i}, command: 'true', stage: make, outputs: [p{i}]}}\n  - {{id: u{i}, command: 'true', stage: use, inputs: [p{i}]}}"
+             for i in range(4)] + [f"  - {{id: w{i}, command: 'true', stage: side, outputs: [e{i}]}}" for i in range(3)]
+    files = [f"  p{i}: {{size: 8M}}" for i in range(4)] + [f"  e{i}: {{size: {size}M, strict: 1}}" for i, size in enumerate((60, 3, 3))]
+    workload.write_text(FULL.format(tasks="\n".join(tasks), files="\n".join(files)))
+    words = ["--workload", workload, "--config", "hosts=4,slots=1,store=29M", "--vary", "hosts=4"]
+    done = good(mosa, "--json", "advise", "--platform", PLATFORM, *words)
+    answer = json.loads(done.stdout)
+    runs = answer["runs"]
+    check(runs["advised"]["draws_failed"] == 0 and runs["by_itself"]["draws_failed"] == 19, f"{runs}")
+    check(not answer["hints"] and "would fail in 19 of 20 draws" in answer["left_out"][0]["reason"], f"{answer}")
+    check("would fail" not in done.stderr, done.stderr)
+    words[3] = "hosts=4,slots=1,store=28M"
+    done = good(mosa, "--json", "advise", "--platform", PLATFORM, *words)
+    failed = json.loads(done.stdout)["runs"]["advised"]["draws_failed"]
+    check(0 < failed < 20 and f"with these hints the run would fail in {failed} of 20 draws, as in: task 'w0'" in done.stderr, done.stderr)
+    check(f"fails in {failed} with these hints" in good(mosa, "advise", "--platform", PLATFORM, *words).stdout, "said beside the hints")
+
+
+def test_odd_words(mosa, directory):
+    """Values as people write them, globs and values that a shell or an option parser would take for something else."""
+    workload = directory / "odd.yaml"
+    workload.write_text(ODD)
+    words = ["--workload", workload, "--config", "hosts=4,slots=2", "--repeats", 0]
+    table = good(mosa, "advise", "--platform", PLATFORM, *words, "-o", directory / "odd.rules").stdout
+    check("mosa hint rule add './-p*' chunk_size=4194304 'pattern=reduce:a;touch${IFS}x'\n" in table, table)
+
+
 def test_seen(mosa, directory):
     """What was seen of a run is a workload, by the same texts as of `mosa trace workload`."""
     record = directory / "words.run.json"
@@ -91,6 +142,8 @@ def test_rules_of_others(mosa, directory):
     rules.write_text('mosa_rules: 1\nrules: {"a.*": {pattern: pipeline}, "z/*": {placement: local}}')
     done = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--rules", rules, "--repeats", 0)
     check("rule 'z/*' says nothing of any output of 'pipeline'" in done.stderr, done.stderr)
+    done = run(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "system=dss", "--rules", rules)
+    check(done.returncode == 2 and "system=dss takes no hints" in done.stderr, done.stderr)
     rules.write_text("mosa_rules: 1\nrules: {a: {colour: red}}")
     for words in (["predict", "--platform", PLATFORM, "--workload", WORKLOAD], ["run", WORKLOAD, "--mount", directory]):
         done = run(mosa, *words, "--rules", rules)
@@ -100,11 +153,13 @@ def test_rules_of_others(mosa, directory):
 
 
 def test_bad_input(mosa, directory):
-    old, sizeless, silent, full = (directory / name for name in ("old.json", "sizeless.yaml", "silent.yaml", "full.yaml"))
+    old, sizeless, silent, full, circle = (
+        directory / name for name in ("old.json", "sizeless.yaml", "silent.yaml", "full.yaml", "circle.yaml"))
     old.write_text(json.dumps({**json.loads(PLATFORM.read_text()), "mosa_platform": 7}))
     sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
     silent.write_text("tasks: [{id: a, command: 'true', runtime: 1}]")
     full.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]\nfiles: {x: {size: 9G}}")
+    circle.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]\nfiles: {x: {size: 1M, pattern: circle}}")
     good_workload = ["--workload", WORKLOAD]
     rows = [
         ([], 2, "give either --workload, or what was seen of a run"),
@@ -114,6 +169,8 @@ def test_bad_input(mosa, directory):
         (["--workload", sizeless], 2, "file 'x' has no size"),
         (["--workload", full], 3, "the run would fail with hints and without: "),
         ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
+        ([*good_workload, "--config", "hosts=2,system=dss"], 2, "system=dss takes no hints"),
+        (["--workload", circle], 2, "file 'x': 'circle' is no value of hint 'pattern'"),
         ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
         ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
@@ -138,7 +195,7 @@ def main():
     parser.add_argument("--mosa", required=True)
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory(prefix="mosa-advise-") as name:
-        for test in (test_answers, test_harmful, test_seen, test_rules_of_others, test_bad_input):
+        for test in (test_answers, test_harmful, test_full, test_odd_words, test_seen, test_rules_of_others, test_bad_input):
             test(mosa, pathlib.Path(name))
     print("advise: all as promised")
 

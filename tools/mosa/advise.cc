@@ -2,6 +2,7 @@
 // out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -86,6 +87,7 @@ Result<Work> ReadWork(const Options& options) {
   if (!options.operations.empty())
     MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, work.workflow));
   MOSA_RETURN_IF_ERROR(predict::CheckSizes(work.workflow));
+  MOSA_RETURN_IF_ERROR(predict::MakeSpeedHintsCanonical(work.workflow));
   return work;
 }
 
@@ -223,13 +225,22 @@ Status Advise(const Options& options, const CommandLine& line) {
   Advice advice;
   advice.workflow = work.workflow.name;
   MOSA_ASSIGN_OR_RETURN(advice.configuration, predict::ParseConfiguration(options.configuration));
-  advice.configuration.system = predict::System::kWass;
+  if (advice.configuration.system == predict::System::kDss)
+    return InvalidArgumentError(
+        fmt::format("--config {}: system=dss takes no hints, and advice is of hints; leave it out",
+                    options.configuration));
   // What is wrong with the space is said before anything is simulated.
   MOSA_RETURN_IF_ERROR(SpaceOf(options, advice.configuration).status());
   advice.draws = options.repeats;
   const predict::AdviseOptions how{options.repeats, options.least_percent / 100};
+  advice.share_min = how.share_min;
   advice.classes = predict::CandidatesOf(
       work.workflow, {advice.configuration.hosts, NodesOf(advice.configuration)});
+  if (const auto later = predict::LaterVersionsIn(work.workflow); !later.empty())
+    fmt::print(stderr,
+               "mosa advise: '{}' and {} more are taken for later versions of other files, as in "
+               "traced runs, and get no hints\n",
+               work.workflow.at(later.front()).path, later.size() - 1);
   TrialSimulator simulator(work, options.jobs);
   MOSA_ASSIGN_OR_RETURN(advice.hints, AdviseHints(work, advice, how, simulator));
   predict::Workflow advised;
@@ -241,6 +252,10 @@ Status Advise(const Options& options, const CommandLine& line) {
     PrintJson(ToJson(advice));
   else
     PrintAdvice(advice);
+  if (const predict::RunTime& run = advice.hints.advised; run.draws_failed > 0)
+    fmt::print(stderr,
+               "mosa advise: with these hints the run would fail in {} of {} draws, as in: {}\n",
+               run.draws_failed, std::max(advice.draws, 1U), run.failure);
   if (!options.output.empty()) MOSA_RETURN_IF_ERROR(WriteAdvice(options, advice));
   return work.incomplete;
 }

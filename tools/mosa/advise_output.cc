@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "common/base/units.h"
 #include "tools/mosa/command.h"
@@ -40,6 +41,15 @@ std::string Quoted(const std::string& text) {
     else
       quoted += c;
   return quoted + "'";
+}
+
+// As it is where that is plain to a shell.
+std::string Word(const std::string& text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("_-.:=").find(c) != std::string_view::npos;
+  });
+  return is_plain ? text : Quoted(text);
 }
 
 std::vector<std::string> RowOf(const char* what, const RunTime& run) {
@@ -95,13 +105,34 @@ void PrintRules(const Advice& advice) {
   for (const auto& rules : advice.rules) {
     for (const HintRuleText& rule : rules) {
       if (++count > kRulesShownMax) continue;
-      fmt::print("  mosa hint rule add {}", Quoted(rule.glob));
-      for (const auto& [name, value] : rule.hints) fmt::print(" {}={}", name, value);
+      // What begins with "-" would be an option.
+      fmt::print("  mosa hint rule add {}",
+                 Quoted((rule.glob.starts_with('-') ? "./" : "") + rule.glob));
+      for (const auto& [name, value] : rule.hints)
+        fmt::print(" {}", Word(fmt::format("{}={}", name, value)));
       fmt::print("\n");
     }
   }
   if (count > kRulesShownMax)
     fmt::print("  and {} more: --json and --output have all\n", count - kRulesShownMax);
+}
+
+// Where the hints do not pay as a whole.
+void PrintUnhinted(const Advice& advice) {
+  const predict::HintAdvice& hints = advice.hints;
+  const Gain& gain = hints.over_unhinted;
+  if (gain.pays) return;
+  if (hints.advised.draws_failed > 0 || hints.unhinted.draws_failed > 0)
+    fmt::print(
+        "\nOf {} draws the run fails in {} with these hints, in {} without hints and locations "
+        "(--system dss).\n",
+        std::max(advice.draws, 1U), hints.advised.draws_failed, hints.unhinted.draws_failed);
+  else if (std::abs(gain.share) < advice.share_min)
+    fmt::print("\nThe run is as fast without hints and locations: --system dss does.\n");
+  else
+    fmt::print("\nWithout hints and locations (--system dss) the run takes {:.3f} s {}.\n",
+               std::abs(gain.median_s),
+               gain.median_s < 0 ? "less" : "more in the median, but not in nearly all draws");
 }
 
 void PrintHints(const Advice& advice) {
@@ -119,8 +150,7 @@ void PrintHints(const Advice& advice) {
     fmt::print("\nLeft out:\n");
     PrintLeftOut(advice);
   }
-  if (!advice.hints.over_unhinted.pays)
-    fmt::print("\nThe run is as fast without hints and locations: --system dss does.\n");
+  PrintUnhinted(advice);
 }
 
 // "hosts=2,chunk=4M": what is other than in the deployment as it is.

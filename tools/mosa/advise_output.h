@@ -21,6 +21,7 @@ struct Advice {
   predict::DeploymentAdvice deployments;
   size_t points = 0;  // Of the space of deployments.
   uint32_t draws = 0;
+  double share_min = 0;  // Of the run: less is not worth telling apart.
   size_t simulations = 0;
   double seconds = 0;
 };

@@ -137,6 +137,9 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   }
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
+  if (!options.rules.empty() && configuration.system == predict::System::kDss)
+    return InvalidArgumentError(
+        fmt::format("--rules {}: system=dss takes no hints; leave one of them out", options.rules));
   ForHosts(configuration.hosts, inputs);
   MOSA_ASSIGN_OR_RETURN(
       const predict::Prediction prediction,
@@ -192,8 +195,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   command->add_option("--operations", options->operations,
                       "What its tasks do with their files, as 'mosa trace workload' writes it; "
                       "without, a task reads its inputs, computes, and writes its outputs");
-  command->add_option("--rules", options->rules,
-                      "Hints of outputs, as of mosa run: without, those that the graph suggests");
+  command->add_option(
+      "--rules", options->rules,
+      "Hints of outputs, as of mosa run, instead of those that the graph and the workflow say");
   command->add_option("--config", options->configuration,
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
                       "replicas=1,placement=stripe,store=0,seed=1: what differs from this");

@@ -207,7 +207,7 @@ void AddRun(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--rules", options->rules,
                       "Hints of outputs by globs, as 'mosa advise' writes them, instead of those "
-                      "that the graph suggests");
+                      "that the graph suggests and the workflow says");
   command->add_option("--retries", options->engine.retries, "Of a task that failed")
       ->capture_default_str();
   command->add_flag("--keep-going", options->engine.keep_going,
