@@ -12,10 +12,11 @@ without any pattern; --platform RATE=FILE uses a file instead. `mosa predict` th
 
 Cells are kept in --cells, a line of JSON each with the commit of the checkout that --bin lies in and a hash of its
 programs; the same command goes on after Ctrl-C. Cells of other programs are measured again unless --any-commit, and so
-are those that have failed: they are kept as such, and the others go on. Errors are signed, (predicted - measured) / measured. Links have no fixed
-names in that comparison: which node a file starts at is drawn for each file, so the i-th busiest predicted link is
-compared with the i-th busiest measured one, sent and received apart; an error is a share of the busiest link's bytes (or
-of what one task reads and writes, if that is more: links of a cell that moves nothing carry heartbeats).
+are those that have failed: they are kept as such, and the others go on. Errors are signed, (predicted - measured) /
+measured. Links have no fixed names in that comparison: which node a file starts at is drawn for each file, so the i-th
+busiest predicted link is compared with the i-th busiest measured one, sent and received apart; an error is a share of the
+busiest link's bytes (or of what one task reads and writes, if that is more: links of a cell that moves nothing carry
+heartbeats).
 """
 
 import argparse
@@ -26,6 +27,7 @@ import json
 import os
 import pathlib
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +43,7 @@ SCALES = {"small": 1, "medium": 0.1, "large": 0.02}
 # Two cores carry all links of an emulated cluster: slow ones, so that they and not the cores are the limit.
 RATES = {4: "100mbit", 8: "100mbit", 19: "100mbit"}
 MOST, LINKS = 0.08, 0.02
+DRAWS_MIN = 19  # Fewer have no 90 % interval.
 LINK_LIMITED = 0.5  # The busiest link is busy for more than this share of the run.
 
 
@@ -62,9 +65,25 @@ def subset(name):
 
 
 def run(*command, limit_s=580):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit_s, check=False)
-    check(done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr.strip()[-1500:]}")
-    return done.stdout
+    """What it prints. It has a session of its own: when its time is over, what it has started ends with it."""
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as child:
+        try:
+            out, errors = child.communicate(timeout=limit_s)
+        except BaseException:  # Ctrl-C too: it does not reach another session.
+            end_group(child)
+            raise
+    check(child.returncode == 0, f"{' '.join(map(str, command))}: {errors.strip()[-1500:]}")
+    return out
+
+
+def end_group(child):
+    """Asks first, so that programs remove what they have made."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=20)  # To the end of all that write to it.
 
 
 def build_of(binaries):
@@ -115,7 +134,11 @@ def predict(arguments, cell, platform, compute_s):
     text = run(arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
                config, "--repeats", arguments.draws)
     path.write_text(text, encoding="utf-8")
-    return json.loads(text), path
+    predicted = json.loads(text)
+    check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
+    check(predicted["draws_failed"] == 0 and predicted["turnaround_interval_s"],
+          f"in {predicted['draws_failed']} of {arguments.draws} draws it would fail: {predicted.get('draw_failure')}")
+    return predicted, path
 
 
 def measure(arguments, cell, store, attempt):
@@ -192,11 +215,11 @@ class Kept:
             file.write(json.dumps(entry) + "\n")
 
 
-def platform_of(arguments, rate):
-    """Measured before any pattern runs, on three hosts."""
+def platform_of(arguments, rate, programs):
+    """Measured before any pattern runs, on three hosts, with these programs."""
     if rate in arguments.platform:
         return arguments.platform[rate]
-    path = arguments.out / f"platform-{rate}.json"
+    path = arguments.out / f"platform-{rate}-{programs}.json"
     if not path.exists():
         with Cluster(arguments.bin, 3, rate=rate) as store:
             run(*arguments.before, arguments.bin / "mosa", "identify", "--cluster", store.name, "--dir", store.directory,
@@ -209,29 +232,33 @@ def measure_all(arguments, cells, kept):
     missing = [cell for cell in cells if (kept.find(cell) or {"failed": "not measured"}).get("failed")]
     done = 0
     for hosts, rate in sorted({(cell.hosts, cell.rate) for cell in missing}):
-        platform = platform_of(arguments, rate)
+        platform = platform_of(arguments, rate, kept.build["programs"])
         text = platform.read_text(encoding="utf-8")
         notice_s = json.loads(text)["runner"]["notice_ns"] / 1e9
         link = min(json.loads(text)["host"][f"{way}_bytes_per_second"] for way in ("in", "out"))
         compute_s = own_seconds(arguments.bin / "mosa", arguments.out)
-        with Cluster(arguments.bin, hosts, rate=rate, ram=arguments.ram) as store:
-            for cell in missing:
-                if (cell.hosts, cell.rate) != (hosts, rate):
-                    continue
+        left = [cell for cell in missing if (cell.hosts, cell.rate) == (hosts, rate)]
+        with contextlib.ExitStack() as clusters:
+            store = None
+            for cell in left:
                 done += 1
+                shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
                     predicted, path = predict(arguments, cell, platform, compute_s)
-                    check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
-                    facts = compare(cell, predicted, measure(arguments, cell, store, os.getpid()), notice_s, link)
+                    store = store or clusters.enter_context(Cluster(arguments.bin, hosts, rate=rate, ram=arguments.ram))
+                    measured = measure(arguments, cell, store, os.getpid())
+                    facts = compare(cell, predicted, measured, notice_s, link)
                 except (Failed, subprocess.TimeoutExpired) as error:
                     kept.add(cell, {"failed": str(error)})
-                    print(f"{done}/{len(missing)} {' '.join(map(str, cell))}: failed: {error}", file=sys.stderr, flush=True)
+                    print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)
+                    # What it has left behind disturbs no other cell.
+                    clusters.close()
+                    store = None
                     continue
                 kept.add(cell, {"compute_s": compute_s, "platform": hashlib.sha256(text.encode()).hexdigest()[:12],
                                 "prediction": path.name, **facts})
-                print(f"{done}/{len(missing)} {' '.join(map(str, cell))}: predicted {facts['predicted_s']:.3f} s, "
-                      f"measured {facts['measured_s']:.3f} s ({facts['error']:+.1%}), links {facts['links_error']:+.1%}",
-                      file=sys.stderr, flush=True)
+                print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
+                      f"({facts['error']:+.1%}), links {facts['links_error']:+.1%}", file=sys.stderr, flush=True)
 
 
 def row_of(entry):
@@ -285,7 +312,7 @@ def repeats(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the directory of mosa and its daemons")
+    parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
     parser.add_argument("--subset", choices=("quick", "all"), default="all")
     parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUE",
                         help="cells of this pattern, size, system, hosts or rate alone; the summary says so")
@@ -299,7 +326,12 @@ def main():
     parser.add_argument("--any-commit", action="store_true", help="keep cells that another commit measured")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
     arguments = parser.parse_args()
-    arguments.bin, arguments.before = arguments.bin.resolve(), arguments.before.split()
+    if arguments.draws < DRAWS_MIN:
+        parser.error(f"--draws {arguments.draws}: fewer than {DRAWS_MIN} have no 90 % interval")
+    if not arguments.bin and not arguments.table:
+        parser.error("--bin is missing: the programs that predict and are measured")
+    build = None if arguments.table else build_of(arguments.bin.resolve())
+    arguments.bin, arguments.before = arguments.bin and arguments.bin.resolve(), arguments.before.split()
     arguments.platform = {rate: pathlib.Path(path) for rate, path in (word.split("=", 1) for word in arguments.platform)}
     arguments.repeats = arguments.repeats or ((3, 5) if arguments.subset == "quick" else (3, 20))
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -307,7 +339,7 @@ def main():
     for word in arguments.only:
         name, _, value = word.partition("=")
         cells = [cell for cell in cells if str(getattr(cell, name)) == value]
-    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build_of(arguments.bin), arguments.any_commit or arguments.table)
+    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table)
     failure = None
     if not arguments.table:
         reason = why_not()
@@ -328,7 +360,8 @@ def main():
         print(f"failed: {' '.join(map(str, entry['cell'].values()))}: {entry['failed']}")
     missing = len(cells) - len(found)
     print(f"{len(entries)} of {len(cells)} cells, commits {', '.join(sorted({e['commit'] for e in entries})) or '-'}"
-          + (f"; {len(failed)} failed" if failed else "") + (f"; {missing} not measured yet" if missing else "") + (f"; only {arguments.only}" if arguments.only else ""))
+          + (f"; {len(failed)} failed" if failed else "") + (f"; {missing} not measured yet" if missing else "")
+          + (f"; only {arguments.only}" if arguments.only else ""))
     if failure or failed:
         sys.exit(f"accuracy.py: {failure or f'{len(failed)} cells failed, as told above'}")
 
