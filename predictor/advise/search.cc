@@ -357,6 +357,7 @@ class Search {
 TrialOutcome TrialOutcomeOf(const Prediction& prediction) {
   TrialOutcome outcome;
   outcome.time = prediction.turnaround;
+  outcome.computing = prediction.computing;
   outcome.failure = prediction.failure.value_or("");
   for (const PredictedMachine& machine : prediction.machines) {
     outcome.link_bytes += machine.link.sent;
@@ -391,7 +392,7 @@ RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& o
       continue;
     }
     seconds.push_back(SecondsOf(outcome.time));
-    intervals.push_back(outcome.factor * seconds.back());
+    intervals.push_back(outcome.seconds_off());
     link_bytes.push_back(static_cast<double>(outcome.link_bytes));
     store_bytes.push_back(static_cast<double>(outcome.store_bytes));
   }
@@ -417,7 +418,7 @@ Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome
       return static_cast<double>(b) - static_cast<double>(a);
     };
     seconds.push_back(SecondsOf(other[draw].time) - SecondsOf(run[draw].time));
-    intervals.push_back(run[draw].factor * seconds.back());
+    intervals.push_back(other[draw].seconds_off() - run[draw].seconds_off());
     others.push_back(SecondsOf(other[draw].time));
     link_bytes.push_back(less(run[draw].link_bytes, other[draw].link_bytes));
     store_bytes.push_back(less(run[draw].store_bytes, other[draw].store_bytes));

@@ -30,6 +30,7 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "predictor/advise/candidates.h"
+#include "predictor/model/cost.h"
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
 
@@ -45,12 +46,14 @@ struct Trial {
 
 struct TrialOutcome {
   Duration time;
+  Duration computing;        // As Prediction::computing.
   uint64_t link_bytes = 0;   // Sent by all hosts.
   uint64_t store_bytes = 0;  // The most that each node held, of all.
   std::string failure;       // Empty: the run ends well.
-  // What the model is off by in this draw (ModelFactor()): it widens intervals. Comparisons and
-  // medians leave it out, since it is the same for both sides.
+  // What the model is off by in this draw (ModelFactor()) where no task computes: it widens
+  // intervals. Comparisons and medians leave it out, since it is the same for both sides.
   double factor = 1;
+  double seconds_off() const { return FactorOfWhole(factor, time, computing) * SecondsOf(time); }
 };
 TrialOutcome TrialOutcomeOf(const Prediction& prediction);
 

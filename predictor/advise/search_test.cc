@@ -236,6 +236,10 @@ TEST(GainOf, WhatTheModelIsOffByWidensIntervalsAlone) {
   const RunTime time = RunTimeOf(run, options);
   EXPECT_EQ(time.median_s, 10);
   EXPECT_EQ(time.interval_s, (Interval<double>{5, 20}));
+  for (TrialOutcome& outcome : run) outcome.computing = Milliseconds(8'000);
+  for (TrialOutcome& outcome : other) outcome.computing = Milliseconds(8'000);
+  EXPECT_EQ(RunTimeOf(run, options).interval_s, (Interval<double>{9, 12}));
+  EXPECT_EQ(GainOf(run, other, options).interval_s, (Interval<double>{1, 4}));
 }
 
 // ---- with real simulated runs

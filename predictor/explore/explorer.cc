@@ -19,6 +19,7 @@ constexpr size_t kDrawnPointsMin = 64;
 Outcome OutcomeOf(const Prediction& prediction) {
   Outcome outcome;
   outcome.time = prediction.turnaround;
+  outcome.computing = prediction.computing;
   outcome.use = UseOfAll(prediction);
   outcome.failure = prediction.failure.value_or("");
   return outcome;
@@ -225,7 +226,8 @@ void Explorer::SumDraws(size_t point, const std::vector<Outcome>& draws) {
   std::vector<double> times, intervals, joules;
   for (size_t i = 0; i < draws.size(); ++i) {
     if (!draws[i].failure.empty()) continue;
-    const double factor = ModelFactor(level.platforms[0], i + 1);
+    const double factor =
+        FactorOfWhole(ModelFactor(level.platforms[0], i + 1), draws[i].time, draws[i].computing);
     times.push_back(SecondsOf(draws[i].time));
     intervals.push_back(factor * times.back());
     joules.push_back(factor * EnergyOf(level.powers[i + 1], level.platforms[i + 1].host.cores,

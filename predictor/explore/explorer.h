@@ -6,8 +6,8 @@
 //    compared draw by draw: a point is *slower* than the best if it takes longer in all draws but
 //    less than the twentieth part (draws.h); else it cannot be told apart from the best. The best
 //    is the fastest on the platform as measured, draw 0. What the model is off by (ModelFactor())
-//    is the same factor for all points in a draw: it is in the points' intervals, and cancels in
-//    what tells them apart.
+//    is the same factor for all points in a draw: it is in the points' intervals, where no task
+//    computes, and left out of what tells them apart.
 // 3. A point is *ruled out* if in every draw, and in draw 0, its lower bound (lower_bound.h) is
 //    above what the best takes there. Then its own time is, in every draw: it is slower. The front
 //    is drawn, and what is not ruled out, the fastest first, until there were more draws than
@@ -44,6 +44,7 @@ namespace mosa::predict {
 // What counts of a prediction.
 struct Outcome {
   Duration time;
+  Duration computing;   // As Prediction::computing.
   HostUse use;          // Of all hosts.
   std::string failure;  // Empty: the run ends well.
   bool operator==(const Outcome&) const = default;

@@ -43,7 +43,9 @@ double SigmaOf(const Measured& measured) {
 
 // Whoever runs workflows has hosts exchange files. Links' rates are measured by themselves, with
 // little spread, which leaves out what the model does with them; what stays on a host goes by
-// figures whose spread holds how badly they fit. What takes microseconds makes no run.
+// figures whose spread holds how badly they fit. What takes microseconds makes no run. Predictions
+// are put off by one factor: one of a run that stays on its hosts has a wider interval than need
+// be.
 constexpr uint64_t kWorkloadBytes = 1 << 20;
 
 bool IsLikeAWorkload(const Probe& probe) {
@@ -52,22 +54,25 @@ bool IsLikeAWorkload(const Probe& probe) {
 }
 
 // How far modelled times are off measured ones where figures do not follow those: what of a
-// measurement they do follow says nothing of what was not measured. Each counts as it tells: one
-// that was disturbed little.
+// measurement they do follow says nothing of what was not measured, and what its samples' mean is
+// off by (`noise`, its variance) is not the model's. Each counts as it tells: one that was
+// disturbed little.
 class Misses {
  public:
-  void Add(double residual, double followed, double sigma) {
+  void Add(double residual, double followed, double sigma, double noise) {
     const double weight = 1 / (sigma * sigma);
-    squares_ += weight * residual * residual;
+    squares_ += weight * (residual * residual - (1 - followed) * noise);
     left_ += weight * (1 - followed);
   }
   // Of few measurements the own ones say little: they count besides one that is as far off as
   // usual.
-  double Spread() const { return std::min(kSpreadMax, std::sqrt(squares_ / left_)); }
+  double Spread() const {
+    return std::min(kSpreadMax, std::sqrt((1 + std::max(0.0, squares_)) / left_));
+  }
 
  private:
   double left_ = 1 / (kModelSigma * kModelSigma);
-  double squares_ = 1;
+  double squares_ = 0;
 };
 
 // One fit: which groups of figures, by which measurements.
@@ -114,8 +119,7 @@ class Step {
     SetSpreads(fit, found.platform);
     for (size_t i = 0; i < fitted_.size(); ++i)
       measurements_[fitted_[i]].modelled = std::exp(problem_.measured[i] - fit.residuals[i]);
-    for (size_t i = 0; i < fitted_.size(); ++i)
-      if (like_workload_[i]) misses.Add(fit.residuals[i], fit.followed[i], problem_.sigmas[i]);
+    AddMisses(fit, found.evidence, misses);
     NoteMisses(fit, found.evidence);
     auto& all = found.evidence.measurements;
     all.insert(all.end(), measurements_.begin(), measurements_.end());
@@ -173,6 +177,20 @@ class Step {
         cost->spread =
             std::min(kSpreadMax, std::hypot(std::sqrt(std::max(0.0, variance)), between) / (a + b));
     }
+  }
+  // Of guesses that no round has moved it is their own error.
+  void AddMisses(const FitResult& fit, Evidence& evidence, Misses& misses) const {
+    if (!fit.converged && fit.rounds == 0) {
+      evidence.notes.push_back(fmt::format(
+          "model.spread rests on no measurement of the {} figures, which no fit has moved: without "
+          "any it is a guess",
+          whose_));
+      return;
+    }
+    for (size_t i = 0; i < fitted_.size(); ++i)
+      if (like_workload_[i])
+        misses.Add(fit.residuals[i], fit.followed[i], problem_.sigmas[i],
+                   variances_[i] / static_cast<double>(measurements_[fitted_[i]].samples));
   }
   // Measurements that the figures do not give: what is predicted of the like is as wrong.
   void NoteMisses(const FitResult& fit, Evidence& evidence) const {

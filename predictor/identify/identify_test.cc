@@ -115,6 +115,16 @@ TEST(Identify, SaysThatItWasStopped) {
   EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
 }
 
+TEST(Identify, TakesNoErrorOfGuessesForTheModels) {
+  const Findings findings = Measure(Truth(), 0.01, false);
+  const auto found = Identify(Known(Truth()), Deployment(), findings, [] { return 0.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_LT(found->platform.model.spread, 0.1);
+  EXPECT_TRUE(
+      std::any_of(found->evidence.notes.begin(), found->evidence.notes.end(),
+                  [](const std::string& note) { return note.find("it is a guess") != note.npos; }));
+}
+
 TEST(Identify, SaysWhatNothingTells) {
   const auto found = Identify(ReferencePlatform(), Deployment(), Findings{}, [] { return 1.0; });
   ASSERT_TRUE(found.ok()) << found.status();
@@ -256,6 +266,15 @@ TEST(Identify, HasIntervalsThatHoldWhatTheModelIsOffBy) {
     EXPECT_GE(share, 0.75) << "off by " << spread;
     EXPECT_LE(share, 0.99) << "off by " << spread;
   }
+}
+
+// However much samples vary, the model that made them is off by nothing.
+TEST(Identify, TakesNoNoiseOfSamplesForTheModels) {
+  const Platform truth = Truth();
+  const Findings noisy = Measure(truth, 0.3, false);
+  const auto found = Identify(Known(truth), Deployment(), noisy, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_LT(found->platform.model.spread, 0.05);
 }
 
 TEST(Probes, VarySizesAndLoads) {

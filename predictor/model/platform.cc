@@ -101,6 +101,12 @@ double ModelFactor(const Platform& platform, uint64_t seed) {
   return std::exp(platform.model.spread * NormalDraw(rng));
 }
 
+double FactorOfWhole(double factor, Duration time, Duration computing) {
+  if (time.ns == 0) return 1;
+  const double modelled = static_cast<double>((time - computing).ns);
+  return 1 + (factor - 1) * (modelled / static_cast<double>(time.ns));
+}
+
 bool HasSpread(const Platform& platform) {
   return platform.model.spread > 0 || Perturbed(platform, 1) != platform;
 }

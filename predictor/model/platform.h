@@ -139,6 +139,9 @@ Platform Perturbed(const Platform& platform, uint64_t seed);
 // What times on that drawn platform are off by besides, as the model is: a factor, 1 in the median.
 // It is the same for all configurations, so that it changes no comparison of them.
 double ModelFactor(const Platform& platform, uint64_t seed);
+// What a whole time is off by, of which the model is off by `factor`: the part in which tasks
+// compute is given, not modelled. Precondition: 0 <= computing <= time.
+double FactorOfWhole(double factor, Duration time, Duration computing);
 // Whether draws differ.
 bool HasSpread(const Platform& platform);
 

@@ -126,17 +126,39 @@ class Simulation {
   Prediction& prediction_;
 };
 
+// In which there is at least one.
+Duration UnionOf(std::vector<ComputingSpan> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const ComputingSpan& a, const ComputingSpan& b) { return a.begin < b.begin; });
+  Duration sum;
+  Time until = kBegin;
+  for (const ComputingSpan& span : spans) {
+    if (span.end > until) sum = sum + (span.end - std::max(until, span.begin));
+    until = std::max(until, span.end);
+  }
+  return sum;
+}
+
 void SumStages(const Workflow& workflow, Prediction& prediction) {
   std::map<std::string, PredictedStage> stages;
+  std::map<std::string, std::vector<ComputingSpan>> spans;
+  std::vector<ComputingSpan> all;
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];
     if (!task.ran) continue;
     PredictedStage& stage = stages[workflow.tasks[i].stage];
-    if (stage.tasks++ == 0) stage = {workflow.tasks[i].stage, 1, task.start, task.end};
+    if (stage.tasks++ == 0) stage = {workflow.tasks[i].stage, 1, task.start, task.end, {}};
     stage.start = std::min(stage.start, task.start);
     stage.end = std::max(stage.end, task.end);
+    auto& of_stage = spans[stage.name];
+    of_stage.insert(of_stage.end(), task.computes.begin(), task.computes.end());
+    all.insert(all.end(), task.computes.begin(), task.computes.end());
   }
-  for (auto& [name, stage] : stages) prediction.stages.push_back(std::move(stage));
+  prediction.computing = UnionOf(std::move(all));
+  for (auto& [name, stage] : stages) {
+    stage.computing = UnionOf(std::move(spans[name]));
+    prediction.stages.push_back(std::move(stage));
+  }
   std::stable_sort(
       prediction.stages.begin(), prediction.stages.end(),
       [](const PredictedStage& a, const PredictedStage& b) { return a.start < b.start; });

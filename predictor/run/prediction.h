@@ -22,6 +22,12 @@
 
 namespace mosa::predict {
 
+// From when to when a task computed, by the simulation's clock.
+struct ComputingSpan {
+  Time begin;
+  Time end;
+};
+
 // Times count from the beginning of the run.
 struct PredictedTask {
   bool ran = false;
@@ -29,6 +35,7 @@ struct PredictedTask {
   Duration start;  // When the runner gave it to its host.
   Duration end;    // When its last output was closed.
   Duration launching, reading, computing, writing;
+  std::vector<ComputingSpan> computes;  // In their order; `computing` is their sum.
   uint64_t read_local = 0;
   uint64_t read_remote = 0;
   uint64_t read_cached = 0;
@@ -41,6 +48,8 @@ struct PredictedStage {
   uint32_t tasks = 0;
   Duration start;  // Of its first task,
   Duration end;    // of its last.
+  // In which any of its tasks computes: given with the workflow, so the model is not off in it.
+  Duration computing;
 };
 
 // Where a file was put; only if asked for.
@@ -59,6 +68,7 @@ struct PredictedMachine {
 
 struct Prediction {
   Duration turnaround;
+  Duration computing;                  // In which any task computes; as of a stage.
   std::vector<PredictedTask> tasks;    // By task.
   std::vector<PredictedStage> stages;  // In the order of their first start.
   std::vector<PredictedMachine> machines;

@@ -31,6 +31,16 @@ TEST(Prediction, OfAPipelineOnOneHostIsTheSumOfItsParts) {
   EXPECT_EQ(prediction.machines[0].store_bytes_max, 160 * kMiB);
   ASSERT_EQ(prediction.stages.size(), 3U);
   EXPECT_EQ(prediction.stages[2].end.ns, prediction.turnaround.ns);
+  EXPECT_EQ(prediction.computing.ns, Milliseconds(723).ns);
+  EXPECT_EQ(prediction.stages[1].computing.ns, Milliseconds(20).ns);
+}
+
+TEST(Prediction, CountsTimeInWhichSeveralTasksComputeOnce) {
+  WorkflowMaker maker;
+  maker.Task("short", {}, {}, Milliseconds(100)).Task("long", {}, {}, Milliseconds(400));
+  const Prediction prediction = MustPredict(maker.Build(), PlainPlatform(), "hosts=1");
+  EXPECT_EQ(prediction.computing.ns, Milliseconds(400).ns);
+  EXPECT_EQ(prediction.turnaround.ns, Milliseconds(400).ns);
 }
 
 // Every task that is ready has a core: the slowest counts. With fewer cores they share.

@@ -12,7 +12,9 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
     if (operation.kind != Kind::kCompute) ++files_[operation.file].left;
   for (const TaskOperation& operation : task_.operations) {
     if (operation.before.ns > 0) {
+      const Time begin = loop_.now();
       co_await machines_.Work(client_.machine(), operation.before, WorkOf::kApplication);
+      predicted_.computes.push_back({begin, loop_.now()});
       predicted_.computing = predicted_.computing + Lap();
     }
     if (operation.kind == Kind::kCompute || !IsOnTheStore(workflow_.at(operation.file))) continue;

@@ -205,7 +205,9 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
     if (has_read) {
       const Duration compute =
           part_ != nullptr ? part_->compute : workflow_.at(task).expected.value_or(Duration());
+      const Time begin = loop_.now();
       co_await machines_.Work(machine, compute, WorkOf::kApplication);
+      predicted.computes.push_back({begin, loop_.now()});
       predicted.computing = lap();
       co_await WriteOutputs(task, host);
       predicted.writing = lap();

@@ -250,7 +250,7 @@ def test_bad_input(mosa, directory):
     path = pathlib.Path(directory) / "other.json"
     path.write_text('{"a": 1}\n')
     broken = pathlib.Path(directory) / "broken"
-    broken.write_text('{"mosa_exploration": 2}\n{"key": "12"}\n')
+    broken.write_text('{"mosa_exploration": 3}\n{"key": "12"}\n')
     pipe = pathlib.Path(directory) / "pipe"
     os.mkfifo(pipe)
     fast = pathlib.Path(directory) / "fast.json"

@@ -8,6 +8,7 @@ import argparse
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -117,12 +118,14 @@ def test_full_store(mosa):
 def test_model_spread(mosa, directory):
     """An interval holds what the model is off by, the mean does not; all configurations are off alike."""
     answers = {}
+    moving = pathlib.Path(directory) / "moving.yaml"  # Which computes nothing.
+    moving.write_text(re.sub(r", runtime: [0-9.]+", "", WORKLOAD.read_text(encoding="utf-8")), encoding="utf-8")
     for spread in (0, 0.06, 0.3):
         path = pathlib.Path(directory) / f"platform-{spread}.json"
         platform = json.loads(PLATFORM.read_text())
         platform["model"]["spread"] = spread
         path.write_text(json.dumps(platform))
-        words = ["--json", "predict", "--platform", path, "--workload", WORKLOAD, "--config", "hosts=2", "--repeats", 99]
+        words = ["--json", "predict", "--platform", path, "--workload", moving, "--config", "hosts=2", "--repeats", 99]
         answers[spread] = json.loads(good(mosa, *words).stdout)
     widths = {s: a["turnaround_interval_s"][1] / a["turnaround_interval_s"][0] for s, a in answers.items()}
     check(widths[0] < widths[0.06] < widths[0.3], f"{widths}")
@@ -130,6 +133,20 @@ def test_model_spread(mosa, directory):
     means = {a["turnaround_mean_s"] for a in answers.values()}
     check(len(means) == 1, f"means {means}")
     check(answers[0]["digest"] == answers[0.3]["digest"], "the simulation is the same")
+    # What a task computes is given: 1000 s of it are as sure as the workload is.
+    workload = pathlib.Path(directory) / "long.yaml"
+    workload.write_text("name: long\ntasks:\n  - {id: long, command: \"true\", outputs: [out], runtime: 1000}\n"
+                        "files:\n  out: {size: 1M}\n", encoding="utf-8")
+    power = pathlib.Path(directory) / "one.yaml"
+    power.write_text("mosa_power: 1\nlevels:\n  - {frequency_mhz: 2400, speed: 1, idle_w: 90, application_w: 30, storage_w: 35, "
+                     "network_w: 36}\n", encoding="utf-8")
+    words[words.index("--workload") + 1] = workload
+    words += ["--power", power]
+    answer = json.loads(good(mosa, *words).stdout)
+    for low, high in (answer["turnaround_interval_s"], answer["stages"][0]["interval_s"]):
+        check(1000 <= low < high < 1002, f"{low} to {high}")
+    low, high = answer["energy_interval_j"]
+    check(high < 1.01 * low, f"{low} to {high} J")
 
 
 def test_failing_draws(mosa, directory):

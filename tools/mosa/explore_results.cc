@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr const char* kHeaderName = "mosa_exploration";
 constexpr const char* kSumName = "sum";
 constexpr off_t kResultsBytesMax = off_t{1} << 30;
@@ -38,6 +38,7 @@ json ToJson(uint64_t key, const std::string& configuration, const predict::Outco
   json line = {{"key", fmt::format("{:016x}", key)},
                {"configuration", configuration},
                {"turnaround_ns", outcome.time.ns},
+               {"computing_ns", outcome.computing.ns},
                {"application_core_s", outcome.use.application_core_s},
                {"store_core_s", outcome.use.store_core_s},
                {"sending_s", outcome.use.sending_s},
@@ -59,7 +60,8 @@ std::optional<std::pair<uint64_t, predict::Outcome>> FromJson(json line) {
     if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
     predict::Outcome outcome;
     outcome.time.ns = line.at("turnaround_ns").get<int64_t>();
-    if (outcome.time.ns < 0) return std::nullopt;
+    outcome.computing.ns = line.at("computing_ns").get<int64_t>();
+    if (outcome.computing.ns < 0 || outcome.time < outcome.computing) return std::nullopt;
     predict::HostUse& use = outcome.use;
     for (const auto& [name, seconds] :
          {std::pair("application_core_s", &use.application_core_s),

@@ -544,6 +544,12 @@ void Measure::FillNetwork(Measurements& found) const {
   if (trip_count > 0)
     known.network.latency_ns = static_cast<uint64_t>(trips / trip_count * 1e9 / 2);
   if (trip_count > 0) FillQueues(trips / trip_count, loaded, met, known.network);
+  if (trip_count > 0 && (loaded == 0 || met == 0))
+    found.direct.notes.push_back(fmt::format(
+        "nothing measured how long messages wait where streams of two hosts meet ({}): it is taken "
+        "to be {:.3g} ms",
+        workers_->count() > 2 ? "the measurement failed or had no time" : "it takes three hosts",
+        static_cast<double>(known.network.in_queue_ns_max) / 1e6));
   if (pair_count == 0) return;
   const double mean = pairs / pair_count;
   const double variance = std::max(0.0, pairs_squared / pair_count - mean * mean);

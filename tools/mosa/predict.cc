@@ -44,24 +44,28 @@ Duration MeanOf(const std::vector<Duration>& draws) {
   return Nanoseconds(total.ns / static_cast<int64_t>(draws.size()));
 }
 
-// Times by draw, and how far the model is off in each.
-using Draws = std::vector<std::pair<Duration, double>>;
+// Times by draw.
+struct Draws {
+  std::vector<Duration> modelled;
+  std::vector<Duration> off;  // By what the model is.
 
-TimeForecast ForecastOf(const Draws& draws) {
-  TimeForecast forecast;
-  if (draws.empty()) return forecast;
-  std::vector<Duration> modelled, off;
-  for (const auto& [time, factor] : draws) {
+  void Add(double factor, Duration time, Duration computing) {
+    const double whole = predict::FactorOfWhole(factor, time, computing);
     modelled.push_back(time);
-    off.push_back(Nanoseconds(std::llround(static_cast<double>(time.ns) * factor)));
+    off.push_back(Nanoseconds(std::llround(static_cast<double>(time.ns) * whole)));
   }
-  forecast.mean = MeanOf(modelled);
-  forecast.interval = predict::NineOfTen(std::move(off));
+};
+
+TimeForecast ForecastOf(Draws draws) {
+  TimeForecast forecast;
+  if (draws.modelled.empty()) return forecast;
+  forecast.mean = MeanOf(draws.modelled);
+  forecast.interval = predict::NineOfTen(std::move(draws.off));
   return forecast;
 }
 
 // Of predictions whose figures are off as much as was measured, on clusters that put files
-// elsewhere, each off as a whole as much as the model is.
+// elsewhere, each off as much as the model is where no task computes.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();
@@ -91,17 +95,17 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
       return OkStatus();
     }
     const double factor = predict::ModelFactor(inputs.platform, seed);
-    turnarounds.emplace_back(drawn.turnaround, factor);
+    turnarounds.Add(factor, drawn.turnaround, drawn.computing);
     for (const predict::PredictedStage& stage : drawn.stages)
-      stages[stage.name].emplace_back(stage.end - stage.start, factor);
+      stages[stage.name].Add(factor, stage.end - stage.start, stage.computing);
     if (inputs.power)
-      joules.push_back(factor *
+      joules.push_back(predict::FactorOfWhole(factor, drawn.turnaround, drawn.computing) *
                        JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
     return OkStatus();
   }));
   forecast.draws = repeats;
-  forecast.turnaround = ForecastOf(turnarounds);
-  for (const auto& [name, draws] : stages) forecast.stages.emplace(name, ForecastOf(draws));
+  forecast.turnaround = ForecastOf(std::move(turnarounds));
+  for (auto& [name, draws] : stages) forecast.stages.emplace(name, ForecastOf(std::move(draws)));
   forecast.joules_interval = predict::NineOfTen(std::move(joules));
   return OkStatus();
 }
