@@ -293,7 +293,14 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   DropTail(source, theirs, own, final);
   source.confirmed = ask.settles && source.settled();
   // Where all is its own, what lies beyond the file's end is cut off first.
-  if (!owns_all_ && !order_.follow && AllConfirmed()) done_ = true;
+  if (!owns_all_ && !order_.follow && AllConfirmed()) Finish();
+}
+
+// Who copies from here may wait for nothing but that there are no more bytes.
+void CopyTask::Finish() {
+  done_ = true;
+  const uint64_t tail = BlockFloor(order_.size_bytes + kChecksumBlockBytes - 1);
+  news_.push_back({tail, tail + 1});
 }
 
 bool CopyTask::AllConfirmed() const { return std::ranges::all_of(sources_, &Source::confirmed); }
@@ -384,7 +391,7 @@ void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool
 
 void CopyTask::OnDone(const CopyAction& action, Time) {
   if (action.kind == CopyAction::Kind::kCut) {
-    done_ = true;
+    Finish();
     return;
   }
   Source& source = *Find(action.source);

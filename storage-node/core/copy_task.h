@@ -148,6 +148,7 @@ class CopyTask {
   // False: a relay that has no order for this version (yet).
   bool CheckRelay(Source& source, const BlockSums& sums, Time now);
   bool AllConfirmed() const;
+  void Finish();
   void Fail(StatusCode code, std::string message);
   Source* Find(NodeId node);
   void SetRelay(Source& source) const;

@@ -282,6 +282,28 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
   EXPECT_TRUE(last.own.bytes == primary.bytes);
 }
 
+// Else it would learn of that when its question ends, after a second.
+TEST(CopyTask, WhoWaitsForARelaysEndIsToldOfIt) {
+  for (const uint64_t size : {2 * kBlock, kBlock + 5}) {
+    SCOPED_TRACE(size);
+    Peer primary{.bytes = std::string(size, 'a')};
+    Rig relay(OrderOf(size, kBlock, {{0, 1, {kA}}}), {{kA, &primary}});
+    uint64_t change_before = 0;
+    for (int i = 0; i < 100 && !relay.task.done(); ++i) {
+      const auto step = relay.task.Next(relay.now);
+      ASSERT_TRUE(step.has_value());
+      change_before = relay.own.change;
+      relay.Perform(*step);
+    }
+    ASSERT_TRUE(relay.task.done());
+    EXPECT_GT(relay.own.change, change_before);
+    // Not of bytes that it has already: these would be compared again.
+    const auto changed = relay.own.log.Since(change_before);
+    ASSERT_TRUE(changed.has_value());
+    for (const ByteRange& range : *changed) EXPECT_GE(range.begin, size);
+  }
+}
+
 // It cannot tell what becomes settled, having no object to say it of.
 TEST(CopyTask, ARelayThatNeverHasTheObjectComesToAnEnd) {
   Peer primary;
