@@ -122,7 +122,7 @@ Outcome RunOne(const Check& check, const Options& options, int number) {
     return outcome;
   }
   outcome =
-      RunInTime(check, place, check.kind == Kind::kSlow ? options.limit_s * 5 : options.limit_s);
+      RunInTime(check, place, check.kind == Kind::kSlow ? options.limit_s * 15 : options.limit_s);
   outcome.milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(
                              std::chrono::steady_clock::now() - begin)
                              .count();
@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
   app.add_option("--filter", options.filter, "only checks with this text in their name");
   app.add_option("--only", options.only, "only the check of exactly this name");
   app.add_option("--except", options.except, "leave out the check of this name (repeatable)");
-  app.add_option("--limit", options.limit_s, "seconds that a check may take (slow ones 5 x)");
+  app.add_option("--limit", options.limit_s, "seconds that a check may take (slow ones 15 x)");
   app.add_flag("--json", options.json, "one JSON document instead of text");
   app.add_flag("--list", options.list, "print the names and do nothing");
   app.add_flag("--slow", options.slow, "run the slow checks too");
