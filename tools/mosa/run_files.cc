@@ -180,13 +180,14 @@ Status CheckReadable(const std::string& path) {
 
 Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hints) {
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool is_new = fs::create_directories(path, error);
   if (error) return ErrorOf(path, error.value());
-  const auto carries = [&path](const auto& hint) {
+  const auto carries = [&](const auto& hint) {
+    if (is_new) return false;
     const auto value = MosaAttribute(path, hint.first);
     return value.ok() && *value == hint.second;
   };
-  predict::HintMap ours = GivenHints(path);
+  predict::HintMap ours = is_new ? predict::HintMap() : GivenHints(path);
   bool changed = false;
   for (const auto& hint : predict::HintMap(ours)) {
     const auto wanted = hints.find(hint.first);
@@ -198,7 +199,7 @@ Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hi
     changed = true;
   }
   const bool carried = std::all_of(hints.begin(), hints.end(), carries);
-  const bool free = changed || (fs::is_empty(path, error) && !error);
+  const bool free = is_new || changed || (fs::is_empty(path, error) && !error);
   if (carried || !free) {
     if (changed) MOSA_RETURN_IF_ERROR(RememberHints(path, ours));
     return carried;

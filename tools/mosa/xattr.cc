@@ -12,6 +12,8 @@ namespace mosa::cli {
 
 namespace {
 
+constexpr size_t kShortBytes = 1024;
+
 Status StatusOfErrno(int error, const std::string& path, const std::string& attribute) {
   const std::string text = fmt::format("{}: {}", path, strerror(error));
   switch (error) {
@@ -39,15 +41,15 @@ Status StatusOfErrno(int error, const std::string& path, const std::string& attr
 
 Result<std::string> MosaAttribute(const std::string& path, const std::string& name) {
   const std::string full = "user.mosa." + name;
-  std::string value;
-  ssize_t length = 0;
-  // The value may grow between the two calls.
-  do {
+  // Most are short; the value may grow between a call that says its length and the next.
+  std::string value(kShortBytes, '\0');
+  ssize_t length = lgetxattr(path.c_str(), full.c_str(), value.data(), value.size());
+  while (length < 0 && errno == ERANGE) {
     length = lgetxattr(path.c_str(), full.c_str(), nullptr, 0);
     if (length < 0) break;
     value.resize(static_cast<size_t>(length) + 256);
     length = lgetxattr(path.c_str(), full.c_str(), value.data(), value.size());
-  } while (length < 0 && errno == ERANGE);
+  }
   if (length >= 0) {
     value.resize(static_cast<size_t>(length));
     return value;
