@@ -36,13 +36,15 @@ void Use(const mosa::TraceFile& file) {
   const mosa::predict::TracedRun run = mosa::predict::MergeTraces({file, file});
   mosa::predict::Summarize(run);
   const auto workload = mosa::predict::WorkloadOf(run, "fuzz", {{"sort", mosa::Seconds(9)}});
-  const std::string text = mosa::predict::ToWfFormat(workload);
   const std::string operations = mosa::predict::ToOperationsText(workload);
-  if (workload.tasks.empty()) return;
-  auto read = mosa::predict::ReadWorkflow(text, "fuzz");
-  MOSA_CHECK(read.faults.empty());
-  MOSA_CHECK(read.workflow.tasks.size() == workload.tasks.size());
-  MOSA_CHECK(mosa::predict::AddOperations(operations, read.workflow).empty());
+  for (const auto version : {mosa::predict::WfFormat::k1_5, mosa::predict::WfFormat::k1_6}) {
+    const std::string text = mosa::predict::ToWfFormat(workload, version);
+    if (workload.tasks.empty()) return;
+    auto read = mosa::predict::ReadWorkflow(text, "fuzz");
+    MOSA_CHECK(read.faults.empty());
+    MOSA_CHECK(read.workflow.tasks.size() == workload.tasks.size());
+    MOSA_CHECK(mosa::predict::AddOperations(operations, read.workflow).empty());
+  }
 }
 
 }  // namespace

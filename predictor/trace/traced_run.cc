@@ -364,10 +364,10 @@ class Merger {
       if (!task.is_process) continue;
       if (task.command.empty()) task.command = "process";
       task.id = fmt::format("{}.{}", task.command, pids_[i]);
-      if (taken.contains(task.id)) task.id += fmt::format("@{}", task.host);
+      if (taken.contains(task.id)) task.id += fmt::format("#{}", task.host);
       const std::string name = task.id;
       for (int again = 2; !taken.insert(task.id).second; ++again)
-        task.id = fmt::format("{}~{}", name, again);
+        task.id = fmt::format("{}#{}", name, again);
     }
   }
 

@@ -341,9 +341,9 @@ class Builder {
     const TracedTask& traced = run_.tasks[segment.task];
     WorkloadTask task;
     const std::string id = Printable(traced.id);
-    task.id = segment.number > 1 ? fmt::format("{}~{}", id, segment.number) : id;
+    task.id = segment.number > 1 ? fmt::format("{}#{}", id, segment.number) : id;
     for (size_t number = segment.number + 1; !ids_.insert(task.id).second; ++number)
-      task.id = fmt::format("{}~{}", id, number);
+      task.id = fmt::format("{}#{}", id, number);
     task.command = {Printable(traced.command.empty() ? traced.id : traced.command)};
     if (task.command[0].find_first_not_of(' ') == std::string::npos) task.command[0].assign(1, '_');
     task.stage = traced.is_process ? task.command[0] : StageOf(id);
@@ -361,6 +361,7 @@ class Builder {
         task.runtime = recorded->second;
         if (!task.operations.empty())
           task.operations.front().before = task.operations.front().before + around;
+        if (task.start > Time{} + around) task.start = task.start - around;
       }
     }
     workload_.tasks.push_back(std::move(task));
@@ -410,7 +411,8 @@ class Builder {
     }
     if (computed.ns > 0)
       task.operations.push_back({computed, WorkloadOperation::Kind::kCompute, 0, 0, 0});
-    task.runtime = end - segment.steps.front().start;
+    task.start = segment.steps.front().start;
+    task.runtime = end - task.start;
   }
 
   // Leaves out who has no files, and says who comes after whom without one.

@@ -4,13 +4,14 @@
 // A file that several tasks wrote is taken apart: what each of them wrote is a file of its own,
 // "path", "path#2", ..., and so is what a file was before it was cut. Where a task has read what
 // could only be written after what it had written itself was read, it is taken apart in time:
-// "id", "id~2", .... Pure.
+// "id", "id#2", .... Pure.
 #ifndef MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 #define MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/time.h"
@@ -32,6 +33,7 @@ struct WorkloadTask {
   std::string stage;
   std::vector<std::string> command;
   std::string host;
+  Time start;                     // Since 1970; 0: it is not known.
   std::vector<uint32_t> inputs;   // Sorted indices of files.
   std::vector<uint32_t> outputs;  // The same.
   std::vector<uint32_t> after;    // Indices of tasks, besides what files say.
@@ -62,8 +64,16 @@ struct RecordedTask {
 Workload WorkloadOf(const TracedRun& run, std::string name,
                     const std::vector<RecordedTask>& recorded = {});
 
-// WfFormat 1.5 (JSON).
-std::string ToWfFormat(const Workload& workload);
+// The JSON schema of WfCommons; 1.6 adds sums and counts (`metrics`).
+enum class WfFormat : uint8_t { k1_5 = 1, k1_6 };
+constexpr std::string_view NameOf(WfFormat version) {
+  return version == WfFormat::k1_5 ? "1.5" : "1.6";
+}
+// Readers of ours (read.h) make the same workflow of either.
+std::string ToWfFormat(const Workload& workload, WfFormat version = WfFormat::k1_5);
+// One sentence for the first name that the schema does not allow, though readers of ours do; empty
+// if there is none.
+std::string WfFormatFault(const Workload& workload, WfFormat version);
 // The side file of operations, as predictor/workflow/operations.h reads it.
 std::string ToOperationsText(const Workload& workload);
 

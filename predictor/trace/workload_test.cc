@@ -12,9 +12,11 @@
 namespace mosa::predict {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 using Kind = WorkloadOperation::Kind;
 
 constexpr uint8_t kReads = kTraceForReading;
@@ -146,21 +148,87 @@ std::vector<std::string> IdsOf(const Workload& workload) {
   return ids;
 }
 
-// Every workload must be what our own readers take.
+std::vector<std::string> PathsOf(const Workflow& workflow, const std::vector<PathIndex>& files) {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+  return paths;
+}
+
+void ExpectSame(const Workflow& read, const Workload& workload, size_t at) {
+  const Task& task = read.tasks[at];
+  const WorkloadTask& written = workload.tasks[at];
+  EXPECT_EQ(task.id, written.id);
+  EXPECT_EQ(task.stage, StageOf(written.stage));
+  EXPECT_EQ(task.command, written.command);
+  EXPECT_THAT(PathsOf(read, task.inputs),
+              UnorderedElementsAreArray(PathsOf(workload, written.inputs)));
+  EXPECT_THAT(PathsOf(read, task.outputs),
+              UnorderedElementsAreArray(PathsOf(workload, written.outputs)));
+  EXPECT_EQ(task.expected, written.runtime);
+  for (const uint32_t before : written.after)
+    EXPECT_THAT(task.predecessors, Contains(TaskIndex{before}));
+  ASSERT_EQ(task.operations.size(), written.operations.size());
+  for (size_t i = 0; i < task.operations.size(); ++i) {
+    const TaskOperation& operation = task.operations[i];
+    const WorkloadOperation& expected = written.operations[i];
+    EXPECT_EQ(operation.before, expected.before);
+    ASSERT_EQ(static_cast<int>(operation.kind), static_cast<int>(expected.kind));
+    if (expected.kind == Kind::kCompute) continue;
+    EXPECT_EQ(read.at(operation.file).path, workload.files[expected.file].path);
+    EXPECT_EQ(operation.offset, expected.offset);
+    EXPECT_EQ(operation.size_bytes, expected.size_bytes);
+  }
+}
+
+// Our own readers must make the same of what is written.
+void ExpectReadAsWritten(const Workload& workload, WfFormat version) {
+  BuildResult read = ReadWorkflow(ToWfFormat(workload, version), "test");
+  ASSERT_THAT(read.faults, IsEmpty());
+  ASSERT_EQ(read.workflow.tasks.size(), workload.tasks.size());
+  EXPECT_EQ(read.workflow.name, workload.name);
+  EXPECT_THAT(AddOperations(ToOperationsText(workload), read.workflow), IsEmpty());
+  for (size_t i = 0; i < workload.tasks.size(); ++i) ExpectSame(read.workflow, workload, i);
+  EXPECT_EQ(read.workflow.files.size(), workload.files.size());
+  for (const WorkflowFile& file : read.workflow.files)
+    EXPECT_EQ(file.size_bytes, SizeOf(workload, file.path)) << file.path;
+}
+
 Workload Export(const std::vector<TraceFile>& traces,
                 const std::vector<RecordedTask>& recorded = {}) {
   Workload workload = WorkloadOf(MergeTraces(traces), "test", recorded);
-  BuildResult read = ReadWorkflow(ToWfFormat(workload), "test");
-  EXPECT_THAT(read.faults, IsEmpty());
-  EXPECT_EQ(read.workflow.tasks.size(), workload.tasks.size());
-  EXPECT_THAT(AddOperations(ToOperationsText(workload), read.workflow), IsEmpty());
-  for (size_t i = 0; i < workload.tasks.size(); ++i) {
-    const Task& task = read.workflow.tasks[i];
-    EXPECT_EQ(task.id, workload.tasks[i].id);
-    EXPECT_EQ(task.stage, StageOf(workload.tasks[i].stage));
-    EXPECT_EQ(task.operations.size(), workload.tasks[i].operations.size());
-  }
+  ExpectReadAsWritten(workload, WfFormat::k1_5);
+  ExpectReadAsWritten(workload, WfFormat::k1_6);
   return workload;
+}
+
+TEST(Workload, CommandsThatWfFormatCannotHoldMeanTheSame) {
+  Workload workload;
+  workload.name = "test";
+  workload.tasks.resize(3);
+  workload.tasks[0].command = {"awk", "-f", "a b"};
+  workload.tasks[1].command = {"awk", "-vx=a b", "it's"};
+  workload.tasks[2].command = {"printf", ""};
+  for (size_t i = 0; i < 3; ++i)
+    workload.tasks[i].id = workload.tasks[i].stage = std::string(1, static_cast<char>('a' + i));
+  const BuildResult read = ReadWorkflow(ToWfFormat(workload), "test");
+  ASSERT_THAT(read.faults, IsEmpty());
+  EXPECT_THAT(read.workflow.tasks[0].command, ElementsAre("awk", "-f", "a b"));
+  EXPECT_THAT(read.workflow.tasks[1].command,
+              ElementsAre("/bin/sh", "-c", R"('awk' '-vx=a b' 'it'\''s')"));
+  EXPECT_THAT(read.workflow.tasks[2].command, ElementsAre("/bin/sh", "-c", "'printf' ''"));
+}
+
+TEST(Workload, NamesThatWfFormatDoesNotAllowAreTold) {
+  Workload workload;
+  workload.tasks.resize(1);
+  workload.tasks[0].id = "run/sort#2";
+  workload.files = {{"dir/part-1.a:b#2", 0}};
+  EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_6), "");
+  EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_5),
+            "WfFormat 1.5 wants ids of letters, digits and -_.#: task 'run/sort#2' has others");
+  workload.files.push_back({"a b", 0});
+  EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_6),
+            "WfFormat 1.6 wants ids of letters, digits and -_.#:/: file 'a b' has others");
 }
 
 TEST(Workload, WhoReadsWhatAnotherHostWroteComesAfterIt) {
@@ -334,8 +402,8 @@ TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   trace.Open(4, 10, "shell", kReads, 20).Read(4, 10, 0, 20);
   trace.Make(5, 11, "shell").Write(5, 11, 0, 5);
   const Workload workload = Export({trace.file()});
-  EXPECT_THAT(IdsOf(workload), ElementsAre("shell", "tool", "shell~2"));
-  const WorkloadTask& last = TaskOf(workload, "shell~2");
+  EXPECT_THAT(IdsOf(workload), ElementsAre("shell", "tool", "shell#2"));
+  const WorkloadTask& last = TaskOf(workload, "shell#2");
   EXPECT_THAT(PathsOf(workload, last.inputs), ElementsAre("answer"));
   EXPECT_THAT(PathsOf(workload, last.outputs), ElementsAre("end"));
   EXPECT_THAT(last.after, ElementsAre(0U));

@@ -1,6 +1,8 @@
-// How a workload is written: WfFormat 1.5, and the side file of its operations.
+// How a workload is written: WfFormat 1.5 or 1.6, and the side file of its operations.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -64,9 +66,135 @@ void AppendList(std::string& text, std::string_view key, const std::vector<std::
   text += ']';
 }
 
+// How many tasks have as many tasks before them on their longest path, for 0, 1, and so on.
+std::vector<size_t> WidthsOf(const Relations& relations) {
+  std::vector<size_t> left;
+  std::vector<uint32_t> level;
+  for (uint32_t i = 0; i < relations.parents.size(); ++i) {
+    left.push_back(relations.parents[i].size());
+    if (left.back() == 0) level.push_back(i);
+  }
+  std::vector<size_t> widths;
+  while (!level.empty()) {
+    widths.push_back(level.size());
+    std::vector<uint32_t> next;
+    for (const uint32_t task : level)
+      for (const uint32_t child : relations.children[task])
+        if (--left[child] == 0) next.push_back(child);
+    level = std::move(next);
+  }
+  return widths;
+}
+
+// ISO 8601, UTC.
+std::string DateText(Time at) {
+  const std::chrono::sys_time<std::chrono::nanoseconds> time{std::chrono::nanoseconds{at.ns}};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss hour{std::chrono::floor<std::chrono::milliseconds>(time - day)};
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     hour.hours().count(), hour.minutes().count(), hour.seconds().count(),
+                     hour.subseconds().count());
+}
+
+// Of the tasks whose start is known.
+struct Span {
+  Time start;
+  double seconds = 0;
+};
+
+Span SpanOf(const Workload& workload) {
+  Span span;
+  for (const WorkloadTask& task : workload.tasks)
+    if (task.start.ns > 0 && (span.start.ns == 0 || task.start < span.start))
+      span.start = task.start;
+  for (const WorkloadTask& task : workload.tasks)
+    if (task.start.ns > 0)
+      span.seconds =
+          std::max(span.seconds, SecondsOf(task.start - span.start) + SecondsOf(task.runtime));
+  return span;
+}
+
+uint64_t BytesOf(const WorkloadTask& task, WorkloadOperation::Kind kind) {
+  uint64_t bytes = 0;
+  for (const WorkloadOperation& operation : task.operations)
+    if (operation.kind == kind) bytes += operation.size_bytes;
+  return bytes;
+}
+
+// An argument that is empty has no place in the format, and one that begins with '-' and holds a
+// blank is an option and its value there: such commands are given to a shell.
+ordered_json CommandOf(const WorkloadTask& task) {
+  const bool is_plain =
+      std::none_of(task.command.begin() + 1, task.command.end(), [](const std::string& word) {
+        return word.empty() || (word.front() == '-' && word.find(' ') != word.npos);
+      });
+  if (is_plain)
+    return {{"program", task.command.front()},
+            {"arguments", std::vector(task.command.begin() + 1, task.command.end())}};
+  std::string text;
+  for (const std::string& word : task.command) {
+    text += text.empty() ? "'" : " '";
+    for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+    text += '\'';
+  }
+  return {{"program", "/bin/sh"}, {"arguments", {"-c", text}}};
+}
+
+ordered_json ExecutionOf(const WorkloadTask& task) {
+  ordered_json run = {{"id", task.id}, {"runtimeInSeconds", SecondsOf(task.runtime)}};
+  if (task.start.ns > 0) run["executedAt"] = DateText(task.start);
+  run["command"] = CommandOf(task);
+  if (!task.operations.empty()) {
+    run["readBytes"] = BytesOf(task, WorkloadOperation::Kind::kRead);
+    run["writtenBytes"] = BytesOf(task, WorkloadOperation::Kind::kWrite);
+  }
+  if (!task.host.empty()) run["machines"] = ordered_json::array({task.host});
+  return run;
+}
+
+// What 1.6 may say besides, and anybody could count.
+ordered_json SpecificationMetrics(const Workload& workload, const Relations& relations) {
+  uint64_t bytes = 0;
+  for (const WorkloadFile& file : workload.files) bytes += file.size_bytes;
+  ordered_json metrics = {{"numberOfTasks", workload.tasks.size()},
+                          {"numberOfFiles", workload.files.size()},
+                          {"sumOfFileSizesInBytes", bytes}};
+  const std::vector<size_t> widths = WidthsOf(relations);
+  metrics["numberOfLevels"] = widths.size();
+  if (!widths.empty()) {
+    metrics["minimumWidth"] = *std::min_element(widths.begin(), widths.end());
+    metrics["maximumWidth"] = *std::max_element(widths.begin(), widths.end());
+  }
+  return metrics;
+}
+
+ordered_json ExecutionMetrics(const Workload& workload) {
+  double seconds = 0;
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
+  for (const WorkloadTask& task : workload.tasks) {
+    seconds += SecondsOf(task.runtime);
+    read_bytes += BytesOf(task, WorkloadOperation::Kind::kRead);
+    written_bytes += BytesOf(task, WorkloadOperation::Kind::kWrite);
+  }
+  return {{"sumTaskRuntimesInSeconds", seconds},
+          {"totalNumBytesRead", read_bytes},
+          {"totalNumBytesWritten", written_bytes}};
+}
+
+bool HasForeign(const std::string& id, std::string_view allowed) {
+  return std::any_of(id.begin(), id.end(), [allowed](char c) {
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             allowed.find(c) != allowed.npos);
+  });
+}
+
 }  // namespace
 
-std::string ToWfFormat(const Workload& workload) {
+std::string ToWfFormat(const Workload& workload, WfFormat version) {
+  const bool has_metrics = version == WfFormat::k1_6;
   const Relations relations = RelationsOf(workload);
   std::vector<std::string> tasks;
   std::vector<std::string> runs;
@@ -79,34 +207,50 @@ std::string ToWfFormat(const Workload& workload) {
                           {"children", Ids(workload, relations.children[i])},
                           {"inputFiles", Paths(workload, task.inputs)},
                           {"outputFiles", Paths(workload, task.outputs)}}));
-    ordered_json words = ordered_json::array();
-    for (size_t word = 1; word < task.command.size(); ++word) words.push_back(task.command[word]);
-    ordered_json run = {{"id", task.id},
-                        {"runtimeInSeconds", SecondsOf(task.runtime)},
-                        {"command", {{"program", task.command.front()}, {"arguments", words}}}};
-    if (!task.host.empty()) {
-      run["machines"] = ordered_json::array({task.host});
-      hosts.insert(task.host);
-    }
-    runs.push_back(Line(run));
+    runs.push_back(Line(ExecutionOf(task)));
+    if (!task.host.empty()) hosts.insert(task.host);
   }
   std::vector<std::string> files;
   for (const WorkloadFile& file : workload.files)
     files.push_back(Line({{"id", file.path}, {"sizeInBytes", file.size_bytes}}));
   std::vector<std::string> machines;
   for (const std::string& host : hosts) machines.push_back(Line({{"nodeName", host}}));
-  std::string text =
-      fmt::format("{{\n\"name\": {},\n\"description\": {},\n\"schemaVersion\": \"1.5\",\n",
-                  Line(workload.name), Line(workload.description));
+  std::string text = fmt::format("{{\n\"name\": {},\n", Line(workload.name));
+  if (!workload.description.empty())
+    text += fmt::format("\"description\": {},\n", Line(workload.description));
+  text += fmt::format("\"schemaVersion\": \"{}\",\n", NameOf(version));
   text += "\"workflow\": {\n\"specification\": {\n";
   AppendList(text, "tasks", tasks);
   text += ",\n";
   AppendList(text, "files", files);
-  text += "\n},\n\"execution\": {\n";
+  if (has_metrics)
+    text += fmt::format(",\n\"metrics\": {}", Line(SpecificationMetrics(workload, relations)));
+  const Span span = SpanOf(workload);
+  text +=
+      fmt::format("\n}},\n\"execution\": {{\n\"makespanInSeconds\": {},\n\"executedAt\": \"{}\",\n",
+                  Line(span.seconds), DateText(span.start));
   AppendList(text, "tasks", runs);
-  text += ",\n";
-  AppendList(text, "machines", machines);
+  if (!machines.empty()) {
+    text += ",\n";
+    AppendList(text, "machines", machines);
+  }
+  if (has_metrics) text += fmt::format(",\n\"metrics\": {}", Line(ExecutionMetrics(workload)));
   return text + "\n}\n}\n}\n";
+}
+
+std::string WfFormatFault(const Workload& workload, WfFormat version) {
+  const std::string_view in_tasks = version == WfFormat::k1_5 ? "-_.#" : "-_.#:/";
+  constexpr std::string_view kInFiles = "-_.#:/";
+  const auto fault = [version](std::string_view kind, const std::string& id,
+                               std::string_view others) {
+    return fmt::format("WfFormat {} wants ids of letters, digits and {}: {} '{}' has others",
+                       NameOf(version), others, kind, id);
+  };
+  for (const WorkloadTask& task : workload.tasks)
+    if (HasForeign(task.id, in_tasks)) return fault("task", task.id, in_tasks);
+  for (const WorkloadFile& file : workload.files)
+    if (HasForeign(file.path, kInFiles)) return fault("file", file.path, kInFiles);
+  return {};
 }
 
 std::string ToOperationsText(const Workload& workload) {

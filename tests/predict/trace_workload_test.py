@@ -7,6 +7,7 @@ trace is one sentence and an exit code. (tests/netns/trace_test.py traces real p
 import argparse
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -29,6 +30,73 @@ def test_show(mosa):
                   ("sort", "dir/out"): (5000, 0, True)}, f"{got}")
     table = good(mosa, "trace", "show", SEEDS / "two_tasks").stdout
     check("sort.41\tdir/in\t1\t2\t256.0 KiB" in table and "~4.9 KiB" in table, table)
+
+
+def expect_valid(document, version):
+    """The rules of WfFormat's schema, and those that its validator checks besides."""
+    def each(items, required):
+        check(all(required <= item.keys() for item in items), f"{required} in {items}")
+        return items
+
+    check({"name", "schemaVersion", "workflow"} <= document.keys() and document["name"], f"{document.keys()}")
+    check(document["schemaVersion"] == version and document.get("description", "_"), "WfFormat's head")
+    specification, execution = document["workflow"]["specification"], document["workflow"]["execution"]
+    tasks = each(specification["tasks"], {"name", "id", "parents", "children"})
+    files = each(specification["files"], {"id", "sizeInBytes"})
+    ids = [task["id"] for task in tasks]
+    paths = [file["id"] for file in files]
+    check(len(set(ids)) == len(ids) > 0 and len(set(paths)) == len(paths), f"ids are unique: {ids} {paths}")
+    task_id = r"[0-9a-zA-Z_.#-]+" if version == "1.5" else r"[0-9a-zA-Z_.#:/-]+"
+    check(all(re.fullmatch(task_id, id) for id in ids), f"{ids}")
+    check(all(re.fullmatch(r"[0-9a-zA-Z_./:#-]+", path) for path in paths), f"{paths}")
+    check(all(isinstance(file["sizeInBytes"], int) and file["sizeInBytes"] >= 0 for file in files), f"{files}")
+    used = [path for task in tasks for path in task["inputFiles"] + task["outputFiles"]]
+    check(set(used) == set(paths), f"all files are declared and used: {used} {paths}")
+    for one, other in (("parents", "children"), ("children", "parents")):
+        for task in tasks:
+            for id in task[one]:
+                check(id in ids and task["id"] in tasks[ids.index(id)][other], f"both ends of {task['id']} and {id}")
+
+    check({"makespanInSeconds", "executedAt", "tasks"} <= execution.keys(), f"{execution.keys()}")
+    runs = each(execution["tasks"], {"id", "runtimeInSeconds"})
+    check([run["id"] for run in runs] == ids, "each task was executed")
+    for date in [execution["executedAt"]] + [run["executedAt"] for run in runs]:
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", date), date)
+    check(all(run["command"]["program"] and all(run["command"]["arguments"]) for run in runs), "no word is empty")
+    machines = [machine["nodeName"] for machine in execution["machines"]]
+    check(set(machines) == {name for run in runs for name in run["machines"]} != set(), f"{machines}")
+    check(("metrics" in specification, "metrics" in execution) == (version == "1.6",) * 2, "metrics are of 1.6")
+    if version == "1.6":
+        level = {}
+        while len(level) < len(tasks):
+            level.update({task["id"]: 1 + max((level[id] for id in task["parents"]), default=-1) for task in tasks
+                          if all(id in level for id in task["parents"])})
+        widths = [list(level.values()).count(each) for each in range(max(level.values()) + 1)]
+        check(specification["metrics"] == {
+            "numberOfTasks": len(tasks), "numberOfFiles": len(files), "sumOfFileSizesInBytes": sum(f["sizeInBytes"] for f in files),
+            "numberOfLevels": len(widths), "minimumWidth": min(widths), "maximumWidth": max(widths)}, f"{specification['metrics']}")
+        check(execution["metrics"] == {
+            "sumTaskRuntimesInSeconds": sum(run["runtimeInSeconds"] for run in runs),
+            "totalNumBytesRead": sum(run.get("readBytes", 0) for run in runs),
+            "totalNumBytesWritten": sum(run.get("writtenBytes", 0) for run in runs)}, f"{execution['metrics']}")
+
+
+def test_wfformat(mosa, directory):
+    record = directory / "record.json"
+    record.write_text(json.dumps(RECORD))
+    output = directory / "any.json"
+    for version in ("1.5", "1.6"):
+        for words in ([SEEDS / "two_tasks"], [SEEDS / "taken_apart"], ["--record", record]):
+            made = json.loads(good(mosa, "--json", "trace", "workload", *words, "--wfformat", version, "-o", output).stdout)
+            check(made["wfformat"] == version and made["strict"], f"{made}")
+            expect_valid(json.loads(output.read_text()), version)
+    execution = json.loads(output.read_text())["workflow"]["execution"]
+    check(execution["makespanInSeconds"] == 1.75 and execution["executedAt"] == "1970-01-01T00:00:10.000Z", f"{execution}")
+    check(execution["tasks"][1]["executedAt"] == "1970-01-01T00:00:10.500Z", f"{execution}")
+    record.write_text(json.dumps(RECORD).replace('"path": "s"', '"path": "two words"'))
+    done = run(mosa, "trace", "workload", "--record", record, "-o", output)
+    check(done.returncode == 0 and "file 'two words' has others; other programs may refuse" in done.stderr, done.stderr)
+    refused(mosa, ["--record", record, "--wfformat", "1.7", "-o", output], 2, "1.7")
 
 
 def test_workload(mosa, directory):
@@ -114,6 +182,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         test_show(mosa)
+        test_wfformat(mosa, directory)
         test_workload(mosa, directory)
         test_record(mosa, directory)
         test_bad_input(mosa, directory)

@@ -22,6 +22,7 @@ struct Options {
   std::vector<std::string> files;
   std::string record;
   std::string output;
+  std::string version = "1.5";  // Of WfFormat.
 };
 
 double ToSeconds(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
@@ -100,12 +101,16 @@ Status ExportWorkload(const Options& options, const CommandLine& line) {
   const std::string name = fs::path(options.output).stem().string();
   MOSA_ASSIGN_OR_RETURN(const RunWorkload run, WorkloadOfRun(options.files, options.record, name));
   const predict::Workload& workload = run.workload;
-  MOSA_RETURN_IF_ERROR(WriteWhole(options.output, predict::ToWfFormat(workload)));
+  const auto version = options.version == "1.6" ? predict::WfFormat::k1_6 : predict::WfFormat::k1_5;
+  MOSA_RETURN_IF_ERROR(WriteWhole(options.output, predict::ToWfFormat(workload, version)));
   std::string operations;
   if (!options.files.empty()) {
     operations = OperationsPath(options.output);
     MOSA_RETURN_IF_ERROR(WriteWhole(operations, predict::ToOperationsText(workload)));
   }
+  const std::string fault = predict::WfFormatFault(workload, version);
+  if (!fault.empty())
+    fmt::print(stderr, "{}; other programs may refuse {}\n", fault, options.output);
   size_t count = 0;
   for (const predict::WorkloadTask& task : workload.tasks) count += task.operations.size();
   if (line.json) {
@@ -114,6 +119,8 @@ Status ExportWorkload(const Options& options, const CommandLine& line) {
                {"tasks", workload.tasks.size()},
                {"files", workload.files.size()},
                {"operation_count", count},
+               {"wfformat", options.version},
+               {"strict", fault.empty()},
                {"whole", run.incomplete.ok()}});
   } else if (operations.empty()) {
     fmt::print(stderr, "{} tasks and {} files to {}\n", workload.tasks.size(),
@@ -149,13 +156,17 @@ void AddTraceWorkload(CLI::App& noun, CommandLine& line) {
       "  mosa trace workload run7/*.trace -o words.json\n"
       "  mosa trace workload run7/*.trace --record words.run.json -o words.json\n"
       "  mosa trace workload --record words.run.json -o words.json\n\n"
-      "Writes WfFormat 1.5, and beside it words.operations.json, for 'mosa predict'. A record "
+      "Writes WfFormat, and beside it words.operations.json, for 'mosa predict'. A record "
       "alone "
       "has no operations.");
   command->add_option("files", options->files, "Traces, of all mounts of the run");
   command->add_option("--record", options->record,
                       "The record of a 'mosa run': its runtimes become the tasks'");
   command->add_option("-o,--output", options->output, "The workload's file, JSON")->required();
+  command
+      ->add_option("--wfformat", options->version,
+                   "Its version: 1.5 (the default), or 1.6 with sums and counts besides")
+      ->check(CLI::IsMember({"1.5", "1.6"}));
   command->callback([options, &line] {
     line.action = [options, &line] { return ExportWorkload(*options, line); };
   });

@@ -59,6 +59,8 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
         return InvalidArgumentError(
             fmt::format("{}: task '{}' has no command, not even a program", path, task.id));
       task.host = object.value("host", "");
+      const double start = std::clamp(object.value("start", 0.0), 0.0, 9e9);
+      task.start = Time{std::llround(start * 1e9)};
       const double seconds = object.value("end", 0.0) - object.value("start", 0.0);
       task.runtime = Duration{std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9)};
       task.inputs = FilesOf(object.at("inputs"), files, run.workload);
