@@ -145,6 +145,40 @@ TEST_F(CoreAutoCopies, AShortFileThatNobodyFollowsHasNoCopiesMadeAndDropped) {
   EXPECT_TRUE(dropped_.empty());
 }
 
+// What it comes to at the close, whatever it was when the file was opened.
+TEST_F(CoreAutoCopies, ACloseWaitsForAsManyAsTheFileIsToHaveByThen) {
+  const struct {
+    uint32_t short_copies, long_copies;
+    const char* ack;
+    uint64_t bytes;
+    uint32_t close_copies, wanted;
+  } rows[] = {
+      {1, 4, "pessimistic", 1000, 4, 1}, {1, 4, "pessimistic", 2 * kMiB, 4, 4},
+      {4, 1, "pessimistic", 1000, 4, 4}, {4, 1, "pessimistic", 2 * kMiB, 4, 1},
+      {1, 4, "2", 1000, 2, 1},           {1, 4, "2", 2 * kMiB, 2, 2},
+      {3, 4, "optimistic", 1000, 1, 1},
+  };
+  for (const char* replicate : {"lazy", "eager"}) {
+    for (size_t i = 0; i < std::size(rows); ++i) {
+      const auto& row = rows[i];
+      SCOPED_TRACE(replicate + std::to_string(i));
+      Step(ForecastOf(4, row.short_copies, row.long_copies));
+      const FileId f = MakeOpen(replicate + std::to_string(i), "auto", replicate);
+      SetXattr(f, "ack", row.ack);
+      const auto open = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+      EXPECT_EQ(open.access.close_copies, row.close_copies);
+      Commit(f, row.bytes);
+      const RequestId asked = Send(kAnna, {AwaitCopiesRequest{f, 1, row.close_copies}});
+      EXPECT_EQ(Answered(kAnna, asked), row.wanted == 1);
+      DoCopyOrders();
+      ASSERT_TRUE(Answered(kAnna, asked));
+      const auto reply = std::get<AwaitCopiesReply>(replies_[{kAnna, asked}].at(0));
+      EXPECT_EQ(reply.copies_wanted, row.wanted);
+      EXPECT_GE(reply.copies_valid, row.wanted);
+    }
+  }
+}
+
 TEST_F(CoreAutoCopies, TheSameForecastAgainReviewsNothing) {
   const auto reviews = [this](uint32_t long_copies) {
     const Effects effects = Step(ForecastOf(4, 1, long_copies));
