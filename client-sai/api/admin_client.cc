@@ -167,7 +167,10 @@ Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<s
 }
 
 Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
-  ReadCostAnswer all{query.hosts, {}};
+  ReadCostAnswer all;
+  for (const std::string& host : query.hosts)
+    if (std::find(all.hosts.begin(), all.hosts.end(), host) == all.hosts.end())
+      all.hosts.push_back(host);
   // Every call is about the same hosts, whoever comes and goes meanwhile.
   if (query.hosts.empty()) {
     MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, GetClusterStatus());
@@ -178,14 +181,14 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
       return FailedPreconditionError("no storage node answers: there is no host to read on");
   }
   const size_t sets_max = std::min(kReadSetsMax, kReadAnswersMax / all.hosts.size());
+  const size_t paths_max = std::min(kReadPathsMax, kReadAddendsMax / all.hosts.size());
   while (all.sets.size() < query.sets.size()) {
     ReadCostQuery batch{{}, all.hosts};
     size_t paths = 0, path_bytes = 0;
     for (size_t i = all.sets.size(); i < query.sets.size() && batch.sets.size() < sets_max; ++i) {
       paths += query.sets[i].size();
       for (const std::string& path : query.sets[i]) path_bytes += path.size();
-      if (!batch.sets.empty() && (paths > kReadPathsMax || path_bytes > kPathBytesPerCallMax))
-        break;
+      if (!batch.sets.empty() && (paths > paths_max || path_bytes > kPathBytesPerCallMax)) break;
       batch.sets.push_back(query.sets[i]);
     }
     v1::PredictReadsRequest request;
@@ -197,7 +200,12 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
     MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
     if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
       return InternalError("the manager did not answer for every set and host");
-    std::move(answer.sets.begin(), answer.sets.end(), std::back_inserter(all.sets));
+    // What was too much for one call is asked again in the next.
+    const auto again =
+        std::find_if(answer.sets.begin() + 1, answer.sets.end(), [](const auto& set) {
+          return set.failure && set.failure->reason == ErrorReason::kArgumentTooBig;
+        });
+    std::move(answer.sets.begin(), again, std::back_inserter(all.sets));
   }
   return all;
 }

@@ -69,7 +69,7 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
 }
 
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
-  AwaitCopiesReply last;
+  AwaitCopiesReply last{.copies_wanted = request.copies};
   Time moved = clock_.Monotonic();
   while (clock_.Monotonic() - moved < kCopiesWaitMax) {
     const auto reply = Ask<AwaitCopiesReply>(request);
@@ -77,7 +77,7 @@ void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       continue;
     }
-    if (reply->copies_valid >= request.copies) return;
+    if (reply->copies_valid >= reply->copies_wanted) return;
     if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
       moved = clock_.Monotonic();
     last = *reply;
@@ -85,7 +85,7 @@ void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
   }
   stats_.Add(Counter::kClosesWithoutCopies);
   LogWarning("file {} was closed with {} of {} copies: the others will follow, or no node has room",
-             request.file.value, last.copies_valid, request.copies);
+             request.file.value, last.copies_valid, last.copies_wanted);
 }
 
 }  // namespace mosa::sai

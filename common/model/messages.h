@@ -94,7 +94,8 @@ struct DataAccess {
   // Nodes copy what is written while it is written: no kernel writes the object by itself, and its
   // node is told now and then what was written through a descriptor.
   bool copied_eagerly = false;
-  // So many copies are to be valid before a close that committed data returns (AwaitCopies).
+  // So many copies are to be valid before a close that committed data returns (AwaitCopies); of
+  // `replicas=auto` the most that there may be, and the reply to AwaitCopies says how many.
   uint32_t close_copies = 1;
   bool operator==(const DataAccess&) const = default;
 };
@@ -374,8 +375,9 @@ struct RemoveXattrRequest {
   bool operator==(const RemoveXattrRequest&) const = default;
 };
 
-// Answered when `copies` copies of the file hold `data_version` or a later one, when no more will
-// come, or after kAwaitCopiesMax. It must be alone in its envelope.
+// Answered when `copies` copies of the file hold `data_version` or a later one, of `replicas=auto`
+// as many as its `ack` makes of what that comes to by now; when no more will come, or after
+// kAwaitCopiesMax. It must be alone in its envelope.
 struct AwaitCopiesRequest {
   FileId file;
   uint64_t data_version = 0;
@@ -384,8 +386,9 @@ struct AwaitCopiesRequest {
 };
 struct AwaitCopiesReply {
   uint32_t copies_valid = 0;
-  uint64_t copied_bytes = 0;  // By all copies that are under way: grows while there is progress.
-  bool more = false;          // Further copies are under way, or about to be.
+  uint64_t copied_bytes = 0;   // By all copies that are under way: grows while there is progress.
+  bool more = false;           // Further copies are under way, or about to be.
+  uint32_t copies_wanted = 0;  // What was waited for: with so many the close is done.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
 inline constexpr Duration kAwaitCopiesMax = Seconds(2);

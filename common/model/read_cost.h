@@ -17,12 +17,17 @@ namespace mosa {
 
 // Of one question.
 inline constexpr size_t kReadSetsMax = 10'000;
-inline constexpr size_t kReadPathsMax = 10'000;       // Of all sets together.
-inline constexpr size_t kReadAnswersMax = 1'000'000;  // Sets times hosts.
+inline constexpr size_t kReadPathsMax = 10'000;        // Of all sets together.
+inline constexpr size_t kReadAnswersMax = 1'000'000;   // Sets times hosts.
+inline constexpr size_t kReadAddendsMax = 10'000'000;  // Paths of all sets times hosts.
+// Nodes that the layouts of its files name, each for each position and copy. The files behind the
+// one with which there are so many are not looked up.
+inline constexpr size_t kReadNodesMax = size_t{1} << 20;
 
 struct ReadCostQuery {
   std::vector<std::vector<std::string>> sets;  // Absolute paths in the store.
-  std::vector<std::string> hosts;              // Names of nodes; none: all that answer.
+  // Names of nodes, one that is repeated counts once; none: all that answer.
+  std::vector<std::string> hosts;
   bool operator==(const ReadCostQuery&) const = default;
 };
 
@@ -39,7 +44,8 @@ struct HostReadCost {
   bool operator==(const HostReadCost&) const = default;
 };
 struct ReadSetCost {
-  std::optional<Failure> failure;   // Of the set's first file that cannot be read.
+  // Of the set's first file that cannot be read; kArgumentTooBig: by itself it might be answered.
+  std::optional<Failure> failure;
   std::vector<HostReadCost> hosts;  // Every host, best first; equal ones in the answer's order.
   bool operator==(const ReadSetCost&) const = default;
 };

@@ -2,7 +2,9 @@
 // loaded again from what it made durable.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -282,15 +284,62 @@ class Digest {
         }
       }
     }
-    for (const ToNode& to : effects.to_nodes) Add(to.node.value);
+    for (const ToNode& to : effects.to_nodes) {
+      Add(to.node.value);
+      Add(to.message.index());
+      if (const auto* order = std::get_if<NodeOrder>(&to.message)) Add(*order);
+    }
     for (const std::string& line : effects.log) Add(line);
     Add(effects.wake_at ? static_cast<uint64_t>(effects.wake_at->ns) : 0);
   }
+  void Add(const NodeOrder& order) {
+    Add(order.index());
+    if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
+      for (const FileId file : drop->files) Add(file.value);
+    const auto* copy = std::get_if<CopyOrder>(&order);
+    if (!copy) return;
+    Add(copy->file.value);
+    Add(copy->order);
+    Add(copy->size_bytes);
+    for (const Segment& segment : copy->sources.segments)
+      for (const NodeId node : segment.nodes) Add(node.value);
+    for (const CopyRelay& relay : copy->relays) Add(relay.node.value);
+    ++copy_orders_;
+  }
   uint64_t value() const { return value_; }
+  size_t copy_orders() const { return copy_orders_; }
 
  private:
   uint64_t value_ = 0;
+  size_t copy_orders_ = 0;
 };
+
+SetXattrRequest AnyHint(Rng& rng, FileId file, const std::string& other) {
+  const std::pair<const char*, std::vector<std::string>> hints[] = {
+      {"placement", {"local", "stripe", other}},
+      {"replicas", {"auto", "auto", "2", "9", other}},
+      {"replicate", {"eager", "lazy"}},
+      {"ack", {"pessimistic", "2"}},
+      {"strict", {"1", "0"}}};
+  const auto& [name, values] = hints[rng.Below(std::size(hints))];
+  return {file, std::string("user.mosa.") + name, values[rng.Below(values.size())], rng.Chance(100),
+          false};
+}
+
+MakeRequest AnyMake(Rng& rng, FileId parent, FileId file, const std::string& name) {
+  MakeRequest make{.parent = parent, .name = name, .file = file};
+  make.type = static_cast<FileType>(rng.Below(9));
+  if (rng.Chance(500)) {
+    make.parent = kRootFile;
+    make.type = FileType::kRegular;
+    make.hints = {{"replicas", "auto"}, {"replicate", rng.Chance(500) ? "eager" : "lazy"}};
+  }
+  make.now = Time{static_cast<int64_t>(rng.Next())};
+  make.open = rng.Chance(500);
+  make.bind = rng.Chance(300);
+  make.symlink_target = name;
+  return make;
+}
 
 Request AnyRelocate(Rng& rng, FileId file, uint64_t begin, NodeId node) {
   if (rng.Chance(500)) return FreezeRequest{file};
@@ -319,7 +368,7 @@ Request AnyRequest(Rng& rng) {
   };
   const auto number = [&] { return rng.Chance(800) ? rng.Below(1 << 20) : rng.Next(); };
   const auto node = [&] { return NodeId(static_cast<uint32_t>(rng.Below(4))); };
-  switch (rng.Below(20)) {
+  switch (rng.Below(21)) {
     case 0:
       return LookupRequest{file(), name()};
     case 1:
@@ -327,15 +376,8 @@ Request AnyRequest(Rng& rng) {
     case 2:
       return ListDirectoryRequest{file(), name(), static_cast<uint32_t>(number())};
     case 3:
-    case 4: {
-      MakeRequest make{.parent = file(), .name = name(), .file = file()};
-      make.type = static_cast<FileType>(rng.Below(9));
-      make.now = Time{static_cast<int64_t>(rng.Next())};
-      make.open = rng.Chance(500);
-      make.bind = rng.Chance(300);
-      make.symlink_target = name();
-      return make;
-    }
+    case 4:
+      return AnyMake(rng, file(), file(), name());
     case 5:
       return LinkRequest{file(), file(), name()};
     case 6:
@@ -362,8 +404,8 @@ Request AnyRequest(Rng& rng) {
     case 15:
       return GrantRequest{node(), number(), number(), number()};
     case 16:
-      return SetXattrRequest{file(), rng.Chance(500) ? "user.a" : "user.mosa.placement",
-                             rng.Chance(500) ? "local" : name(), rng.Chance(100), false};
+      if (rng.Chance(600)) return AnyHint(rng, file(), name());
+      return SetXattrRequest{file(), "user.a", name(), rng.Chance(100), false};
     case 17:
       return SetLockRequest{file(),
                             {static_cast<LockType>(rng.Below(5)), number(), number(), rng.Below(3),
@@ -371,6 +413,8 @@ Request AnyRequest(Rng& rng) {
                             rng.Chance(300)};
     case 18:
       return RecallDoneRequest{RecallId(rng.Below(40)), rng.Chance(300)};
+    case 19:
+      return AwaitCopiesRequest{file(), rng.Below(4), static_cast<uint32_t>(rng.Below(5))};
     default:
       return GetXattrRequest{file(),
                              rng.Chance(500) ? "user.mosa.location.chunks" : "user.mosa.layout"};
@@ -406,6 +450,15 @@ Command AnyCommand(Rng& rng, std::map<uint64_t, uint64_t>& next_request) {
   }
   if (choice < 13) return NodeStreamLost{NodeId(static_cast<uint32_t>(rng.Below(5)))};
   if (choice < 15) return Tick{};
+  if (choice < 16) {
+    SetCopiesForecast forecast{static_cast<uint32_t>(rng.Below(5)), {}};
+    for (uint64_t count = rng.Below(4); count > 0; --count)
+      forecast.sizes.push_back({rng.Below(1 << 20), static_cast<uint32_t>(rng.Below(5))});
+    if (rng.Chance(800))
+      std::sort(forecast.sizes.begin(), forecast.sizes.end(),
+                [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    return forecast;
+  }
   SessionRequest request{client, {}};
   request.envelope.id = RequestId(rng.Chance(900) ? ++next_request[client.value] : rng.Below(50));
   if (rng.Chance(100)) request.envelope.answered_below = RequestId(next_request[client.value]);
@@ -415,7 +468,7 @@ Command AnyCommand(Rng& rng, std::map<uint64_t, uint64_t>& next_request) {
 }
 
 // Runs hostile commands; loads the durable image every so often, since it must always be whole.
-uint64_t RunHostile(uint64_t seed, int steps) {
+uint64_t RunHostile(uint64_t seed, int steps, size_t* copy_orders = nullptr) {
   Rng rng(seed);
   Digest digest;
   ManagerOptions options;
@@ -444,14 +497,17 @@ uint64_t RunHostile(uint64_t seed, int steps) {
     EXPECT_TRUE(finished.ok()) << finished << " seed " << seed << " step " << step;
     if (!finished.ok()) return 0;
   }
+  if (copy_orders != nullptr) *copy_orders += digest.copy_orders();
   return digest.value();
 }
 
 TEST(CoreHostile, AnyCommandsAreSurvivedAndTheImageStaysWhole) {
+  size_t copy_orders = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-    ASSERT_NE(RunHostile(seed, 5000), 0U);
+    ASSERT_NE(RunHostile(seed, 5000, &copy_orders), 0U);
   }
+  EXPECT_GT(copy_orders, 0U);
 }
 
 TEST(CoreHostile, TheSameCommandsGiveTheSameEffects) {

@@ -199,7 +199,8 @@ class ManagerCore {
                                           bool with_chunks) const;
   // How many nodes copies can stay on.
   uint32_t CountStayingNodes() const;
-  // The same as ListLocations for who would read them.
+  // The same as ListLocations for who would read them; of paths behind kReadNodesMax nodes
+  // kArgumentTooBig.
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
   // How many files are to be kept and have not been copied out as they are, with at most
   // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have

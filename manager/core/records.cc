@@ -13,9 +13,10 @@ namespace mosa::manager {
 namespace {
 
 // 2 knows where inherited hints come from; what 1 wrote is read as it is. 3 knows of copies: what
-// older versions wrote has none.
+// older versions wrote has none. 4 knows for how many copies a close has waited.
 constexpr uint8_t kCopiesVersion = 3;
-constexpr uint8_t kRecordVersion = kCopiesVersion;
+constexpr uint8_t kCopiesWantedVersion = 4;
+constexpr uint8_t kRecordVersion = kCopiesWantedVersion;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -292,6 +293,7 @@ void Visit(A& archive, FileIdRangeReply& reply) {
 template <typename A>
 void Visit(A& archive, AwaitCopiesReply& reply) {
   All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
+  if (archive.version() >= kCopiesWantedVersion) All(archive, reply.copies_wanted);
 }
 
 // A variant is its index, then the alternative: the order of Reply's alternatives is part of the

@@ -33,7 +33,7 @@ RepliesRecord SomeReplies() {
            ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9, 10, 11},
            GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
            GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
-           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true}}};
+           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true, 3}}};
 }
 
 TEST(Records, ComeBackAsTheyWere) {
@@ -62,7 +62,7 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
             std::string::npos);
   EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
-  encoded[0] = 4;
+  encoded[0] = 5;
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
 }
 

@@ -412,7 +412,7 @@ struct ManagerCore::State {
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
   // Of replicas=auto: what it comes to for a file of that size.
-  void NoteCopies(std::vector<ExplainedHint>& hints, uint64_t size_bytes) const;
+  void NoteCopies(std::vector<ExplainedHint>& hints, std::optional<uint64_t> size_bytes) const;
   // Without the "/" at the end, so that a name can be put behind one: the root is "". Of one that
   // is longer than the kernel takes only the end, behind "/...".
   std::string PathOf(FileId directory) const;
@@ -478,11 +478,13 @@ struct ManagerCore::State {
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                            const Segment& segment) const;
+  // How many a close that asked for so many waits for.
+  uint32_t CopiesAwaited(FileId file, const Inode& inode, uint32_t asked) const;
   // Takes over the copies of segments that `bytes` still has as they were.
   void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
   // What `replicas` asks for: a number, or what auto comes to by now.
   uint32_t CopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
-  CopiesChoice ChooseCopiesOf(const Inode& inode) const;
+  CopiesChoice ChooseCopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   bool IsReachable(NodeId node) const;
   static bool IsLost(const FileBytes& bytes, NodeId node);
   bool Stays(NodeId node) const;

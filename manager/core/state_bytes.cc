@@ -91,7 +91,10 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {
-    const uint32_t copies = CopiesOf(file, inode, hints);
+    uint32_t copies = CopiesOf(file, inode, hints);
+    // What it comes to is known when the file is closed: who closes asks then (CopiesAwaited).
+    if (hints.replicas == 0)
+      copies = std::max(copies, MostCopies(copies_forecast_, CountStayingNodes()));
     access.copied_eagerly = hints.copied_eagerly;
     access.close_copies = hints.close_copies == 0 ? copies : std::min(hints.close_copies, copies);
   }

@@ -94,8 +94,14 @@ uint32_t ManagerCore::State::CountStayingNodes() const {
       nodes_.begin(), nodes_.end(), [this](const auto& entry) { return Stays(entry.first); }));
 }
 
-CopiesChoice ManagerCore::State::ChooseCopiesOf(const Inode& inode) const {
-  return ChooseCopies(copies_forecast_, CountStayingNodes(), inode.size_bytes);
+// Copies that follow the writer begin before anybody knows how long the file becomes: those of a
+// short one cost little, those of a long one would come late.
+CopiesChoice ManagerCore::State::ChooseCopiesOf(FileId file, const Inode& inode,
+                                                const EffectiveHints& hints) const {
+  std::optional<uint64_t> size_bytes = inode.size_bytes;
+  if (inode.size_bytes == 0 && hints.copied_eagerly && write_opens_.contains(file))
+    size_bytes.reset();
+  return ChooseCopies(copies_forecast_, CountStayingNodes(), size_bytes);
 }
 
 // While a file is written its size is that of its last commit: what was begun is not given up for
@@ -103,7 +109,7 @@ CopiesChoice ManagerCore::State::ChooseCopiesOf(const Inode& inode) const {
 uint32_t ManagerCore::State::CopiesOf(FileId file, const Inode& inode,
                                       const EffectiveHints& hints) const {
   if (hints.replicas != 0) return hints.replicas;
-  uint32_t copies = ChooseCopiesOf(inode).copies;
+  uint32_t copies = ChooseCopiesOf(file, inode, hints).copies;
   if (!inode.bytes || !write_opens_.contains(file)) return copies;
   for (size_t i = 0; i < inode.bytes->copies.size(); ++i) {
     const size_t rows = inode.bytes->copies[i].size() / inode.bytes->segments[i].width;
@@ -123,8 +129,11 @@ void ManagerCore::State::Handle(const SetCopiesForecast& command) {
     return AnswerAdmin(InvalidArgumentError(fmt::format(
         "a forecast of copies for {} nodes and {} sizes: both are needed, sizes ascending",
         command.nodes, command.sizes.size())));
-  copies_forecast_[command.nodes] = command.sizes;
-  StartCopyScan();
+  std::vector<CopiesForBytes>& row = copies_forecast_[command.nodes];
+  if (row != command.sizes) {
+    row = command.sizes;
+    StartCopyScan();
+  }
   AnswerAdmin(OkStatus());
 }
 
@@ -517,7 +526,9 @@ bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uin
 
 Status ManagerCore::State::CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                                              const Segment& segment) const {
-  const uint32_t wanted = hints.replicas != 0 ? hints.replicas : ChooseCopiesOf(inode).copies;
+  // How long the file becomes is not known yet, and later nothing can be refused.
+  const uint32_t wanted =
+      hints.replicas != 0 ? hints.replicas : MostCopies(copies_forecast_, CountStayingNodes());
   if (!hints.strict || wanted == 1) return OkStatus();
   const CopiesPlan plan = PlanCopies(ViewFor(nullptr, false), {.seed = inode.placement_seed,
                                                                .holders = segment,

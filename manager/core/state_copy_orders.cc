@@ -377,15 +377,26 @@ AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode
     reply.copied_bytes += std::min(copied, kFileBytesMax);
     reply.more = reply.more || (!has_all && IsReachable(node) && !(task && !task->running()));
   }
+  // Who is to have copies is not settled before the review.
+  reply.more = reply.more || copy_.reviews.contains(file);
   // While somebody writes no copy can be whole.
   reply.more = reply.more && !write_opens_.contains(file);
   return reply;
 }
 
+uint32_t ManagerCore::State::CopiesAwaited(FileId file, const Inode& inode, uint32_t asked) const {
+  const EffectiveHints hints = HintsOf(inode);
+  if (hints.replicas != 0) return std::min(asked, hints.replicas);
+  const uint32_t copies = CopiesOf(file, inode, hints);
+  return hints.close_copies == 0 ? copies : std::min(hints.close_copies, copies);
+}
+
 Reply ManagerCore::State::Apply(const AwaitCopiesRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
-  const AwaitCopiesReply reply = CopiesReply(request.file, *Find(request.file));
-  if (reply.copies_valid >= request.copies || !reply.more || !only_in_envelope_) return reply;
+  const Inode& inode = *Find(request.file);
+  AwaitCopiesReply reply = CopiesReply(request.file, inode);
+  reply.copies_wanted = CopiesAwaited(request.file, inode, request.copies);
+  if (reply.copies_valid >= reply.copies_wanted || !reply.more || !only_in_envelope_) return reply;
   copy_.waiters[request.file].push_back({actor().start.client, actor_request_});
   wait_ = Pending::Stage::kCopies;
   return reply;
@@ -397,7 +408,7 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
   const Inode* inode = Find(file);
   const Reply gone = Refuse(StatusCode::kNotFound, ErrorReason::kStale,
                             fmt::format("file {} is gone", file.value));
-  const AwaitCopiesReply reply = inode ? CopiesReply(file, *inode) : AwaitCopiesReply{};
+  AwaitCopiesReply reply = inode ? CopiesReply(file, *inode) : AwaitCopiesReply{};
   std::erase_if(found->second, [&](const Waiter& waiter) {
     Session* session = FindSession(waiter.client);
     if (!session) return true;
@@ -406,7 +417,8 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
       return true;
     const auto& request = std::get<AwaitCopiesRequest>(pending->second.envelope.requests.at(0));
     const bool expired = pending->second.deadline <= now_;
-    const bool settled = reply.copies_valid >= request.copies || !reply.more;
+    if (inode) reply.copies_wanted = CopiesAwaited(file, *inode, request.copies);
+    const bool settled = reply.copies_valid >= reply.copies_wanted || !reply.more;
     if (inode && !expired && (only_expired || !settled)) {
       Schedule(pending->second.deadline);
       return false;

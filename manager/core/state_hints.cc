@@ -72,12 +72,14 @@ std::vector<ExplainedHint> ManagerCore::State::ExplainedHintsOf(const Inode& ino
     for (ExplainedHint& hint : hints)
       if (hint.name == "chunk_size") hint.value = std::to_string(chunk_bytes);
   }
-  if (inode.type == FileType::kRegular) NoteCopies(hints, inode.size_bytes);
+  if (inode.type == FileType::kRegular)
+    NoteCopies(hints, inode.size_bytes > 0 ? std::optional(inode.size_bytes) : std::nullopt);
   NameOrigins(hints);
   return hints;
 }
 
-void ManagerCore::State::NoteCopies(std::vector<ExplainedHint>& hints, uint64_t size_bytes) const {
+void ManagerCore::State::NoteCopies(std::vector<ExplainedHint>& hints,
+                                    std::optional<uint64_t> size_bytes) const {
   for (ExplainedHint& hint : hints)
     if (hint.name == "replicas" && hint.value == "auto")
       hint.note = ToText(ChooseCopies(copies_forecast_, CountStayingNodes(), size_bytes));
@@ -130,7 +132,7 @@ Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) 
     missing = true;
   }
   HintExplanation explanation{false, Explain(hints, Defaults())};
-  NoteCopies(explanation.hints, 0);
+  NoteCopies(explanation.hints, std::nullopt);
   NameOrigins(explanation.hints);
   return explanation;
 }

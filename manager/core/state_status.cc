@@ -4,6 +4,18 @@
 #include "manager/core/state.h"
 
 namespace mosa::manager {
+namespace {
+
+// Nodes that its layout names for readers, each for each position and copy.
+size_t CountPlaces(const Inode& inode) {
+  size_t places = 0;
+  if (!inode.bytes) return places;
+  for (const Segment& segment : inode.bytes->segments) places += segment.nodes.size();
+  for (const auto& cells : inode.bytes->copies) places += cells.size();
+  return places;
+}
+
+}  // namespace
 
 ClusterStatus ManagerCore::State::GetClusterStatus(Time now) const {
   ClusterStatus status{.cluster_name = cluster_.cluster_name,
@@ -95,12 +107,22 @@ std::optional<Failure> ManagerCore::State::FindRegular(const std::string& path,
 std::vector<ReadableFile> ManagerCore::State::ListReadable(
     const std::vector<std::string>& paths) const {
   std::vector<ReadableFile> files(paths.size());
+  size_t nodes = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
     ReadableFile& readable = files[i];
     FileId file;
     readable.failure = FindRegular(paths[i], file);
     if (readable.failure) continue;
     const Inode& inode = *Find(file);
+    if (nodes >= kReadNodesMax) {
+      readable.failure =
+          Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                 fmt::format("the files before '{}' lie in {} places, {} are as many as one "
+                             "question may be about: ask about fewer files at once",
+                             paths[i], nodes, kReadNodesMax));
+      continue;
+    }
+    nodes += CountPlaces(inode);
     if (const auto lost = LostAt(inode)) {
       readable.failure =
           Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,

@@ -252,10 +252,11 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
 // The copies beyond the first, where there are to be any.
 std::string ManagerCore::State::CopiesJsonOf(FileId file, const Inode& inode) const {
   const FileStatus status = StatusOf(file, inode, "");
+  const EffectiveHints hints = HintsOf(inode);
   const std::string automatic =
-      HintsOf(inode).replicas != 0
+      hints.replicas != 0
           ? ""
-          : fmt::format(",\"auto\":{}", JsonText(ToText(ChooseCopiesOf(inode))));
+          : fmt::format(",\"auto\":{}", JsonText(ToText(ChooseCopiesOf(file, inode, hints))));
   if (status.copies_wanted == 1 && status.copies.empty()) return automatic;
   constexpr std::array<std::string_view, 4> kStates = {"valid", "copying", "waiting", "failed"};
   std::string copies;

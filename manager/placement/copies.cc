@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -56,38 +57,56 @@ std::optional<NodeId> BestOutside(const Segment& segment, uint64_t seed, uint32_
   return best->node;
 }
 
+CopiesForecast::const_iterator RowFor(const CopiesForecast& forecast, size_t usable_nodes) {
+  const auto row = forecast.lower_bound(static_cast<uint32_t>(usable_nodes));
+  return row == forecast.end() && !forecast.empty() ? std::prev(row) : row;
+}
+
+uint32_t CopiesByRule(size_t usable_nodes) {
+  uint32_t root = 2;
+  while (size_t{root} * root < usable_nodes) ++root;
+  return root;
+}
+
+uint32_t AtMost(uint32_t copies, size_t usable_nodes) {
+  return std::min(copies, static_cast<uint32_t>(std::max<size_t>(usable_nodes, 1)));
+}
+
 }  // namespace
 
 CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes,
-                          uint64_t size_bytes) {
-  auto row = forecast.upper_bound(static_cast<uint32_t>(usable_nodes));
-  if (row != forecast.begin()) --row;
-  if (row == forecast.end() || row->second.empty()) {
-    uint32_t root = 2;
-    while (size_t{root} * root < usable_nodes) ++root;
-    return {root, 0, std::nullopt};
-  }
+                          std::optional<uint64_t> size_bytes) {
+  const auto row = RowFor(forecast, usable_nodes);
+  if (row == forecast.end() || row->second.empty())
+    return {CopiesByRule(usable_nodes), 0, std::nullopt};
   const std::vector<CopiesForBytes>& sizes = row->second;
   size_t nearest = sizes.size() - 1;
-  if (size_bytes > 0) {
+  if (size_bytes) {
     // Their mean by logarithm is the limit between two.
     const auto is_below = [size_bytes](const CopiesForBytes& low, const CopiesForBytes& high) {
-      const auto size = static_cast<double>(size_bytes);
+      const auto size = static_cast<double>(*size_bytes);
       return size * size <= static_cast<double>(low.bytes) * static_cast<double>(high.bytes);
     };
     while (nearest > 0 && is_below(sizes[nearest - 1], sizes[nearest])) --nearest;
   }
-  const auto most = static_cast<uint32_t>(std::max<size_t>(usable_nodes, 1));
-  CopiesChoice choice{std::min(sizes[nearest].copies, most), row->first, std::nullopt};
-  if (size_bytes > 0) choice.bytes = sizes[nearest].bytes;
+  CopiesChoice choice{AtMost(sizes[nearest].copies, usable_nodes), row->first, std::nullopt};
+  if (size_bytes) choice.bytes = sizes[nearest].bytes;
   return choice;
+}
+
+uint32_t MostCopies(const CopiesForecast& forecast, size_t usable_nodes) {
+  const auto row = RowFor(forecast, usable_nodes);
+  if (row == forecast.end() || row->second.empty()) return CopiesByRule(usable_nodes);
+  uint32_t most = 1;
+  for (const CopiesForBytes& size : row->second) most = std::max(most, size.copies);
+  return AtMost(most, usable_nodes);
 }
 
 std::string ToText(const CopiesChoice& choice) {
   const std::string copies =
       choice.copies == 1 ? "1 copy" : fmt::format("{} copies", choice.copies);
   if (choice.nodes == 0)
-    return copies + ": the square root of the nodes, since the manager has no platform";
+    return copies + ": the square root of the nodes, since nothing is forecast";
   const std::string bytes = choice.bytes ? HumanBytes(static_cast<int64_t>(*choice.bytes))
                                          : "a long file (its size is not known yet)";
   return fmt::format("{}, predicted best for {} on {} node{}", copies, bytes, choice.nodes,

@@ -32,11 +32,14 @@ struct CopiesChoice {
                                   // is not known yet.
 };
 // As predicted for the nearest size, by its logarithm, and the nearest number of nodes that is not
-// greater, or else the least; a file without bytes counts as long, since copies that follow the
-// writer begin before anybody knows its size. Without a forecast by rule: the square root of the
-// nodes, rounded up, and at least 2. (With n copies, n links carry the reads and n - 1 transfers
-// make the copies, if one node sends them all; their sum is least near the square root.)
-CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes, uint64_t size_bytes);
+// less, or else the greatest: where a node is lost before anybody has predicted for one less, what
+// is there stays. Without a forecast by rule: the square root of the nodes, rounded up, and at
+// least 2. (With n copies, n links carry the reads and n - 1 transfers make the copies, if one node
+// sends them all; their sum is least near the square root.)
+CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes,
+                          std::optional<uint64_t> size_bytes);
+// The most that it comes to for any size.
+uint32_t MostCopies(const CopiesForecast& forecast, size_t usable_nodes);
 // "4 copies, predicted best for 10.0 MiB on 4 nodes".
 std::string ToText(const CopiesChoice& choice);
 

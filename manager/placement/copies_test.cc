@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -140,9 +141,10 @@ TEST(Copies, AutoWithoutAForecastIsTheRootOfTheNodesAndAtLeastTwo) {
   for (const auto& row : rows) {
     const CopiesChoice choice = ChooseCopies({}, row.nodes, 1 << 20);
     EXPECT_EQ(choice.copies, row.copies);
-    EXPECT_EQ(ToText(choice), std::to_string(row.copies) +
-                                  " copies: the square root of the nodes, since the manager has "
-                                  "no platform");
+    EXPECT_EQ(MostCopies({}, row.nodes), row.copies);
+    EXPECT_EQ(ToText(choice),
+              std::to_string(row.copies) +
+                  " copies: the square root of the nodes, since nothing is forecast");
   }
 }
 
@@ -151,26 +153,35 @@ TEST(Copies, AutoIsWhatIsForecastForTheNearestSizeAndNumberOfNodes) {
                                    {8, {{64 << 10, 1}, {1 << 20, 4}, {16 << 20, 8}}}};
   const struct {
     size_t nodes;
-    uint64_t bytes;
+    std::optional<uint64_t> bytes;
     uint32_t copies;
     std::string text;
   } rows[] = {
+      {8, 0, 1, "1 copy, predicted best for 64.0 KiB on 8 nodes"},
       {8, 1, 1, "1 copy, predicted best for 64.0 KiB on 8 nodes"},
       {8, 256 << 10, 1, "1 copy, predicted best for 64.0 KiB on 8 nodes"},
       {8, (256 << 10) + 1, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
       {8, 4 << 20, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
       {8, uint64_t{1} << 40, 8, "8 copies, predicted best for 16.0 MiB on 8 nodes"},
-      {8, 0, 8, "8 copies, predicted best for a long file (its size is not known yet) on 8 nodes"},
+      {8, std::nullopt, 8,
+       "8 copies, predicted best for a long file (its size is not known yet) on 8 nodes"},
       {1000, 1 << 20, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
-      {7, 1 << 20, 2, "2 copies, predicted best for 1.0 MiB on 3 nodes"},
+      {7, 1 << 20, 4, "4 copies, predicted best for 1.0 MiB on 8 nodes"},
+      {7, 16 << 20, 7, "7 copies, predicted best for 16.0 MiB on 8 nodes"},
+      {3, 1 << 20, 2, "2 copies, predicted best for 1.0 MiB on 3 nodes"},
       {2, 16 << 20, 2, "2 copies, predicted best for 16.0 MiB on 3 nodes"},
       {0, 16 << 20, 1, "1 copy, predicted best for 16.0 MiB on 3 nodes"},
   };
   for (const auto& row : rows) {
     const CopiesChoice choice = ChooseCopies(forecast, row.nodes, row.bytes);
-    EXPECT_EQ(choice.copies, row.copies) << row.nodes << " nodes, " << row.bytes << " B";
+    EXPECT_EQ(choice.copies, row.copies)
+        << row.nodes << " nodes, " << row.bytes.value_or(0) << " B";
     EXPECT_EQ(ToText(choice), row.text);
+    EXPECT_GE(MostCopies(forecast, row.nodes), choice.copies);
   }
+  // Which of the sizes takes most does not matter.
+  EXPECT_EQ(MostCopies({{8, {{64 << 10, 1}, {1 << 20, 6}, {16 << 20, 2}}}}, 8), 6U);
+  EXPECT_EQ(MostCopies({{8, {{64 << 10, 1}, {1 << 20, 6}, {16 << 20, 2}}}}, 5), 5U);
 }
 
 }  // namespace

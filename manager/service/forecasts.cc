@@ -1,8 +1,10 @@
 #include "manager/service/forecasts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "common/base/log.h"
@@ -10,38 +12,62 @@
 #include "predictor/run/copies_forecast.h"
 
 namespace mosa::manager {
+namespace {
 
-Result<ReadCostTask> TaskOf(const ManagerCore& core, Time now, const ReadCostQuery& query) {
-  ReadCostTask task;
+// Sets `task.hosts` and `task.nodes`.
+Status FindHosts(const ManagerCore& core, Time now, const std::vector<std::string>& asked,
+                 ReadCostTask& task) {
   std::map<std::string, NodeId> nodes;
+  std::vector<std::string> answering;
   for (const NodeStatus& node : core.GetClusterStatus(now).nodes) {
     nodes.emplace(node.address.name, node.address.node);
-    const bool answers =
-        node.address.state == NodeState::kLive || node.address.state == NodeState::kDraining;
-    if (query.hosts.empty() && answers) task.hosts.push_back(node.address.name);
+    if (node.address.state == NodeState::kLive || node.address.state == NodeState::kDraining)
+      answering.push_back(node.address.name);
   }
-  if (!query.hosts.empty()) task.hosts = query.hosts;
-  for (const std::string& host : task.hosts) {
+  std::set<NodeId> known;
+  for (const std::string& host : asked.empty() ? answering : asked) {
     const auto node = nodes.find(host);
     if (node == nodes.end())
       return InvalidArgumentError(
           fmt::format("'{}' is no storage node of this cluster of {}", host, nodes.size()));
+    if (!known.insert(node->second).second) continue;
+    task.hosts.push_back(host);
     task.nodes.push_back(node->second);
   }
-  if (query.sets.size() * task.hosts.size() > kReadAnswersMax)
-    return InvalidArgumentError(fmt::format(
-        "{} sets on {} hosts are {} answers: ask for at most {} at once", query.sets.size(),
-        task.hosts.size(), query.sets.size() * task.hosts.size(), kReadAnswersMax));
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ReadCostTask> TaskOf(const ManagerCore& core, Time now, const ReadCostQuery& query) {
+  ReadCostTask task;
+  MOSA_RETURN_IF_ERROR(FindHosts(core, now, query.hosts, task));
+  size_t paths_count = 0;
+  for (const std::vector<std::string>& set : query.sets) paths_count += set.size();
+  const auto check = [&task](size_t count, const char* what, size_t most) {
+    if (count * task.hosts.size() <= most) return OkStatus();
+    return InvalidArgumentError(
+        fmt::format("{} {} on {} hosts are {} times one: ask for at most {} at once", count, what,
+                    task.hosts.size(), count * task.hosts.size(), most));
+  };
+  MOSA_RETURN_IF_ERROR(check(query.sets.size(), "sets", kReadAnswersMax));
+  MOSA_RETURN_IF_ERROR(check(paths_count, "files", kReadAddendsMax));
+  std::unordered_map<std::string_view, uint32_t> known;
+  std::vector<std::string> paths;
   for (const std::vector<std::string>& set : query.sets) {
-    std::vector<ReadableFile> files = core.ListReadable(set);
-    std::move(files.begin(), files.end(), std::back_inserter(task.files));
-    task.set_ends.push_back(task.files.size());
+    for (const std::string& path : set) {
+      const auto [at, is_new] = known.emplace(path, static_cast<uint32_t>(paths.size()));
+      if (is_new) paths.push_back(path);
+      task.set_files.push_back(at->second);
+    }
+    task.set_ends.push_back(task.set_files.size());
   }
+  task.files = core.ListReadable(paths);
   return task;
 }
 
-Forecasts::Forecasts(const predict::Platform& platform)
-    : platform_(platform), read_costs_(platform), thread_([this] { Run(); }) {}
+Forecasts::Forecasts(const predict::Platform& platform, Duration wait_max)
+    : platform_(platform), wait_max_(wait_max), read_costs_(platform), thread_([this] { Run(); }) {}
 
 Forecasts::~Forecasts() {
   Stop();
@@ -53,33 +79,38 @@ Forecasts::~Forecasts() {
   thread_.join();
 }
 
-void Forecasts::Stop() {
-  const std::lock_guard lock(mutex_);
-  stopping_ = true;
-}
+void Forecasts::Stop() { stopping_ = true; }
 
 void Forecasts::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const auto job = std::move(waiting_.front());
-    waiting_.pop_front();
-    const bool stopping = stopping_;
-    lock.unlock();
-    job(stopping);
-    lock.lock();
+    changed_.wait(lock, [this] { return ending_ || wanted_nodes_ != 0 || !waiting_.empty(); });
+    const uint32_t nodes = std::exchange(wanted_nodes_, 0);
+    if (nodes != 0 && !stopping_) {
+      lock.unlock();
+      auto forecast = ComputeCopies(nodes);
+      lock.lock();
+      if (forecast) copies_.push_back(*std::move(forecast));
+    } else if (!waiting_.empty()) {
+      std::optional<Question> question = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      Serve(*question);
+      question.reset();
+      lock.lock();
+    } else if (ending_) {
+      return;
+    }
   }
 }
+
+// ---- what reading costs
 
 void Forecasts::PredictReads(ReadCostTask task, AnswerReads answer) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < kWaitingMax) {
-      waiting_.push_back([this, task = std::move(task), answer = std::move(answer)](bool stopping) {
-        Status status = stopping ? UnavailableError("the manager is stopping") : OkStatus();
-        answer(status, stopping ? ReadCostAnswer() : Answer(task, status));
-      });
+      waiting_.push_back({std::move(task), std::move(answer), Clock::now()});
       changed_.notify_one();
       return;
     }
@@ -89,17 +120,37 @@ void Forecasts::PredictReads(ReadCostTask task, AnswerReads answer) {
          {});
 }
 
-ReadCostAnswer Forecasts::Answer(const ReadCostTask& task, Status& status) {
+Status Forecasts::CheckAwaited(const Question& question) const {
+  if (stopping_) return UnavailableError("the manager is stopping");
+  if (Clock::now() - question.asked <= std::chrono::nanoseconds(wait_max_.ns)) return OkStatus();
+  return DeadlineExceededError(fmt::format(
+      "the question about reading {} sets on {} hosts was not answered within {} s: "
+      "ask about fewer, or again in a moment",
+      question.task.set_ends.size(), question.task.hosts.size(), wait_max_.ns / 1'000'000'000));
+}
+
+void Forecasts::Serve(const Question& question) {
+  const Result<ReadCostAnswer> answer = Answer(question);
+  if (answer.ok()) return question.answer(OkStatus(), *answer);
+  question.answer(answer.status(), {});
+}
+
+Result<ReadCostAnswer> Forecasts::Answer(const Question& question) {
+  const ReadCostTask& task = question.task;
+  MOSA_RETURN_IF_ERROR(CheckAwaited(question));
   ReadCostAnswer answer{task.hosts, {}};
+  std::vector<std::optional<predict::FileToRead>> files(task.files.size());
   size_t next = 0;
   for (const size_t end : task.set_ends) {
     ReadSetCost& set = answer.sets.emplace_back();
     std::vector<ReadCost> costs(task.nodes.size());
     for (; next < end && !set.failure; ++next) {
-      set.failure = task.files[next].failure;
+      MOSA_RETURN_IF_ERROR(CheckAwaited(question));
+      const uint32_t at = task.set_files[next];
+      set.failure = task.files[at].failure;
       if (set.failure) break;
-      status = read_costs_.Add(task.files[next], task.nodes, costs);
-      if (!status.ok()) return {};
+      if (!files[at]) files[at].emplace(task.files[at]);
+      MOSA_RETURN_IF_ERROR(read_costs_.Add(*files[at], task.nodes, costs));
     }
     next = end;
     if (set.failure) continue;
@@ -111,31 +162,29 @@ ReadCostAnswer Forecasts::Answer(const ReadCostTask& task, Status& status) {
   return answer;
 }
 
+// ---- how many copies pay
+
 std::optional<SetCopiesForecast> Forecasts::ComputeCopies(uint32_t nodes) {
   if (nodes == 0) return std::nullopt;
-  asked_nodes_ = nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    begun_nodes_.insert(nodes);
+  }
   auto sizes = predict::ForecastCopies(platform_, nodes);
   if (sizes.ok()) return SetCopiesForecast{nodes, *std::move(sizes)};
-  LogWarning("replicas=auto stays a rule for {} nodes: {}", nodes, MessageOf(sizes.status()));
+  LogWarning("nothing is forecast for replicas=auto on {} nodes: {}", nodes,
+             MessageOf(sizes.status()));
   return std::nullopt;
 }
 
 std::optional<SetCopiesForecast> Forecasts::TakeCopies(uint32_t nodes) {
   const std::lock_guard lock(mutex_);
-  if (nodes > 0 && nodes != asked_nodes_) {
-    asked_nodes_ = nodes;
-    waiting_.push_back([this, nodes](bool stopping) {
-      if (stopping) return;
-      auto sizes = predict::ForecastCopies(platform_, nodes);
-      if (!sizes.ok())
-        return LogWarning("replicas=auto stays as it is for {} nodes: {}", nodes,
-                          MessageOf(sizes.status()));
-      const std::lock_guard result(mutex_);
-      copies_ = SetCopiesForecast{nodes, *std::move(sizes)};
-    });
-    changed_.notify_one();
-  }
-  return std::exchange(copies_, std::nullopt);
+  wanted_nodes_ = begun_nodes_.contains(nodes) ? 0 : nodes;
+  if (wanted_nodes_ != 0) changed_.notify_one();
+  if (copies_.empty()) return std::nullopt;
+  SetCopiesForecast forecast = std::move(copies_.front());
+  copies_.pop_front();
+  return forecast;
 }
 
 }  // namespace mosa::manager

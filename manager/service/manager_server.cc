@@ -130,6 +130,10 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
   bool ok = false;
   bool queue_is_shut_down = false;
   Time forecast_at;
+  // Before the first review, which would make and drop copies by the rule. Who comes meanwhile
+  // waits.
+  if (forecasts != nullptr)
+    NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
   while (true) {
     Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
@@ -189,11 +193,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
   parts->driver = std::make_unique<CoreDriver>(
       std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
-  if (options.platform) {
-    parts->forecasts = std::make_unique<Forecasts>(*options.platform);
-    const uint32_t nodes = parts->driver->FlushedCore().CountStayingNodes();
-    NoteCopies(*parts->driver, parts->forecasts->ComputeCopies(nodes));
-  }
+  if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
   parts->services = std::make_unique<Services>(*parts->driver, parts->forecasts.get());
 
   grpc::ServerBuilder builder;

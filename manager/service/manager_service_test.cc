@@ -1,14 +1,11 @@
-// The manager's service in this process: real gRPC, real RocksDB, a temporary directory.
+// What the manager's service says to clients, nodes and people.
 #include <arpa/inet.h>
 #include <grpcpp/client_context.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,11 +17,10 @@
 #include "gtest/gtest.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/manager_server.h"
+#include "manager/service/service_fixture.h"
 #include "manager/service/test_client.h"
-#include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
 #include "proto/convert/capability.h"
-#include "proto/convert/node.h"
 #include "proto/convert/session.h"
 #include "proto/convert/status.h"
 
@@ -32,101 +28,6 @@ namespace mosa::manager {
 namespace {
 
 using ::testing::HasSubstr;
-
-class ManagerServiceTest : public ::testing::Test {
- protected:
-  ManagerServiceTest() {
-    std::string pattern = std::filesystem::temp_directory_path() / "mosa_service_test.XXXXXX";
-    MOSA_CHECK(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    options_.listen = "127.0.0.1:0";
-    options_.data_directory = directory_ / "store";
-  }
-  ~ManagerServiceTest() override {
-    server_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-
-  void StartServer() {
-    auto server = ManagerServer::Start(options_);
-    ASSERT_TRUE(server.ok()) << MessageOf(server.status());
-    server_ = *std::move(server);
-  }
-  std::unique_ptr<TestClient> Client(uint64_t id) {
-    auto client = std::make_unique<TestClient>(id, server_->address(), options_.secret);
-    const Status started = client->Start();
-    EXPECT_TRUE(started.ok()) << MessageOf(started);
-    return client;
-  }
-  ClusterSecret NewSecret(const std::string& name) {
-    const std::filesystem::path path = directory_ / name;
-    std::ofstream(path) << GenerateSecret().value();
-    EXPECT_EQ(::chmod(path.c_str(), 0600), 0);
-    return LoadSecret(path).value();
-  }
-
-  std::filesystem::path directory_;
-  ServerOptions options_;
-  std::unique_ptr<ManagerServer> server_;
-};
-
-CommitRequest CommitOf(FileId file, std::string bytes) {
-  CommitRequest commit;
-  commit.file = file;
-  commit.size_bytes = bytes.size();
-  commit.inline_data = std::move(bytes);
-  commit.last_close = true;
-  return commit;
-}
-
-// A storage node that only talks: registers, and reads orders.
-class TestNode {
- public:
-  explicit TestNode(const std::string& address)
-      : channel_(MakeChannel(address, std::nullopt)),
-        stub_(v1::NodeSessionService::NewStub(channel_)),
-        stream_(stub_->Session(&context_)) {}
-  ~TestNode() {
-    context_.TryCancel();
-    if (!finished_) stream_->Finish();
-  }
-  void Register(const NodeRegistration& registration) {
-    for (const v1::NodeMessage& message : ToProto(registration)) stream_->Write(message);
-  }
-  std::optional<ManagerToNode> Read() {
-    v1::ManagerToNode message;
-    if (!stream_->Read(&message)) return std::nullopt;
-    return FromProto(message).value();
-  }
-  void Heartbeat(const NodeHeartbeat& heartbeat) {
-    v1::NodeMessage message;
-    ToProto(heartbeat, &message);
-    stream_->Write(message);
-  }
-  Status Finish() {
-    finished_ = true;
-    return FromGrpc(stream_->Finish());
-  }
-
- private:
-  grpc::ClientContext context_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::NodeSessionService::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReaderWriter<v1::NodeMessage, v1::ManagerToNode>> stream_;
-  bool finished_ = false;
-};
-
-NodeRegistration RegistrationOf(const std::string& name) {
-  return {.name = name,
-          .cluster_name = "",
-          .incarnation = 5,
-          .address = "127.0.0.1:9",
-          .socket_path = "/none",
-          .host_identity = "h",
-          .limit_bytes = uint64_t{1} << 30,
-          .used_bytes = 0,
-          .objects = {}};
-}
 
 TEST_F(ManagerServiceTest, FilesMadeByOneClientAreSeenByAnother) {
   StartServer();
@@ -479,132 +380,6 @@ TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
   EXPECT_FALSE(locations->at(9998).failure.has_value());
   EXPECT_EQ(locations->at(9998).size_bytes, 10u);
   EXPECT_EQ(locations->at(9999).failure->code, StatusCode::kNotFound);
-}
-
-// ---- what is predicted
-
-// A file of two chunks on n1 and n2.
-void MakeStriped(TestClient& client, const std::string& name) {
-  MakeRequest make = client.MakeOf(kRootFile, name);
-  make.open = true;
-  make.hints = {{"chunk_size", "1048576"}};
-  CommitRequest commit;
-  commit.file = make.file;
-  commit.size_bytes = 2 << 20;
-  const auto bound = client.api().Call({make, BindRequest{make.file, 1}});
-  const auto& access = std::get<BindReply>(bound.back()).access;
-  for (const NodeId node : access.layout.Nodes()) commit.nodes.push_back({node, 1 << 20, 0});
-  commit.last_close = true;
-  EXPECT_TRUE(std::holds_alternative<AttributesReply>(client.Ask(commit)));
-}
-
-TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
-  options_.platform.emplace();
-  options_.platform->client.receive.ns_per_byte = 1;
-  StartServer();
-  std::vector<std::unique_ptr<TestNode>> nodes;
-  for (const char* name : {"n1", "n2", "n3"}) {
-    nodes.push_back(std::make_unique<TestNode>(server_->address()));
-    nodes.back()->Register(RegistrationOf(name));
-    ASSERT_TRUE(nodes.back()->Read().has_value());
-    NodeHeartbeat heartbeat;
-    heartbeat.limit_bytes = 1 << 30;
-    nodes.back()->Heartbeat(heartbeat);
-  }
-  const auto anna = Client(1);
-  const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
-  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")});
-  MakeStriped(*anna, "striped");
-
-  sai::AdminClient admin(server_->address(), std::nullopt);
-  const auto answer =
-      admin.PredictReads({{{"/striped", "/tiny"}, {"/tiny", "/none"}, {"/"}, {}}, {}});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->hosts, (std::vector<std::string>{"n1", "n2", "n3"}));
-  ASSERT_EQ(answer->sets.size(), 4u);
-  const ReadSetCost& set = answer->sets[0];
-  ASSERT_EQ(set.hosts.size(), 3u);
-  for (const HostReadCost& host : set.hosts)
-    EXPECT_EQ(host.cost.local_bytes + host.cost.remote_bytes, (2u << 20) + 10);
-  EXPECT_GE(set.hosts[0].cost.local_bytes, set.hosts[2].cost.local_bytes);
-  EXPECT_LT(set.hosts[0].cost.time, set.hosts[2].cost.time);
-  EXPECT_EQ(answer->sets[1].failure->code, StatusCode::kNotFound);
-  EXPECT_THAT(answer->sets[1].failure->message, HasSubstr("'/none'"));
-  EXPECT_THAT(answer->sets[2].failure->message, HasSubstr("'/' is no regular file"));
-  EXPECT_EQ(answer->sets[3].hosts.at(0).cost, ReadCost{});
-
-  const auto some = admin.PredictReads({{{"/striped"}}, {"n3"}});
-  ASSERT_TRUE(some.ok()) << some.status();
-  EXPECT_EQ(some->sets[0].hosts.size(), 1u);
-  EXPECT_THAT(MessageOf(admin.PredictReads({{{"/tiny"}}, {"n1", "n9"}}).status()),
-              HasSubstr("'n9' is no storage node of this cluster of 3"));
-  // More than one call takes, and more than any call takes.
-  const std::vector<std::vector<std::string>> many(25'000, {"/tiny"});
-  const auto all = admin.PredictReads({many, {}});
-  ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_EQ(all->sets.size(), many.size());
-  EXPECT_THAT(
-      MessageOf(admin.PredictReads({{std::vector<std::string>(10'001, "/tiny")}, {}}).status()),
-      HasSubstr("sets.paths has 10001 entries, at most 10000 are allowed"));
-}
-
-TEST_F(ManagerServiceTest, WithoutAPlatformNothingIsPredicted) {
-  StartServer();
-  sai::AdminClient admin(server_->address(), std::nullopt);
-  const auto answer = admin.PredictReads({{{"/a"}}, {"n1"}});
-  EXPECT_EQ(answer.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(answer.status()), HasSubstr("--platform FILE"));
-}
-
-TEST_F(ManagerServiceTest, AutomaticCopiesFollowThePlatformAndTheNumberOfNodesAlsoOverARestart) {
-  options_.platform.emplace();
-  StartServer();
-  TestNode node(server_->address());
-  node.Register(RegistrationOf("n1"));
-  ASSERT_TRUE(node.Read().has_value());
-  const auto note_of = [this] {
-    sai::AdminClient admin(server_->address(), std::nullopt);
-    EXPECT_TRUE(admin.SetHint("/", {"replicas", "auto"}).ok());
-    const auto explained = admin.ExplainHints("/new");
-    for (const ExplainedHint& hint : explained->hints)
-      if (hint.name == "replicas") return hint.note;
-    return std::string();
-  };
-  std::string note;
-  for (int i = 0; i < 100 && note.find("on 1 node") == std::string::npos; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    note = note_of();
-  }
-  EXPECT_THAT(note, HasSubstr("1 copy, predicted best for a long file"));
-  // The next one knows it from its first command on.
-  server_.reset();
-  StartServer();
-  sai::AdminClient admin(server_->address(), std::nullopt);
-  const auto explained = admin.ExplainHints("/new");
-  ASSERT_TRUE(explained.ok()) << explained.status();
-  EXPECT_THAT(explained->hints,
-              ::testing::Contains(::testing::Field(&ExplainedHint::note, HasSubstr("on 1 node"))));
-}
-
-TEST_F(ManagerServiceTest, QuestionsAreAnsweredOrRefusedWhileTheManagerStops) {
-  options_.platform.emplace();
-  StartServer();
-  TestNode node(server_->address());
-  node.Register(RegistrationOf("n1"));
-  ASSERT_TRUE(node.Read().has_value());
-  const auto anna = Client(1);
-  const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
-  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")});
-  std::vector<std::thread> askers;
-  for (int i = 0; i < 8; ++i)
-    askers.emplace_back([address = server_->address()] {
-      sai::AdminClient admin(address, std::nullopt);
-      const std::vector<std::vector<std::string>> many(10'000, {"/tiny"});
-      while (admin.PredictReads({many, {"n1"}}).ok()) continue;
-    });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  server_->Stop();
-  for (std::thread& asker : askers) asker.join();
 }
 
 // ---- who may come in

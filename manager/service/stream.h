@@ -1,6 +1,7 @@
 // Calls of gRPC clients as state machines on one completion queue. Everything runs on the thread
 // that polls the queue, so that between a request's arrival and its answer's departure there is no
-// change of thread; nothing here locks or blocks.
+// change of thread, but for answers that somebody else finds (UnaryCall::Done); nothing here locks
+// or blocks.
 #ifndef MOSA_MANAGER_SERVICE_STREAM_H_
 #define MOSA_MANAGER_SERVICE_STREAM_H_
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -213,6 +212,19 @@ class Search {
     return {run.draws_failed, run.median_s};
   }
 
+  // The same of the draws up to `last`, with their sum. Precondition: these are known.
+  Rank RankInFirst(const HintChoice& choice, uint32_t last) const {
+    Rank rank{0, 0};
+    for (uint32_t draw = FirstDraw(options_); draw <= last; ++draw) {
+      const TrialOutcome& run = trials_.At(choice, draw);
+      if (run.failure.empty())
+        rank.second += SecondsOf(run.time);
+      else
+        ++rank.first;
+    }
+    return rank;
+  }
+
   Status Eliminate(HintChoice& choice) {
     const HintChoice reference = choice;
     MOSA_RETURN_IF_ERROR(trials_.Fill({reference}, options_.draws));
@@ -241,13 +253,9 @@ class Search {
     for (size_t i = 0; i < choice.size(); ++i)
       if (choice[i] != 0) moves.push_back({i, 0});
     MOSA_RETURN_IF_ERROR(trials_.Fill(After(choice, moves), last));
-    std::vector<std::pair<double, size_t>> losses;
-    for (const Move& move : moves) {
-      double loss = 0;
-      for (uint32_t draw = FirstDraw(options_); draw <= last; ++draw)
-        loss += SecondsOf(trials_.At(With(choice, move), draw).time);
-      losses.emplace_back(loss, move.in_class);
-    }
+    std::vector<std::pair<Rank, size_t>> losses;
+    for (const Move& move : moves)
+      losses.emplace_back(RankInFirst(With(choice, move), last), move.in_class);
     std::sort(losses.begin(), losses.end());
     std::vector<size_t> order;
     for (const auto& [loss, in_class] : losses) order.push_back(in_class);
@@ -312,14 +320,10 @@ class Search {
     std::vector<Move> moves;
     for (size_t to = 1; to < of.alternatives.size(); ++to) moves.push_back({i, to});
     MOSA_RETURN_IF_ERROR(trials_.Fill(After(choice, moves), last));
-    std::pair<int64_t, size_t> least{std::numeric_limits<int64_t>::max(), 0};
-    for (const Move& move : moves) {
-      int64_t time_ns = 0;
-      for (uint32_t draw = FirstDraw(options_); draw <= last; ++draw)
-        time_ns += trials_.At(With(choice, move), draw).time.ns;
-      least = std::min(least, {time_ns, move.to});
-    }
-    return least.second;
+    std::vector<std::pair<Rank, size_t>> ranks;
+    for (const Move& move : moves)
+      ranks.emplace_back(RankInFirst(With(choice, move), last), move.to);
+    return std::min_element(ranks.begin(), ranks.end())->second;
   }
   std::string WhyNot(const HintChoice& with, const Gain& gain) const {
     const RunTime run = RunTimeOf(trials_.DrawsOfChoice(with), options_);

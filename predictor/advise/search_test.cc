@@ -151,6 +151,23 @@ TEST(FindHints, SparesNoNetworkWithARunThatFails) {
   EXPECT_EQ(advice.classes[0].reason, "the run would fail in 19 of 20 draws: full");
 }
 
+// One that ends at once because it fails is not the one that comes closest.
+TEST(FindHints, NamesNoHintThatMakesTheRunFailBeforeOneThatMakesItSlower) {
+  std::vector<HintClass> classes = Classes(1, 0);
+  HintAlternative slower;
+  slower.text = "slower";
+  classes[0].alternatives.push_back(slower);
+  const auto advice = FindFailing(
+      classes,
+      [](const HintChoice& c, uint32_t) { return c[0] == 1   ? 0.1
+                                                 : c[0] == 2 ? 130
+                                                             : 100; },
+      [](const HintChoice& c, uint32_t) { return c[0] == 1; });
+  EXPECT_EQ(advice.choice, (HintChoice{0}));
+  EXPECT_EQ(advice.classes[0].alternative, 2U);
+  EXPECT_EQ(advice.classes[0].reason, "takes 30.000 s more");
+}
+
 // In one draw it fails whatever is said: that is no word against the hint.
 TEST(FindHints, DoesNotCountDrawsThatFailEitherWay) {
   for (const size_t by_itself : {0, 1}) {

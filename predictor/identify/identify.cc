@@ -32,6 +32,12 @@ constexpr double kSpreadMax = 1;
 constexpr double kUsualDeviation = 0.2;
 constexpr double kUsualSamples = 2;
 
+// Of single samples, relative to their mean; of one nothing is known but how far off they usually
+// are.
+double VarianceOf(const Measured& measured) {
+  return std::pow(measured.count < 2 ? kUsualDeviation : measured.deviation / measured.mean, 2);
+}
+
 double SigmaOf(const Measured& measured) {
   const auto count = static_cast<double>(measured.count);
   const double own = measured.deviation / measured.mean;
@@ -94,7 +100,7 @@ class Step {
     fitted_.push_back(measurements_.size() - 1);
     problem_.measured.push_back(std::log(seconds.mean));
     problem_.sigmas.push_back(SigmaOf(seconds));
-    variances_.push_back(std::pow(seconds.deviation / seconds.mean, 2));
+    variances_.push_back(VarianceOf(seconds));
     like_workload_.push_back(like_workload);
     simulations_.push_back(std::move(simulate));
   }

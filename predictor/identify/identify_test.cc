@@ -277,6 +277,21 @@ TEST(Identify, TakesNoNoiseOfSamplesForTheModels) {
   EXPECT_LT(found->platform.model.spread, 0.05);
 }
 
+// Nor of one sample each, which says nothing of how much they vary.
+TEST(Identify, TakesTheNoiseOfSingleSamplesForUsual) {
+  const Platform truth = Truth();
+  Findings findings = Measure(truth, 0, false);
+  Rng rng(5);
+  const auto take_one = [&rng](Measured& seconds) {
+    seconds = {.mean = seconds.mean * std::exp(0.2 * NormalDraw(rng)), .count = 1};
+  };
+  for (Findings::OfProbe& each : findings.probes) take_one(each.seconds);
+  for (Findings::OfRun& each : findings.runs) take_one(each.seconds);
+  const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_LT(found->platform.model.spread, 0.06);
+}
+
 TEST(Probes, VarySizesAndLoads) {
   const std::vector<Probe> all = PlanProbes({.hosts = 3});
   for (size_t i = 0; i < all.size(); ++i)

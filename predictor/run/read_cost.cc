@@ -24,21 +24,26 @@ constexpr std::array<Steps, 5> kSteps = {
 // Whole rows of a stripe are read to see what overlaps: one, then ever more up to this.
 constexpr uint64_t kMoreRows = 4;
 constexpr uint64_t kRowsBytesMax = uint64_t{64} << 20;
+// Of longer files of short chunks each is read as those before it.
+constexpr uint64_t kChunksMax = 4096;
 // Wider stripes, and longer chunks, are read like these.
 constexpr uint32_t kWidthMax = 32;
 constexpr uint64_t kChunkMin = 4 * kKiB, kChunkMax = 64 * 1024 * kKiB;
 
 std::vector<uint64_t> SizesFor(const ReadShape& shape) {
   if (shape.kind == Kind::kInline) return {0, 1, 4 * kKiB, kInlineBytesMax};
+  const uint64_t most =
+      shape.chunk_bytes == 0 ? UINT64_MAX : std::max(shape.chunk_bytes, kChunkMin) * kChunksMax;
   if (shape.local > 0) {
     std::vector<uint64_t> sizes = {shape.chunk_bytes * shape.width};
-    while (sizes.back() * kMoreRows <= kRowsBytesMax) sizes.push_back(sizes.back() * kMoreRows);
+    while (sizes.back() * kMoreRows <= std::min(kRowsBytesMax, most))
+      sizes.push_back(sizes.back() * kMoreRows);
     return sizes;
   }
   std::vector<uint64_t> sizes = {1};
   uint64_t at = 4 * kKiB;
   for (const Steps& steps : kSteps)
-    for (; at <= steps.end * kKiB; at += steps.step * kKiB) sizes.push_back(at);
+    for (; at <= steps.end * kKiB && at <= most; at += steps.step * kKiB) sizes.push_back(at);
   return sizes;
 }
 
@@ -107,43 +112,50 @@ Result<Duration> ReadCosts::TimeOf(const ReadShape& shape, uint64_t remote_bytes
 
 // ---- what is asked
 
-Status ReadCosts::Add(const ReadableFile& file, std::span<const NodeId> hosts,
+FileToRead::FileToRead(const ReadableFile& file) : size_bytes(file.size_bytes) {
+  if (file.size_bytes == 0 || file.is_inline || !file.layout.bound()) return;
+  chunk_bytes = file.layout.chunk_bytes;
+  width = file.layout.segments.front().width;
+  for (const NodeBytes& own : BytesByNode(file.layout, file.size_bytes))
+    holders.push_back({own, own.bytes == size_bytes && file.layout.HoldsAll(own.node)});
+}
+
+Status ReadCosts::Add(const FileToRead& file, std::span<const NodeId> hosts,
                       std::vector<ReadCost>& costs) {
-  const bool on_nodes = file.size_bytes > 0 && !file.is_inline && file.layout.bound();
-  if (!on_nodes) {
+  if (file.width == 0) {
     MOSA_ASSIGN_OR_RETURN(const Duration time,
                           TimeOf({Kind::kInline, 0, 1, 0}, file.size_bytes, 0));
     for (ReadCost& cost : costs) AddTo(cost, {time, file.size_bytes, 0});
     return OkStatus();
   }
-  const std::vector<NodeBytes> held = BytesByNode(file.layout, file.size_bytes);
   // Most hosts have nothing of the file: what it costs them is asked for once.
   std::optional<ReadCost> elsewhere;
   for (size_t i = 0; i < hosts.size(); ++i) {
-    const auto own =
-        std::lower_bound(held.begin(), held.end(), hosts[i],
-                         [](const NodeBytes& each, NodeId node) { return each.node < node; });
-    const bool has = own != held.end() && own->node == hosts[i] && hosts[i] != kNoNode;
+    const auto holder = std::lower_bound(
+        file.holders.begin(), file.holders.end(), hosts[i],
+        [](const FileToRead::Holder& each, NodeId node) { return each.own.node < node; });
+    const bool has = holder != file.holders.end() && holder->own.node == hosts[i];
     if (!has && elsewhere) {
       AddTo(costs[i], *elsewhere);
       continue;
     }
-    MOSA_ASSIGN_OR_RETURN(const ReadCost cost, CostAt(file, has ? *own : NodeBytes{}));
+    MOSA_ASSIGN_OR_RETURN(const ReadCost cost, CostAt(file, has ? *holder : FileToRead::Holder{}));
     AddTo(costs[i], cost);
     if (!has) elsewhere = cost;
   }
   return OkStatus();
 }
 
-Result<ReadCost> ReadCosts::CostAt(const ReadableFile& file, const NodeBytes& own) {
+Result<ReadCost> ReadCosts::CostAt(const FileToRead& file, const FileToRead::Holder& holder) {
+  const NodeBytes& own = holder.own;
   ReadCost cost{{}, own.bytes, file.size_bytes - own.bytes};
   ReadShape shape;
   if (cost.remote_bytes == 0) {
-    const bool by_kernel = platform_.client.passthrough && file.layout.HoldsAll(own.node);
+    const bool by_kernel = platform_.client.passthrough && holder.has_all;
     shape.kind = by_kernel ? Kind::kWhole : Kind::kMount;
   } else {
-    shape.width = std::min(file.layout.segments.front().width, kWidthMax);
-    shape.chunk_bytes = std::bit_ceil(std::clamp(file.layout.chunk_bytes, kChunkMin, kChunkMax));
+    shape.width = std::min(file.width, kWidthMax);
+    shape.chunk_bytes = std::bit_ceil(std::clamp(file.chunk_bytes, kChunkMin, kChunkMax));
     if (own.bytes > 0) {
       // Of a file that went on elsewhere no stripe need be shared.
       shape.width = std::max(shape.width, 2U);

@@ -25,17 +25,31 @@
 
 namespace mosa::predict {
 
-// One owner, one thread: kinds of layout are simulated when they are first asked for, a few
-// milliseconds each. There are at most some thousand kinds.
+// What reading a file depends on, found once however many ask.
+struct FileToRead {
+  // Precondition: !file.failure.
+  explicit FileToRead(const ReadableFile& file);
+
+  struct Holder {
+    NodeBytes own;
+    bool has_all = false;  // As one plain file.
+  };
+  uint64_t size_bytes = 0;
+  uint64_t chunk_bytes = 0;
+  uint32_t width = 0;           // 0: the manager has its bytes, or there are none.
+  std::vector<Holder> holders;  // Ascending by node.
+};
+
+// One owner, one thread: kinds of layout are simulated when they are first asked for, up to some
+// ten milliseconds each. There are at most some thousand kinds.
 class ReadCosts {
  public:
   // Precondition: Check(platform).ok().
   explicit ReadCosts(const Platform& platform) : platform_(platform) {}
 
-  // Of each host, which is named by its node; kNoNode: it has none. Adds to `costs`, which has one
-  // for each host; after a failure, which is Internal, they mean nothing.
-  // Precondition: !file.failure.
-  Status Add(const ReadableFile& file, std::span<const NodeId> hosts, std::vector<ReadCost>& costs);
+  // Of each host, which is named by its node. Adds to `costs`, which has one for each host; after a
+  // failure, which is Internal, they mean nothing.
+  Status Add(const FileToRead& file, std::span<const NodeId> hosts, std::vector<ReadCost>& costs);
 
  private:
   // By a file's size, ascending: nanoseconds, or, of stripes of which the own node has a part,
@@ -55,7 +69,7 @@ class ReadCosts {
   };
 
   static double At(const Curve& curve, uint64_t bytes);
-  Result<ReadCost> CostAt(const ReadableFile& file, const NodeBytes& own);
+  Result<ReadCost> CostAt(const FileToRead& file, const FileToRead::Holder& holder);
   Result<Duration> TimeOf(const ReadShape& shape, uint64_t remote_bytes, uint64_t local_bytes);
   Result<Parts> PartsOf(ReadShape shape, uint64_t remote_bytes, uint64_t local_bytes);
   Result<const Curve*> CurveOf(const ReadShape& shape);

@@ -137,7 +137,7 @@ void ExpectSimulated(const Platform& platform, const Tolerance& tolerance) {
   double error_sum = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     std::vector<ReadCost> costs(kHosts);
-    ASSERT_TRUE(read_costs.Add(cluster.FileOf(i), hosts, costs).ok());
+    ASSERT_TRUE(read_costs.Add(FileToRead(cluster.FileOf(i)), hosts, costs).ok());
     for (size_t h = 0; h < kHosts; ++h) {
       const double simulated = static_cast<double>(times[i][h].ns);
       const double error = static_cast<double>(costs[h].time.ns) / simulated - 1;

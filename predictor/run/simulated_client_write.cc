@@ -401,7 +401,7 @@ des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
   while (loop_.now() - moved < kWaitMax) {
     Request request = await;
     const Outcome<AwaitCopiesReply> reply = co_await Ask<AwaitCopiesReply>(std::move(request));
-    if (!reply.ok() || reply->copies_valid >= await.copies || !reply->more) co_return;
+    if (!reply.ok() || reply->copies_valid >= reply->copies_wanted || !reply->more) co_return;
     if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
       moved = loop_.now();
     last = *reply;

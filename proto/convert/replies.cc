@@ -202,11 +202,13 @@ void Put(const AwaitCopiesReply& value, wire::Reply* out) {
   item->set_copies_valid(value.copies_valid);
   item->set_copied_bytes(value.copied_bytes);
   item->set_more(value.more);
+  item->set_copies_wanted(value.copies_wanted);
 }
 AwaitCopiesReply Read(const wire::AwaitCopiesReply& in, FieldChecker& check) {
   return {.copies_valid = in.copies_valid(),
           .copied_bytes = check.Number("await_copies.copied_bytes", in.copied_bytes()),
-          .more = in.more()};
+          .more = in.more(),
+          .copies_wanted = in.copies_wanted()};
 }
 
 Reply ReadReply(const wire::Reply& in, FieldChecker& check) {

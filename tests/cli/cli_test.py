@@ -7,6 +7,7 @@ Exit code 77: skipped, with the reason.
 """
 
 import argparse
+import base64
 import errno
 import json
 import os
@@ -305,6 +306,12 @@ def costs(tool):
     check(ranking[0]["host"] == "h2" and ranking[0]["local_bytes"] == 3_000_000, f"not h2 first: {ranking}")
     check({host["remote_bytes"] for host in ranking[1:]} == {3_000_000}, f"remote: {ranking}")
     check(0 < ranking[0]["seconds"] < ranking[1]["seconds"] == ranking[2]["seconds"], f"seconds: {ranking}")
+    odd = os.fsencode(mounts[0]) + b"/odd\xff"
+    with open(odd, "wb") as file:
+        file.write(b"x")
+    answer = json.loads(tool.good("where", "--cost", "--json", paths[0], os.fsdecode(odd)))[0]
+    names = [base64.b64decode(path) for path in answer["paths_b64"]]
+    check(names == [os.fsencode(paths[0]), odd] and "paths_b64" not in one[0], f"odd name: {answer}")
     table = [line.split() for line in tool.good("where", "--cost", *paths).splitlines()]
     check(table[0] == ["HOST", "SECONDS", "LOCAL", "REMOTE"], f"table: {table}")
     check([row[0] for row in table[1:]] == ["h2", "h3", "h1"], f"table: {table}")
@@ -327,7 +334,16 @@ def costs(tool):
 
     tool.good("hint", "rule", "add", str(mounts[0] / "all" / "*"), "pattern=broadcast")
     (mounts[0] / "all").mkdir()
+    # Nodes were counted some tenths of a second ago.
+    for _ in range(100):
+        if "on 3 nodes" in tool.good("hint", "explain", str(mounts[0] / "all" / "short")):
+            break
+        time.sleep(0.1)
+    # A close of the short one waits for as many copies as it is to have, not for those of a long one.
+    (mounts[0] / "all" / "short").write_bytes(b"x" * 20_000)
     (mounts[0] / "all" / "shared").write_bytes(b"x" * 1_000_000)
+    counts = json.loads(tool.good("stat", "--json", str(mounts[0]), *manager))["mount"]
+    check(counts["closes_without_copies"] == 0, f"closes: {counts}")
     explained = tool.good("hint", "explain", str(mounts[0] / "all" / "shared"))
     check("predicted best for" in explained and "on 3 nodes" in explained, f"explain: {explained}")
     layout = json.loads(os.getxattr(mounts[0] / "all" / "shared", "user.mosa.layout"))

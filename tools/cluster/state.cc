@@ -50,7 +50,9 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
         "there is no cluster named '{}' in {}: 'mosa cluster up' starts one", name, directory));
   }
   try {
-    auto state = nlohmann::json::parse(file).get<ClusterState>();
+    nlohmann::json json = nlohmann::json::parse(file);
+    json.at("plan").emplace("platform", "");  // Of a cluster from before there were any.
+    auto state = json.get<ClusterState>();
     if (state.boot_id != BootId()) {
       state.daemons.clear();
       state.starter = {};

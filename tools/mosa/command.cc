@@ -44,6 +44,14 @@ void PutBytes(nlohmann::json& object, const std::string& key, const std::string&
   if (!IsUtf8(bytes)) object[key + "_b64"] = Base64(bytes);
 }
 
+void PutBytes(nlohmann::json& object, const std::string& key,
+              const std::vector<std::string>& several) {
+  object[key] = several;
+  if (std::all_of(several.begin(), several.end(), IsUtf8)) return;
+  nlohmann::json& encoded = object[key + "_b64"] = nlohmann::json::array();
+  for (const std::string& bytes : several) encoded.push_back(Base64(bytes));
+}
+
 void Table::Print() const {
   const bool aligned = isatty(STDOUT_FILENO) == 1;
   std::vector<size_t> widths(rows_.front().size(), 0);

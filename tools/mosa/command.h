@@ -51,6 +51,9 @@ void PrintJson(const nlohmann::json& value);
 
 // A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);
+// A list of these; with `key`_b64 a list of all too, if one of them is not UTF-8.
+void PutBytes(nlohmann::json& object, const std::string& key,
+              const std::vector<std::string>& several);
 
 // Rows under a heading: aligned for a terminal, separated by tabs for a program.
 class Table {

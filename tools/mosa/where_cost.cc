@@ -109,13 +109,8 @@ Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
 }
 
 nlohmann::json ToJson(const Set& set, const std::vector<std::string>& hosts) {
-  nlohmann::json paths = nlohmann::json::array();
-  for (const std::string& path : set.paths) {
-    nlohmann::json item;
-    PutBytes(item, "path", path);
-    paths.push_back(std::move(item["path"]));
-  }
-  nlohmann::json json = {{"paths", std::move(paths)}};
+  nlohmann::json json;
+  PutBytes(json, "paths", set.paths);
   if (!set.status.ok()) {
     json["error"] = MessageOf(set.status);
     return json;
