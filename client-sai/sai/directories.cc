@@ -118,6 +118,7 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
     if (it == directories_.end()) return {};
     listing = it->second;
   }
+  const bool may_keep = KernelMayKeep(*listing->inode);
   // The listing may be old: only what is known to be so now gets a lookup.
   if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
   const InodePtr inode = Find(item.entry.file);
@@ -128,7 +129,7 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
         (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
       return {};
   }
-  return EntryOf(*inode, true);
+  return EntryOf(*inode, may_keep);
 }
 
 }  // namespace mosa::sai

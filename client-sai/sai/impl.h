@@ -114,7 +114,8 @@ class Filesystem::Impl final : public SessionListener {
   // The same on top of other attributes than the inode's.
   static Attributes ViewOn(const Inode& inode, Attributes view);
   Outcome<Done> EnsureAttributes(Inode& inode);
-  EntryResult EntryOf(Inode& inode, bool name_cached);
+  // `kernel_may_keep` its name, without asking for it again.
+  EntryResult EntryOf(Inode& inode, bool kernel_may_keep);
   Outcome<AttributesResult> GetAttributes(FileId file);
   Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);
@@ -122,6 +123,13 @@ class Filesystem::Impl final : public SessionListener {
   void RefreshFromKernelWrites(Inode& inode);
 
   // ---- names (names.cc)
+  // Whether the kernel may keep the directory's names. To be asked before these are looked at, so
+  // that a recall after that, by which they are wrong, has the kernel forget them. Not while others
+  // change the directory: the kernel can only forget every name of the mount at once, and with its
+  // name a file that is not open loses its pages.
+  bool KernelMayKeep(Inode& directory);
+  void ForgetKernelNames(Inode& directory);
+  void ForgetAllKernelNames();
   Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
@@ -463,6 +471,10 @@ class Filesystem::Impl final : public SessionListener {
   std::atomic<uint64_t> inline_cached_bytes_{0};
   // Counts this mount's changes of hints: what directories remember of theirs holds for one value.
   std::atomic<uint64_t> hints_generation_{0};
+  // Counts how often the kernel was to forget all names. Raised under epoch_mutex_, which is held
+  // until it was told. Lock order: epoch_mutex_, then an inode's mutex.
+  std::mutex epoch_mutex_;
+  std::atomic<uint64_t> kernel_epoch_{1};
   std::atomic<uint64_t> sessions_{0};  // Counts them: recalls are the session's that sent them.
 
   mutable std::mutex handles_mutex_;

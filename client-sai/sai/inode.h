@@ -39,6 +39,10 @@ struct Names {
   std::optional<uint64_t> inline_bytes_max;
   uint64_t hints_generation = 0;         // When it was learned.
   std::map<std::string, FileId> unsent;  // Made here, not yet known to the manager.
+  // The kernel may keep names that it was told in that epoch of its names; see KernelMayKeep.
+  uint64_t kernel_epoch = 0;
+  Time shared_until;    // Others change it: until then the kernel asks for each name.
+  Duration patience{};  // How long that was last.
 };
 
 enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };

@@ -121,7 +121,7 @@ void Filesystem::Impl::EvictIdle() {
       if (!EnsureAllMade(*inode).ok()) stats_.Add(Counter::kErrors);
     });
   }
-  if (is_back && notifier_.capabilities().epoch) notifier_.InvalidateEntries();
+  if (is_back) ForgetAllKernelNames();
 }
 
 void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
@@ -213,14 +213,14 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   return Done{};
 }
 
-EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool name_cached) {
+EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep) {
   const Duration remaining = lease_.Remaining();
   std::unique_lock lock(inode.mutex);
   AwaitSettled(inode, lock);
   ++inode.kernel_lookups;
   EntryResult result;
   result.entry = {inode.file, View(inode)};
-  if (name_cached && notifier_.capabilities().epoch) result.entry_valid = remaining;
+  if (kernel_may_keep) result.entry_valid = remaining;
   result.attributes_valid = AttributesCachedFor(inode);
   return result;
 }

@@ -12,6 +12,11 @@
 namespace mosa::sai {
 namespace {
 
+// How long the kernel keeps no names of a directory that others have changed, and twice as long
+// each time that they do it again: a look at a name costs some ten microseconds then.
+constexpr Duration kPatienceMin = Seconds(30);
+constexpr Duration kPatienceMax = Seconds(3600);
+
 Outcome<Done> CheckName(std::string_view name) {
   if (name.size() > kNameBytesMax)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
@@ -22,6 +27,37 @@ Outcome<Done> CheckName(std::string_view name) {
 }
 
 }  // namespace
+
+bool Filesystem::Impl::KernelMayKeep(Inode& directory) {
+  if (!notifier_.capabilities().epoch) return false;
+  const std::lock_guard lock(directory.mutex);
+  if (clock_.Monotonic() < directory.names.shared_until) return false;
+  directory.names.kernel_epoch = kernel_epoch_;
+  return true;
+}
+
+void Filesystem::Impl::ForgetKernelNames(Inode& directory) {
+  if (!notifier_.capabilities().epoch) return;
+  // With the lock: whoever finds that the kernel forgets them already relies on that it was told.
+  const std::lock_guard epoch_lock(epoch_mutex_);
+  {
+    const std::lock_guard lock(directory.mutex);
+    Names& names = directory.names;
+    const bool kept = names.kernel_epoch == kernel_epoch_;
+    if (kept) names.patience = std::clamp(names.patience * 2, kPatienceMin, kPatienceMax);
+    names.shared_until = clock_.Monotonic() + names.patience;
+    if (!kept) return;
+  }
+  ++kernel_epoch_;
+  notifier_.InvalidateEntries();
+}
+
+void Filesystem::Impl::ForgetAllKernelNames() {
+  if (!notifier_.capabilities().epoch) return;
+  const std::lock_guard lock(epoch_mutex_);
+  ++kernel_epoch_;
+  notifier_.InvalidateEntries();
+}
 
 void Filesystem::Impl::ClearNames(Inode& directory) {
   names_count_ -= directory.names.entries.size();
@@ -87,12 +123,12 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const std::string name(name_view);
   const InodePtr directory = Get(parent);
-  const bool epoch = notifier_.capabilities().epoch;
+  const bool may_keep = KernelMayKeep(*directory);
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::optional<FileId> known = KnownName(*directory, name);
     if (known && known->value == 0) {
       stats_.Add(Counter::kLookupsCached);
-      return EntryResult{{}, epoch ? lease_.Remaining() : Duration{0}, {}};
+      return EntryResult{{}, may_keep ? lease_.Remaining() : Duration{0}, {}};
     }
     const InodePtr child = known ? Find(*known) : nullptr;
     if (!child) break;
@@ -108,7 +144,7 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
         break;
       }
     }
-    if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, true);
+    if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep);
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
   }
   const Mark mark = MarkNow();
@@ -116,19 +152,20 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
     const bool cached = StoreName(*directory, name, FileId{}, mark, false);
-    return EntryResult{{}, cached && epoch ? lease_.Remaining() : Duration{0}, {}};
+    return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
   const InodePtr child = Get(reply->entry.file);
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
       name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, false);
-  return EntryOf(*child, cached);
+  return EntryOf(*child, cached && may_keep);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest request) {
   MOSA_RETURN_IF_FAILED(CheckName(entry.name));
   const InodePtr parent = Get(entry.parent);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, std::string(entry.name)));
+  const bool may_keep = KernelMayKeep(*parent);
   auto id = NewFileId();
   if (!id.ok()) return id.failure();
   request.parent = entry.parent;
@@ -156,7 +193,7 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
     child->names.hints_generation = hints_before;
   }
   ChangeNames(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes);
-  return EntryOf(*child, KnownName(*parent, request.name) == child->file);
+  return EntryOf(*child, may_keep && KnownName(*parent, request.name) == child->file);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
@@ -167,12 +204,13 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   const std::string name(new_name);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, name));
+  const bool may_keep = KernelMayKeep(*parent);
   const Mark mark = MarkNow();
   auto reply = Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
   StoreAttributes(*inode, reply->entry.attributes, mark, true);
   ChangeNames(*parent, mark, {{name, file}}, nullptr);
-  return EntryOf(*inode, KnownName(*parent, name) == file);
+  return EntryOf(*inode, may_keep && KnownName(*parent, name) == file);
 }
 
 // Whether `file` is open here. If not, opens wait until EndRemoval: they would find it gone.

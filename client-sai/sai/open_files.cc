@@ -252,6 +252,7 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
                 fmt::format("a name of {} bytes is too long", entry.name.size()));
   const std::string name(entry.name);
   const InodePtr parent = Get(entry.parent);
+  const bool may_keep = KernelMayKeep(*parent);
   const std::optional<FileId> known = KnownName(*parent, name);
   if (known && known->value != 0) {
     if ((flags & O_EXCL) != 0)
@@ -280,8 +281,8 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
   }
   ReserveHandle(*inode, flags);
   const OpenResult opened = AddHandle(inode, flags, request.task);
-  return CreateResult{EntryOf(*inode, KnownName(*parent, name) == inode->file), opened.handle,
-                      opened.mode, opened.size_bytes};
+  return CreateResult{EntryOf(*inode, may_keep && KnownName(*parent, name) == inode->file),
+                      opened.handle, opened.mode, opened.size_bytes};
 }
 
 Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint32_t flags) {

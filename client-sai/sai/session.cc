@@ -136,7 +136,7 @@ void Filesystem::Impl::DropEverything() {
     if (inode->passthrough_handles == 0) inode->objects.clear();
     if (inode->cached_handles > 0) cached.push_back(inode->file);
   }
-  if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
+  ForgetAllKernelNames();
   for (const FileId file : cached)
     DropPages(
         file, [] {}, [](bool) {});
@@ -244,8 +244,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   }
   SendUnsent(unsent);
   blocks_.DropFile(push.file);
-  if (push.kind == RecallKind::kEntries && notifier_.capabilities().epoch)
-    notifier_.InvalidateEntries();
+  if (push.kind == RecallKind::kEntries) ForgetKernelNames(*known);
   const auto dropped = [this, inode] {
     if (inode) Settle(*inode);
   };

@@ -549,5 +549,34 @@ TEST(Spill, AFileThatHasGoneOnElsewhereIsNotReadByTheKernelAlone) {
   }
 }
 
+// To forget names, the kernel forgets those of the whole mount, and with them pages of files.
+TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  const FileId directory = *cluster.a().Find("/d");
+  const auto look = [&](const std::string& name) {
+    const auto entry = cluster.a().fs().Lookup(directory, name);
+    EXPECT_TRUE(Ok(entry));
+    return *entry;
+  };
+  EXPECT_GT(look("0").entry_valid, Duration{});  // That it is absent.
+  const uint64_t before = cluster.a().notifier().entries;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = std::to_string(i);
+    ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/" + name, "x")));
+    EXPECT_NE(look(name).entry.file, FileId{});
+    EXPECT_EQ(look(name).entry_valid, Duration{});
+    EXPECT_EQ(look(std::to_string(i + 1)).entry_valid, Duration{});
+  }
+  EXPECT_EQ(cluster.a().notifier().entries - before, 1u);
+  // Of another directory it keeps them, and is told when these change.
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/e")));
+  const FileId other = *cluster.a().Find("/e");
+  EXPECT_GT(cluster.a().fs().Lookup(other, "x")->entry_valid, Duration{});
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/e/x", "x")));
+  EXPECT_EQ(cluster.a().notifier().entries - before, 2u);
+  EXPECT_NE(cluster.a().fs().Lookup(other, "x")->entry.file, FileId{});
+}
+
 }  // namespace
 }  // namespace mosa::sai
