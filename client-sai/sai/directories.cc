@@ -118,7 +118,6 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
     if (it == directories_.end()) return {};
     listing = it->second;
   }
-  const bool may_keep = KernelMayKeep(*listing->inode);
   // The listing may be old: only what is known to be so now gets a lookup.
   if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
   const InodePtr inode = Find(item.entry.file);
@@ -129,7 +128,9 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
         (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
       return {};
   }
-  return EntryOf(*inode, may_keep);
+  // The kernel takes the epoch of a listing's names when it has the answer, not when it asks: one
+  // that has begun meanwhile would not reach them.
+  return EntryOf(*inode, false);
 }
 
 }  // namespace mosa::sai

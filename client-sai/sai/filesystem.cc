@@ -60,6 +60,7 @@ Filesystem::Impl::~Impl() {
 }
 
 Status Filesystem::Impl::Start() {
+  CountLookup(*Get(kRootFile), 1);  // The kernel has it without looking it up, and for good.
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
   timer_ = std::thread([this] { RunTimers(); });
   // Apart: it may wait for the manager, and what is queued must not wait with it.

@@ -214,13 +214,12 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
 }
 
 EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep) {
-  const Duration remaining = lease_.Remaining();
   std::unique_lock lock(inode.mutex);
   AwaitSettled(inode, lock);
   ++inode.kernel_lookups;
   EntryResult result;
   result.entry = {inode.file, View(inode)};
-  if (kernel_may_keep) result.entry_valid = remaining;
+  if (kernel_may_keep) result.entry_valid = lease_.Remaining();
   result.attributes_valid = AttributesCachedFor(inode);
   return result;
 }

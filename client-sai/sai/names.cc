@@ -13,9 +13,9 @@ namespace mosa::sai {
 namespace {
 
 // How long the kernel keeps no names of a directory that others have changed, and twice as long
-// each time that they do it again: a look at a name costs some ten microseconds then.
+// each time that they do it again: a look at a name costs some tens of microseconds then.
 constexpr Duration kPatienceMin = Seconds(30);
-constexpr Duration kPatienceMax = Seconds(3600);
+constexpr Duration kPatienceMax = Seconds(300);
 
 Outcome<Done> CheckName(std::string_view name) {
   if (name.size() > kNameBytesMax)
@@ -315,6 +315,13 @@ Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
   RenameRequest request = wanted;
   const bool is_known = replaced && replaced->value != 0;
   request.holds_open = !is_known || BeginRemoval(*replaced);
+  // The kernel keeps the name that it moves for as long as it was told of it in the old place.
+  const auto gets_kept_name = [this](Inode& directory) {
+    const std::lock_guard lock(directory.mutex);
+    directory.names.kernel_epoch = kernel_epoch_;
+  };
+  if (source != target) gets_kept_name(*target);
+  if (source != target && request.exchange) gets_kept_name(*source);
   const Mark mark = MarkNow();
   const auto reply = Ask<RenameReply>(request);
   if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);

@@ -578,5 +578,42 @@ TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
   EXPECT_NE(cluster.a().fs().Lookup(other, "x")->entry.file, FileId{});
 }
 
+// The kernel moves what it keeps of the name with it.
+TEST(Names, WhatARenameHasBroughtIntoASharedDirectoryIsForgottenToo) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/shared")));
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/own")));
+  const FileId shared = *cluster.a().Find("/shared");
+  ASSERT_TRUE(Ok(cluster.a().fs().Lookup(shared, "t")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/shared/x", "x")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/own/t", "t")));
+  EXPECT_GT(cluster.a().fs().Lookup(*cluster.a().Find("/own"), "t")->entry_valid, Duration{});
+  ASSERT_TRUE(Ok(cluster.a().fs().Lookup(shared, "t")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/shared/y", "y")));  // Ends a's interest.
+  ASSERT_TRUE(Ok(cluster.a().Rename("/own/t", "/shared/t")));
+  const uint64_t before = cluster.a().notifier().entries;
+  ASSERT_TRUE(Ok(cluster.b().Rename("/shared/t", "/shared/u")));
+  EXPECT_EQ(cluster.a().notifier().entries - before, 1u);
+  EXPECT_EQ(cluster.a().fs().Lookup(shared, "t")->entry.file, FileId{});
+}
+
+TEST(Names, TheKernelKeepsNoneOfAListing) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", "x")));
+  const FileId directory = *cluster.a().Find("/d");
+  const auto handle = cluster.a().fs().OpenDirectory(directory);
+  ASSERT_TRUE(Ok(handle));
+  const auto page = cluster.a().fs().ReadDirectory(*handle, 0, 10);
+  ASSERT_TRUE(Ok(page));
+  size_t remembered = 0;
+  for (const DirectoryItem& item : page->items) {
+    const EntryResult entry = cluster.a().fs().RememberEntry(*handle, item);
+    if (entry.entry.file.value != 0 && item.name == "f") ++remembered;
+    EXPECT_EQ(entry.entry_valid, Duration{});
+  }
+  EXPECT_EQ(remembered, 1u);
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -80,6 +80,8 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
     if (*moved != *target) {
       if (auto failure = CheckExchange(request, *moved, *target)) return *std::move(failure);
       Exchange(request, *moved, *target);
+      AddInterest(actor(), request.old_parent, *Find(request.old_parent));
+      AddInterest(actor(), request.new_parent, *Find(request.new_parent));
     }
     return RenameReply{*moved, *target, Find(*target)->link_count};
   }
@@ -107,6 +109,8 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
   RenamedTo(*moved, request.new_parent, request.new_name);
   TouchDirectory(request.old_parent, now_);
   TouchDirectory(request.new_parent, now_);
+  // Its kernel keeps the moved name.
+  AddInterest(actor(), request.new_parent, *Find(request.new_parent));
   return reply;
 }
 
