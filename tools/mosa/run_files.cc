@@ -160,6 +160,8 @@ Status CheckReadable(const std::string& path) {
   if (fstat(file.get(), &status) != 0) return ErrorOf(path, errno);
   const auto size = static_cast<uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size == 0) return OkStatus();
+  // What the kernel keeps of it says nothing of its nodes.
+  posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   std::vector<uint64_t> offsets = {0};
   if (const auto layout = MosaJsonAttribute(path, "layout"); layout.ok()) {
     const uint64_t chunk = std::max<uint64_t>(1, StripeUnit(*layout));
