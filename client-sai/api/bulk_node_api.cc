@@ -189,6 +189,10 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
   request.mutable_sums()->set_length_bytes(question.range.size());
   request.mutable_sums()->set_after_change(question.after_change);
   request.mutable_sums()->set_wait_ms(static_cast<uint32_t>(question.wait.ns / 1'000'000));
+  for (const ByteRange& range : question.about) {
+    request.mutable_sums()->add_about_ranges(range.begin);
+    request.mutable_sums()->add_about_ranges(range.end);
+  }
   MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply, Call(target, std::move(request), question.wait));
   const uint64_t blocks = BlocksTouched(question.range.begin, question.range.size());
   if (reply.blocks().size() != blocks || static_cast<uint64_t>(reply.crc32c_size()) != blocks ||

@@ -54,6 +54,7 @@ class BulkNodeApi final : public NodeApi {
     ByteRange range;
     uint64_t after_change = 0;
     Duration wait;
+    std::vector<ByteRange> about{};  // Changes to wait for; at most kAboutRangesMax; empty: any.
   };
   Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question);
 

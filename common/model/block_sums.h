@@ -13,7 +13,9 @@ namespace mosa {
 
 // One request covers at most this much of the file.
 inline constexpr uint64_t kSumsBytesMax = uint64_t{64} << 20;
-inline constexpr size_t kChangedRangesMax = 64;
+// Of an answer, and of what a held question waits for.
+inline constexpr size_t kChangedRangesMax = 256;
+inline constexpr size_t kAboutRangesMax = 64;
 
 struct BlockSum {
   uint32_t crc = 0;       // Of the block as far as the object reaches; 0 without data.

@@ -345,6 +345,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckCommit(const CommitRequest& request);
   void StoreInline(FileId file, Inode& inode, const CommitRequest& request);
   void DropInline(FileId file, Inode& inode);
+  bool GoesOutToAll(const EffectiveHints& hints) const;
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
@@ -508,9 +509,8 @@ struct ManagerCore::State {
   struct CopyPlace {
     size_t segment = 0;
     size_t cell = 0;
-    size_t fan_out = 1;  // So many fetch each position from one node.
-    NodeId current{};    // Where it is fetched from now.
-    NodeId avoided{};    // From where it could not be fetched.
+    NodeId current{};  // Where it is fetched from now.
+    NodeId avoided{};  // From where it could not be fetched.
     bool follow = false;
   };
   NodeId SourceFor(const Inode& inode, const CopyPlace& place,

@@ -176,6 +176,20 @@ void ManagerCore::State::CloseWrite(Session& session, FileId file) {
 
 // ---- binding
 
+// Of an untagged placement's file that every node is to have when its close returns, the first copy
+// is best on the writer's own node, whose link then carries the file once, to the first node of a
+// chain. Of a stripe it would carry all but the own part, and that of the others back as well.
+bool ManagerCore::State::GoesOutToAll(const EffectiveHints& hints) const {
+  if (hints.settles_placement || hints.width_asked || !hints.copied_eagerly ||
+      hints.close_copies != 0)
+    return false;
+  const uint32_t nodes = CountStayingNodes();
+  const uint32_t copies = hints.replicas != 0
+                              ? hints.replicas
+                              : ChooseCopies(copies_forecast_, nodes, std::nullopt).copies;
+  return nodes > 1 && copies >= nodes;
+}
+
 Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
                                                        const EffectiveHints& hints,
                                                        PlacementRequest request) const {
@@ -189,10 +203,11 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
   request.fallback = options_.default_placement;
   request.anchor = AnchorFor(hints);
   if (actor_) request.writer_node = NodeOfSession(*actor_);
-  auto plan = Place(hints.placement, ViewFor(actor_, false), request);
-  if (plan.ok()) return plan;
+  const std::string policy = GoesOutToAll(hints) ? "local" : hints.placement;
+  auto plan = Place(policy, ViewFor(actor_, false), request);
   // What others were granted and have not used can be had back.
-  return Place(hints.placement, ViewFor(actor_, true), request);
+  if (!plan.ok()) plan = Place(policy, ViewFor(actor_, true), request);
+  return plan;
 }
 
 Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes) {

@@ -18,8 +18,6 @@ constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
 // So much of a file is sent to everybody by the one who has it.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
-// Of a stripe, a node sends its part to so many others: a copy is few steps from the first one.
-constexpr size_t kFanOutMax = 4;
 
 }  // namespace
 
@@ -130,8 +128,8 @@ bool ManagerCore::State::Answers(NodeId id) const {
 
 // Where the owner of a cell is to fetch it: where it does already, if it still can; else from a
 // copy before it that is there, or is being made by one of those who are `copying`. Copies of a
-// position are a tree whose root is the first one, so that no two wait for one another for the same
-// bytes.
+// position are a chain that begins with the first one, so that no two wait for one another for the
+// same bytes.
 NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
                                      const std::set<NodeId>& copying) const {
   const size_t own = place.cell;
@@ -164,7 +162,7 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
     return node != place.avoided;
   };
   // The first copy's number is 0.
-  for (size_t number = own / first.width / place.fan_out; number > 0; --number) {
+  for (size_t number = own / first.width; number > 0; --number) {
     const size_t c = (number - 1) * first.width + position;
     if (usable(c) && take(cells[c].node)) return cells[c].node;
   }
@@ -179,7 +177,6 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
                                      const std::set<NodeId>& copying, CopyOrder& order) const {
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(order.file, target);
-  const std::set<NodeId> writers = WritersOf(order.file);
   std::set<NodeId> sources;
   std::set<NodeId> relays;
   order.sources.chunk_bytes = bytes.chunk_bytes;
@@ -197,15 +194,9 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
       if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
       const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
       const bool goes_on = task && task->running();
-      // A node that has one of so many positions sends about as much as the file has, however it
-      // is shared out; not so a writer's, which sends the other positions too, nor where there are
-      // more copies than positions: who sends for several of these would send several files.
-      const bool in_a_chain =
-          writers.contains(first.nodes[position]) || cells.size() / first.width + 1 > first.width;
       source = SourceFor(inode,
                          {.segment = i,
                           .cell = own,
-                          .fan_out = in_a_chain ? 1 : std::min<size_t>(first.width, kFanOutMax),
                           .current = goes_on ? before : kNoNode,
                           .avoided = goes_on ? kNoNode : before,
                           .follow = order.follow},

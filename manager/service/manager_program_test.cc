@@ -171,6 +171,8 @@ TEST_F(ManagerProgramTest, LosesNothingAndDoesNothingTwiceWhenItIsKilled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
     manager.Kill();
     ASSERT_TRUE(manager.Start().ok()) << manager.LogText();
+    // A client that had not come back by the next kill would miss a session.
+    for (const auto& client : clients) EXPECT_TRUE(client->WaitForSessions(kill + 2));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   stop = true;

@@ -67,7 +67,7 @@ class TestClient final : public sai::SessionListener {
   }
   bool WaitForSessions(int count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return sessions_ >= count; });
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return sessions_ >= count; });
   }
   // So long a push takes from now on.
   void SlowPushes(std::chrono::milliseconds delay) { push_delay_ = delay; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -30,8 +31,11 @@ class Planner {
   Planner(const Workflow& workflow, const PatternOptions& options)
       : workflow_(workflow), options_(options) {
     for (const WorkflowFile& file : workflow.files) {
-      if (file.producer && file.consumers.size() > 1)
-        ++fan_outs_[workflow.at(*file.producer).level];
+      if (!file.producer || file.consumers.size() < 2) continue;
+      FanOuts& level = fan_outs_[workflow.at(*file.producer).level];
+      ++level.files;
+      level.bytes += file.size_bytes.value_or(0);
+      level.sizes_are_known = level.sizes_are_known && file.size_bytes.has_value();
     }
     for (const Task& task : workflow.tasks) writers_.push_back(WritersFor(task));
   }
@@ -55,6 +59,20 @@ class Planner {
   }
 
  private:
+  // What the tasks of one level write and several tasks read.
+  struct FanOuts {
+    uint32_t files = 0;
+    uint64_t bytes = 0;
+    bool sizes_are_known = true;
+
+    // Of so many hosts, this file's, rounded up.
+    uint32_t ShareOf(const WorkflowFile& file, uint32_t hosts) const {
+      if (!sizes_are_known || bytes == 0) return (hosts + files - 1) / files;
+      const double part = static_cast<double>(*file.size_bytes) / static_cast<double>(bytes);
+      return static_cast<uint32_t>(std::ceil(part * hosts));
+    }
+  };
+
   // Tasks whose files nobody but `reader` reads.
   size_t WritersFor(const Task& reader) const {
     std::set<TaskIndex> writers;
@@ -67,8 +85,8 @@ class Planner {
 
   void PlanFanOut(const WorkflowFile& file, FileHints& plan) const {
     const size_t readers = file.consumers.size();
-    const uint32_t files = fan_outs_.at(workflow_.at(*file.producer).level);
-    const uint32_t share = (options_.hosts + files - 1) / files;
+    const FanOuts& level = fan_outs_.at(workflow_.at(*file.producer).level);
+    const uint32_t share = level.ShareOf(file, options_.hosts);
     const auto copies = std::min<size_t>({readers, share, options_.broadcast_copies_max});
     if (copies > 1) {
       plan.hints["pattern"] = fmt::format("broadcast:{}", copies);
@@ -76,7 +94,7 @@ class Planner {
     } else {
       plan.hints["placement"] = "local";
       plan.reason = fmt::format("{} tasks read it, but it is one of {} such files on {} hosts",
-                                readers, files, options_.hosts);
+                                readers, level.files, options_.hosts);
     }
   }
 
@@ -95,8 +113,8 @@ class Planner {
 
   const Workflow& workflow_;
   const PatternOptions& options_;
-  std::map<uint32_t, uint32_t> fan_outs_;  // By level: files that several tasks read.
-  std::vector<size_t> writers_;            // By task: WritersFor() it.
+  std::map<uint32_t, FanOuts> fan_outs_;  // By level.
+  std::vector<size_t> writers_;           // By task: WritersFor() it.
 };
 
 }  // namespace

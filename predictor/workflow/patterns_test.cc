@@ -81,6 +81,26 @@ TEST(PlanHints, ManyFanOutsSpreadTheReadersThemselves) {
   EXPECT_THAT(Hints(Graph(lines), 16), testing::HasSubstr("f0 pattern=broadcast:2"));
 }
 
+// Protein docking: every dock task reads the one large protein and one of several small ligands.
+TEST(PlanHints, FanOutsOfALevelShareTheHostsByTheirBytes) {
+  const auto hints = [](std::optional<uint64_t> protein_bytes) {
+    std::vector<Line> lines = {{"p", {}, {"protein"}}};
+    std::vector<FileDraft> files = {{.path = "protein", .size_bytes = protein_bytes, .hints = {}}};
+    for (int i = 0; i < 4; ++i) {
+      const std::string ligand = fmt::format("l{}", i);
+      lines.push_back({"w" + ligand, {}, {ligand}});
+      files.push_back({.path = ligand, .size_bytes = 100'000, .hints = {}});
+      for (const char* dock : {"a", "b"}) lines.push_back({ligand + dock, {"protein", ligand}, {}});
+    }
+    return Hints(Graph(lines, files), 4);
+  };
+  const std::string ligands =
+      "l0 placement=local; l1 placement=local; l2 placement=local; l3 placement=local";
+  EXPECT_EQ(hints(75'000'000), "protein pattern=broadcast:4; " + ligands);
+  EXPECT_EQ(hints(100'000), "protein placement=local; " + ligands);
+  EXPECT_EQ(hints(std::nullopt), "protein placement=local; " + ligands);
+}
+
 // BLAST: what all read does not make a reduce of a private file.
 TEST(PlanHints, ABroadcastBesideAPrivateFileLeavesItAPipeline) {
   EXPECT_EQ(Hints(Graph({{"db", {}, {"db"}},

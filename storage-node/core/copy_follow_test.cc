@@ -38,7 +38,7 @@ TEST(CopyTask, WhatItsWriterHasJustWrittenIsFetchedWithoutAQuestion) {
   source.Write(0, Of('a', 1));
   // Chunks of two blocks, of which it copies every other one.
   Rig rig(Following(OrderOf(0, 2 * kBlock, {{0, 2, {kA, kNoNode}}})), {{kA, &source}},
-          {.fetch_bytes = 4 * kBlock});
+          {.fetch_bytes = 4 * kBlock, .change_bytes = 4 * kBlock});
   rig.Run();
   auto hold = rig.task.Next(rig.now);
   ASSERT_EQ(Show(*hold), "hold @1");

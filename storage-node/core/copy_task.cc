@@ -142,7 +142,28 @@ CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
           .range = window,
           .after_change = source.change,
           .hold = hold,
+          .about = hold ? AwaitedOf(source) : std::vector<ByteRange>{},
           .settles = source.busy.empty()};
+}
+
+// Of a relay everything changes that it gets from anybody: most of that is not this source's part.
+std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
+  const uint64_t end = order_.follow ? kFileBytesMax : order_.size_bytes;
+  std::vector<ByteRange> awaited;
+  for (const ByteRange& part : order_.follow ? std::vector{kEverything} : source.unsettled.All()) {
+    const uint64_t limit = std::min(part.end, end);
+    for (auto run = NextRun(source.node, part.begin, limit); run;
+         run = NextRun(source.node, run->end, limit)) {
+      if (awaited.size() + 1 == kAboutRangesMax) {
+        awaited.push_back({run->begin, kFileBytesMax});
+        return awaited;
+      }
+      awaited.push_back(*run);
+    }
+  }
+  // That a relay is done it says by a change behind the file's end.
+  if (end < kFileBytesMax) awaited.push_back({end, kFileBytesMax});
+  return awaited;
 }
 
 std::optional<ByteRange> CopyTask::NextRun(NodeId node, uint64_t from, uint64_t limit) const {
@@ -243,7 +264,7 @@ void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSum
     source.dirty.Add(blocks);
     // Of a long one only some may have changed: the source knows old changes roughly. What was cut
     // off since is compared.
-    if (order_.follow && ask.range.empty() && range.size() <= limits_.fetch_bytes &&
+    if (order_.follow && ask.range.empty() && range.size() <= limits_.change_bytes &&
         range.end <= sums.object_bytes)
       FetchChanged(source, blocks, sums.object_bytes);
   }

@@ -33,10 +33,14 @@
 namespace mosa::node {
 
 struct CopyLimits {
-  uint64_t fetch_bytes = 2 << 20;  // At once; a multiple of a block.
+  // At once; a multiple of a block. What passes through a chain of nodes is late by the time that
+  // one fetch takes for each of them.
+  uint64_t fetch_bytes = 128 << 10;
+  // A change of at most so much is fetched from a followed file without being compared.
+  uint64_t change_bytes = 2 << 20;
   uint64_t window_bytes = kSumsBytesMax;
   // Under way at once: a source that is slow must not keep others waiting.
-  size_t fetches_per_source_max = 2;
+  size_t fetches_per_source_max = 4;
   Duration give_up_after = Seconds(9);       // Without an answer of a source.
   Duration relay_wait_max = Seconds(10);     // For a relay to hear of its own order.
   Duration retry_first = Milliseconds(100);  // Doubles up to the next.
@@ -56,6 +60,7 @@ struct CopyAction {
   ByteRange range{};
   uint64_t after_change = 0;
   bool hold = false;
+  std::vector<ByteRange> about{};  // Of a held question: changes that end the wait.
   // Of fetches and clears: what comes will not change. Of questions: nothing else is under way.
   bool settles = false;
   Time begun{};
@@ -133,6 +138,9 @@ class CopyTask {
 
   std::optional<CopyAction> NextOf(Source& source, Time now, CopyRoom room);
   CopyAction Ask(Source& source, ByteRange window, bool hold);
+  // What a held question waits for: changes of what comes from this source and may yet change, as
+  // far as kAboutRangesMax ranges say it, and of all that lies behind them.
+  std::vector<ByteRange> AwaitedOf(const Source& source) const;
   std::optional<ByteRange> NextWindow(const Source& source) const;
   // The first bytes of [from, limit) that come from `node`, as far as they lie together.
   std::optional<ByteRange> NextRun(NodeId node, uint64_t from, uint64_t limit) const;

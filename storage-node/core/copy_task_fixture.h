@@ -120,6 +120,8 @@ inline CopyOrder OrderOf(uint64_t size_bytes, uint64_t chunk_bytes, std::vector<
   return order;
 }
 
+inline constexpr CopyLimits kTestLimits{.fetch_bytes = 2 << 20, .fetches_per_source_max = 2};
+
 // A node that copies, and those it copies from.
 struct Rig {
   std::map<NodeId, Peer*> peers;
@@ -129,7 +131,7 @@ struct Rig {
   Time now{1};
   std::string log;
 
-  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits bounds = {})
+  Rig(CopyOrder order, std::map<NodeId, Peer*> sources, CopyLimits bounds = kTestLimits)
       : peers(std::move(sources)), limits(bounds), task(std::move(order), bounds) {}
 
   void Perform(const CopyAction& action) {

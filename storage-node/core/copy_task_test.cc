@@ -174,6 +174,38 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
   EXPECT_TRUE(rig.own.bytes == source.bytes);
 }
 
+TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
+  // Of a stripe over three nodes, this one gets the first two positions, a relay's both.
+  Peer source{.bytes = Of('a', 6)};
+  CopyOrder order = OrderOf(6 * kBlock, kBlock, {{0, 3, {kA, kB, kNoNode}}});
+  Peer other{.bytes = Of('b', 6)};
+  source.quiet = other.quiet = false;  // So that nothing is settled by what is there.
+  Rig rig(order, {{kA, &source}, {kB, &other}});
+  rig.Run();
+  std::map<NodeId, std::vector<ByteRange>> about;
+  while (const auto hold = rig.task.Next(rig.now)) {
+    ASSERT_TRUE(hold->hold);
+    about[hold->source] = hold->about;
+  }
+  const ByteRange end{6 * kBlock, kFileBytesMax};
+  EXPECT_EQ(about[kA], (std::vector<ByteRange>{{0, kBlock}, {3 * kBlock, 4 * kBlock}, end}));
+  EXPECT_EQ(about[kB],
+            (std::vector<ByteRange>{{kBlock, 2 * kBlock}, {4 * kBlock, 5 * kBlock}, end}));
+}
+
+TEST(CopyTask, AQuestionAboutTooManyRangesIsAboutAllBehindThem) {
+  const uint64_t blocks = 4 * kAboutRangesMax;
+  CopyOrder order = Following(OrderOf(blocks * kBlock, kBlock, {{0, 2, {kA, kNoNode}}}));
+  Peer source{.bytes = Of('a', blocks)};
+  Rig rig(order, {{kA, &source}});
+  rig.Run();
+  const auto hold = rig.task.Next(rig.now);
+  ASSERT_TRUE(hold && hold->hold);
+  ASSERT_EQ(hold->about.size(), kAboutRangesMax);
+  EXPECT_EQ(hold->about.front(), (ByteRange{0, kBlock}));
+  EXPECT_EQ(hold->about.back(), (ByteRange{2 * (kAboutRangesMax - 1) * kBlock, kFileBytesMax}));
+}
+
 // ---- failures
 
 TEST(CopyTask, ASourceThatDoesNotAnswerIsGivenUpAfterAWhile) {

@@ -53,6 +53,29 @@ Status CheckRange(uint64_t offset, uint64_t length) {
   return OkStatus();
 }
 
+// What a held question waits for.
+std::vector<ByteRange> AboutOf(const v1::BulkSums& asked) {
+  std::vector<ByteRange> about;
+  for (int i = 0; i + 1 < asked.about_ranges_size(); i += 2)
+    about.push_back({asked.about_ranges(i), asked.about_ranges(i + 1)});
+  return about;
+}
+
+Status CheckSums(const v1::BulkSums& asked) {
+  if (asked.length_bytes() > kSumsBytesMax) {
+    return InvalidArgumentError(
+        fmt::format("checksums of {} bytes: at most {} are answered for at once",
+                    asked.length_bytes(), kSumsBytesMax));
+  }
+  if (asked.about_ranges_size() % 2 != 0 ||
+      static_cast<size_t>(asked.about_ranges_size()) > 2 * kAboutRangesMax) {
+    return InvalidArgumentError(
+        fmt::format("a question about {} begins and ends of ranges: they come in pairs, at most {}",
+                    asked.about_ranges_size(), kAboutRangesMax));
+  }
+  return CheckRange(asked.offset_bytes(), asked.length_bytes());
+}
+
 Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
   return DataLossError(fmt::format(
       "the {} bytes for offset {} of file {} arrived damaged: their checksum does not match",
@@ -165,12 +188,7 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
       return CheckRange(request_.note_written().offset_bytes(),
                         request_.note_written().length_bytes());
     case Operation::kSums:
-      if (request_.sums().length_bytes() > kSumsBytesMax) {
-        return InvalidArgumentError(
-            fmt::format("checksums of {} bytes: at most {} are answered for at once",
-                        request_.sums().length_bytes(), kSumsBytesMax));
-      }
-      return CheckRange(request_.sums().offset_bytes(), request_.sums().length_bytes());
+      return CheckSums(request_.sums());
     case Operation::OPERATION_NOT_SET:
       return InvalidArgumentError("the request names no operation that this node knows");
     default:
@@ -340,7 +358,7 @@ Status BulkConnection::Sum() {
   const v1::BulkSums& asked = request_.sums();
   const ByteRange range{asked.offset_bytes(), asked.offset_bytes() + asked.length_bytes()};
   if (asked.wait_ms() > 0) {
-    engine_.AwaitChange(file, asked.after_change(),
+    engine_.AwaitChange(file, asked.after_change(), AboutOf(asked),
                         std::min(kHoldMax, Milliseconds(asked.wait_ms())),
                         [this] { return socket_.IsStale(); });
   }

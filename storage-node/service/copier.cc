@@ -171,7 +171,7 @@ void Copier::Take(CopyOrder order) {
     return report_(*report);
   }
   active_.insert(file);
-  changed_.notify_all();
+  changed_.notify_one();
 }
 
 bool Copier::GoOn(const CopyOrder& order) {
@@ -180,7 +180,7 @@ bool Copier::GoOn(const CopyOrder& order) {
   if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
   NoteNodes(order);
   found->second->task.GoOnAs(order);
-  changed_.notify_all();
+  changed_.notify_one();
   return true;
 }
 
@@ -261,7 +261,10 @@ std::optional<Copier::Turn> Copier::NextTurn() {
   while (!stopping_) {
     std::optional<Time> wake_at;
     const Time now = clock_.Monotonic();
-    if (auto turn = PickTurn(now, wake_at)) return turn;
+    if (auto turn = PickTurn(now, wake_at)) {
+      changed_.notify_one();  // There may be more to do.
+      return turn;
+    }
     std::chrono::nanoseconds wait = kIdle;
     if (wake_at) wait = std::chrono::nanoseconds(std::max<int64_t>(1'000'000, (*wake_at - now).ns));
     const bool idle = changed_.wait_for(lock, wait) == std::cv_status::timeout && active_.empty();
@@ -323,7 +326,6 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
     --fetching_;
     buffers_.push_back(std::move(turn.buffer));
   }
-  changed_.notify_all();
   const auto current = jobs_.find(job.file);
   if (current == jobs_.end() || current->second != turn.job) return;
   const Time now = clock_.Monotonic();
@@ -389,7 +391,8 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
   MOSA_ASSIGN_OR_RETURN(theirs, nodes_.Sums({turn.action.source, file, capability},
                                             {.range = turn.action.range,
                                              .after_change = turn.action.after_change,
-                                             .wait = turn.hold}));
+                                             .wait = turn.hold,
+                                             .about = turn.action.about}));
   return engine_.SumBlocks(file, turn.action.range, own, scratch);
 }
 

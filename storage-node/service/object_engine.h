@@ -138,10 +138,11 @@ class ObjectEngine {
   // Adds the checksums of at most kSumsBytesMax, computing those that are not known. An absent
   // object is empty.
   Status SumBlocks(FileId file, ByteRange range, BlockSums& sums, std::span<std::byte> scratch);
-  // Waits until ChangesSince would have something to say, at most `wait`, or until `give_up` (asked
-  // a few times a second) says so. Holds no lock.
-  void AwaitChange(FileId file, uint64_t after_change, Duration wait,
-                   const std::function<bool()>& give_up);
+  // Waits until ChangesSince would have something to say of one of the ranges, or, if there are
+  // none, anything; at most `wait`, or until `give_up` (asked a few times a second) says so. Holds
+  // no lock.
+  void AwaitChange(FileId file, uint64_t after_change, std::span<const ByteRange> about,
+                   Duration wait, const std::function<bool()>& give_up);
   // A local writer has written there.
   Status NoteLocalWrite(FileId file, ByteRange range);
   // There is something new to say of these ranges, though their bytes are the same.
@@ -210,7 +211,7 @@ class ObjectEngine {
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
   void Wake(FileId file);
-  bool HasChanged(FileId file, uint64_t after_change);
+  bool HasChanged(FileId file, uint64_t after_change, std::span<const ByteRange> about);
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);

@@ -15,7 +15,7 @@ namespace {
 // An object's lock is held for so many checksums at a time.
 constexpr size_t kBlocksAtOnce = 16;
 // After a first change, who waits is not woken by each of those that follow it at once.
-constexpr std::chrono::milliseconds kGather{5};
+constexpr std::chrono::milliseconds kGather{1};
 // How often a waiter looks whether anybody still waits for its answer.
 constexpr std::chrono::milliseconds kLookEvery{250};
 
@@ -58,16 +58,24 @@ void ObjectEngine::Wake(FileId file) {
   woken_.notify_all();
 }
 
-bool ObjectEngine::HasChanged(FileId file, uint64_t after_change) {
+bool ObjectEngine::HasChanged(FileId file, uint64_t after_change,
+                              std::span<const ByteRange> about) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return after_change != 0;
   const std::lock_guard lock(object->mutex);
-  return !object->changes || object->changes->last() != after_change;
+  if (!object->changes) return true;
+  if (object->changes->last() == after_change) return false;
+  const auto changed = object->changes->Since(after_change);
+  if (about.empty() || !changed || changed->empty()) return true;
+  return std::ranges::any_of(*changed, [about](const ByteRange& range) {
+    return std::ranges::any_of(
+        about, [&range](const ByteRange& a) { return a.begin < range.end && range.begin < a.end; });
+  });
 }
 
-void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, Duration wait,
-                               const std::function<bool()>& give_up) {
-  if (HasChanged(file, after_change)) return;
+void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<const ByteRange> about,
+                               Duration wait, const std::function<bool()>& give_up) {
+  if (HasChanged(file, after_change, about)) return;
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::nanoseconds(wait.ns);
   ++waiter_count_;
@@ -77,7 +85,7 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, Duration wait
   while (true) {
     const uint64_t seen = wakes_;  // A change after this ends the wait below at once.
     lock.unlock();
-    changed = HasChanged(file, after_change);
+    changed = HasChanged(file, after_change, about);
     const bool over = changed || Clock::now() >= end || give_up();
     lock.lock();
     if (over) break;

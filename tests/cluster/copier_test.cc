@@ -522,6 +522,9 @@ TEST_F(CopierTest, QuestionsForChecksumsAreBoundedAndNeedTheRight) {
   EXPECT_THAT(MessageOf(ask(object, {0, 65 * kMiB}).status()), HasSubstr("at most 67108864"));
   EXPECT_THAT(MessageOf(ask(object, {UINT64_MAX - 5, UINT64_MAX}).status()),
               HasSubstr("a file has at most"));
+  const std::vector<ByteRange> many(65, ByteRange{0, 1});
+  EXPECT_THAT(MessageOf(client.Sums(object, {.range = {}, .wait = {}, .about = many}).status()),
+              HasSubstr("at most 64"));
   EXPECT_EQ(ask({source.id(), FileId{43}, capability}, {0, 1}).status().code(),
             StatusCode::kPermissionDenied);
   std::string forged = capability;
@@ -553,10 +556,30 @@ TEST_F(CopierTest, AHeldQuestionIsAnsweredWhenSomethingChanges) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     source.Write(kBlock + 3, "x");
   });
-  const auto second = ask(first->change);
+  auto second = ask(first->change);
+  while (second.ok() && second->changed.empty()) second = ask(first->change);
   writer.join();
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->changed, (std::vector<ByteRange>{{kBlock + 3, kBlock + 4}}));
+}
+
+TEST_F(CopierTest, AHeldQuestionWaitsForChangesOfWhatItIsAbout) {
+  Member& source = Add();
+  source.Write(0, Noise(4 * kBlock, 1));
+  node::ObjectEngine& engine = source.node().engine();
+  const uint64_t before = engine.ChangesSince(kFile, 0).change;
+  std::vector<ByteRange> changed;
+  std::thread asker([&] {
+    const std::vector<ByteRange> about = {{kBlock, 2 * kBlock}, {3 * kBlock, kFileBytesMax}};
+    engine.AwaitChange(kFile, before, about, Seconds(600), [] { return false; });
+    changed = engine.ChangesSince(kFile, before).changed;
+  });
+  source.Write(2 * kBlock + 3, "x");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  source.Write(3 * kBlock + 3, "y");
+  asker.join();
+  EXPECT_EQ(changed, (std::vector<ByteRange>{{2 * kBlock + 3, 2 * kBlock + 4},
+                                             {3 * kBlock + 3, 3 * kBlock + 4}}));
 }
 
 }  // namespace

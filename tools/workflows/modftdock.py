@@ -70,7 +70,8 @@ class ModFtDock(comparison.Application):
             tasks.append(
                 self.task("score", f"{molecule}", [merged], {f"scores/{molecule}": smallest})
             )
-        return {"tasks": tasks}
+        files = {path: {"size": size} for path, size in self.sizes.items()}
+        return {"tasks": tasks, "files": files}
 
     def task(self, stage, name, reads, writes):
         self.sizes.update(writes)
