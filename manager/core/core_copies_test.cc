@@ -453,6 +453,7 @@ TEST_F(CoreCopies, WhatGoesOutToEveryNodeBeginsOnItsWritersNode) {
   const std::vector<Row> rows = {
       {"every node has it at the close", {{"pattern", "broadcast:4"}}, 1},
       {"more copies than nodes", {{"pattern", "broadcast:9"}}, 1},
+      {"no copy may be missing", {{"pattern", "broadcast:4"}, {"strict", "1"}}, 1},
       {"a node has none", {{"pattern", "broadcast:3"}}, 4},
       {"after the close", {{"replicas", "4"}, {"ack", "pessimistic"}}, 4},
       {"the close waits for nobody", {{"replicas", "4"}, {"replicate", "eager"}}, 4},
@@ -470,6 +471,16 @@ TEST_F(CoreCopies, WhatGoesOutToEveryNodeBeginsOnItsWritersNode) {
     if (row.width > 1) continue;
     EXPECT_EQ(layout.segments[0].nodes[0], nodes_[0]) << row.what;
   }
+}
+
+TEST_F(CoreCopies, WhatGoesOutToEveryNodeIsStripedIfItsWriterHasNone) {
+  constexpr ClientId kCarol{77};
+  Start(kCarol, {.node_name = "no-node"});
+  const FileId f = Make(kCarol, kRootFile, "f", FileType::kRegular, true);
+  Ok<EmptyReply>(kCarol, SetXattrRequest{f, "user.mosa.pattern", "broadcast:4", false, false});
+  Ok<EmptyReply>(kCarol, SetXattrRequest{f, "user.mosa.strict", "1", false, false});
+  Ok<BindReply>(kCarol, BindRequest{f, kMiB});
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.segments[0].width, 4U);
 }
 
 TEST_F(CoreCopies, CopiesOfAPositionAreAChainInWhichNobodySendsItTwice) {

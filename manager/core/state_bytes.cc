@@ -203,11 +203,15 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
   request.fallback = options_.default_placement;
   request.anchor = AnchorFor(hints);
   if (actor_) request.writer_node = NodeOfSession(*actor_);
-  const std::string policy = GoesOutToAll(hints) ? "local" : hints.placement;
-  auto plan = Place(policy, ViewFor(actor_, false), request);
+  if (GoesOutToAll(hints)) {
+    request.strict = true;  // There, or as any other file.
+    if (auto plan = Place("local", ViewFor(actor_, false), request); plan.ok()) return plan;
+    request.strict = hints.strict;
+  }
+  auto plan = Place(hints.placement, ViewFor(actor_, false), request);
+  if (plan.ok()) return plan;
   // What others were granted and have not used can be had back.
-  if (!plan.ok()) plan = Place(policy, ViewFor(actor_, true), request);
-  return plan;
+  return Place(hints.placement, ViewFor(actor_, true), request);
 }
 
 Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes) {

@@ -68,8 +68,8 @@ class Planner {
     // Of so many hosts, this file's, rounded up.
     uint32_t ShareOf(const WorkflowFile& file, uint32_t hosts) const {
       if (!sizes_are_known || bytes == 0) return (hosts + files - 1) / files;
-      const double part = static_cast<double>(*file.size_bytes) / static_cast<double>(bytes);
-      return static_cast<uint32_t>(std::ceil(part * hosts));
+      const double part = static_cast<double>(*file.size_bytes) * hosts;
+      return static_cast<uint32_t>(std::ceil(part / static_cast<double>(bytes)));
     }
   };
 
@@ -93,8 +93,9 @@ class Planner {
       plan.reason = fmt::format("fan-out: {} tasks read it", readers);
     } else {
       plan.hints["placement"] = "local";
-      plan.reason = fmt::format("{} tasks read it, but it is one of {} such files on {} hosts",
-                                readers, level.files, options_.hosts);
+      plan.reason =
+          fmt::format("{} tasks read it, but its share of {} such files is one of {} hosts",
+                      readers, level.files, options_.hosts);
     }
   }
 

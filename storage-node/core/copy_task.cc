@@ -14,7 +14,9 @@ namespace {
 
 constexpr ByteRange kEverything{0, kFileBytesMax};
 // Checksums are asked for ahead until so much is known to be fetched.
-constexpr size_t kWantedAhead = 8;
+constexpr uint64_t kWantedAheadBytes = 16 << 20;
+// A question is about ranges of so many chunks, and of all behind these.
+constexpr uint64_t kAboutChunksMax = 256;
 
 uint64_t BlockFloor(uint64_t offset) { return offset / kChecksumBlockBytes * kChecksumBlockBytes; }
 
@@ -35,6 +37,11 @@ bool SameContent(BlockIndex block, uint32_t crc_a, uint64_t a_bytes, uint32_t cr
   const uint64_t extent_b = ExtentOf(block, b_bytes);
   const uint64_t extent = std::max(extent_a, extent_b);
   return CrcWithZeroes(crc_a, extent - extent_a) == CrcWithZeroes(crc_b, extent - extent_b);
+}
+
+void KeepOnly(const IntervalSet& kept, IntervalSet& set) {
+  for (const ByteRange& part : set.All())
+    for (const ByteRange& missing : kept.Missing(part)) set.Remove(missing);
 }
 
 }  // namespace
@@ -122,10 +129,11 @@ std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now, CopyRoom ro
     ++source.fetches;
     return action;
   }
-  if (source.asking || source.wanted.size() >= kWantedAhead) return std::nullopt;
+  if (source.asking || source.wanted.size() * limits_.fetch_bytes >= kWantedAheadBytes)
+    return std::nullopt;
   if (const auto window = NextWindow(source)) return Ask(source, *window, /*hold=*/false);
   // What is dirty and not busy does not come from this source.
-  if (source.busy.empty()) source.dirty.Clear();
+  KeepOnly(source.busy, source.dirty);
   if (!source.dirty.empty()) return std::nullopt;
   if (!order_.follow && (!source.busy.empty() || source.confirmed)) return std::nullopt;
   const bool hold = order_.follow || !source.unsettled.empty();
@@ -148,9 +156,14 @@ CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
 
 // Of a relay everything changes that it gets from anybody: most of that is not this source's part.
 std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
-  const uint64_t end = order_.follow ? kFileBytesMax : order_.size_bytes;
+  const std::vector<ByteRange> parts =
+      order_.follow ? std::vector{kEverything} : source.unsettled.All();
+  const uint64_t chunks_end =
+      (parts.empty() ? 0 : parts.front().begin) + kAboutChunksMax * order_.sources.chunk_bytes;
+  // That a relay is done it says by a change behind the file's end.
+  const uint64_t end = std::min(chunks_end, order_.follow ? kFileBytesMax : order_.size_bytes);
   std::vector<ByteRange> awaited;
-  for (const ByteRange& part : order_.follow ? std::vector{kEverything} : source.unsettled.All()) {
+  for (const ByteRange& part : parts) {
     const uint64_t limit = std::min(part.end, end);
     for (auto run = NextRun(source.node, part.begin, limit); run;
          run = NextRun(source.node, run->end, limit)) {
@@ -161,8 +174,7 @@ std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
       awaited.push_back(*run);
     }
   }
-  // That a relay is done it says by a change behind the file's end.
-  if (end < kFileBytesMax) awaited.push_back({end, kFileBytesMax});
+  awaited.push_back({end, kFileBytesMax});
   return awaited;
 }
 
@@ -218,13 +230,11 @@ std::optional<ByteRange> CopyTask::NextWindow(const Source& source) const {
   }
 }
 
-std::optional<Time> CopyTask::next_time() const {
+std::optional<Time> CopyTask::next_time(Time now) const {
   std::optional<Time> next;
   if (finished()) return next;
-  for (const Source& source : sources_) {
-    if (source.failures > 0 && !source.asking && (!next || source.retry_at < *next))
-      next = source.retry_at;
-  }
+  for (const Source& source : sources_)
+    if (source.retry_at > now && (!next || source.retry_at < *next)) next = source.retry_at;
   return next;
 }
 

@@ -87,8 +87,9 @@ class CopyTask {
 
   // What to do next, if there is anything to do now that is not under way.
   std::optional<CopyAction> Next(Time now, CopyRoom room = {});
-  // When Next should be asked again though nothing was reported: absent if not needed.
-  std::optional<Time> next_time() const;
+  // When, after `now`, Next should be asked again though nothing was reported: absent if not
+  // needed.
+  std::optional<Time> next_time(Time now) const;
 
   // What came of an action. Own checksums cover the same range; of them only blocks, and
   // object_bytes, count.

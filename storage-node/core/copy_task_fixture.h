@@ -82,6 +82,17 @@ inline BlockSums SumsOf(const Peer& peer, ByteRange range, uint64_t after_change
   return sums;
 }
 
+// Whether a source that has this to say answers a held question before its time is over.
+inline bool EndsTheWait(const Peer& peer, const CopyAction& ask) {
+  if (peer.absent) return ask.after_change != 0;
+  const auto changed = peer.log.Since(ask.after_change);
+  return !changed || std::ranges::any_of(*changed, [&ask](const ByteRange& range) {
+    return std::ranges::any_of(ask.about, [&range](const ByteRange& about) {
+      return about.begin < range.end && range.begin < about.end;
+    });
+  });
+}
+
 inline std::string Show(const CopyAction& action) {
   const auto blocks = [](uint64_t bytes) {
     return bytes % kBlock == 0 ? fmt::format("{}", bytes / kBlock) : fmt::format("{}B", bytes);

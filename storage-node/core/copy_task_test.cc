@@ -175,7 +175,7 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
 }
 
 TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
-  // Of a stripe over three nodes, this one gets the first two positions, a relay's both.
+  // Of a stripe over three nodes it copies two positions.
   Peer source{.bytes = Of('a', 6)};
   CopyOrder order = OrderOf(6 * kBlock, kBlock, {{0, 3, {kA, kB, kNoNode}}});
   Peer other{.bytes = Of('b', 6)};
@@ -191,6 +191,26 @@ TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
   EXPECT_EQ(about[kA], (std::vector<ByteRange>{{0, kBlock}, {3 * kBlock, 4 * kBlock}, end}));
   EXPECT_EQ(about[kB],
             (std::vector<ByteRange>{{kBlock, 2 * kBlock}, {4 * kBlock, 5 * kBlock}, end}));
+}
+
+TEST(CopyTask, WhatOthersSendToASourceKeepsNoQuestionWaiting) {
+  Peer source{.bytes = Of('a', 4)};
+  Rig rig(Following(OrderOf(0, kBlock, {{0, 2, {kA, kNoNode}}})), {{kA, &source}});
+  rig.Run();
+  const auto hold = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*hold), "hold @1");
+  source.Write(0, "x");
+  source.Write(kBlock, "y");  // Of a position that is not copied from there.
+  rig.Perform(*hold);
+  const auto fetch = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*fetch), "fetch 0-1@1");
+  const auto again = rig.task.Next(rig.now);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(Show(*again), "hold @1");
+  source.Write(kBlock, "z");
+  EXPECT_FALSE(EndsTheWait(source, *again));
+  source.Write(2 * kBlock, "z");
+  EXPECT_TRUE(EndsTheWait(source, *again));
 }
 
 TEST(CopyTask, AQuestionAboutTooManyRangesIsAboutAllBehindThem) {
@@ -231,8 +251,8 @@ TEST(CopyTask, ASourceThatDoesNotAnswerIsGivenUpAfterAWhile) {
       if (action) {
         rig.task.OnFailed(*action, Status(row.code, "no"), rig.now);
       } else {
-        ASSERT_TRUE(rig.task.next_time());
-        rig.now = *rig.task.next_time();
+        ASSERT_TRUE(rig.task.next_time(rig.now));
+        rig.now = *rig.task.next_time(rig.now);
       }
     }
     ASSERT_TRUE(rig.task.failure());
@@ -243,6 +263,26 @@ TEST(CopyTask, ASourceThatDoesNotAnswerIsGivenUpAfterAWhile) {
   }
 }
 
+TEST(CopyTask, WhatFailedIsTriedAgainInTimeThoughAQuestionIsHeld) {
+  Peer source{.bytes = Of('a', 2)};
+  Rig rig(Following(OrderOf(0, kBlock, {{0, 1, {kA}}})), {{kA, &source}}, {.fetch_bytes = kBlock});
+  rig.Perform(*rig.task.Next(rig.now));
+  const auto fetch = rig.task.Next(rig.now);
+  const auto second = rig.task.Next(rig.now);
+  const auto hold = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*fetch) + ", " + Show(*second) + ", " + Show(*hold),
+            "fetch 0-1@1, fetch 1-2@1, hold @1");
+  rig.task.OnFailed(*fetch, UnavailableError("gone"), rig.now);
+  EXPECT_TRUE(rig.task.next_time(rig.now));
+  rig.Perform(*second);
+  rig.Perform(*hold);
+  EXPECT_FALSE(rig.task.Next(rig.now));
+  ASSERT_TRUE(rig.task.next_time(rig.now));
+  rig.now = *rig.task.next_time(rig.now);
+  rig.Run();
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
 TEST(CopyTask, GoesOnWhenTheSourceAnswersAgain) {
   Peer source{.bytes = Of('a', 3)};
   Rig rig(OrderOf(3 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}}, {.fetch_bytes = kBlock});
@@ -250,8 +290,8 @@ TEST(CopyTask, GoesOnWhenTheSourceAnswersAgain) {
   for (int i = 0; i < 1000 && !rig.task.done(); ++i) {
     const auto action = rig.task.Next(rig.now);
     if (!action) {
-      ASSERT_TRUE(rig.task.next_time());
-      rig.now = *rig.task.next_time();
+      ASSERT_TRUE(rig.task.next_time(rig.now));
+      rig.now = *rig.task.next_time(rig.now);
     } else if (rng.Chance(400)) {
       rig.task.OnFailed(*action, UnavailableError("gone"), rig.now);
     } else {
@@ -268,8 +308,8 @@ TEST(CopyTask, ASourceThatOnlyAnswersQuestionsIsGivenUpToo) {
   for (int i = 0; i < 1000 && !rig.task.finished(); ++i) {
     const auto action = rig.task.Next(rig.now);
     if (!action) {
-      ASSERT_TRUE(rig.task.next_time());
-      rig.now = *rig.task.next_time();
+      ASSERT_TRUE(rig.task.next_time(rig.now));
+      rig.now = *rig.task.next_time(rig.now);
     } else if (action->kind == CopyAction::Kind::kFetch) {
       rig.task.OnFailed(*action, DeadlineExceededError("too slow"), rig.now);
     } else {
@@ -307,6 +347,7 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
     relay.Run();
     const auto hold = last.task.Next(last.now);
     ASSERT_TRUE(hold.has_value());
+    EXPECT_TRUE(EndsTheWait(relay.own, *hold));
     last.Perform(*hold);
     last.Run();
   }

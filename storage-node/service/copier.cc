@@ -15,7 +15,7 @@
 namespace mosa::node {
 namespace {
 
-constexpr size_t kFetchesMax = 8;
+constexpr size_t kFetchesMax = 16;
 // Each of a file's sources holds one, and one more by the order before for as long as that lasts.
 constexpr size_t kHoldsMax = 16;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
@@ -25,7 +25,7 @@ constexpr Duration kHoldMin = Milliseconds(50);
 constexpr Duration kCallWait = Seconds(5);
 constexpr Duration kReportEvery = Seconds(1);
 constexpr Duration kCapabilityLife = Seconds(60);
-constexpr std::chrono::seconds kIdle{5};   // Then connections to other nodes are closed.
+constexpr Duration kIdle = Seconds(5);     // Then connections to other nodes are closed.
 constexpr size_t kPieceBytes = 256 << 10;  // Stored at once, under the object's lock.
 constexpr size_t kPage = 4096;
 // A hole in a block with data is kept as one if it is at least so long.
@@ -265,10 +265,11 @@ std::optional<Copier::Turn> Copier::NextTurn() {
       changed_.notify_one();  // There may be more to do.
       return turn;
     }
-    std::chrono::nanoseconds wait = kIdle;
+    std::chrono::nanoseconds wait(kIdle.ns);
     if (wake_at) wait = std::chrono::nanoseconds(std::max<int64_t>(1'000'000, (*wake_at - now).ns));
-    const bool idle = changed_.wait_for(lock, wait) == std::cv_status::timeout && active_.empty();
-    if (idle && fetching_ + holding_ == 0 && !known_nodes_.empty()) {
+    changed_.wait_for(lock, wait);
+    const bool idle = clock_.Monotonic() - worked_last_ >= kIdle;
+    if (idle && active_.empty() && fetching_ + holding_ == 0 && !known_nodes_.empty()) {
       known_nodes_.clear();
       buffers_.clear();
       RefreshNodes();
@@ -285,16 +286,18 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
     const auto action =
         job->task.Next(now, {.fetches = fetching_ < kFetchesMax, .holds = holding_ < kHoldsMax});
     if (!action) {
-      const auto at = job->task.next_time();
+      const auto at = job->task.next_time(now);
       if (at && (!wake_at || *at < *wake_at)) wake_at = at;
       continue;
     }
     served_last_ = *next;
+    worked_last_ = now;
     Turn turn{job, *action, {}, nullptr};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
       turn.hold = std::max(kHoldMin, Duration{kHoldMax.ns / std::max<int64_t>(1, share)});
+      if (holding_ == kHoldsMax) turn.hold = kHoldMin;  // Others may wait for this one to end.
     } else if (action->kind == CopyAction::Kind::kFetch) {
       ++fetching_;
       if (!buffers_.empty()) {
@@ -329,6 +332,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   const auto current = jobs_.find(job.file);
   if (current == jobs_.end() || current->second != turn.job) return;
   const Time now = clock_.Monotonic();
+  worked_last_ = now;
   if (!status.ok()) {
     job.task.OnFailed(action, status, now);
   } else if (action.kind == CopyAction::Kind::kAsk) {
@@ -339,6 +343,8 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   const std::vector<ByteRange> settled = job.task.TakeSettled();
   std::optional<CopyReport> report = ReportOf(job, now);
   if (job.task.finished() && active_.erase(job.file) > 0) Retire(turn.job);
+  // What there is to do now need not wait for what follows here.
+  if (!settled.empty() || report) changed_.notify_one();
   lock.unlock();
   if (!settled.empty()) engine_.NoteChanged(job.file, settled);
   if (!report) return;

@@ -102,6 +102,7 @@ class Copier {
   std::map<NodeId, NodeAddress> known_nodes_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // Idle; freed when there is nothing to do.
   FileId served_last_;
+  Time worked_last_;
   size_t fetching_ = 0;
   size_t holding_ = 0;
   bool stopping_ = false;

@@ -211,7 +211,8 @@ class ObjectEngine {
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
   void Wake(FileId file);
-  bool HasChanged(FileId file, uint64_t after_change, std::span<const ByteRange> about);
+  // If not, `after_change` becomes the last change, which need not be looked at again.
+  bool HasChanged(FileId file, uint64_t& after_change, std::span<const ByteRange> about);
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);

@@ -58,7 +58,7 @@ void ObjectEngine::Wake(FileId file) {
   woken_.notify_all();
 }
 
-bool ObjectEngine::HasChanged(FileId file, uint64_t after_change,
+bool ObjectEngine::HasChanged(FileId file, uint64_t& after_change,
                               std::span<const ByteRange> about) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return after_change != 0;
@@ -67,10 +67,11 @@ bool ObjectEngine::HasChanged(FileId file, uint64_t after_change,
   if (object->changes->last() == after_change) return false;
   const auto changed = object->changes->Since(after_change);
   if (about.empty() || !changed || changed->empty()) return true;
-  return std::ranges::any_of(*changed, [about](const ByteRange& range) {
-    return std::ranges::any_of(
-        about, [&range](const ByteRange& a) { return a.begin < range.end && range.begin < a.end; });
-  });
+  for (const ByteRange& range : *changed)
+    for (const ByteRange& asked : about)
+      if (asked.begin < range.end && range.begin < asked.end) return true;
+  after_change = object->changes->last();
+  return false;
 }
 
 void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<const ByteRange> about,
