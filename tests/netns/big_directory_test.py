@@ -1,4 +1,4 @@
-"""A directory of 100,000 entries: made on one mount, listed on another, removed."""
+"""A large directory: made on one mount, listed on another, removed."""
 
 import os
 import time
