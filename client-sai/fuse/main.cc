@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "client-sai/api/grpc_manager_api.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/mount_residence.h"
 #include "client-sai/fuse/operations.h"
 #include "client-sai/sai/filesystem.h"
 #include "common/base/clock.h"
@@ -194,17 +196,27 @@ Status Run(const MountOptions& options) {
   session_options.allow_other = options.allow_other;
   session_options.passthrough = !options.no_passthrough;
   session_options.threads = options.threads;
+  MountResidence residence;
+  session_options.residence = &residence.kernel;
 
   const SystemClock clock;
   KernelSession session(session_options);
   BulkNodeApiOptions node_options;
   node_options.host_identity = filesystem_options.host_identity;
+  node_options.residence = &residence.nodes;
   BulkNodeApi nodes(node_options);
   GrpcManagerOptions manager_options;
   manager_options.address = options.manager;
   manager_options.secret = secret;
+  manager_options.residence = &residence.manager;
+  const Filesystem* started = nullptr;  // Set before the manager is asked for a session.
+  const std::function<ResidenceSnapshot()> snapshot = [&residence, &started] {
+    return SnapshotOf(residence, started->StatsJson());
+  };
+  manager_options.snapshot = snapshot;
   const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
   Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
+  started = &filesystem;
   MOSA_RETURN_IF_ERROR(filesystem.Start());
   Tracer tracer(filesystem, session, clock);
   const std::string host = options.node_name.empty() ? HostName() : options.node_name;

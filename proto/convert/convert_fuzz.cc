@@ -9,6 +9,7 @@
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/read_cost.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/session.h"
 
 namespace mosa {
@@ -53,7 +54,7 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mosa;
   if (size == 0) return 0;
-  const uint8_t which = data[0] % 12;
+  const uint8_t which = data[0] % 13;
   ++data;
   --size;
   switch (which) {
@@ -92,6 +93,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 11:
       Check<v1::PredictReadsResponse>(data, size, One<v1::PredictReadsResponse, ReadCostAnswer>);
+      break;
+    case 12:
+      Check<v1::ResidenceSnapshot>(data, size, One<v1::ResidenceSnapshot, ResidenceSnapshot>);
       break;
     default:
       Check<v1::FileStatus>(data, size, One<v1::FileStatus, FileStatus>);
