@@ -243,6 +243,10 @@ void ManagerServer::Stop() {
   parts_.reset();
 }
 
+ResidenceSnapshot ManagerServer::Residence() const {
+  return SnapshotOf(parts_->driver->residence());
+}
+
 const std::string& ManagerServer::address() const { return parts_->address; }
 
 }  // namespace mosa::manager
