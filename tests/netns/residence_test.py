@@ -7,13 +7,16 @@ Three hosts. Counts are compared, and times only where one contains the other.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
+import urllib.request
 
 import cluster
 
 MIB = 1 << 20
 FILE_MIB = 16
+METRICS_PORTS = {"storage": 9464, "mount": 9465, "manager": 9466}
 FILES = 20
 
 
@@ -182,6 +185,46 @@ def check_gone(store, before):
     cluster.check(daemon(answer, "storage", "h3")["since_start"], "h3 is not a new process")
 
 
+SAMPLE = re.compile(r'([a-z0-9_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\})? ([0-9.e+-]+)')
+
+
+def scrape(store, kind, name):
+    """A daemon started again with --metrics: its samples, (metric, labels) -> value."""
+    address = f"{store.host(name)['address']}:{METRICS_PORTS[kind]}"
+    command = store.kill(kind, name)
+    store.start(kind, name, [*command, "--metrics", address])
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        cluster.check(answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), kind)
+        lines = answer.read().decode().splitlines()
+    samples = {}
+    for line in lines:
+        if line.startswith("# "):
+            continue
+        match = SAMPLE.fullmatch(line)
+        cluster.check(match, f"no sample: {line}")
+        labels = match[2] or ""
+        cluster.check((match[1], labels) not in samples, f"twice: {line}")
+        samples[match[1], labels] = float(match[3])
+    component = f"mosa_{kind}"
+    cluster.check((f"{component}_start_time_seconds", "") in samples, f"{kind}: no start time")
+    for (metric, labels), value in samples.items():
+        if metric != f"{component}_request_seconds_count":
+            continue
+        bucket = (f"{component}_request_seconds_bucket", f'{labels},le="+Inf"')
+        cluster.check(value > 0 and samples[bucket] == value, f"{bucket}: {samples[bucket]}")
+    return samples
+
+
+def check_metrics(store):
+    """Each daemon serves Prometheus what it has counted."""
+    storage = scrape(store, "storage", "h3")
+    cluster.check(0 < storage["mosa_storage_limit_bytes", ""], f"storage: {storage}")
+    cluster.check(("mosa_storage_used_bytes", "") in storage, f"storage: {storage}")
+    mount = scrape(store, "mount", "h3")
+    cluster.check(mount["mosa_mount_bytes_read_remote_total", ""] == 0, f"mount: {mount}")
+    scrape(store, "manager", "h0")
+
+
 def check_refusals(store, directory):
     """What is no snapshot is one sentence and exit code 2."""
     for name, text in (("text", "hello"), ("list", "[]"), ("other", '{"cluster": 3}')):
@@ -215,6 +258,15 @@ def check_run(store, directory):
     cluster.check(0 < made < FILES, f"{made} files were made during the run")
     for one in residence["daemons"]:
         cluster.check(one["failure"] == "" and not one["since_start"], f"of the run: {one}")
+    # Without a manager to ask, the run is what it is, and says so.
+    record = directory / "alone.json"
+    words = [str(store.binaries / "mosa"), "run", str(directory / "w.yaml"), "--workdir", "alone"]
+    words += ["--mount", store.mount("h1"), "--record", str(record)]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment)
+    cluster.check(done.returncode == 0, f"a run without a manager: {done.stderr}")
+    residence = json.loads(record.read_text())["residence"]
+    cluster.check("MOSA_MANAGER" in residence.get("failure", ""), f"without one: {residence}")
 
 
 def test(arguments):
@@ -226,6 +278,7 @@ def test(arguments):
         check_refusals(store, directory)
         check_run(store, directory)
         check_gone(store, before)
+        check_metrics(store)
 
 
 if __name__ == "__main__":
