@@ -1,7 +1,6 @@
 // `mosa run`: what is asked for, checked whole before the first effect; then the engine.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -14,11 +13,11 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/residence.h"
 #include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
+#include "tools/mosa/run_mount.h"
 
 namespace mosa::cli {
 namespace {
@@ -134,26 +133,6 @@ Status PrepareFiles(Options& options) {
       fmt::format("cannot rename the earlier record {}: {}", engine.record_path, error.message()));
 }
 
-// How long requests have stayed in the daemons so far. Of other hosts' mounts the manager is known
-// only by the environment.
-Result<ClusterResidence> ResidenceNow(const RunRecord& record) {
-  const RunHost& host = record.hosts.front();
-  if (!host.mosa) return FailedPreconditionError("the mount is none of Mosa");
-  const auto setting = [&host](const char* name) -> std::string {
-    const auto own = host.environment.find(name);
-    if (own != host.environment.end()) return own->second;
-    const char* const text = std::getenv(name);
-    return text == nullptr ? "" : text;
-  };
-  ManagerChoice choice;
-  choice.address = setting("MOSA_MANAGER");
-  choice.secret = setting("MOSA_SECRET");
-  if (choice.address.empty())
-    return FailedPreconditionError("no manager is known: set MOSA_MANAGER, and MOSA_SECRET");
-  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
-  return TakeResidence(*manager);
-}
-
 Status RunWorkflow(Options options, const CommandLine& line) {
   if (!options.rules.empty() && options.system == "dss")
     return InvalidArgumentError(fmt::format(
@@ -194,10 +173,11 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   }
   MOSA_RETURN_IF_ERROR(PrepareFiles(options));
   MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
-  const Result<ClusterResidence> before = ResidenceNow(record);
+  HostMount first(record.hosts.front());
+  const Result<ClusterResidence> before = first.TakeResidence();
   const Status ended = Engine(workflow, record, engine).Run();
   if (record.hosts.front().mosa) {
-    record.residence = ResidenceOfRun(before, ResidenceNow(record));
+    record.residence = ResidenceOfRun(before, first.TakeResidence());
     const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
     if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
   }
