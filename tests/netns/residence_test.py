@@ -121,7 +121,7 @@ def check_counts(answer):
 
 
 def check_manager(answer):
-    """What mounts sent is what the manager answered, and it took the mounts longer."""
+    """What mounts have sent the manager has answered, and decided in a part of the time."""
     requests = daemon(answer, "manager", "-")["requests"]
     served = {row["class"]: row for row in requests}
     cluster.check(served["log"]["count"] > 0, "the manager wrote no log")
@@ -131,9 +131,10 @@ def check_manager(answer):
         if name not in served:
             cluster.check(not sent, f"{name} was sent and not served")
             continue
-        # One that is under way while they are asked may be in one of the two alone.
+        # One that is under way while they are asked may be in one of the two alone, and one that
+        # a mount has repeated after its stream broke was served twice.
         cluster.check(
-            abs(served[name]["count"] - sum(row["count"] for row in sent)) <= 2,
+            served[name]["count"] >= sum(row["count"] for row in sent) - 2,
             f"{name}: {served[name]} served, {sent} sent",
         )
         cluster.check(
