@@ -45,6 +45,9 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
   } else if (const auto* const registration = std::get_if<NodeRegistration>(&*value)) {
     const auto messages = ToProto(*registration);
     MOSA_CHECK(std::get<NodeRegistration>(*FromProto(messages.at(0))) == *registration);
+  } else if (const auto* const residence = std::get_if<ResidenceReport>(&*value)) {
+    MOSA_CHECK(std::get<ResidenceReport>(*FromProto(One<v1::NodeMessage>(*residence))) ==
+               *residence);
   }
 }
 
