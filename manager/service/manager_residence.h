@@ -1,8 +1,9 @@
 // What the manager measures of its requests (common/model/residence.h). Every request's envelope
 // has two rows: from its arrival to its answer's leaving, which covers recalls that it waits for,
-// and "NAME.core", the decision alone. "log" is each write to the database, which all envelopes of
-// a round of the loop share. What waits in gRPC's queues before the loop takes it is seen by mounts
-// alone: it is what their own rows have beyond these.
+// and "NAME.core", the decision with the sealing of what it grants. "log" is each write to the
+// database, which all envelopes of a round of the loop share. What waits in gRPC's queues before
+// the loop takes it is seen by mounts alone: it is what their own rows have beyond these. Calls of
+// people and schedulers are not counted.
 //
 // Thread-safe.
 #ifndef MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_
