@@ -29,7 +29,7 @@ struct GrpcManagerOptions {
   DurationTable* residence = nullptr;
   // What this client answers when the manager asks for its residence times. Called on the delivery
   // thread. Empty: an empty snapshot.
-  std::function<ResidenceSnapshot()> snapshot;
+  std::function<ResidenceSnapshot()> snapshot = nullptr;
 };
 
 // An envelope that is too long to send, or one of more than 65,536 that wait, is answered with one
