@@ -17,6 +17,7 @@
 #include "proto/convert/admin.h"
 #include "proto/convert/hints.h"
 #include "proto/convert/read_cost.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/staging.h"
 #include "proto/convert/status.h"
 
@@ -361,6 +362,16 @@ Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max, FileId after
     return FromGrpc(stub_->manager->ListUnstaged(&context, request, &response));
   }));
   return FromProto(response);
+}
+
+Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& source) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::GetResidenceRequest request;
+  ToProto(source, &request);
+  v1::GetResidenceResponse response;
+  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetResidence(&context, request, &response)));
+  return FromProto(response.snapshot());
 }
 
 }  // namespace mosa::sai

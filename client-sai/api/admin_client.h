@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/model/hints.h"
 #include "common/model/read_cost.h"
+#include "common/model/residence.h"
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "proto/convert/credentials.h"
@@ -65,6 +66,10 @@ class AdminClient {
   // to 10,000) of them by path, ascending by id and greater than `after`. Waits as SetHint, and
   // for a manager that is being restarted.
   Result<UnstagedFiles> ListUnstaged(uint32_t files_max, FileId after = FileId());
+
+  // How long requests have stayed in one daemon since it started. Unavailable or DeadlineExceeded
+  // if that one does not answer the manager.
+  Result<ResidenceSnapshot> GetResidence(const ResidenceSource& source);
 
  private:
   struct Stub;

@@ -63,9 +63,16 @@ Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
 
 Time BulkNodeApi::Deadline() const { return SystemClock().Monotonic() + options_.call_wait; }
 
+TimedRequest BulkNodeApi::Measure(size_t kind, const NodeChannel& channel) const {
+  DurationTable* const table = options_.residence;
+  return {table, DurationTable::ClassId{kind},
+          table == nullptr ? DurationTable::kNoPeer : table->PeerOf(channel.node_name())};
+}
+
 Status BulkNodeApi::Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) {
   MOSA_RETURN_IF_ERROR(CheckRange(offset, out.size()));
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const TimedRequest timed = Measure(v1::BulkRequest::kRead, *channel);
   const Transfer transfer{.request = RequestFor(target),
                           .node_name = channel->Name(),
                           .frame_bytes = options_.frame_bytes,
@@ -84,6 +91,7 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
                           std::span<const std::byte> data) {
   MOSA_RETURN_IF_ERROR(CheckRange(offset, data.size()));
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const TimedRequest timed = Measure(v1::BulkRequest::kWrite, *channel);
   const Transfer transfer{.request = RequestFor(target),
                           .node_name = channel->Name(),
                           .frame_bytes = options_.frame_bytes,
@@ -101,6 +109,9 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
 Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequest request,
                                         Duration longer) {
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const bool held = longer > Duration{};
+  const TimedRequest timed =
+      Measure(held ? kHeldSums : static_cast<size_t>(request.operation_case()), *channel);
   request.set_id(1);
   const Time deadline = Deadline() + longer;
   v1::BulkReply reply;
@@ -152,6 +163,7 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
                                             data.size(), kFramePayloadBytesMax));
   }
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const TimedRequest timed = Measure(v1::BulkRequest::kAppend, *channel);
   v1::BulkRequest request = RequestFor(target);
   request.set_id(1);
   request.mutable_append()->set_crc32c(Crc32c(data.data(), data.size()));
@@ -239,6 +251,7 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
     return FailedPreconditionError(
         fmt::format("{} is not on this host and network namespace", channel->Name()));
   }
+  const TimedRequest timed = Measure(v1::BulkRequest::kOpenLocal, *channel);
   v1::BulkRequest request = RequestFor(target);
   request.mutable_open_local()->set_write(write);
   request.set_id(1);

@@ -18,6 +18,7 @@
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/api/node_channel.h"
+#include "common/base/duration_table.h"
 #include "common/model/block_sums.h"
 
 namespace mosa::sai {
@@ -28,6 +29,9 @@ struct BulkNodeApiOptions {
   Duration call_wait = kWaitMax;
   uint64_t frame_bytes = 4 << 20;  // A multiple of a checksum block.
   size_t frames_under_way = 4;
+  // Where calls are counted by BulkOperationNames and node, with what they wait for a connection;
+  // null: nowhere. Outlives the api.
+  DurationTable* residence = nullptr;
 };
 
 class BulkNodeApi final : public NodeApi {
@@ -66,6 +70,8 @@ class BulkNodeApi final : public NodeApi {
   Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request,
                              Duration longer = {});
   Time Deadline() const;
+  // Begins to measure a call of this class (BulkOperationNames) to the channel's node.
+  TimedRequest Measure(size_t kind, const NodeChannel& channel) const;
 
   const BulkNodeApiOptions options_;
   mutable std::mutex mutex_;

@@ -16,8 +16,10 @@
 #include "client-sai/api/manager_stream.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/model/request_kinds.h"
 #include "fmt/format.h"
 #include "mosa/v1/session.grpc.pb.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/session.h"
 #include "proto/convert/status.h"
 
@@ -70,6 +72,8 @@ class GrpcManagerApi final : public ManagerApi {
     Callback done;
     Time sent;
     bool is_call = false;  // `done` only hands the replies to a waiting thread.
+    Time submitted;        // As `sent`, before any repetition.
+    DurationTable::ClassId kind;
   };
   // What a caller of Call waits for; outlives the caller if the reply comes too late.
   struct Waiter {
@@ -98,6 +102,7 @@ class GrpcManagerApi final : public ManagerApi {
   // False when the stream is to be left.
   bool Deliver(ManagerMessage message);
   void DeliverReplies(ReplyEnvelope envelope);
+  void AnswerResidence(const ResidenceQuery& query);
   void DeliverRefused();
   void KeepAlive();
   void CutIfSilent();
@@ -191,6 +196,7 @@ RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
 }
 
 RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, bool is_call) {
+  const DurationTable::ClassId kind{requests.empty() ? 0 : EnvelopeKindOf(requests)};
   const auto message = std::make_shared<v1::ClientMessage>();
   ToProto(
       RequestEnvelope{
@@ -212,7 +218,7 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, b
       }
       return id;
     }
-    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call});
+    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call, now, kind});
     message->mutable_requests()->set_answered_below_id(AnsweredBelow());
     last_sent_ = now;
   }
@@ -377,6 +383,10 @@ bool GrpcManagerApi::Deliver(ManagerMessage message) {
     DeliverReplies(std::move(*envelope));
     return true;
   }
+  if (const auto* const query = std::get_if<ResidenceQuery>(&message)) {
+    AnswerResidence(*query);
+    return true;
+  }
   const auto* const push = std::get_if<Push>(&message);
   if (push == nullptr) return false;  // Only the beginning of a stream has other messages.
   listener_->OnPush(*push);
@@ -392,12 +402,24 @@ void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
       sent = std::exchange(keep_alive_sent_, std::nullopt);
     } else if (const auto found = pending_.find(envelope.id.value); found != pending_.end()) {
       sent = found->second.sent;
+      if (options_.residence != nullptr)
+        options_.residence->Add(found->second.kind, DurationTable::kNoPeer,
+                                clock_.Monotonic() - found->second.submitted);
       done = std::move(found->second.done);
       pending_.erase(found);
     }
   }
   if (sent) listener_->OnLeaseRenewed(*sent, envelope.now);
   if (done) done(std::move(envelope.replies));
+}
+
+void GrpcManagerApi::AnswerResidence(const ResidenceQuery& query) {
+  const auto message = std::make_shared<v1::ClientMessage>();
+  ToProto(
+      ClientMessage(ReportOf(query, options_.snapshot ? options_.snapshot() : ResidenceSnapshot())),
+      message.get());
+  const std::lock_guard write_lock(write_mutex_);
+  if (in_session_) stream_.Write(message);
 }
 
 void GrpcManagerApi::DeliverRefused() {

@@ -7,11 +7,14 @@
 #ifndef MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "client-sai/api/manager_api.h"
+#include "common/base/duration_table.h"
+#include "common/model/residence.h"
 #include "proto/convert/credentials.h"
 
 namespace mosa::sai {
@@ -21,6 +24,12 @@ struct GrpcManagerOptions {
   std::optional<ClusterSecret> secret;
   // How long Start waits for the manager.
   Duration start_wait = kWaitMax;
+  // Where envelopes are counted by EnvelopeKindOf, from their sending to their answer's arrival;
+  // null: nowhere. Outlives the api.
+  DurationTable* residence = nullptr;
+  // What this client answers when the manager asks for its residence times. Called on the delivery
+  // thread. Empty: an empty snapshot.
+  std::function<ResidenceSnapshot()> snapshot = nullptr;
 };
 
 // An envelope that is too long to send, or one of more than 65,536 that wait, is answered with one

@@ -57,6 +57,7 @@ class NodeChannel {
   bool HasIdentity(const std::string& host_identity) const {
     return address_.host_identity == host_identity;
   }
+  const std::string& node_name() const { return address_.name; }
   // "node n1 (127.0.0.1:7000)"
   std::string Name() const;
 

@@ -18,6 +18,7 @@
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/mount_residence.h"
 #include "client-sai/fuse/to_errno.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
@@ -303,6 +304,7 @@ void KernelSession::Dispatch(const fuse_buf& request) {
   MOSA_CHECK(request.size >= sizeof(fuse_in_header));
   requests_.fetch_add(1, std::memory_order_relaxed);
   const auto& header = *static_cast<const fuse_in_header*>(request.mem);
+  const TimedRequest timed(options_.residence, KernelRequestKind(header.opcode));
   if (header.opcode == kernel::kOpcodeStatx) {
     AnswerStatx(header);
     return;

@@ -24,6 +24,7 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
+#include "common/base/duration_table.h"
 #include "common/base/large_buffer.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
@@ -35,6 +36,8 @@ struct KernelSessionOptions {
   bool allow_other = false;
   bool passthrough = true;
   uint32_t threads = 8;  // Kept ready; more are started while all are busy.
+  // Where requests are counted by KernelRequestKind; null: nowhere. Outlives the session.
+  DurationTable* residence = nullptr;
 };
 
 // What was agreed with the kernel.

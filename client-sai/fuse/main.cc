@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "client-sai/api/grpc_manager_api.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/mount_residence.h"
 #include "client-sai/fuse/operations.h"
 #include "client-sai/sai/filesystem.h"
 #include "common/base/clock.h"
@@ -26,6 +28,8 @@
 #include "common/base/exit_code.h"
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
+#include "common/base/metrics_server.h"
+#include "common/model/metrics_text.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/credentials.h"
 #include "proto/convert/grpc_process.h"
@@ -49,6 +53,7 @@ struct MountOptions {
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
+  std::string metrics;
 };
 
 void AddFlags(CLI::App& app, MountOptions& options) {
@@ -69,6 +74,7 @@ void AddFlags(CLI::App& app, MountOptions& options) {
   app.add_option("--log-file", options.log_file, "Append the log here, not to standard error");
   app.add_option("--ready-file", options.ready_file,
                  "Write JSON here once programs can use the mount");
+  app.add_option("--metrics", options.metrics, "HOST:PORT of /metrics for Prometheus; none");
   app.set_config("--config", "", "Flags from a file: one NAME = VALUE per line");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
@@ -175,6 +181,13 @@ Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& o
   return ready;
 }
 
+// Null if nobody wants them. `snapshot` outlives the server.
+Result<std::unique_ptr<MetricsServer>> ServeMetrics(
+    const std::string& listen, const std::function<ResidenceSnapshot()>& snapshot) {
+  if (listen.empty()) return std::unique_ptr<MetricsServer>();
+  return MetricsServer::Start({.listen = listen}, [&snapshot] { return MetricsText(snapshot()); });
+}
+
 Status Run(const MountOptions& options) {
   RaiseProcessLimits();
   MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
@@ -194,17 +207,28 @@ Status Run(const MountOptions& options) {
   session_options.allow_other = options.allow_other;
   session_options.passthrough = !options.no_passthrough;
   session_options.threads = options.threads;
+  MountResidence residence;
+  session_options.residence = &residence.kernel;
 
   const SystemClock clock;
   KernelSession session(session_options);
   BulkNodeApiOptions node_options;
   node_options.host_identity = filesystem_options.host_identity;
+  node_options.residence = &residence.nodes;
   BulkNodeApi nodes(node_options);
   GrpcManagerOptions manager_options;
   manager_options.address = options.manager;
   manager_options.secret = secret;
+  manager_options.residence = &residence.manager;
+  const Filesystem* started = nullptr;  // Set before the manager is asked for a session.
+  const std::function<ResidenceSnapshot()> snapshot = [&residence, &started] {
+    return SnapshotOf(residence, started->StatsJson());
+  };
+  manager_options.snapshot = snapshot;
   const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
   Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
+  started = &filesystem;
+  MOSA_ASSIGN_OR_RETURN(const auto metrics, ServeMetrics(options.metrics, snapshot));
   MOSA_RETURN_IF_ERROR(filesystem.Start());
   Tracer tracer(filesystem, session, clock);
   const std::string host = options.node_name.empty() ? HostName() : options.node_name;

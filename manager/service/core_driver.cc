@@ -13,7 +13,7 @@ namespace mosa::manager {
 namespace {
 
 // A client's unanswered envelopes that the loop remembers; more than a mount ever has.
-constexpr size_t kAccessEnvelopesMax = 65'536;
+constexpr size_t kEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
 constexpr Duration kForgetClientAfter = Seconds(60);
 // A round of the loop is shorter; after a longer one the process did not run, or too slowly to hear
@@ -58,20 +58,30 @@ void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId i
   const auto found = clients_.find(id.value);
   // Of an older stream, or of a session that is over: the client will ask again on its next one.
   if (found == clients_.end() || found->second.sink != sink) return;
-  auto& access_files = found->second.access_files;
-  access_files.erase(access_files.begin(), access_files.lower_bound(envelope.answered_below));
-  std::vector<FileId> files;
+  auto& asked = found->second.asked;
+  asked.erase(asked.begin(), asked.lower_bound(envelope.answered_below));
+  SessionRequest command{.client = id, .envelope = std::move(envelope)};
+  if (command.envelope.requests.empty()) return Step(command);  // A keep-alive.
+  Asked now = Describe(command.envelope);
+  const Time arrived = now.arrived;
+  const DurationTable::ClassId kind = now.kind;
+  asked.insert_or_assign(command.envelope.id, std::move(now));
+  if (asked.size() > kEnvelopesMax) asked.erase(asked.begin());
+  Step(command);
+  residence_.decisions.Add(kind, DurationTable::kNoPeer, clock_.Monotonic() - arrived);
+}
+
+CoreDriver::Asked CoreDriver::Describe(const RequestEnvelope& envelope) const {
+  Asked asked{.arrived = clock_.Monotonic(),
+              .kind = DurationTable::ClassId{EnvelopeKindOf(envelope.requests)},
+              .access_files = {}};
   for (size_t i = 0; i < envelope.requests.size(); ++i) {
     const FileId file = AccessFileOf(envelope.requests[i]);
     if (file == FileId{}) continue;
-    files.resize(envelope.requests.size());
-    files[i] = file;
+    asked.access_files.resize(envelope.requests.size());
+    asked.access_files[i] = file;
   }
-  if (!files.empty()) {
-    access_files.insert_or_assign(envelope.id, std::move(files));
-    if (access_files.size() > kAccessEnvelopesMax) access_files.erase(access_files.begin());
-  }
-  Step(SessionRequest{.client = id, .envelope = std::move(envelope)});
+  return asked;
 }
 
 void CoreDriver::ClientGone(const std::shared_ptr<ClientSink>& sink, ClientId id, bool closed) {
@@ -95,11 +105,13 @@ void CoreDriver::NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistra
 
 void CoreDriver::NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat) {
   const std::optional<NodeId> node = NodeOf(sink);
+  const TimedRequest timed(&residence_.loop, ManagerResidence::kHeartbeat);
   if (node) Step(NodeReport{.node = *node, .heartbeat = std::move(heartbeat)});
 }
 
 void CoreDriver::NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport report) {
   const std::optional<NodeId> node = NodeOf(sink);
+  const TimedRequest timed(&residence_.loop, ManagerResidence::kCopyReport);
   if (node) Step(NodeCopyReport{.node = *node, .report = std::move(report)});
 }
 
@@ -115,6 +127,16 @@ std::optional<NodeId> CoreDriver::NodeOf(const std::shared_ptr<NodeSink>& sink) 
     if (known == sink) return node;
   }
   return std::nullopt;
+}
+
+std::shared_ptr<ClientSink> CoreDriver::SinkOf(ClientId client) const {
+  const auto found = clients_.find(client.value);
+  return found == clients_.end() ? nullptr : found->second.sink;
+}
+
+std::shared_ptr<NodeSink> CoreDriver::SinkOf(NodeId node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? nullptr : found->second;
 }
 
 void CoreDriver::TickIfDue() {
@@ -182,14 +204,21 @@ void CoreDriver::GatherClient(ToClient& effect) {
   const auto found = clients_.find(effect.client.value);
   // Without a stream the message goes nowhere: the client asks again when it is back.
   if (found == clients_.end() || found->second.sink == nullptr) return;
+  std::optional<std::pair<Time, DurationTable::ClassId>> answers;
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&effect.message)) {
-    FillAccess(effect.client, *envelope);
+    const auto asked = found->second.asked.find(envelope->id);
+    if (asked != found->second.asked.end()) {
+      FillAccess(effect.client, asked->second, *envelope);
+      answers.emplace(asked->second.arrived, asked->second.kind);
+    }
   }
   const auto* const push = std::get_if<Push>(&effect.message);
   const bool ends = std::holds_alternative<Failure>(effect.message) ||
                     (push != nullptr && std::holds_alternative<SessionEndPush>(*push));
-  outputs_.emplace_back(ClientOutput{found->second.sink, std::move(effect.message),
-                                     ends ? std::optional<Status>(OkStatus()) : std::nullopt});
+  outputs_.emplace_back(ClientOutput{
+      found->second.sink,
+      std::visit([](auto& message) { return ManagerMessage(std::move(message)); }, effect.message),
+      ends ? std::optional<Status>(OkStatus()) : std::nullopt, answers});
   if (ends) clients_.erase(found);
 }
 
@@ -223,7 +252,9 @@ AdminReply CoreDriver::Change(const Command& command) {
 
 void CoreDriver::Flush() {
   if (!batch_.empty()) {
+    const Time begin = clock_.Monotonic();
     const Status committed = store_.Commit(batch_);
+    residence_.loop.Add(ManagerResidence::kLog, DurationTable::kNoPeer, clock_.Monotonic() - begin);
     if (!committed.ok()) {
       LogError("cannot make changes durable, stopping; nothing of them was answered: {}",
                MessageOf(committed));
@@ -233,9 +264,12 @@ void CoreDriver::Flush() {
   }
   for (const auto& output : outputs_) {
     std::visit(
-        [](const auto& out) {
+        [this](const auto& out) {
           if (out.message) out.sink->Send(*out.message);
           if (out.end) out.sink->End(*out.end);
+          if (out.answers)
+            residence_.requests.Add(out.answers->second, DurationTable::kNoPeer,
+                                    clock_.Monotonic() - out.answers->first);
         },
         output);
   }
@@ -257,16 +291,13 @@ void CoreDriver::EndAll() {
 
 // ---- access
 
-void CoreDriver::FillAccess(ClientId client, ReplyEnvelope& envelope) {
-  const auto& known = clients_.at(client.value).access_files;
-  const auto files = known.find(envelope.id);
-  if (files == known.end()) return;
-  const size_t count = std::min(envelope.replies.size(), files->second.size());
+void CoreDriver::FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& envelope) {
+  const size_t count = std::min(envelope.replies.size(), asked.access_files.size());
   for (size_t i = 0; i < count; ++i) {
     Reply& reply = envelope.replies[i];
     DataAccess* const access = AccessOf(reply);
     if (access == nullptr) continue;
-    const Status filled = FillAccess(client, files->second[i], *access);
+    const Status filled = FillAccess(client, asked.access_files[i], *access);
     if (filled.ok()) continue;
     // Kernels repeat an open that was answered ESTALE.
     reply = Failure{.code = filled.code(),

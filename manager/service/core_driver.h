@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "common/model/storage.h"
 #include "manager/core/manager_core.h"
 #include "manager/service/inline_cache.h"
+#include "manager/service/manager_residence.h"
 #include "manager/store/metadata_store.h"
 #include "proto/convert/node.h"
 #include "proto/convert/session.h"
@@ -75,19 +77,32 @@ class CoreDriver {
   // Tells every client that its session ends, and ends all streams.
   void EndAll();
 
+  // Where a client, or a storage node, hears what is not the core's to say; null without a stream.
+  std::shared_ptr<ClientSink> SinkOf(ClientId client) const;
+  std::shared_ptr<NodeSink> SinkOf(NodeId node) const;
+
+  // How long requests have stayed here. Read by any thread.
+  const ManagerResidence& residence() const { return residence_; }
+
   // The state that is durable: flushes first.
   const ManagerCore& FlushedCore();
   // The manager's time base: wall time at the start, and from there on steady.
   Time Now() const { return clock_.Monotonic() + wall_minus_monotonic_; }
 
  private:
+  // An envelope that has come: when, of which class, and the files that its requests give access
+  // to, by position (empty if none does).
+  struct Asked {
+    Time arrived;  // Monotonic.
+    DurationTable::ClassId kind;
+    std::vector<FileId> access_files;
+  };
   // A client that has, or lately had, a stream.
   struct Client {
     std::shared_ptr<ClientSink> sink;  // Null while there is no stream.
     Time lost_at;
-    // The files that the requests of an envelope give access to, by position; kept until the client
-    // says that it has the answer.
-    std::map<RequestId, std::vector<FileId>> access_files;
+    // Each is kept until the client says that it has the answer.
+    std::map<RequestId, Asked> asked;
   };
   // What leaves once the writes before it are durable.
   template <typename Sink, typename Message>
@@ -95,19 +110,22 @@ class CoreDriver {
     std::shared_ptr<Sink> sink;
     std::optional<Message> message;
     std::optional<Status> end;  // The stream ends after this.
+    // What `message` answers: when that came, and its class.
+    std::optional<std::pair<Time, DurationTable::ClassId>> answers = std::nullopt;
   };
   using ClientOutput = Output<ClientSink, ManagerMessage>;
   using NodeOutput = Output<NodeSink, ManagerToNode>;
 
   // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
   void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
+  Asked Describe(const RequestEnvelope& envelope) const;
   std::optional<NodeId> NodeOf(const std::shared_ptr<NodeSink>& sink) const;
   void AdoptStream(ClientId id);
   void GatherClient(ToClient& effect);
   void GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering);
 
   // Fills what the core left to the shell: capabilities and inline bytes.
-  void FillAccess(ClientId client, ReplyEnvelope& envelope);
+  void FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& envelope);
   Status FillAccess(ClientId client, FileId file, DataAccess& access);
   Result<std::string> InlineBytes(FileId file);
 
@@ -123,6 +141,7 @@ class CoreDriver {
   std::shared_ptr<ClientSink> starting_;  // Whose start the step under way has not answered yet.
   std::map<NodeId, std::shared_ptr<NodeSink>> nodes_;
   KvBatch batch_;
+  ManagerResidence residence_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
   std::optional<AdminReply> admin_reply_;  // Of the last step that had one.
   std::optional<Time> wake_at_;

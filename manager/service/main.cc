@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/metrics_server.h"
 #include "common/base/text_file.h"
 #include "common/base/units.h"
+#include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
 #include "manager/service/ready_file.h"
@@ -57,6 +60,7 @@ struct Flags {
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
+  std::string metrics;
 };
 
 void Declare(CLI::App& app, Flags& flags) {
@@ -85,6 +89,7 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
   app.add_option("--ready-file", flags.ready_file, "Written as JSON once the manager serves");
+  app.add_option("--metrics", flags.metrics, "HOST:PORT of /metrics for Prometheus; none");
 }
 
 Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uint64_t min,
@@ -187,6 +192,14 @@ int Run(const Flags& flags) {
   Result<std::unique_ptr<ManagerServer>> server = ManagerServer::Start(*options);
   if (!server.ok()) return Fail(server.status());
   LogInfo("cluster {} is served at {}", options->core.cluster_name, (*server)->address());
+  std::unique_ptr<MetricsServer> metrics;
+  if (!flags.metrics.empty()) {
+    auto started = MetricsServer::Start({.listen = flags.metrics}, [&manager = **server] {
+      return MetricsText(manager.Residence());
+    });
+    if (!started.ok()) return Fail(started.status());
+    metrics = *std::move(started);
+  }
   if (!flags.ready_file.empty()) {
     const Status written = WriteReadyFile(flags.ready_file, (*server)->address());
     if (!written.ok()) return Fail(written);
@@ -194,6 +207,7 @@ int Run(const Flags& flags) {
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   LogInfo("stopping on signal {}", signal_number);
+  metrics = nullptr;
   (*server)->Stop();
   return 0;
 }

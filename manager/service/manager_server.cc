@@ -124,7 +124,7 @@ constexpr Duration kForecastEvery = kRoundMax;
 // The loop that owns the core: takes every event that has happened, then makes what they wrote
 // durable, then lets the answers leave. Ends when the server is shut down and every call is over.
 void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* forecasts,
-             const Services& services, const bool& is_shut_down) {
+             Services& services, const bool& is_shut_down) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
@@ -147,6 +147,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
       NoteCopies(driver, forecasts->TakeCopies(driver.FlushedCore().CountStayingNodes()));
     }
     driver.Flush();
+    services.EndOverdue(is_shut_down);
     if (next == Next::SHUTDOWN) return;
     // Not earlier: calls that end need the queue once more.
     if (is_shut_down && services.idle() && !std::exchange(queue_is_shut_down, true)) {
@@ -240,6 +241,10 @@ void ManagerServer::Stop() {
   shut_down_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &shut_down);
   parts_->loop.join();
   parts_.reset();
+}
+
+ResidenceSnapshot ManagerServer::Residence() const {
+  return SnapshotOf(parts_->driver->residence());
 }
 
 const std::string& ManagerServer::address() const { return parts_->address; }

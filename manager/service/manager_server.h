@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/model/residence.h"
 #include "manager/core/manager_core.h"
 #include "predictor/model/platform.h"
 #include "proto/convert/credentials.h"
@@ -37,6 +38,9 @@ class ManagerServer {
 
   // Answers what has arrived, tells every client that its session ends, and closes.
   void Stop();
+
+  // How long requests have stayed here. Safe from any thread, until Stop.
+  ResidenceSnapshot Residence() const;
 
   // host:port as it was bound.
   const std::string& address() const;

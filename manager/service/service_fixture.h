@@ -95,6 +95,11 @@ class TestNode {
     ToProto(heartbeat, &message);
     stream_->Write(message);
   }
+  void Answer(const ResidenceReport& report) {
+    v1::NodeMessage message;
+    ToProto(report, &message);
+    stream_->Write(message);
+  }
   Status Finish() {
     finished_ = true;
     return FromGrpc(stream_->Finish());

@@ -19,7 +19,8 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public ClientSink,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  ClientStream(int& live, CoreDriver& driver) : Stream(live), driver_(driver) {}
+  ClientStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(live), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -39,6 +40,8 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
       if (client_ != ClientId{}) return Refuse("the session was started twice on one stream");
       client_ = start->client;
       driver_.ClientStarted(shared_from_this(), std::move(*start));
+    } else if (auto* const report = std::get_if<ResidenceReport>(&*value)) {
+      relay_.Answered(std::move(*report));
     } else {
       Gone(/*closed=*/true);
     }
@@ -66,6 +69,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
   }
 
   CoreDriver& driver_;
+  ResidenceRelay& relay_;
   ClientId client_;
   bool gone_ = false;
 };
@@ -76,7 +80,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public NodeSink,
                          public std::enable_shared_from_this<NodeStream> {
  public:
-  NodeStream(int& live, CoreDriver& driver) : Stream(live), driver_(driver) {}
+  NodeStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(live), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));
@@ -96,6 +101,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
     } else if (auto* const registration = std::get_if<NodeRegistration>(&*value)) {
       if (registered_ || registration_) return Refuse("the node registered twice on one stream");
       registration_ = std::move(*registration);
+    } else if (auto* const residence = std::get_if<ResidenceReport>(&*value)) {
+      relay_.Answered(std::move(*residence));
     } else {
       AddPage(std::get<NodeObjectsPage>(*value));
     }
@@ -118,6 +125,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   }
 
   CoreDriver& driver_;
+  ResidenceRelay& relay_;
   std::optional<NodeRegistration> registration_;  // While its objects are still coming.
   bool registered_ = false;
 };
@@ -150,10 +158,11 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   ServeWorkflows(queue);
   ServeStaging(queue);
   ServeForecasts(queue);
+  ServeResidence(queue);
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<ClientStream>(live_, driver_);
+  const auto stream = std::make_shared<ClientStream>(live_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -163,7 +172,7 @@ void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<NodeStream>(live_, driver_);
+  const auto stream = std::make_shared<NodeStream>(live_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {

@@ -9,6 +9,7 @@
 
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
+#include "manager/service/residence_relay.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
@@ -18,7 +19,8 @@ namespace mosa::manager {
 class Services {
  public:
   // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts) : driver_(driver), forecasts_(forecasts) {}
+  Services(CoreDriver& driver, Forecasts* forecasts)
+      : driver_(driver), forecasts_(forecasts), relay_(driver) {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
@@ -30,6 +32,9 @@ class Services {
   void Serve(grpc::ServerCompletionQueue& queue);
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
   bool idle() const { return live_ == 0; }
+  // Called in each round of the loop: answers what waits for a peer in vain. `stopping`: nobody is
+  // waited for any more.
+  void EndOverdue(bool stopping) { relay_.EndOverdue(stopping); }
 
  private:
   void AcceptClient(grpc::ServerCompletionQueue& queue);
@@ -38,11 +43,12 @@ class Services {
   void ServeHints(grpc::ServerCompletionQueue& queue);
   void ServeWorkflows(grpc::ServerCompletionQueue& queue);
   void ServeStaging(grpc::ServerCompletionQueue& queue);
-
+  void ServeResidence(grpc::ServerCompletionQueue& queue);
   void ServeForecasts(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
   Forecasts* const forecasts_;
+  ResidenceRelay relay_;
   int live_ = 0;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;

@@ -16,6 +16,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
+#include "mosa/v1/bulk.pb.h"
 
 namespace mosa {
 namespace {
@@ -54,6 +55,28 @@ UniqueFd TakeDescriptor(msghdr& message) {
 }
 
 }  // namespace
+
+std::vector<std::string> BulkOperationNames(std::string_view prefix) {
+  using Request = v1::BulkRequest;
+  std::vector<std::string> names(kHeldSums + 1);
+  const auto set = [&](size_t kind, std::string_view name) {
+    names.at(kind) = std::string(prefix).append(name);
+  };
+  set(Request::OPERATION_NOT_SET, "unknown");
+  set(Request::kRead, "read");
+  set(Request::kWrite, "write");
+  set(Request::kTruncate, "truncate");
+  set(Request::kAllocate, "allocate");
+  set(Request::kStat, "stat");
+  set(Request::kSeek, "seek");
+  set(Request::kAppend, "append");
+  set(Request::kOpenLocal, "open_local");
+  set(Request::kFinishLocalWrites, "finish_local_writes");
+  set(Request::kSums, "sums");
+  set(Request::kNoteWritten, "note_written");
+  set(kHeldSums, "sums_held");
+  return names;
+}
 
 Result<FramePrefix> DecodeFramePrefix(std::span<const std::byte, kFramePrefixBytes> bytes) {
   const FramePrefix prefix{.header_bytes = GetUint32(bytes.data()),

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
@@ -26,6 +28,11 @@ inline constexpr uint32_t kFramePayloadBytesMax = 8 * 1024 * 1024;
 inline constexpr unsigned kBlockHasData = 1;
 inline constexpr unsigned kBlockSettled = 2;
 inline constexpr unsigned kBlockDamaged = 4;
+
+// Classes of requests for those who measure how long these take, by BulkRequest's operation_case;
+// kHeldSums of questions whose answers may be held. Each name stands behind `prefix`.
+inline constexpr size_t kHeldSums = 15;
+std::vector<std::string> BulkOperationNames(std::string_view prefix);
 
 struct FramePrefix {
   uint32_t header_bytes = 0;

@@ -9,6 +9,7 @@
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/read_cost.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/session.h"
 
 namespace mosa {
@@ -44,6 +45,9 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
   } else if (const auto* const registration = std::get_if<NodeRegistration>(&*value)) {
     const auto messages = ToProto(*registration);
     MOSA_CHECK(std::get<NodeRegistration>(*FromProto(messages.at(0))) == *registration);
+  } else if (const auto* const residence = std::get_if<ResidenceReport>(&*value)) {
+    MOSA_CHECK(std::get<ResidenceReport>(*FromProto(One<v1::NodeMessage>(*residence))) ==
+               *residence);
   }
 }
 
@@ -53,7 +57,7 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mosa;
   if (size == 0) return 0;
-  const uint8_t which = data[0] % 12;
+  const uint8_t which = data[0] % 13;
   ++data;
   --size;
   switch (which) {
@@ -92,6 +96,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 11:
       Check<v1::PredictReadsResponse>(data, size, One<v1::PredictReadsResponse, ReadCostAnswer>);
+      break;
+    case 12:
+      Check<v1::ResidenceSnapshot>(data, size, One<v1::ResidenceSnapshot, ResidenceSnapshot>);
       break;
     default:
       Check<v1::FileStatus>(data, size, One<v1::FileStatus, FileStatus>);

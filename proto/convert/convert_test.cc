@@ -17,6 +17,7 @@
 #include "proto/convert/messages.h"
 #include "proto/convert/node.h"
 #include "proto/convert/read_cost.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/session.h"
 #include "proto/convert/staging.h"
 #include "proto/convert/status.h"
@@ -391,6 +392,58 @@ TEST(Convert, RefusesClientZeroAndNamelessNodes) {
   v1::NodeMessage node;
   node.mutable_registration()->set_address("127.0.0.1:1");
   EXPECT_THAT(MessageOf(FromProto(node).status()), HasSubstr("registration.name"));
+}
+
+ResidenceSnapshot SomeResidence() {
+  ResidenceSnapshot snapshot{.component = "storage",
+                             .started = {1'000},
+                             .taken = {2'000},
+                             .rows = {{"read", "h1", {}}, {"read.object", "", {}}},
+                             .amounts = {{"used_bytes", 7, false}, {"bytes_read", 9, true}}};
+  for (ResidenceRow& row : snapshot.rows)
+    for (const Duration time : {Microseconds(3), Milliseconds(20), Seconds(900)})
+      row.times.Add(time);
+  return snapshot;
+}
+
+TEST(Convert, ResidenceTimesComeBackUnchanged) {
+  const ResidenceSnapshot snapshot = SomeResidence();
+  v1::ResidenceSnapshot wire;
+  ToProto(snapshot, &wire);
+  EXPECT_TRUE(FromProto(wire).value() == snapshot);
+  const ResidenceReport report = ReportOf({.query = 5}, snapshot);
+  EXPECT_EQ(report.query, 5U);
+  v1::ResidenceSnapshot reported;
+  ASSERT_TRUE(reported.ParseFromString(report.snapshot));
+  EXPECT_TRUE(FromProto(reported).value() == snapshot);
+}
+
+TEST(Convert, RefusesResidenceTimesWithoutSense) {
+  const auto refuse = [](const std::string& field,
+                         const std::function<void(v1::ResidenceRow&)>& spoil) {
+    v1::ResidenceSnapshot wire;
+    ToProto(SomeResidence(), &wire);
+    spoil(*wire.mutable_rows(0));
+    EXPECT_THAT(MessageOf(FromProto(wire).status()), HasSubstr(field));
+  };
+  refuse("rows.counts", [](v1::ResidenceRow& row) { row.add_counts(1); });
+  refuse("rows.buckets", [](v1::ResidenceRow& row) { row.set_buckets(0, kDurationBuckets); });
+  refuse("rows.buckets", [](v1::ResidenceRow& row) { row.set_buckets(1, row.buckets(0)); });
+  refuse("rows.sum_ns", [](v1::ResidenceRow& row) { row.set_sum_ns(UINT64_MAX); });
+  refuse("rows.name", [](v1::ResidenceRow& row) { row.set_name(std::string(300, 'x')); });
+}
+
+TEST(Convert, AResidenceReportThatIsTooLongLosesItsLastRows) {
+  ResidenceSnapshot snapshot = SomeResidence();
+  snapshot.rows.resize(1);
+  snapshot.rows[0].times.counts.fill(uint64_t{1} << 62);
+  snapshot.rows.resize(kResidenceRowsMax, snapshot.rows[0]);
+  const ResidenceReport report = ReportOf({.query = 1}, snapshot);
+  EXPECT_LE(report.snapshot.size(), kResidenceBytesMax);
+  v1::ResidenceSnapshot reported;
+  ASSERT_TRUE(reported.ParseFromString(report.snapshot));
+  EXPECT_GT(reported.rows_size(), 100);
+  EXPECT_EQ(reported.component(), "storage");
 }
 
 TEST(Convert, ErrorsKeepCodeReasonAndSentence) {

@@ -303,4 +303,13 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
                                              in.corrupt_object_ids(), kListMax, check)};
 }
 
+void Write(const ResidenceReport& value, wire::ResidenceReport* out) {
+  out->set_query(value.query);
+  out->set_snapshot(value.snapshot);
+}
+ResidenceReport Read(const wire::ResidenceReport& in, FieldChecker& check) {
+  return {.query = in.query(),
+          .snapshot = check.Bytes("residence.snapshot", in.snapshot(), kResidenceBytesMax)};
+}
+
 }  // namespace mosa

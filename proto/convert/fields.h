@@ -17,6 +17,7 @@
 #include "common/model/ids.h"
 #include "common/model/layout.h"
 #include "common/model/messages.h"
+#include "common/model/residence.h"
 #include "common/model/session.h"
 #include "common/model/storage.h"
 #include "mosa/v1/types.pb.h"
@@ -86,6 +87,7 @@ void Write(const NodeAddress& value, wire::NodeAddress* out);
 void Write(const Lock& value, wire::Lock* out);
 void Write(const SessionStart& value, wire::SessionStart* out);
 void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out);
+void Write(const ResidenceReport& value, wire::ResidenceReport* out);
 
 Attributes Read(const wire::Attributes& in, FieldChecker& check);
 Entry Read(const wire::Entry& in, FieldChecker& check);
@@ -100,6 +102,7 @@ HeldLock Read(const wire::HeldLock& in, FieldChecker& check);
 HeldGrant Read(const wire::HeldGrant& in, FieldChecker& check);
 SessionStart Read(const wire::SessionStart& in, FieldChecker& check);
 NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check);
+ResidenceReport Read(const wire::ResidenceReport& in, FieldChecker& check);
 
 // A list of numbers as strong ids, and back.
 template <typename Id, typename Repeated>

@@ -74,6 +74,9 @@ void Put(const NodeOrder& value, std::vector<wire::ManagerToNode>& out) {
 void Put(const Failure& value, std::vector<wire::ManagerToNode>& out) {
   Write(value, out.emplace_back().mutable_refused());
 }
+void Put(const ResidenceQuery& value, std::vector<wire::ManagerToNode>& out) {
+  out.emplace_back().mutable_residence_query()->set_query(value.query);
+}
 
 NodeRegistration Read(const wire::NodeRegistration& in, FieldChecker& check) {
   if (in.name().empty()) check.Wrong("registration.name", "is empty");
@@ -116,6 +119,8 @@ NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
       return Read(in.heartbeat(), check);
     case wire::NodeMessage::kCopyReport:
       return Read(in.copy_report(), check);
+    case wire::NodeMessage::kResidence:
+      return Read(in.residence(), check);
     case wire::NodeMessage::MESSAGE_NOT_SET:
       break;
   }
@@ -141,6 +146,8 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
       return Read(in.copy(), check);
     case wire::ManagerToNode::kCancelCopy:
       return CancelCopyOrder{FileId{in.cancel_copy().file_id()}};
+    case wire::ManagerToNode::kResidenceQuery:
+      return ResidenceQuery{in.residence_query().query()};
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }
@@ -189,6 +196,10 @@ void ToProto(const CopyReport& report, v1::NodeMessage* out) {
   item->set_allocated_bytes(report.allocated_bytes);
   item->set_done(report.done);
   if (report.failure) Write(*report.failure, item->mutable_failure());
+}
+
+void ToProto(const ResidenceReport& report, v1::NodeMessage* out) {
+  Write(report, out->mutable_residence());
 }
 
 Result<NodeMessage> FromProto(const v1::NodeMessage& message) {

@@ -12,6 +12,7 @@
 
 #include "common/base/status.h"
 #include "common/model/messages.h"
+#include "common/model/residence.h"
 #include "common/model/storage.h"
 #include "mosa/v1/node.pb.h"
 
@@ -26,15 +27,17 @@ struct NodeObjectsPage {
   bool last = false;
   bool operator==(const NodeObjectsPage&) const = default;
 };
-using NodeMessage = std::variant<NodeRegistration, NodeObjectsPage, NodeHeartbeat, CopyReport>;
+using NodeMessage =
+    std::variant<NodeRegistration, NodeObjectsPage, NodeHeartbeat, CopyReport, ResidenceReport>;
 // Failure: the registration is refused.
-using ManagerToNode = std::variant<NodeRegistered, NodeOrder, Failure>;
+using ManagerToNode = std::variant<NodeRegistered, NodeOrder, Failure, ResidenceQuery>;
 
 // In the order in which they are to be sent.
 std::vector<v1::NodeMessage> ToProto(const NodeRegistration& registration);
 std::vector<v1::ManagerToNode> ToProto(const ManagerToNode& message);
 void ToProto(const NodeHeartbeat& heartbeat, v1::NodeMessage* out);
 void ToProto(const CopyReport& report, v1::NodeMessage* out);
+void ToProto(const ResidenceReport& report, v1::NodeMessage* out);
 
 // A NodeRegistration comes back without objects: AppendPage adds them.
 Result<NodeMessage> FromProto(const v1::NodeMessage& message);

@@ -20,6 +20,9 @@ void Put(const RequestEnvelope& value, wire::ClientMessage* out) {
   for (const Request& request : value.requests) ToProto(request, item->add_requests());
 }
 void Put(const SessionClose&, wire::ClientMessage* out) { out->mutable_close(); }
+void Put(const ResidenceReport& value, wire::ClientMessage* out) {
+  Write(value, out->mutable_residence());
+}
 
 void Put(const SessionReady& value, wire::ManagerMessage* out) {
   wire::SessionReady* const item = out->mutable_ready();
@@ -54,6 +57,9 @@ void Put(const GrantRecallPush& value, wire::ManagerMessage* out) {
 }
 void Put(const SessionEndPush& value, wire::ManagerMessage* out) {
   out->mutable_session_end()->set_reason(value.reason);
+}
+void Put(const ResidenceQuery& value, wire::ManagerMessage* out) {
+  out->mutable_residence_query()->set_query(value.query);
 }
 void Put(const Push& value, wire::ManagerMessage* out) {
   std::visit([out](const auto& push) { Put(push, out); }, value);
@@ -121,6 +127,8 @@ ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) 
     case wire::ManagerMessage::kSessionEnd:
       return SessionEndPush{
           check.Bytes("session_end.reason", in.session_end().reason(), kTextBytesMax)};
+    case wire::ManagerMessage::kResidenceQuery:
+      return ResidenceQuery{in.residence_query().query()};
     case wire::ManagerMessage::kReplies:  // Read by FromProto itself.
     case wire::ManagerMessage::MESSAGE_NOT_SET:
       break;
@@ -153,6 +161,11 @@ Result<ClientMessage> FromProto(const v1::ClientMessage& message) {
       return ReadEnvelope(message.requests());
     case v1::ClientMessage::kClose:
       return SessionClose{};
+    case v1::ClientMessage::kResidence: {
+      ResidenceReport report = Read(message.residence(), check);
+      if (!check.ok()) return check.status();
+      return report;
+    }
     case v1::ClientMessage::MESSAGE_NOT_SET:
       break;
   }

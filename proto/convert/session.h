@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "common/base/status.h"
+#include "common/model/residence.h"
 #include "common/model/session.h"
 #include "mosa/v1/session.pb.h"
 
@@ -23,9 +24,9 @@ inline constexpr int kManagerMessageBytesMax = 128 << 20;
 struct SessionClose {
   bool operator==(const SessionClose&) const = default;
 };
-using ClientMessage = std::variant<SessionStart, RequestEnvelope, SessionClose>;
+using ClientMessage = std::variant<SessionStart, RequestEnvelope, SessionClose, ResidenceReport>;
 // Failure: the session is refused.
-using ManagerMessage = std::variant<SessionReady, ReplyEnvelope, Push, Failure>;
+using ManagerMessage = std::variant<SessionReady, ReplyEnvelope, Push, Failure, ResidenceQuery>;
 
 void ToProto(const ClientMessage& message, v1::ClientMessage* out);
 void ToProto(const RequestEnvelope& envelope, v1::ClientMessage* out);

@@ -76,6 +76,11 @@ Status CheckSums(const v1::BulkSums& asked) {
   return CheckRange(asked.offset_bytes(), asked.length_bytes());
 }
 
+DurationTable::ClassId KindOf(const v1::BulkRequest& request) {
+  const bool held = request.has_sums() && request.sums().wait_ms() > 0;
+  return DurationTable::ClassId{held ? kHeldSums : static_cast<size_t>(request.operation_case())};
+}
+
 Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
   return DataLossError(fmt::format(
       "the {} bytes for offset {} of file {} arrived damaged: their checksum does not match",
@@ -90,7 +95,8 @@ BulkConnection::BulkConnection(UniqueFd socket, BulkConnectionOptions options, O
       engine_(engine),
       gate_(gate),
       copier_(copier),
-      socket_(std::move(socket)) {}
+      socket_(std::move(socket)),
+      peer_(engine_.residence().requests.PeerOf(options_.peer_host)) {}
 
 void BulkConnection::Serve() {
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
@@ -98,7 +104,10 @@ void BulkConnection::Serve() {
     deadline_ = SystemClock().Monotonic() + kFrameTime;
     const auto prefix = socket_.ReceiveStart(request_, deadline_);
     Status status = prefix.status();
-    if (prefix.ok()) status = Answer(prefix->payload_bytes);
+    if (prefix.ok()) {
+      const TimedRequest timed(&engine_.residence().requests, KindOf(request_), peer_);
+      status = Answer(prefix->payload_bytes);
+    }
     if (status.ok()) continue;
     // A peer that goes away is no event; one that does not speak the protocol, or stalls, is.
     if (status.code() != StatusCode::kUnavailable)
@@ -215,12 +224,7 @@ Status BulkConnection::Refuse(const Status& why, uint64_t payload_left) {
 // ---- reading
 
 Status BulkConnection::AnswerRead() {
-  const std::span<std::byte> scratch(scratch_.get(), kScratchBytes);
-  Result<ReadPlan> plan = engine_.PlanRead({.file = FileId{request_.file_id()},
-                                            .offset_bytes = request_.read().offset_bytes(),
-                                            .length_bytes = request_.read().length_bytes(),
-                                            .verify = request_.read().verify()},
-                                           scratch);
+  Result<ReadPlan> plan = PlanRead();
   if (!plan.ok()) return AnswerWith(plan.status());
   reply_.set_offset_bytes(plan->offset_bytes);
   reply_.mutable_crc32c()->Add(plan->crcs.begin(), plan->crcs.end());
@@ -232,6 +236,15 @@ Status BulkConnection::AnswerRead() {
   }
   MOSA_RETURN_IF_ERROR(socket_.SendStart(reply_, plan->length_bytes, /*more=*/true, deadline_));
   return SendPlanned(*plan);
+}
+
+Result<ReadPlan> BulkConnection::PlanRead() {
+  const TimedRequest timed(&engine_.residence().parts, NodeResidence::kReadObject);
+  return engine_.PlanRead({.file = FileId{request_.file_id()},
+                           .offset_bytes = request_.read().offset_bytes(),
+                           .length_bytes = request_.read().length_bytes(),
+                           .verify = request_.read().verify()},
+                          std::span<std::byte>(scratch_.get(), kScratchBytes));
 }
 
 Status BulkConnection::SendPlanned(ReadPlan& plan) {
@@ -258,15 +271,18 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
 // ---- writing
 
 Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
+  const Time begin = SystemClock().Monotonic();
   Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
       FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
   if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
+  object_time_ = SystemClock().Monotonic() - begin;
   uint64_t left = payload_bytes;
   Status connection;
   const Status stored = StoreParts(*writer, left, connection);
   {
     const ObjectEngine::Writer done = *std::move(writer);  // What is used is counted now.
   }
+  engine_.residence().parts.Add(NodeResidence::kWriteObject, DurationTable::kNoPeer, object_time_);
   MOSA_RETURN_IF_ERROR(connection);
   return Refuse(stored, left);
 }
@@ -282,10 +298,12 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
     connection = socket_.Receive(piece, deadline_);
     if (!connection.ok()) return connection;
     left -= n;
+    const Time begin = SystemClock().Monotonic();
     const uint64_t blocks = BlocksTouched(offset, n);
     if (!std::ranges::equal(BlockChecksums(offset, piece), crcs.first(blocks)))
       return DamagedOnTheWay(request_.file_id(), offset, n);
     MOSA_RETURN_IF_ERROR(writer.WritePiece(offset, piece, crcs.first(blocks)));
+    object_time_ = object_time_ + (SystemClock().Monotonic() - begin);
     crcs = crcs.subspan(blocks);
     offset += n;
   }

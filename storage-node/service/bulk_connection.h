@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
@@ -21,6 +22,7 @@ namespace mosa::node {
 struct BulkConnectionOptions {
   bool passes_descriptors = false;  // A Unix socket.
   std::string peer;                 // For the log.
+  std::string peer_host;            // Its address without the port: whose requests these are.
 };
 
 class BulkConnection {
@@ -44,6 +46,7 @@ class BulkConnection {
   Status AnswerWith(const Status& status);
   Status Sum();
   Status Refuse(const Status& why, uint64_t payload_left);
+  Result<ReadPlan> PlanRead();
   Status SendPlanned(ReadPlan& plan);
 
   // What is wrong with the request, its capability aside.
@@ -63,6 +66,8 @@ class BulkConnection {
   v1::BulkRequest request_;
   v1::BulkReply reply_;
   Time deadline_;
+  Duration object_time_;              // Of a write: so far, without waiting for its payload.
+  const DurationTable::PeerId peer_;  // Whose requests these are, for the residence times.
 };
 
 }  // namespace mosa::node

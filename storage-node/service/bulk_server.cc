@@ -133,10 +133,12 @@ void BulkServer::Accept(int listener, bool is_unix) {
     TurnAway(std::move(socket), options_.connections_max);
     return;
   }
-  BulkConnectionOptions connection{.passes_descriptors = is_unix, .peer = "the Unix socket"};
+  BulkConnectionOptions connection{
+      .passes_descriptors = is_unix, .peer = "the Unix socket", .peer_host = "this host"};
   if (!is_unix) {
     TuneTcp(socket.get());
     connection.peer = PeerAddress(socket.get()).value_or("a peer that has gone");
+    connection.peer_host = connection.peer.substr(0, connection.peer.rfind(':'));
   }
   Served& served = served_.emplace_back(std::make_unique<BulkConnection>(
       std::move(socket), std::move(connection), engine_, gate_, copier_));

@@ -124,7 +124,8 @@ Copier::Copier(ObjectEngine& engine, const AccessGate& gate, CopyLimits limits)
       limits_(limits),
       nodes_({.host_identity = "",
               .channel = {.connections_max = kFetchesMax + kHoldsMax},
-              .call_wait = kCallWait}) {}
+              .call_wait = kCallWait,
+              .residence = &engine.residence().copies}) {}
 
 Copier::~Copier() { Stop(); }
 

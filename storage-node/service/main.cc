@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,7 +20,9 @@
 #include "common/base/errno_status.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
+#include "common/base/metrics_server.h"
 #include "common/base/units.h"
+#include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "proto/convert/grpc_process.h"
 #include "storage-node/service/storage_node.h"
@@ -39,6 +42,7 @@ struct Flags {
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
+  std::string metrics;
   std::string scrub_rate = "8M";
 };
 
@@ -60,6 +64,7 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
   app.add_option("--ready-file", flags.ready_file, "Written as JSON once the node serves");
+  app.add_option("--metrics", flags.metrics, "HOST:PORT of /metrics for Prometheus; none");
 }
 
 Result<uint64_t> SizeOf(std::string_view flag, const std::string& text) {
@@ -167,6 +172,13 @@ int Run(const Flags& flags) {
   if (!node.ok()) return Fail(node.status());
   LogInfo("node {} serves {} at {} and {}", flags.name, flags.directory, (*node)->address(),
           (*node)->socket_path());
+  std::unique_ptr<MetricsServer> metrics;
+  if (!flags.metrics.empty()) {
+    auto started = MetricsServer::Start({.listen = flags.metrics},
+                                        [&own = **node] { return MetricsText(own.Residence()); });
+    if (!started.ok()) return Fail(started.status());
+    metrics = *std::move(started);
+  }
   if (!flags.ready_file.empty()) {
     const Status written = WriteReadyFile(flags.ready_file, **node);
     if (!written.ok()) return Fail(written);
@@ -174,6 +186,7 @@ int Run(const Flags& flags) {
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   LogInfo("stopping on signal {}", signal_number);
+  metrics = nullptr;
   *node = nullptr;
   const std::lock_guard lock(mutex);
   return outcome.ok() ? 0 : Fail(outcome);

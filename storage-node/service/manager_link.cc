@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/model/session.h"
 #include "proto/convert/node.h"
+#include "proto/convert/residence.h"
 #include "proto/convert/status.h"
 
 namespace mosa::node {
@@ -173,14 +174,25 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
   if (const auto* registered = std::get_if<NodeRegistered>(&message)) return Adopt(*registered);
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
+  if (const auto* query = std::get_if<ResidenceQuery>(&message)) {
+    Tell([&] { return ReportOf(*query, engine_.SnapshotOfResidence()); });
+    return OkStatus();
+  }
   Obey(std::get<NodeOrder>(std::move(message)));
   return OkStatus();
 }
 
 void ManagerLink::Obey(NodeOrder order) {
-  if (auto* copy = std::get_if<CopyOrder>(&order)) return copier_.Take(std::move(*copy));
-  if (const auto* cancel = std::get_if<CancelCopyOrder>(&order))
+  DurationTable& parts = engine_.residence().parts;
+  if (auto* copy = std::get_if<CopyOrder>(&order)) {
+    const TimedRequest timed(&parts, NodeResidence::kCopyOrder);
+    return copier_.Take(std::move(*copy));
+  }
+  if (const auto* cancel = std::get_if<CancelCopyOrder>(&order)) {
+    const TimedRequest timed(&parts, NodeResidence::kCancelOrder);
     return copier_.Cancel(std::span(&cancel->file, 1));
+  }
+  const TimedRequest timed(&parts, NodeResidence::kDropOrder);
   const auto& drop = std::get<DropObjectsOrder>(order);
   copier_.Cancel(drop.files);  // It would make them again.
   engine_.Drop(drop.files);
@@ -214,19 +226,22 @@ void ManagerLink::RunHeartbeats() {
 }
 
 void ManagerLink::Beat() {
-  const std::lock_guard write_lock(write_mutex_);
-  if (stream_ == nullptr) return;
-  v1::NodeMessage message;
-  ToProto(engine_.TakeHeartbeat(), &message);
-  // A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
-  stream_->Write(message);
+  const TimedRequest timed(&engine_.residence().parts, NodeResidence::kHeartbeat);
+  Tell([this] { return engine_.TakeHeartbeat(); });
 }
 
 void ManagerLink::Send(const CopyReport& report) {
+  const TimedRequest timed(&engine_.residence().parts, NodeResidence::kCopyReport);
+  Tell([&report] { return report; });
+}
+
+// A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
+template <typename Content>
+void ManagerLink::Tell(const Content& content) {
   const std::lock_guard write_lock(write_mutex_);
   if (stream_ == nullptr) return;
   v1::NodeMessage message;
-  ToProto(report, &message);
+  ToProto(content(), &message);
   stream_->Write(message);
 }
 

@@ -33,12 +33,14 @@
 #include "common/model/block_sums.h"
 #include "common/model/ids.h"
 #include "common/model/ranges.h"
+#include "common/model/residence.h"
 #include "common/model/storage.h"
 #include "storage-node/core/admission.h"
 #include "storage-node/core/change_log.h"
 #include "storage-node/core/checksum_table.h"
 #include "storage-node/core/upkeep.h"
 #include "storage-node/service/memory_budget.h"
+#include "storage-node/service/node_residence.h"
 #include "storage-node/store/object_store.h"
 
 namespace mosa::node {
@@ -175,6 +177,9 @@ class ObjectEngine {
   ObjectStore& store() { return *store_; }
   MemoryBudget& budget() { return budget_; }
   void CountSent(uint64_t bytes) { bytes_read_remote_ += bytes; }
+  NodeResidence& residence() { return residence_; }
+  // How long requests have stayed in this node, and what it holds.
+  ResidenceSnapshot SnapshotOfResidence() const;
 
  private:
   ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes, const Clock& clock);
@@ -229,6 +234,7 @@ class ObjectEngine {
   std::atomic<uint64_t> bytes_written_remote_{0};
   std::atomic<uint64_t> bytes_written_local_{0};
   std::atomic<uint64_t> descriptors_passed_{0};
+  NodeResidence residence_;
 
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.

@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
+#include "proto/convert/residence.h"
 #include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
@@ -141,6 +142,32 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   heartbeat.corrupt_objects.assign(corrupt_to_report_.begin(), corrupt_to_report_.end());
   corrupt_to_report_.clear();
   return heartbeat;
+}
+
+ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
+  ResidenceSnapshot snapshot{.component = "storage",
+                             .started = residence_.started,
+                             .taken = SystemClock().Now(),
+                             .rows = {},
+                             .amounts = {}};
+  for (const DurationTable* const table :
+       {&residence_.requests, &residence_.parts, &residence_.copies})
+    AppendRows(*table, snapshot);
+  const auto add = [&](const char* name, uint64_t value, bool is_total) {
+    snapshot.amounts.push_back({name, value, is_total});
+  };
+  add("bytes_read_remote", bytes_read_remote_, true);
+  add("bytes_written_remote", bytes_written_remote_, true);
+  add("bytes_written_local", bytes_written_local_, true);
+  add("descriptors_passed", descriptors_passed_, true);
+  {
+    const std::lock_guard lock(objects_mutex_);
+    add("objects", objects_.size(), false);
+  }
+  const std::lock_guard lock(account_mutex_);
+  add("used_bytes", admission_.used_bytes(), false);
+  add("limit_bytes", admission_.limit_bytes(), false);
+  return snapshot;
 }
 
 void ObjectEngine::RepeatCorruptObjects() {

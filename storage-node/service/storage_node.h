@@ -51,6 +51,8 @@ class StorageNode {
   // Stops serving, and waits for what is under way.
   ~StorageNode();
 
+  // How long requests have stayed here, and what there is. Safe from any thread.
+  ResidenceSnapshot Residence() const { return engine_->SnapshotOfResidence(); }
   const std::string& address() const { return server_->address(); }
   const std::string& socket_path() const { return server_->socket_path(); }
 

@@ -202,7 +202,7 @@ def inputs(tool):
 
 
 def help_and_version(tool):
-    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["bench", "patterns"], ["stat"], ["where"], ["hint", "set"], ["hint", "rule", "add"],
+    for words in ([], ["cluster"], ["cluster", "up"], ["run"], ["bench", "patterns"], ["stat"], ["residence"], ["where"], ["hint", "set"], ["hint", "rule", "add"],
                   ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")

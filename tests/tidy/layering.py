@@ -48,6 +48,7 @@ EXTERNAL = {
     "spdlog": ["common/base"],
     "openssl": ["proto/convert"],
     "isa-l": ["common/base"],
+    "microhttpd": ["common/base"],
     "yaml-cpp": ["predictor/workflow"],
     "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa", "tools/cluster"],
 }

@@ -43,6 +43,7 @@ void AddTrace(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);
 void AddIdentifyWorker(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);
+void AddResidence(CLI::App& app, CommandLine& line);
 void AddBench(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);

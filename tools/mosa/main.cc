@@ -40,6 +40,7 @@ int Main(int argc, char** argv) {
   AddStatus(app, line);
   AddNode(app, line);
   AddStat(app, line);
+  AddResidence(app, line);
   AddWhere(app, line);
   AddHint(app, line);
   AddLost(app, line);

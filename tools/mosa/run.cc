@@ -14,8 +14,10 @@
 #include "tools/mosa/cluster.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/predict_inputs.h"
+#include "tools/mosa/residence.h"
 #include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
+#include "tools/mosa/run_mount.h"
 
 namespace mosa::cli {
 namespace {
@@ -171,7 +173,14 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   }
   MOSA_RETURN_IF_ERROR(PrepareFiles(options));
   MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
+  HostMount first(record.hosts.front());
+  const Result<ClusterResidence> before = first.TakeResidence();
   const Status ended = Engine(workflow, record, engine).Run();
+  if (record.hosts.front().mosa) {
+    record.residence = ResidenceOfRun(before, first.TakeResidence());
+    const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
+    if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
+  }
   if (line.json) {
     PrintJson(ToJson(record, workflow));
   } else {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 
 #include "common/base/clock.h"
@@ -78,14 +79,39 @@ json Prepare(const RunHost& host, const json& outputs) {
   return ToJson(OkStatus());
 }
 
-json ListLostFiles(const RunHost& host) {
-  json answer = ToJson(OkStatus());
-  answer["paths"] = json::array();
+ManagerChoice ManagerOf(const RunHost& host) {
   ManagerChoice choice;
   for (const auto& [name, value] : host.environment) {
     if (name == "MOSA_MANAGER") choice.address = value;
     if (name == "MOSA_SECRET") choice.secret = value;
   }
+  return choice;
+}
+
+json AskForResidence(const RunHost& host) {
+  if (!host.mosa) return ToJson(FailedPreconditionError("the mount is none of Mosa"));
+  ManagerChoice choice = ManagerOf(host);
+  if (choice.address.empty()) {
+    const char* const address = std::getenv("MOSA_MANAGER");
+    const char* const secret = std::getenv("MOSA_SECRET");
+    if (address == nullptr)
+      return ToJson(FailedPreconditionError(
+          "no manager is known: set MOSA_MANAGER, and MOSA_SECRET if the cluster has one"));
+    choice.address = address;
+    choice.secret = secret == nullptr ? "" : secret;
+  }
+  const auto manager = ConnectManager(choice);
+  if (!manager.ok()) return ToJson(manager.status());
+  const auto taken = TakeResidence(**manager);
+  json answer = ToJson(taken.status());
+  if (taken.ok()) answer["residence"] = ToJson(*taken);
+  return answer;
+}
+
+json ListLostFiles(const RunHost& host) {
+  json answer = ToJson(OkStatus());
+  answer["paths"] = json::array();
+  const ManagerChoice choice = ManagerOf(host);
   if (choice.address.empty()) return answer;
   const auto manager = ConnectManager(choice);
   if (!manager.ok()) return ToJson(manager.status());
@@ -111,6 +137,7 @@ json Work(const RunHost& host, const json& question) {
         fmt::format("cannot make {}: {}", host.directory, error.message())));
   }
   if (does == "lost") return ListLostFiles(host);
+  if (does == "residence") return AskForResidence(host);
   if (does == "prepare") return Prepare(host, what);
   if (does == "try") return ToJson(TryHints(host.directory, what.get<predict::HintMap>()));
   if (does == "settle") {
@@ -243,6 +270,12 @@ Result<std::vector<std::string>> HostMount::ListLost() {
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "lost"}, {"what", nullptr}}));
   MOSA_RETURN_IF_ERROR(StatusOf(answer));
   return answer.at("paths").get<std::vector<std::string>>();
+}
+
+Result<ClusterResidence> HostMount::TakeResidence() {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "residence"}, {"what", nullptr}}));
+  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  return ResidenceFromJson(answer.at("residence"));
 }
 
 Status HostMount::PrepareOutputs(

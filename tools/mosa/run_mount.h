@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "predictor/workflow/workflow.h"
+#include "tools/mosa/residence.h"
 #include "tools/mosa/run_files.h"
 #include "tools/mosa/run_hand.h"
 #include "tools/mosa/run_hosts.h"
@@ -52,6 +53,9 @@ class HostMount {
   // Files below the run's directory that the manager knows to be lost, as `mosa lost`; none if the
   // host's environment names no manager.
   Result<std::vector<std::string>> ListLost();
+  // How long requests have stayed in the cluster's daemons so far. FailedPrecondition if neither
+  // the host's environment nor ours names the manager.
+  Result<ClusterResidence> TakeResidence();
   // The first that is wrong.
   Status PrepareOutputs(const std::vector<std::pair<std::string, predict::HintMap>>& outputs);
 

@@ -176,6 +176,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
                  {"tasks", json::array()}};
   for (size_t i = 0; i < record.tasks.size(); ++i)
     object["tasks"].push_back(ToJson(record, workflow, i));
+  if (!record.residence.is_null()) object["residence"] = record.residence;
   return object;
 }
 

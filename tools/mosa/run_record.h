@@ -56,6 +56,7 @@ struct RunRecord {
   std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
   std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
   std::map<predict::PathIndex, FileFacts> outside;  // Of what no task writes, at the start.
+  nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
 };
 
 nlohmann::json ToJson(const RunRecord& record, const predict::Workflow& workflow);

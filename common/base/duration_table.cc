@@ -1,0 +1,80 @@
+#include "common/base/duration_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace mosa {
+
+void DurationHistogram::Add(Duration duration) {
+  const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, duration.ns));
+  counts_[DurationBucketOf(duration)].fetch_add(1, std::memory_order_relaxed);
+  sum_ns_.fetch_add(ns, std::memory_order_relaxed);
+  uint64_t max_ns = max_ns_.load(std::memory_order_relaxed);
+  while (ns > max_ns && !max_ns_.compare_exchange_weak(max_ns, ns, std::memory_order_relaxed)) {
+  }
+}
+
+DurationCounts DurationHistogram::Read() const {
+  DurationCounts read;
+  for (size_t i = 0; i < counts_.size(); ++i)
+    read.counts[i] = counts_[i].load(std::memory_order_relaxed);
+  read.sum_ns = sum_ns_.load(std::memory_order_relaxed);
+  read.max_ns = max_ns_.load(std::memory_order_relaxed);
+  return read;
+}
+
+DurationTable::DurationTable(std::vector<std::string> classes, size_t peers_max)
+    : classes_(std::move(classes)),
+      peers_max_(peers_max),
+      row_peers_(peers_max + 2),
+      rows_(std::make_unique<std::atomic<DurationHistogram*>[]>(classes_.size() * row_peers_)) {}
+
+DurationTable::~DurationTable() {
+  for (size_t i = 0; i < classes_.size() * row_peers_; ++i) delete rows_[i].load();
+}
+
+DurationTable::PeerId DurationTable::PeerOf(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(peers_, name);
+  const auto at = static_cast<size_t>(found - peers_.begin());
+  if (found == peers_.end() && peers_.size() < peers_max_) peers_.emplace_back(name);
+  return PeerId{std::min(at, peers_max_) + 1};
+}
+
+void DurationTable::Add(ClassId kind, PeerId peer, Duration duration) {
+  MOSA_CHECK(kind.value < classes_.size() && peer.value < row_peers_);
+  std::atomic<DurationHistogram*>& row = rows_[RowOf(kind, peer)];
+  DurationHistogram* histogram = row.load(std::memory_order_acquire);
+  if (histogram == nullptr) {
+    auto made = std::make_unique<DurationHistogram>();
+    // Somebody else may have been first.
+    if (row.compare_exchange_strong(histogram, made.get(), std::memory_order_acq_rel))
+      histogram = made.release();
+  }
+  histogram->Add(duration);
+}
+
+void DurationTable::Visit(const Visitor& visit) const {
+  std::vector<std::string> peers;
+  {
+    const std::lock_guard lock(mutex_);
+    peers = peers_;
+  }
+  peers.insert(peers.begin(), "");
+  for (size_t kind = 0; kind < classes_.size(); ++kind) {
+    for (size_t peer = 0; peer < row_peers_; ++peer) {
+      const DurationHistogram* const histogram =
+          rows_[RowOf(ClassId{kind}, PeerId{peer})].load(std::memory_order_acquire);
+      // Who became known meanwhile is shown next time.
+      const bool others = peer == row_peers_ - 1;
+      if (histogram == nullptr || (!others && peer >= peers.size())) continue;
+      const DurationCounts counts = histogram->Read();
+      if (counts.Count() == 0) continue;
+      visit(classes_[kind], others ? std::string(kOtherPeers) : peers[peer], counts);
+    }
+  }
+}
+
+}  // namespace mosa

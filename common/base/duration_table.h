@@ -1,0 +1,102 @@
+// DurationTable: how long requests took, by their class and, where it matters, by the peer that was
+// involved. What daemons keep of all requests at all times.
+//
+// To add is lock-free: three relaxed operations on counters of the class and peer, which requests
+// of microseconds and more seldom touch at once. Counters are made with the first request of their
+// class and peer (1.7 KiB each) and stay; their number is bounded: peers beyond the limit share one
+// row. Safe from any thread; what is read while others add may miss their last additions.
+#ifndef MOSA_COMMON_BASE_DURATION_TABLE_H_
+#define MOSA_COMMON_BASE_DURATION_TABLE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/duration_counts.h"
+#include "common/base/strong_id.h"
+
+namespace mosa {
+
+// Counters of one class and peer.
+class DurationHistogram {
+ public:
+  void Add(Duration duration);
+  DurationCounts Read() const;
+
+ private:
+  std::array<std::atomic<uint64_t>, kDurationBuckets> counts_{};
+  std::atomic<uint64_t> sum_ns_ = 0;
+  std::atomic<uint64_t> max_ns_ = 0;
+};
+
+class DurationTable {
+ public:
+  // Its number in the list of classes.
+  using ClassId = StrongId<struct DurationClassTag, size_t>;
+  using PeerId = StrongId<struct DurationPeerTag, size_t>;
+  static constexpr PeerId kNoPeer{0};
+  // Whose row those share that came when the table was full.
+  static constexpr std::string_view kOtherPeers = "others";
+
+  // A class without a name is never added to.
+  DurationTable(std::vector<std::string> classes, size_t peers_max);
+  ~DurationTable();
+  DurationTable(const DurationTable&) = delete;
+  DurationTable& operator=(const DurationTable&) = delete;
+
+  // The peer of this name, known from now on. Takes a lock: ask once per connection or call of some
+  // length.
+  PeerId PeerOf(std::string_view name);
+  // Precondition: both are of this table.
+  void Add(ClassId kind, PeerId peer, Duration duration);
+
+  // Rows that have counts: by class, then peer, in the order in which they became known.
+  using Visitor = std::function<void(const std::string& kind, const std::string& peer,
+                                     const DurationCounts& counts)>;
+  void Visit(const Visitor& visit) const;
+
+ private:
+  size_t RowOf(ClassId kind, PeerId peer) const { return kind.value * row_peers_ + peer.value; }
+
+  // Constant.
+  const std::vector<std::string> classes_;
+  const size_t peers_max_;
+  const size_t row_peers_;  // Nobody, the peers, the others.
+  const std::unique_ptr<std::atomic<DurationHistogram*>[]> rows_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> peers_;  // Guarded by mutex_.
+};
+
+// Adds the time from its making to its end, if there is a table.
+class TimedRequest {
+ public:
+  TimedRequest(DurationTable* table, DurationTable::ClassId kind,
+               DurationTable::PeerId peer = DurationTable::kNoPeer)
+      : table_(table), kind_(kind), peer_(peer), begin_(Now()) {}
+  ~TimedRequest() {
+    if (table_ != nullptr) table_->Add(kind_, peer_, Now() - begin_);
+  }
+  TimedRequest(const TimedRequest&) = delete;
+  TimedRequest& operator=(const TimedRequest&) = delete;
+
+ private:
+  static Time Now() { return SystemClock().Monotonic(); }
+
+  DurationTable* const table_;
+  const DurationTable::ClassId kind_;
+  const DurationTable::PeerId peer_;
+  const Time begin_;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_BASE_DURATION_TABLE_H_

@@ -1,0 +1,63 @@
+// How long requests stayed in a daemon, as it answers when it is asked: the measure by which paper
+// 000, section 5, found the faults of a deployment, one component and class of request at a time.
+// Plain values.
+#ifndef MOSA_COMMON_MODEL_RESIDENCE_H_
+#define MOSA_COMMON_MODEL_RESIDENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/duration_counts.h"
+#include "common/base/time.h"
+#include "common/model/ids.h"
+
+namespace mosa {
+
+struct ResidenceRow {
+  std::string name;  // The class: "read", "fuse.open", "manager.lookup".
+  std::string peer;  // Whom it was asked by, or of whom; empty where that does not matter.
+  DurationCounts times;
+  bool operator==(const ResidenceRow&) const = default;
+};
+
+// A number of bytes, or of things: a total that only grows, or what is there now.
+struct ResidenceAmount {
+  std::string name;
+  uint64_t value = 0;
+  bool is_total = false;
+  bool operator==(const ResidenceAmount&) const = default;
+};
+
+// All since the daemon's start.
+struct ResidenceSnapshot {
+  std::string component;  // "manager", "storage" or "mount".
+  Time started;           // Wall time; another one is another process.
+  Time taken;
+  std::vector<ResidenceRow> rows;
+  std::vector<ResidenceAmount> amounts;
+  bool operator==(const ResidenceSnapshot&) const = default;
+};
+
+// Whose is asked for: the manager's own, a storage node's, a mount's.
+using ResidenceSource = std::variant<std::monostate, NodeId, ClientId>;
+
+// What the manager asks a storage node or a client on behalf of others, and its answer: a snapshot
+// as it goes over the wire, which the manager passes on unread.
+struct ResidenceQuery {
+  uint64_t query = 0;
+  bool operator==(const ResidenceQuery&) const = default;
+};
+inline constexpr size_t kResidenceBytesMax = size_t{4} << 20;
+struct ResidenceReport {
+  uint64_t query = 0;
+  std::string snapshot;  // At most kResidenceBytesMax.
+  bool operator==(const ResidenceReport&) const = default;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_COMMON_MODEL_RESIDENCE_H_

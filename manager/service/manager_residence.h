@@ -1,0 +1,35 @@
+// What the manager measures of its requests (common/model/residence.h). Every request's envelope
+// has two rows: from its arrival to its answer's leaving, which covers recalls that it waits for,
+// and "NAME.core", the decision with the sealing of what it grants. "log" is each write to the
+// database, which all envelopes of a round of the loop share. What waits in gRPC's queues before
+// the loop takes it is seen by mounts alone: it is what their own rows have beyond these. Calls of
+// people and schedulers are not counted.
+//
+// Thread-safe.
+#ifndef MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_
+#define MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_
+
+#include "common/base/clock.h"
+#include "common/base/duration_table.h"
+#include "common/model/request_kinds.h"
+#include "common/model/residence.h"
+
+namespace mosa::manager {
+
+struct ManagerResidence {
+  // The classes of `loop`.
+  static constexpr DurationTable::ClassId kLog{0};
+  static constexpr DurationTable::ClassId kHeartbeat{1};
+  static constexpr DurationTable::ClassId kCopyReport{2};
+
+  const Time started = SystemClock().Now();
+  DurationTable requests{EnvelopeKindNames(""), 0};
+  DurationTable decisions{EnvelopeKindNames("", ".core"), 0};
+  DurationTable loop{{"log", "heartbeat.core", "copy_report.core"}, 0};
+};
+
+ResidenceSnapshot SnapshotOf(const ManagerResidence& residence);
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_

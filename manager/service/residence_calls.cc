@@ -1,0 +1,90 @@
+// How long requests stay in the daemons of the cluster: the relay, and the call that uses it.
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "fmt/format.h"
+#include "manager/service/residence_relay.h"
+#include "manager/service/sessions.h"
+#include "manager/service/stream.h"
+#include "proto/convert/residence.h"
+
+namespace mosa::manager {
+
+template <typename Sink>
+void ResidenceRelay::AskBy(Sink* sink, const Done& done) {
+  if (sink == nullptr) return done(UnavailableError("it is not connected to the manager"));
+  if (questions_.size() >= kQuestionsMax) {
+    return done(ResourceExhaustedError(
+        fmt::format("{} questions for residence times are open already: ask again in a moment",
+                    questions_.size())));
+  }
+  const ResidenceQuery query{++last_query_};
+  questions_.emplace(query.query, Question{done, driver_.Now() + kAnswerMax});
+  driver_.Flush();  // What the peer is to hear first.
+  sink->Send(query);
+}
+
+void ResidenceRelay::Ask(NodeId node, const Done& done) { AskBy(driver_.SinkOf(node).get(), done); }
+
+void ResidenceRelay::Ask(ClientId client, const Done& done) {
+  AskBy(driver_.SinkOf(client).get(), done);
+}
+
+void ResidenceRelay::Answered(ResidenceReport report) {
+  const auto found = questions_.find(report.query);
+  if (found == questions_.end()) return;  // Too late.
+  const Done done = std::move(found->second.done);
+  questions_.erase(found);
+  done(std::move(report.snapshot));
+}
+
+void ResidenceRelay::EndOverdue(bool all) {
+  const Time now = driver_.Now();
+  while (!questions_.empty() && (all || questions_.begin()->second.deadline <= now)) {
+    const Done done = std::move(questions_.begin()->second.done);
+    questions_.erase(questions_.begin());
+    done(DeadlineExceededError(
+        fmt::format("it did not answer the manager within {} s", kAnswerMax.ns / Seconds(1).ns)));
+  }
+}
+
+ResidenceSnapshot SnapshotOf(const ManagerResidence& residence) {
+  ResidenceSnapshot snapshot{.component = "manager",
+                             .started = residence.started,
+                             .taken = SystemClock().Now(),
+                             .rows = {},
+                             .amounts = {}};
+  for (const DurationTable* const table :
+       {&residence.requests, &residence.decisions, &residence.loop})
+    AppendRows(*table, snapshot);
+  return snapshot;
+}
+
+void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
+  using Call = UnaryCall<v1::GetResidenceRequest, v1::GetResidenceResponse>;
+  Call::ServeLater(
+      live_,
+      [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
+        status_.RequestGetResidence(context, request, writer, &queue, &queue, asked);
+      },
+      [this](const v1::GetResidenceRequest& request, const Call::Done& done) {
+        const auto pass_on = [done](const Result<std::string>& snapshot) {
+          v1::GetResidenceResponse response;
+          Status status = snapshot.status();
+          if (status.ok() && !response.mutable_snapshot()->ParseFromString(*snapshot))
+            status = DataLossError("its answer is no snapshot: is it of another version?");
+          done(status, response);
+        };
+        const ResidenceSource source = FromProto(request);
+        if (const auto* const node = std::get_if<NodeId>(&source))
+          return relay_.Ask(*node, pass_on);
+        if (const auto* const client = std::get_if<ClientId>(&source))
+          return relay_.Ask(*client, pass_on);
+        v1::GetResidenceResponse response;
+        ToProto(SnapshotOf(driver_.residence()), response.mutable_snapshot());
+        done(OkStatus(), response);
+      });
+}
+
+}  // namespace mosa::manager

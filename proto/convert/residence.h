@@ -1,0 +1,34 @@
+// Residence times <-> the wire (common/model/residence.h). FromProto as in messages.h:
+// InvalidArgument names the field. Safe from any thread.
+#ifndef MOSA_PROTO_CONVERT_RESIDENCE_H_
+#define MOSA_PROTO_CONVERT_RESIDENCE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "common/base/duration_table.h"
+#include "common/base/status.h"
+#include "common/model/residence.h"
+#include "mosa/v1/manager_service.pb.h"
+#include "mosa/v1/residence.pb.h"
+
+namespace mosa {
+
+inline constexpr size_t kResidenceRowsMax = 10'000;
+
+// What the table has by now, behind the snapshot's rows; of more than kResidenceRowsMax the rest is
+// left out.
+void AppendRows(const DurationTable& table, ResidenceSnapshot& snapshot);
+
+void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out);
+Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message);
+
+void ToProto(const ResidenceSource& source, v1::GetResidenceRequest* out);
+ResidenceSource FromProto(const v1::GetResidenceRequest& message);
+
+// The answer to a query; of a snapshot that is too long for it the last rows are left out.
+ResidenceReport ReportOf(const ResidenceQuery& query, const ResidenceSnapshot& snapshot);
+
+}  // namespace mosa
+
+#endif  // MOSA_PROTO_CONVERT_RESIDENCE_H_

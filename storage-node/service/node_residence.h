@@ -1,0 +1,43 @@
+// What a storage node measures of its requests (common/model/residence.h). Thread-safe.
+#ifndef MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
+#define MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/duration_table.h"
+#include "proto/convert/bulk_frame.h"
+
+namespace mosa::node {
+
+struct NodeResidence {
+  // Hosts that a row of their own is kept of.
+  static constexpr size_t kPeersMax = 128;
+  // The classes of `parts`.
+  static constexpr DurationTable::ClassId kReadObject{0};
+  static constexpr DurationTable::ClassId kWriteObject{1};
+  static constexpr DurationTable::ClassId kDropOrder{2};
+  static constexpr DurationTable::ClassId kCopyOrder{3};
+  static constexpr DurationTable::ClassId kCancelOrder{4};
+  static constexpr DurationTable::ClassId kHeartbeat{5};
+  static constexpr DurationTable::ClassId kCopyReport{6};
+
+  const Time started = SystemClock().Now();
+  // Requests of the bulk plane by who asked, from their header's arrival to their answer's last
+  // byte.
+  DurationTable requests{BulkOperationNames(""), kPeersMax};
+  // Reading and writing the object itself (RAM, checksums, locks, admission), without the network;
+  // what the manager has ordered; what it was told.
+  DurationTable parts{{"read.object", "write.object", "order.drop", "order.copy", "order.cancel",
+                       "manager.heartbeat", "manager.copy_report"},
+                      0};
+  // Requests to other nodes for copies that are made here, by who was asked.
+  DurationTable copies{BulkOperationNames("copy."), kPeersMax};
+};
+
+}  // namespace mosa::node
+
+#endif  // MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_

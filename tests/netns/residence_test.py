@@ -1,0 +1,286 @@
+"""Residence times: every daemon counts the requests that it is known to have served, under the right
+class and peer; the difference of two answers is what came between them; who is gone is named.
+
+Three hosts. Counts are compared, and times only where one contains the other.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import urllib.request
+
+import cluster
+
+MIB = 1 << 20
+FILE_MIB = 16
+METRICS_PORTS = {"storage": 9464, "mount": 9465, "manager": 9466}
+FILES = 20
+
+
+def ask(store, *words):
+    return json.loads(store.tell("residence", "--json", *words))
+
+
+def daemon(answer, component, host):
+    found = [d for d in answer["daemons"] if d["component"] == component and d["host"] == host]
+    cluster.check(len(found) == 1, f"{component} of {host}: {len(found)} of them")
+    return found[0]
+
+
+def rows(answer, component, host, name):
+    """The rows of a class, by peer."""
+    requests = daemon(answer, component, host)["requests"]
+    return {row["peer"]: row for row in requests if row["class"] == name}
+
+
+def count(answer, component, host, name):
+    return sum(row["count"] for row in rows(answer, component, host, name).values())
+
+
+def check_row(row):
+    """What holds for every row, whatever it is of."""
+    cluster.check(row["count"] == sum(n for _, n in row["buckets"]) > 0, f"counts: {row}")
+    order = [row["p50_us"], row["p90_us"], row["p99_us"], row["max_us"]]
+    cluster.check(order == sorted(order) and 0 <= row["mean_us"] <= row["max_us"], f"order: {row}")
+    cluster.check(row["sum_ns"] <= row["max_ns"] * row["count"], f"the sum is too large: {row}")
+
+
+def write_on_h1_read_on_h2(store, name):
+    """A file that lies on h1 alone is read by h2, and rewritten by it: both over the network."""
+    own = cluster.placed_directory(f"{store.mount('h1')}/{name}", "node:h1")
+    data = os.urandom(FILE_MIB * MIB)
+    with open(f"{own}/large", "wb") as file:
+        file.write(data)
+    cluster.check_location(f"{own}/large", "h1")
+    there = f"{store.mount('h2')}/{name}"
+    with open(f"{there}/large", "rb") as file:
+        cluster.check(file.read() == data, "h2 reads something else")
+    with open(f"{there}/from-h2", "wb") as file:
+        file.write(data)
+    for i in range(FILES):
+        with open(f"{there}/small-{i}", "wb") as file:
+            file.write(b"x" * 1000)
+        os.stat(f"{own}/small-{i}")
+    os.stat(f"{store.mount('h3')}/{name}/large")
+
+
+def is_settled(answer):
+    """A daemon counts a request when it is through with it, which may be after who asked goes on."""
+    parts_are_whole = all(
+        count(answer, "storage", "h1", name) == count(answer, "storage", "h1", f"{name}.object")
+        for name in ("read", "write")
+    )
+    return (
+        parts_are_whole
+        and count(answer, "mount", "h2", "fuse.create") >= FILES + 1
+        and count(answer, "mount", "h2", "fuse.release") >= FILES + 2
+    )
+
+
+def ask_until(store, condition, what, *words):
+    """The first answer for which condition(answer) holds."""
+
+    def look():
+        answer = ask(store, *words)
+        return condition(answer) and answer
+
+    return cluster.wait_until(look, 30, what)
+
+
+def check_counts(answer):
+    for one in answer["daemons"]:
+        cluster.check(one["failure"] == "" and one["requests"], f"nothing of {one}")
+        for row in one["requests"]:
+            check_row(row)
+    who = [(d["component"], d["host"]) for d in answer["daemons"]]
+    hosts = ["h1", "h2", "h3"]
+    cluster.check(
+        who == [("manager", "-"), *[(kind, h) for kind in ("storage", "mount") for h in hosts]],
+        f"daemons: {who}",
+    )
+    # The kernel's requests at h2, and what these became.
+    cluster.check(count(answer, "mount", "h2", "fuse.create") == FILES + 1, "creates at h2")
+    for name in ("fuse.read", "fuse.write", "fuse.flush"):
+        cluster.check(count(answer, "mount", "h2", name) > 0, f"no {name} at h2")
+    # Bytes went from h2's mount to h1's node, and nowhere else, and both ends say so.
+    for name in ("read", "write"):
+        asked = rows(answer, "mount", "h2", f"node.{name}")
+        cluster.check(list(asked) == ["h1"], f"h2 asked for {name} of {list(asked)}")
+        served = rows(answer, "storage", "h1", name)
+        cluster.check("h2" in served, f"h1 served a {name} of {list(served)}")
+        parts = rows(answer, "storage", "h1", f"{name}.object")[""]
+        whole = sum(row["count"] for row in served.values())
+        cluster.check(parts["count"] == whole, f"{name}: {parts['count']} of {whole} with a part")
+        total = sum(row["sum_ns"] for row in served.values())
+        cluster.check(parts["sum_ns"] <= total, f"{name}: a part takes longer than the whole")
+        cluster.check(not rows(answer, "storage", "h3", name), f"h3 served a {name}")
+    check_manager(answer)
+
+
+def check_manager(answer):
+    """What mounts have sent the manager has answered, and decided in a part of the time."""
+    requests = daemon(answer, "manager", "-")["requests"]
+    served = {row["class"]: row for row in requests}
+    cluster.check(served["log"]["count"] > 0, "the manager wrote no log")
+    for name in ("open", "bind+", "make+", "commit"):
+        sent = [rows(answer, "mount", host, f"manager.{name}") for host in ("h1", "h2", "h3")]
+        sent = [row for by_peer in sent for row in by_peer.values()]
+        if name not in served:
+            cluster.check(not sent, f"{name} was sent and not served")
+            continue
+        # One that is under way while they are asked may be in one of the two alone, and one that
+        # a mount has repeated after its stream broke was served twice.
+        cluster.check(
+            served[name]["count"] >= sum(row["count"] for row in sent) - 2,
+            f"{name}: {served[name]} served, {sent} sent",
+        )
+        cluster.check(
+            served[f"{name}.core"]["sum_ns"] <= served[name]["sum_ns"],
+            f"{name}: the decision takes longer than the answer",
+        )
+    cluster.check("make" in served or "make+" in served, f"nobody made a file: {list(served)}")
+
+
+def check_difference(store, directory):
+    before = directory / "before.json"
+    before.write_text(store.tell("residence", "--json"))
+    there = f"{store.mount('h3')}/since"
+    os.mkdir(there)
+    for i in range(FILES):
+        with open(f"{there}/{i}", "wb") as file:
+            file.write(b"y" * 1000)
+    since = ask_until(
+        store,
+        lambda answer: count(answer, "mount", "h3", "fuse.create") >= FILES,
+        "creates since then",
+        "--since",
+        str(before),
+    )
+    cluster.check(count(since, "mount", "h3", "fuse.create") == FILES, "creates since then")
+    cluster.check(count(since, "mount", "h2", "fuse.create") == 0, "h2 made files since then")
+    cluster.check(not any(d["since_start"] for d in since["daemons"]), "a daemon is new")
+    text = store.tell("residence", "--since", str(before), "--top", "5")
+    lines = [line.split("\t") for line in text.splitlines()]
+    cluster.check(lines[0][:3] == ["COMPONENT", "HOST", "CLASS"], f"table: {lines[0]}")
+    cluster.check(len(lines) == 6, f"{len(lines) - 1} rows of --top 5")
+    return before
+
+
+def check_gone(store, before):
+    """A storage node that was killed is named, the others answer; one started again counts anew."""
+    command = store.kill("storage", "h3")
+    words = [str(store.binaries / "mosa"), "residence", "--json", "--since", str(before)]
+    words += ["--name", store.name, "--dir", str(store.directory)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    cluster.check(done.returncode == 0, f"residence without h3: {done.stderr}")
+    cluster.check("the storage of host h3 is left out: " in done.stderr, f"says: {done.stderr}")
+    cluster.check(done.stderr.count("\n") == 1, f"more than one is left out: {done.stderr}")
+    answer = json.loads(done.stdout)
+    cluster.check(not daemon(answer, "storage", "h3")["requests"], "h3 has rows")
+    cluster.check(daemon(answer, "storage", "h1")["failure"] == "", "h1 is left out too")
+    store.start("storage", "h3", command)
+    answer = ask(store, "--since", str(before))
+    cluster.check(daemon(answer, "storage", "h3")["since_start"], "h3 is not a new process")
+
+
+SAMPLE = re.compile(r'([a-z0-9_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\})? ([0-9.e+-]+)')
+
+
+def scrape(store, kind, name):
+    """A daemon started again with --metrics: its samples, (metric, labels) -> value."""
+    address = f"{store.host(name)['address']}:{METRICS_PORTS[kind]}"
+    command = store.kill(kind, name)
+    store.start(kind, name, [*command, "--metrics", address])
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        cluster.check(answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), kind)
+        lines = answer.read().decode().splitlines()
+    samples = {}
+    for line in lines:
+        if line.startswith("# "):
+            continue
+        match = SAMPLE.fullmatch(line)
+        cluster.check(match, f"no sample: {line}")
+        labels = match[2] or ""
+        cluster.check((match[1], labels) not in samples, f"twice: {line}")
+        samples[match[1], labels] = float(match[3])
+    component = f"mosa_{kind}"
+    cluster.check((f"{component}_start_time_seconds", "") in samples, f"{kind}: no start time")
+    for (metric, labels), value in samples.items():
+        if metric != f"{component}_request_seconds_count":
+            continue
+        bucket = (f"{component}_request_seconds_bucket", f'{labels},le="+Inf"')
+        cluster.check(value > 0 and samples[bucket] == value, f"{bucket}: {samples[bucket]}")
+    return samples
+
+
+def check_metrics(store):
+    """Each daemon serves Prometheus what it has counted."""
+    storage = scrape(store, "storage", "h3")
+    cluster.check(0 < storage["mosa_storage_limit_bytes", ""], f"storage: {storage}")
+    cluster.check(("mosa_storage_used_bytes", "") in storage, f"storage: {storage}")
+    mount = scrape(store, "mount", "h3")
+    cluster.check(mount["mosa_mount_bytes_read_remote_total", ""] == 0, f"mount: {mount}")
+    scrape(store, "manager", "h0")
+
+
+def check_refusals(store, directory):
+    """What is no snapshot is one sentence and exit code 2."""
+    for name, text in (("text", "hello"), ("list", "[]"), ("other", '{"cluster": 3}')):
+        path = directory / name
+        path.write_text(text)
+        words = [str(store.binaries / "mosa"), "residence", "--since", str(path)]
+        words += ["--name", store.name, "--dir", str(store.directory)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        cluster.check(done.returncode == 2, f"{name}: {done.returncode} {done.stderr}")
+        cluster.check(
+            done.stderr.startswith(f"mosa: --since {path}: ") and done.stderr.count("\n") == 1,
+            f"{name}: {done.stderr}",
+        )
+
+
+WORKFLOW = """
+tasks:
+  - {id: write, command: seq 300000 > numbers, outputs: [numbers]}
+  - {id: read, command: wc -l < numbers > count, inputs: [numbers], outputs: [count]}
+"""
+
+
+def check_run(store, directory):
+    """The record of a run says what its requests took, without what came before it."""
+    (directory / "w.yaml").write_text(WORKFLOW)
+    record = directory / "w.json"
+    store.tell("run", str(directory / "w.yaml"), "--record", str(record), "--workdir", "run")
+    residence = json.loads(record.read_text())["residence"]
+    cluster.check(residence["rows_left_out"] == 0, "rows are left out")
+    made = sum(count(residence, "mount", host, "fuse.create") for host in store.hosts)
+    cluster.check(0 < made < FILES, f"{made} files were made during the run")
+    for one in residence["daemons"]:
+        cluster.check(one["failure"] == "" and not one["since_start"], f"of the run: {one}")
+    # Without a manager to ask, the run is what it is, and says so.
+    record = directory / "alone.json"
+    words = [str(store.binaries / "mosa"), "run", str(directory / "w.yaml"), "--workdir", "alone"]
+    words += ["--mount", store.mount("h1"), "--record", str(record)]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment)
+    cluster.check(done.returncode == 0, f"a run without a manager: {done.stderr}")
+    residence = json.loads(record.read_text())["residence"]
+    cluster.check("MOSA_MANAGER" in residence.get("failure", ""), f"without one: {residence}")
+
+
+def test(arguments):
+    with cluster.Cluster(arguments.bin, 3) as store, tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        write_on_h1_read_on_h2(store, "first")
+        check_counts(ask_until(store, is_settled, "all requests are counted"))
+        before = check_difference(store, directory)
+        check_refusals(store, directory)
+        check_run(store, directory)
+        check_gone(store, before)
+        check_metrics(store)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=120, description=__doc__)

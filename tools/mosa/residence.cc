@@ -1,0 +1,254 @@
+#include "tools/mosa/residence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "tools/mosa/parallel.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kAskedAtOnce = 16;
+constexpr size_t kRecordRowsMax = 2'000;
+
+// By address without the port: the node's name, empty if it is several nodes'.
+std::map<std::string, std::string> NamesOf(const ClusterStatus& status) {
+  std::map<std::string, std::string> names;
+  for (const NodeStatus& node : status.nodes) {
+    const std::string& address = node.address.address;
+    const auto [at, fresh] =
+        names.emplace(address.substr(0, address.rfind(':')), node.address.name);
+    if (!fresh) at->second.clear();
+  }
+  return names;
+}
+
+// Daemons in the order of ClusterResidence, and where each is to be asked.
+std::vector<std::pair<DaemonResidence, ResidenceSource>> DaemonsOf(const ClusterStatus& status) {
+  std::vector<std::pair<DaemonResidence, ResidenceSource>> daemons;
+  const auto add = [&](const char* component, const std::string& host, std::string id,
+                       ResidenceSource source) {
+    DaemonResidence daemon{.component = component,
+                           .host = host.empty() ? "-" : host,
+                           .id = std::move(id),
+                           .failure = {},
+                           .since_start = false,
+                           .snapshot = {}};
+    daemons.emplace_back(std::move(daemon), source);
+  };
+  add("manager", "", "", std::monostate());
+  for (const NodeStatus& node : status.nodes)
+    add("storage", node.address.name, fmt::format("{}", node.address.node.value),
+        node.address.node);
+  for (const SessionStatus& session : status.sessions)
+    add("mount", session.start.node_name, fmt::format("{:016x}", session.start.client.value),
+        session.start.client);
+  std::stable_sort(daemons.begin(), daemons.end(), [](const auto& a, const auto& b) {
+    const auto rank = [](const DaemonResidence& daemon) {
+      return daemon.component == "manager" ? 0 : daemon.component == "storage" ? 1 : 2;
+    };
+    if (rank(a.first) != rank(b.first)) return rank(a.first) < rank(b.first);
+    return strverscmp(a.first.host.c_str(), b.first.host.c_str()) < 0;
+  });
+  return daemons;
+}
+
+bool IsSame(const DaemonResidence& a, const DaemonResidence& b) {
+  return a.component == b.component && a.id == b.id;
+}
+
+const DaemonResidence* FindSame(const ClusterResidence& residence, const DaemonResidence& like) {
+  const auto found = std::ranges::find_if(
+      residence.daemons, [&](const DaemonResidence& daemon) { return IsSame(daemon, like); });
+  return found == residence.daemons.end() ? nullptr : &*found;
+}
+
+// Rows without a request in between are left out.
+ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot& earlier) {
+  std::map<std::pair<std::string, std::string>, const DurationCounts*> before;
+  for (const ResidenceRow& row : earlier.rows) before[{row.name, row.peer}] = &row.times;
+  ResidenceSnapshot since = later;
+  for (ResidenceRow& row : since.rows) {
+    const auto found = before.find({row.name, row.peer});
+    if (found != before.end() && row.times.Contains(*found->second))
+      row.times = row.times.Since(*found->second);
+  }
+  std::erase_if(since.rows, [](const ResidenceRow& row) { return row.times.Count() == 0; });
+  for (ResidenceAmount& amount : since.amounts) {
+    if (!amount.is_total) continue;
+    for (const ResidenceAmount& then : earlier.amounts)
+      if (then.name == amount.name && then.value <= amount.value) amount.value -= then.value;
+  }
+  return since;
+}
+
+double Microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+json ToJson(const ResidenceRow& row) {
+  const DurationCounts& times = row.times;
+  json buckets = json::array();
+  for (size_t bucket = 0; bucket < kDurationBuckets; ++bucket)
+    if (times.counts[bucket] > 0)
+      buckets.push_back({DurationBucketLimit(bucket).ns, times.counts[bucket]});
+  return {{"class", row.name},
+          {"peer", row.peer},
+          {"count", times.Count()},
+          {"mean_us", Microseconds(times.Mean().ns)},
+          {"p50_us", Microseconds(times.Quantile(500).ns)},
+          {"p90_us", Microseconds(times.Quantile(900).ns)},
+          {"p99_us", Microseconds(times.Quantile(990).ns)},
+          {"max_us", Microseconds(static_cast<int64_t>(times.max_ns))},
+          {"sum_ns", times.sum_ns},
+          {"max_ns", times.max_ns},
+          {"buckets", std::move(buckets)}};
+}
+
+// Throws what the library throws, and std::out_of_range.
+ResidenceRow RowFromJson(const json& object) {
+  ResidenceRow row{.name = object.at("class"), .peer = object.at("peer"), .times = {}};
+  row.times.sum_ns = object.at("sum_ns");
+  row.times.max_ns = object.at("max_ns");
+  for (const json& bucket : object.at("buckets")) {
+    const int64_t limit_ns = bucket.at(0);
+    const size_t index = DurationBucketOf({limit_ns - 1});
+    if (DurationBucketLimit(index).ns != limit_ns) throw std::out_of_range("buckets");
+    row.times.counts[index] = bucket.at(1);
+  }
+  return row;
+}
+
+DaemonResidence DaemonFromJson(const json& object) {
+  DaemonResidence daemon{.component = object.at("component"),
+                         .host = object.at("host"),
+                         .id = object.at("id"),
+                         .failure = object.at("failure"),
+                         .since_start = object.at("since_start"),
+                         .snapshot = {}};
+  daemon.snapshot.component = daemon.component;
+  daemon.snapshot.started.ns = object.at("started_ns");
+  daemon.snapshot.taken.ns = object.at("taken_ns");
+  for (const json& row : object.at("requests")) daemon.snapshot.rows.push_back(RowFromJson(row));
+  for (const auto& [name, value] : object.at("totals").items())
+    daemon.snapshot.amounts.push_back({name, value.get<uint64_t>(), /*is_total=*/true});
+  for (const auto& [name, value] : object.at("now").items())
+    daemon.snapshot.amounts.push_back({name, value.get<uint64_t>(), /*is_total=*/false});
+  return daemon;
+}
+
+}  // namespace
+
+Result<ClusterResidence> TakeResidence(sai::AdminClient& manager) {
+  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager.GetClusterStatus());
+  auto daemons = DaemonsOf(status);
+  const auto ask = [&](size_t i) {
+    auto& [daemon, source] = daemons[i];
+    auto answer = manager.GetResidence(source);
+    if (answer.ok()) {
+      daemon.snapshot = *std::move(answer);
+    } else {
+      daemon.failure = MessageOf(answer.status());
+    }
+    return OkStatus();
+  };
+  MOSA_RETURN_IF_ERROR(InParallel(daemons.size(), kAskedAtOnce, ask));
+  const auto names = NamesOf(status);
+  ClusterResidence residence{.cluster = status.cluster_name, .daemons = {}};
+  for (auto& [daemon, source] : daemons) {
+    for (ResidenceRow& row : daemon.snapshot.rows) {
+      const auto name = names.find(row.peer);
+      if (name != names.end() && !name->second.empty()) row.peer = name->second;
+    }
+    residence.daemons.push_back(std::move(daemon));
+  }
+  return residence;
+}
+
+ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& earlier) {
+  ClusterResidence since = later;
+  for (DaemonResidence& daemon : since.daemons) {
+    if (!daemon.failure.empty()) continue;
+    const DaemonResidence* const before = FindSame(earlier, daemon);
+    daemon.since_start = before == nullptr || !before->failure.empty() ||
+                         before->snapshot.started != daemon.snapshot.started;
+    if (!daemon.since_start) daemon.snapshot = Since(daemon.snapshot, before->snapshot);
+  }
+  for (const DaemonResidence& before : earlier.daemons) {
+    if (FindSame(later, before) != nullptr) continue;
+    DaemonResidence gone = before;
+    gone.failure = "it is gone: the manager knows it no more";
+    gone.snapshot = {};
+    since.daemons.push_back(std::move(gone));
+  }
+  return since;
+}
+
+size_t KeepLargest(ClusterResidence& residence, size_t rows_max) {
+  std::vector<uint64_t> sums;
+  for (const DaemonResidence& daemon : residence.daemons)
+    for (const ResidenceRow& row : daemon.snapshot.rows) sums.push_back(row.times.sum_ns);
+  if (sums.size() <= rows_max) return 0;
+  std::ranges::sort(sums, std::greater());
+  const uint64_t least = rows_max == 0 ? UINT64_MAX : sums[rows_max - 1];
+  size_t left = 0;
+  for (DaemonResidence& daemon : residence.daemons)
+    std::erase_if(daemon.snapshot.rows, [&](const ResidenceRow& row) {
+      return row.times.sum_ns < least || ++left > rows_max;
+    });
+  return sums.size() - std::min(left, rows_max);
+}
+
+json ToJson(const ClusterResidence& residence) {
+  json daemons = json::array();
+  for (const DaemonResidence& daemon : residence.daemons) {
+    json requests = json::array();
+    for (const ResidenceRow& row : daemon.snapshot.rows) requests.push_back(ToJson(row));
+    json totals = json::object();
+    json now = json::object();
+    for (const ResidenceAmount& amount : daemon.snapshot.amounts)
+      (amount.is_total ? totals : now)[amount.name] = amount.value;
+    daemons.push_back({{"component", daemon.component},
+                       {"host", daemon.host},
+                       {"id", daemon.id},
+                       {"failure", daemon.failure},
+                       {"since_start", daemon.since_start},
+                       {"started_ns", daemon.snapshot.started.ns},
+                       {"taken_ns", daemon.snapshot.taken.ns},
+                       {"requests", std::move(requests)},
+                       {"totals", std::move(totals)},
+                       {"now", std::move(now)}});
+  }
+  return {{"cluster", residence.cluster}, {"daemons", std::move(daemons)}};
+}
+
+Result<ClusterResidence> ResidenceFromJson(const json& object) {
+  try {
+    ClusterResidence residence{.cluster = object.at("cluster"), .daemons = {}};
+    for (const json& daemon : object.at("daemons"))
+      residence.daemons.push_back(DaemonFromJson(daemon));
+    return residence;
+  } catch (const std::exception& error) {
+    return InvalidArgumentError(
+        fmt::format("this is not what 'mosa residence --json' prints: {}", error.what()));
+  }
+}
+
+json ResidenceOfRun(const Result<ClusterResidence>& before, const Result<ClusterResidence>& after) {
+  json object;
+  if (before.ok() && after.ok()) {
+    ClusterResidence during = Since(*after, *before);
+    const size_t left_out = KeepLargest(during, kRecordRowsMax);
+    object = ToJson(during);
+    object["rows_left_out"] = left_out;
+  } else {
+    object["failure"] = MessageOf(before.ok() ? after.status() : before.status());
+  }
+  return object;
+}
+
+}  // namespace mosa::cli
