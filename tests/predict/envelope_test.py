@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.dom.minidom
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOAD = HERE / "pipeline.yaml"
@@ -226,6 +227,24 @@ def test_classify(mosa, directory, _):
     refused(mosa, "has no cells yet", 2, "envelope", "classify", "--envelope", written(directory, "empty", rates([])), "--workload", WORKLOAD)
 
 
+def test_plot(mosa, directory, _):
+    out = directory / "page.svg"
+    one = rates([1, 2, 4])
+    other = {"mosa_envelope": 1, "cells": [dict(cell, system="<&> store") for cell in one["cells"] if cell["clients"] < 4]}
+    good(mosa, "envelope", "plot", written(directory, "one", one), written(directory, "other", other), written(directory, "again", one), "--out", out)
+    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(out)).getElementsByTagName("text")]
+    check({"hand", "<&> store", "hand (again)"} <= set(texts), f"the stores are named: {texts[:9]}")
+    for metric in ("create throughput", "open throughput", "1-to-1 read bandwidth", "N-to-1 read throughput", "write bandwidth"):
+        check(metric in texts, f"no curves of {metric}")
+    check("hand: create and write, bytes/s" in texts and "hand: growth over the fewest clients" in texts, f"{texts}")
+    # Four clients write 400 files per second, and create 150.
+    check("109" in texts and "1e+02" not in texts, "the heat map says what both together do")
+    half = written(directory, "half", {"mosa_envelope": 1, "cells": one["cells"][:1]})
+    good(mosa, "envelope", "plot", half, "--out", out)
+    refused(mosa, "half.json", 2, "envelope", "plot", written(directory, "half", {}), "--out", out)
+    refused(mosa, "cannot write", 3, "envelope", "plot", written(directory, "one", one), "--out", directory / "no" / "page.svg")
+
+
 def written(directory, name, value):
     path = directory / f"{name}.json"
     path.write_text(json.dumps(value), encoding="utf-8")
@@ -262,7 +281,7 @@ def main():
     mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as store, tempfile.TemporaryDirectory() as name:
-        for part in (test_bad_input, test_profile, test_classify, test_run, test_interrupt, test_deaths, test_budget):
+        for part in (test_bad_input, test_profile, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_budget):
             begin = time.monotonic()
             part(mosa, pathlib.Path(name), pathlib.Path(store))
             check(not os.listdir(store), f"{part.__name__} left {os.listdir(store)}")

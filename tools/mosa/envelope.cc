@@ -9,6 +9,7 @@ void AddEnvelope(CLI::App& app, CommandLine& line) {
   AddEnvelopeRun(*noun, line);
   AddEnvelopeProfile(*noun, line);
   AddEnvelopeClassify(*noun, line);
+  AddEnvelopePlot(*noun, line);
 }
 
 }  // namespace mosa::cli

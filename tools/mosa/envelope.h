@@ -12,6 +12,7 @@ void AddEnvelope(CLI::App& app, CommandLine& line);
 void AddEnvelopeRun(CLI::App& noun, CommandLine& line);
 void AddEnvelopeProfile(CLI::App& noun, CommandLine& line);
 void AddEnvelopeClassify(CLI::App& noun, CommandLine& line);
+void AddEnvelopePlot(CLI::App& noun, CommandLine& line);
 
 }  // namespace mosa::cli
 

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "common/base/text_file.h"
 #include "predictor/envelope/classify.h"
-#include "predictor/envelope/envelope_json.h"
 #include "predictor/model/cost.h"
 #include "predictor/trace/traced_run.h"
 #include "tools/mosa/envelope.h"
+#include "tools/mosa/envelope_files.h"
 #include "tools/mosa/envelope_profile.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/trace_record.h"
@@ -27,8 +25,6 @@ using nlohmann::json;
 using predict::PhaseForecast;
 using predict::StageForecast;
 using predict::StageProfile;
-
-constexpr uintmax_t kEnvelopeBytesMax = 64 << 20;
 
 struct Options {
   std::string envelope;
@@ -60,14 +56,10 @@ struct StageRow {
 // ---- what is given
 
 Result<predict::Envelope> ReadEnvelope(const Options& options) {
-  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.envelope, kEnvelopeBytesMax));
-  auto read = predict::ReadEnvelopes(text);
-  if (!read.ok())
-    return Status(read.status().code(),
-                  fmt::format("{} {}", options.envelope, MessageOf(read.status())));
+  MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(options.envelope));
   std::string names;
-  for (predict::Envelope& envelope : *read) {
-    if (envelope.name == options.system || (options.system.empty() && read->size() == 1))
+  for (predict::Envelope& envelope : read) {
+    if (envelope.name == options.system || (options.system.empty() && read.size() == 1))
       return std::move(envelope);
     names += (names.empty() ? "" : ", ") + envelope.name;
   }
