@@ -95,8 +95,9 @@ SpentByStage SpentInRecord(const RecordedRun& run, const predict::Workflow& work
   return spent;
 }
 
-// How long tasks waited for their files' opens and reads, and for creates, writes and the closes of
-// what they wrote. A task that the workload has cut in parts ("id#2") was one when it was traced.
+// How long mounts were at tasks' opens and reads, and at their creates, writes and closes: what
+// programs and the kernel took besides is not in it. A task that the workload has cut in parts
+// ("id#2") was one when it was traced.
 SpentByStage SpentInTrace(const predict::TracedRun& run, const predict::Workflow& workflow) {
   std::map<std::string, std::string> stages;
   for (const predict::Task& task : workflow.tasks) stages.emplace(task.id, task.stage);
@@ -286,7 +287,11 @@ void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
       "    --operations run7.operations.json --trace run7/*.trace --platform lab.json \\\n"
       "    --config hosts=4\n\n"
       "Coarse: by the highest rates of any file size; fine: by the rates of each file's size.\n"
-      "Simulated and measured are what all tasks spent on their files, shared out to the clients.");
+      "Simulated and measured are what all tasks spent on their files, shared out to the clients: "
+      "by\n"
+      "a record as long as they ran, less what --operations say that they computed; by traces, "
+      "which\n"
+      "tell input from output, as long as the mounts were at it.");
   command->add_option("--envelope", options->envelope, "Of 'mosa envelope run'")->required();
   command->add_option("--system", options->system, "Which of its stores, if it has several");
   AddApplicationFiles(*command, options->files);

@@ -87,6 +87,7 @@ Status EnvelopeResults::Load() {
           "remove it",
           path_, other.empty() ? "another version" : other));
     }
+    for (const json& note : root.at("notes")) AddNote(note.get<std::string>());
     for (const json& object : root.at("cells")) {
       const auto operation =
           predict::EnvelopeOperationOf(object.at("operation").get<std::string>());
@@ -103,8 +104,9 @@ Status EnvelopeResults::Load() {
   return OkStatus();
 }
 
-Status EnvelopeResults::Save(const std::string& outcome) const {
-  return WriteRecord(path_, ToJson(outcome));
+Status EnvelopeResults::Save(const std::string& outcome) {
+  outcome_ = outcome;
+  return WriteRecord(path_, ToJson());
 }
 
 size_t EnvelopeResults::Count(const std::string& system, const EnvelopeCell& cell) const {
@@ -138,11 +140,12 @@ std::vector<Envelope> EnvelopeResults::Envelopes(const std::vector<std::string>&
   return envelopes;
 }
 
-json EnvelopeResults::ToJson(const std::string& outcome) const {
+json EnvelopeResults::ToJson() const {
   json root = {{"mosa_envelope", predict::kEnvelopeVersion},
-               {"outcome", outcome},
+               {"outcome", outcome_},
                {"configuration", configuration_},
                {"conditions", conditions_},
+               {"notes", notes_},
                {"cells", json::array()}};
   for (const auto& [key, samples] : cells_) {
     const auto& [system, cell] = key;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ class EnvelopeResults {
   // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
   // configuration, and says what differs; InvalidArgument if it is no such file.
   Status Load();
-  Status Save(const std::string& outcome) const;
+  // `outcome`: "running", "done", "out of time", "interrupted" or "failed".
+  Status Save(const std::string& outcome);
 
   bool empty() const { return cells_.empty(); }
   size_t Count(const std::string& system, const predict::EnvelopeCell& cell) const;
@@ -35,7 +37,12 @@ class EnvelopeResults {
 
   // In the order of `systems`; cells without samples are not in them.
   std::vector<predict::Envelope> Envelopes(const std::vector<std::string>& systems) const;
-  nlohmann::json ToJson(const std::string& outcome) const;
+  // With the last outcome.
+  nlohmann::json ToJson() const;
+
+  // What is to be known of the figures; each once.
+  void AddNote(const std::string& note) { notes_.insert(note); }
+  const std::set<std::string>& notes() const { return notes_; }
 
  private:
   struct Samples {
@@ -47,6 +54,8 @@ class EnvelopeResults {
   const std::string path_;
   const nlohmann::json configuration_;
   const std::string conditions_;
+  std::string outcome_ = "running";
+  std::set<std::string> notes_;
   std::map<std::pair<std::string, predict::EnvelopeCell>, Samples> cells_;
 };
 

@@ -2,6 +2,7 @@
 // round over all cells, the stores of a cell in turns, until there are enough samples or the time
 // is used up.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +34,7 @@ constexpr uint64_t kSizeMax = uint64_t{1} << 30;
 constexpr uint64_t kBytesOfClientMax = uint64_t{1} << 30;
 constexpr uint32_t kRepeatsMax = 1000;
 constexpr double kScaleMax = 100;
+constexpr double kBusyCoresMin = 0.2;  // Less is nothing unusual.
 // A step of a sample may take so long, however slow the store.
 constexpr Duration kStepMin = Seconds(30);
 constexpr uint64_t kBytesPerSecondMin = 1'000'000;
@@ -47,7 +49,7 @@ struct Options {
   double scale = 0.0625;
   std::string bytes_max = "64M";
   uint32_t repeats = 5;
-  double budget_seconds = 600;
+  double budget_seconds = 540;
   std::string pages = "cold";
   uint64_t seed = 1;
   std::string out = "envelope.json";
@@ -269,10 +271,11 @@ class EnvelopeRun {
   }
 
  private:
-  // As long as the last sample of the cell took with all around it.
+  // As long as the last sample of the cell took with all around it; of a new one, about twice as
+  // long as the one before it.
   Duration Expected(size_t system, const EnvelopeCell& cell) const {
     const auto known = taken_.find({system, cell});
-    return known == taken_.end() ? Duration{} : known->second;
+    return known == taken_.end() ? last_taken_ * 2 : known->second;
   }
 
   Status RunOnce(size_t system, const EnvelopeCell& cell, size_t repeat) {
@@ -292,7 +295,7 @@ class EnvelopeRun {
     if (!seconds.ok())
       return Status(seconds.status().code(),
                     fmt::format("{}: {}", name, MessageOf(seconds.status())));
-    taken_[{system, cell}] = clock_.Monotonic() - begin;
+    last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
     results_.Add(systems_[system], cell, operations, *seconds);
     return results_.Save("running");
@@ -322,6 +325,7 @@ class EnvelopeRun {
   const Time until_;
   ProgressBar bar_;
   std::map<std::pair<size_t, EnvelopeCell>, Duration> taken_;
+  Duration last_taken_;
   size_t done_ = 0;
 };
 
@@ -331,20 +335,34 @@ Status Ended(const Status& status, const std::string& left) {
                      : Status(status.code(), fmt::format("{}; {}", MessageOf(status), left));
 }
 
+// What the machine does besides is in all figures.
+void NoteLoad(const EnvelopeSystem& system, const std::vector<json>& facts,
+              EnvelopeResults& results) {
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const double busy = facts[i].at("busy_cores");
+    if (busy < kBusyCoresMin) continue;
+    results.AddNote(fmt::format(
+        "host {}: {:.1f} of {} cores were busy with something else when a measurement began",
+        system.hosts[i].name, busy, facts[i].at("cores").get<int>()));
+  }
+}
+
 // Everything between the first and the last effect on the stores.
 Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& systems,
                   const EnvelopeGrid& grid, EnvelopeMeasure& measure,
                   std::optional<EnvelopeResults>& results, Time until) {
   MOSA_RETURN_IF_ERROR(measure.Start(*std::max_element(grid.clients.begin(), grid.clients.end())));
   json described = json::array();
+  std::vector<json> facts;
   for (size_t i = 0; i < systems.size(); ++i) {
-    MOSA_ASSIGN_OR_RETURN(const std::vector<json> facts, measure.Facts(i));
+    MOSA_ASSIGN_OR_RETURN(facts, measure.Facts(i));
     MOSA_RETURN_IF_ERROR(CheckRoom(systems[i], grid, facts));
     described.push_back(SystemToJson(systems[i], facts));
   }
   EnvelopeResults kept(options.out, ConfigurationOf(options, grid, std::move(described)),
                        ConditionsOf(options));
   MOSA_RETURN_IF_ERROR(kept.Load());
+  NoteLoad(systems.back(), facts, kept);
   results.emplace(std::move(kept));
   for (size_t i = 0; i < systems.size(); ++i) MOSA_RETURN_IF_ERROR(measure.Settle(i));
   EnvelopeRun run(options, grid, NamesOf(systems), measure, *results, until);
@@ -358,10 +376,10 @@ Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& sys
     return results->Save(*whole ? "done" : "out of time");
   }
   const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
-  const Status saved = results->Save(interrupted ? "interrupted" : "failed");
+  MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
   if (interrupted)
     return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
-  return whole.status().ok() ? saved : whole.status();
+  return whole.status();
 }
 
 Status RunEnvelope(const Options& options, const CommandLine& line) {
@@ -377,9 +395,12 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
     return FailedPreconditionError(fmt::format(
         "{} cannot be written, or another measurement writes it: give another --out", options.out));
   std::error_code error;
-  // Who goes on with a result finds what the one before had to leave.
+  // Who goes on with a result finds what the one before had to leave; nobody else has its name.
+  char machine[256] = {};
+  gethostname(machine, sizeof machine - 1);
   const std::string directory =
-      fmt::format(".mosa-envelope-{:x}", Hash64(fs::absolute(options.out, error).string()));
+      fmt::format(".mosa-envelope-{:016x}",
+                  Hash64(fmt::format("{}:{}", machine, fs::absolute(options.out, error).string())));
   EnvelopeMeasure measure(systems, directory, options.is_warm());
   std::optional<EnvelopeResults> results;
   Status status;
@@ -392,9 +413,12 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   status = Ended(status, measure.Clear());
   if (!results || results->empty()) return status;
   if (line.json)
-    PrintJson(results->ToJson(status.ok() ? "done" : "failed"));
+    PrintJson(results->ToJson());
   else
     PrintEnvelopes(results->Envelopes(NamesOf(systems)));
+  if (!status.ok()) return status;
+  for (const std::string& note : results->notes())
+    fmt::print(stderr, "mosa envelope run: {}\n", note);
   return status;
 }
 
