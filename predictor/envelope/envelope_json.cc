@@ -12,13 +12,18 @@ namespace {
 
 using nlohmann::json;
 
+// More is a mistake, and what is worked out of it would overflow.
+constexpr uint64_t kSizeMax = uint64_t{1} << 50;
+constexpr uint32_t kClientsMax = 1'000'000;
+
 Result<EnvelopeCell> CellOf(const json& object) {
   const std::string name = object.at("operation");
   const auto operation = EnvelopeOperationOf(name);
   if (!operation)
     return InvalidArgumentError(fmt::format("there is no operation '{}' in an envelope", name));
   EnvelopeCell cell{*operation, object.at("size_bytes"), object.at("clients")};
-  if (cell.clients == 0 || (cell.size_bytes == 0) == MovesBytes(*operation))
+  if (cell.clients == 0 || cell.clients > kClientsMax || cell.size_bytes > kSizeMax ||
+      (cell.size_bytes == 0) == MovesBytes(*operation))
     return InvalidArgumentError(fmt::format("a cell of '{}' has {} clients and files of {} bytes",
                                             name, cell.clients, cell.size_bytes));
   return cell;

@@ -128,6 +128,8 @@ TEST(EnvelopeJson, SaysWhatIsWrong) {
   refused(good + "," + good, "twice");
   refused(R"({"system": "a", "operation": "fly", "size_bytes": 0, "clients": 1})", "'fly'");
   refused(R"({"system": "a", "operation": "write", "size_bytes": 0, "clients": 1})", "of 0 bytes");
+  refused(R"({"system": "a", "operation": "open", "size_bytes": 0, "clients": -1})", "clients");
+  refused(R"({"system": "a", "operation": "write", "size_bytes": -1, "clients": 1})", "files of");
   refused(R"({"system": "a", "operation": "open", "size_bytes": 0, "clients": 1,
               "operations_per_second": {"median": 0}})",
           "must be positive");

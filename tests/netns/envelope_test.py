@@ -1,5 +1,5 @@
-"""`mosa envelope run` on a real cluster: clients on its hosts, the same beside a directory of this machine, and stores that
-are not there, too small or not the same are named; nothing is left behind.
+"""`mosa envelope` on a real cluster: clients on its hosts, the same beside a directory of this machine, and what was traced
+there held against it; stores that are not there, too small or not the same are named; nothing is left behind.
 
     envelope_test.py --bin DIRECTORY
 """
@@ -28,6 +28,12 @@ class Envelope:
     def run(self, out, *flags):
         command = [str(self.store.binaries.resolve() / "mosa"), "envelope", "run", *map(str, flags), "--out", f"{out}.json"]
         return subprocess.run(command, cwd=self.directory, env=self.environment, text=True, capture_output=True, timeout=60, check=False)
+
+    def mosa(self, *words, cwd=None):
+        command = [str(self.store.binaries.resolve() / "mosa"), *map(str, words)]
+        done = subprocess.run(command, cwd=cwd or self.directory, env=self.environment, text=True, capture_output=True, timeout=60, check=False)
+        check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
 
     def good(self, out, *flags):
         done = self.run(out, *flags)
@@ -78,6 +84,22 @@ def test_beside(envelope, place):
     envelope.check_nothing_is_left(place)
 
 
+def test_traced(envelope):
+    """A program nobody has described, on the envelope that was measured before."""
+    mount = pathlib.Path(envelope.store.mount("h1"))
+    (mount / "in").write_bytes(os.urandom(300000))
+    envelope.mosa("trace", "run", "--mount", mount, "-o", envelope.directory / "traced", "--", "cp", "in", "out", cwd=mount)
+    traces = list((envelope.directory / "traced").glob("*.trace"))
+    envelope.mosa("trace", "workload", *traces, "-o", "cp.json")
+    files = ["--workload", "cp.json", "--operations", "cp.operations.json"]
+    stage = json.loads(envelope.mosa("--json", "envelope", "profile", *files))["stages"][0]
+    check(stage["name"] == "cp" and stage["calls_known"] and stage["bytes_read"] == stage["bytes_written"] == 300000, f"{stage}")
+    check((stage["files_read"], stage["files_written"]) == (1, 1), f"{stage}")
+    said = json.loads(envelope.mosa("--json", "envelope", "classify", "--envelope", "cluster.json", *files, "--trace", *traces))
+    phases = [said["stages"][0][phase] for phase in ("input", "output")]
+    check(said["system"] == "mosa" and all(p["coarse_s"] > 0 and p["fine_s"] > 0 and p["measured_s"] > 0 for p in phases), f"{said}")
+
+
 @contextlib.contextmanager
 def small_store(directory):
     place = pathlib.Path(directory) / "small"
@@ -99,7 +121,7 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place, tempfile.TemporaryDirectory(dir="/var/tmp") as directory, \
             cluster.Cluster(arguments.bin, 2, ram="128M") as store:
         envelope = Envelope(store, directory)
-        for part in (lambda: test_room(envelope), lambda: test_cluster(envelope), lambda: test_beside(envelope, place)):
+        for part in (lambda: test_room(envelope), lambda: test_cluster(envelope), lambda: test_traced(envelope), lambda: test_beside(envelope, place)):
             begin = time.monotonic()
             part()
             print(f"{time.monotonic() - begin:.1f} s", flush=True)
