@@ -1,10 +1,12 @@
-// What `mosa identify` starts on each host: it says what the host is, sends and receives, and does
-// to files what it is told, timed.
+// What `mosa identify` and `mosa envelope` start on each host: it says what the host is, sends and
+// receives, and does to files what it is told, timed.
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -19,9 +21,11 @@
 #include <optional>
 #include <sstream>
 
+#include "common/base/clock.h"
 #include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/envelope_client.h"
 #include "tools/mosa/frame.h"
 #include "tools/mosa/identify_files.h"
 #include "tools/mosa/identify_network.h"
@@ -65,6 +69,26 @@ MountFacts FactsOf(const std::string& mount_point) {
   return {true, fuse.value("passthrough", false)};
 }
 
+// As the kernel calls what is mounted there: "tmpfs", "nfs4", "fuse.mosa"; empty if it is not
+// known.
+std::string FileSystemOf(const std::string& directory) {
+  struct stat seen {};
+  if (stat(directory.c_str(), &seen) != 0) return "";
+  const std::string device = fmt::format("{}:{}", major(seen.st_dev), minor(seen.st_dev));
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, number, word, type;
+    fields >> id >> parent >> number;
+    if (number != device) continue;
+    while (fields >> word && word != "-") {
+    }
+    fields >> type;
+    return type;
+  }
+  return "";
+}
+
 // How many cores were at work during a moment, whoever's work it was.
 double BusyCores() {
   constexpr Duration kMoment = Milliseconds(300);
@@ -99,8 +123,11 @@ json Facts(const std::string& directory, const std::string& mount_point) {
           {"kernel", std::string(system.release)},
           {"memory_available_kib",
            std::strtoull(ValueIn("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10)},
+          {"file_system", FileSystemOf(directory)},
           {"store_bytes", uint64_t{space.f_blocks} * block},
-          {"store_free_bytes", uint64_t{space.f_bavail} * block}};
+          {"store_free_bytes", uint64_t{space.f_bavail} * block},
+          // Some file systems do not count them.
+          {"store_free_files", space.f_files == 0 ? UINT64_MAX : uint64_t{space.f_favail}}};
 }
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
@@ -200,6 +227,8 @@ class IdentifyWorker {
     }
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
+    if (what == "clock") return json{{"ns", SystemClock().Monotonic().ns}};
+    if (what == "envelope") return DoClientStep(client_, words.at("step"), words);
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
     if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
     if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
@@ -225,6 +254,7 @@ class IdentifyWorker {
 
   std::unique_ptr<StreamReceiver> receiver_;
   IdentifyFiles files_;
+  EnvelopeClient client_;
 };
 
 bool WriteAll(const std::string& text) {

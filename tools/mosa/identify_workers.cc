@@ -122,6 +122,7 @@ Status IdentifyWorkers::Receive(Worker& worker, Time until) {
   char buffer[65536];
   const ssize_t bytes = recv(worker.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return OkStatus();
+  if (bytes <= 0 && worker.greeted) return lose("its process has ended");
   if (bytes <= 0) return lose("its process has ended: is this program there under the same path?");
   worker.received.append(buffer, static_cast<size_t>(bytes));
   if (worker.received.size() > kReceivedBytesMax) return lose("it talks nonsense");
@@ -133,6 +134,7 @@ Status IdentifyWorkers::Greet(Worker& worker, Time until) {
     const size_t greeting = worker.received.find(kIdentifyGreeting);
     if (greeting != std::string::npos) {
       worker.received.erase(0, greeting + kIdentifyGreeting.size());
+      worker.greeted = true;
       return OkStatus();
     }
     MOSA_RETURN_IF_ERROR(Receive(worker, until));

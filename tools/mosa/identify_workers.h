@@ -1,5 +1,5 @@
-// The processes of `mosa identify` on the hosts: one on each, which does what it is told and says
-// how long it took. They end with this process.
+// The processes of `mosa identify` and `mosa envelope` on the hosts: one for each that is asked
+// for, which does what it is told and says how long it took. They end with this process.
 //
 // One thread.
 #ifndef MOSA_TOOLS_MOSA_IDENTIFY_WORKERS_H_
@@ -54,6 +54,7 @@ class IdentifyWorkers {
     pid_t pid = -1;
     UniqueFd channel;
     std::string received;
+    bool greeted = false;
     bool lost = false;
   };
   IdentifyWorkers() = default;

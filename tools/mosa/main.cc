@@ -7,6 +7,7 @@
 #include "proto/convert/grpc_process.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/envelope.h"
 
 namespace mosa::cli {
 namespace {
@@ -48,6 +49,7 @@ int Main(int argc, char** argv) {
   AddWorkflow(app, line);
   AddStage(app, line);
   AddBench(app, line);
+  AddEnvelope(app, line);
   AddTrace(app, line);
   AddIdentify(app, line);
   AddIdentifyWorker(app, line);

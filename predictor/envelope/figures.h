@@ -1,0 +1,57 @@
+// The numbers of paper 004's figures: each metric at a number of clients, heat maps of writing over
+// sizes and clients (Figures 18, 19), and how metrics grow with clients (Figure 17). Pure.
+#ifndef MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
+#define MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "predictor/envelope/envelope.h"
+
+namespace mosa::predict {
+
+struct EnvelopeMetric {
+  EnvelopeOperation operation = EnvelopeOperation::kCreate;
+  bool is_bandwidth = false;  // Bytes per second; else operations.
+};
+// The eight of section 3.1.
+inline constexpr std::array<EnvelopeMetric, 8> kEnvelopeMetrics = {{
+    {EnvelopeOperation::kCreate, false},
+    {EnvelopeOperation::kOpen, false},
+    {EnvelopeOperation::kRead, false},
+    {EnvelopeOperation::kRead, true},
+    {EnvelopeOperation::kSharedRead, false},
+    {EnvelopeOperation::kSharedRead, true},
+    {EnvelopeOperation::kWrite, false},
+    {EnvelopeOperation::kWrite, true},
+}};
+// "create throughput", "N-to-1 read bandwidth".
+std::string NameOf(const EnvelopeMetric& metric);
+// Of the file size where it is the highest.
+double RateOf(const EnvelopeMetric& metric, const EnvelopeScale& scale);
+
+// Files that are created and written, per second: C / (C/T_create + max(C/T_w, C*D/B_w)), as in
+// equations 1 and 2.
+double WritesPerSecond(const EnvelopeScale& scale, uint64_t size_bytes);
+
+struct HeatMap {
+  std::vector<uint32_t> clients;
+  std::vector<uint64_t> sizes;             // Powers of two between the measured ones, and these.
+  std::vector<std::vector<double>> rates;  // Files per second, by size and clients.
+};
+// Of the numbers of clients at which the envelope is whole.
+HeatMap WriteHeatMap(const Envelope& envelope);
+
+// By how much each metric is more than with the fewest clients.
+struct Growth {
+  uint32_t clients = 1;
+  std::array<double, kEnvelopeMetrics.size()> factors{};
+};
+// Of the numbers of clients at which the envelope is whole, the fewest first.
+std::vector<Growth> GrowthOf(const Envelope& envelope);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_ENVELOPE_FIGURES_H_

@@ -1,0 +1,293 @@
+"""`mosa envelope` on directories of this machine: results that add up, go on after an interruption, and are refused for
+anything else; bad input and clients that die are one sentence; nothing is left behind.
+
+    envelope_test.py --mosa PROGRAM
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.dom.minidom
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORKLOAD = HERE / "pipeline.yaml"
+PLATFORM = HERE / "platform_guess.json"
+TINY = ["--clients", "1,2", "--sizes", "1K,64K", "--scale", "0.001", "--bytes-max", "1M"]
+OPERATIONS = ["create", "open", "1-to-1 read", "N-to-1 read", "write"]
+CELLS = 2 * 2 + 3 * 2 * 2
+
+
+def check(condition, text):
+    if not condition:
+        raise SystemExit(f"FAILED: {text}")
+
+
+def command(mosa, *words):
+    return [mosa, *map(str, words)]
+
+
+def environment():
+    return {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
+
+
+def run(mosa, *words):
+    return subprocess.run(command(mosa, *words), capture_output=True, text=True, timeout=120, check=False, env=environment())
+
+
+def good(mosa, *words):
+    done = run(mosa, *words)
+    check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def refused(mosa, expected, code, *words):
+    done = run(mosa, *words)
+    lines = done.stderr.strip().split("\n")
+    check(done.returncode == code, f"{words} ended with {done.returncode}, not {code}: {done.stderr}")
+    check(len(lines) == 1 and expected in lines[0] and not done.stdout, f"expected '{expected}': {done.stderr}{done.stdout}")
+
+
+def read(path):
+    """What a run has kept so far; {} before there is anything."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+
+
+def wait_until(condition, what, limit_s=60):
+    limit = time.monotonic() + limit_s
+    while not condition():
+        check(time.monotonic() < limit, f"{what}: not after {limit_s} s")
+        time.sleep(0.01)
+
+
+class Running:
+    """A measurement that would take long."""
+
+    def __init__(self, mosa, out, *words):
+        self.out = out
+        self.child = subprocess.Popen(command(mosa, "envelope", "run", *words, *TINY, "--repeats", 1000, "--out", out),
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+
+    def __enter__(self):
+        wait_until(lambda: self.samples() >= 3 or self.child.poll() is not None, "some samples")
+        return self
+
+    def __exit__(self, *_):
+        self.child.kill()
+        self.child.wait()
+
+    def samples(self):
+        return sum(len(cell["seconds"]) for cell in read(self.out).get("cells", []))
+
+    def clients(self):
+        children = pathlib.Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children").read_text(encoding="ascii").split()
+        return [int(pid) for pid in children if "identify-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="ascii")]
+
+    def end(self):
+        said = self.child.communicate(timeout=60)
+        return self.child.returncode, said[1]
+
+
+def test_run(mosa, directory, store):
+    out = directory / "two.json"
+    text = good(mosa, "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out)
+    check("N-to-1 read" in text and "2 CLIENTS" in text, text)
+    result = read(out)
+    check(result["mosa_envelope"] == 1 and result["outcome"] == "done", f"{result['outcome']}")
+    check("cold" in result["conditions"], "the state of the page cache is said")
+    check(len(result["cells"]) == 2 * CELLS, f"{len(result['cells'])} cells")
+    for cell in result["cells"]:
+        rate = cell["operations_per_second"]
+        check(0 < rate["low"] <= rate["median"] <= rate["high"], f"{cell}")
+        check(cell["operation"] in OPERATIONS and cell["system"] in ("one", "two"), f"{cell}")
+        check(cell["operations"] == 8 and len(cell["seconds"]) == 2, f"{cell}")
+        fast = cell["operations"] / min(cell["seconds"])
+        check(abs(fast / rate["high"] - 1) < 1e-9, f"{cell}")
+        moved = cell.get("bytes_per_second", {"median": 0})["median"]
+        check(abs(moved - rate["median"] * cell["size_bytes"]) <= 1e-6 * moved, f"{cell}")
+    host = result["configuration"]["systems"][0]["hosts"][0]
+    check(host["file_system"] and host["processor"] and host["kernel"] and host["store_bytes"] > 0, f"{host}")
+    again = json.loads(good(mosa, "--json", "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out))
+    check(again["cells"] == result["cells"], "what is there is not measured again")
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--pages", "warm", "--out", directory / "warm.json")
+    check("warm" in read(directory / "warm.json")["conditions"], "warm pages are said")
+
+
+def test_interrupt(mosa, directory, store):
+    out = directory / "interrupted.json"
+    with Running(mosa, out, store) as running:
+        running.child.send_signal(signal.SIGINT)
+        code, said = running.end()
+    check(code == 130 and "interrupted: the same command goes on with" in said, f"{code}: {said}")
+    check(not os.listdir(store), f"left: {os.listdir(store)}")
+    first = read(out)
+    check(first["outcome"] == "interrupted", first["outcome"])
+    refused(mosa, "(seed is 1 there and 2 here)", 3, "envelope", "run", store, *TINY, "--seed", 2, "--out", out)
+    refused(mosa, "of another store, machine or choice of options (systems is", 3, "envelope", "run", directory, *TINY, "--out", out)
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--out", out)
+    second = read(out)
+    check(second["outcome"] == "done" and len(second["cells"]) == CELLS, f"{len(second['cells'])} cells")
+    kept = {(c["operation"], c["size_bytes"], c["clients"]): c["seconds"] for c in second["cells"]}
+    for cell in first["cells"]:
+        own = kept[(cell["operation"], cell["size_bytes"], cell["clients"])]
+        check(own[: len(cell["seconds"])] == cell["seconds"], "what was measured before is kept")
+
+
+def test_deaths(mosa, directory, store):
+    """A client that dies is named; what a killed measurement leaves goes with the next one."""
+    for victim in (0, 1):
+        out = directory / f"death-{victim}.json"
+        with Running(mosa, out, store) as running:
+            os.kill(running.clients()[victim], signal.SIGKILL)
+            code, said = running.end()
+        check(code == 5 and "its process" in said and len(said.strip().split("\n")) == 1, f"{code}: {said}")
+        check(not os.listdir(store), f"left: {os.listdir(store)}")
+        check(read(out)["outcome"] == "failed", "what was measured is kept")
+    out = directory / "killed.json"
+    with Running(mosa, out, store) as running:
+        clients = running.clients()
+        running.child.kill()
+        running.end()
+        wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in clients), "the clients' end")
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--out", out)
+    check(not os.listdir(store), f"left: {os.listdir(store)}")
+
+
+def test_budget(mosa, directory, store):
+    out = directory / "budget.json"
+    done = run(mosa, "envelope", "run", store, *TINY, "--repeats", 1000, "--budget", 0.5, "--out", out)
+    check(done.returncode == 0 and "--budget are used up" in done.stderr, f"{done.returncode}: {done.stderr}")
+    check(read(out)["outcome"] == "out of time", read(out)["outcome"])
+
+
+def rates(clients):
+    """An envelope written by hand: each client does 100 operations per second, whatever their size, but four make fewer files."""
+    cells = []
+    for count in clients:
+        for operation in OPERATIONS:
+            for size in (1000, 1000000) if "read" in operation or operation == "write" else (0,):
+                rate = 150 if operation == "create" and count == 4 else 100 * count
+                cells.append({"system": "hand", "operation": operation, "size_bytes": size, "clients": count,
+                              "operations_per_second": {"median": rate}})
+    return {"mosa_envelope": 1, "cells": cells}
+
+
+def test_profile(mosa, _, __):
+    """The two pipelines and their join of pipeline.yaml."""
+    stages = json.loads(good(mosa, "--json", "envelope", "profile", "--workload", WORKLOAD))["stages"]
+    check([s["name"] for s in stages] == ["make", "turn", "join"], f"{stages}")
+    make, turn, join = stages
+    check(make["files_read"] == 0 and make["create_spikes"] == 1 and make["create_concurrency_max"] == 2, f"{make}")
+    check(turn["read_spikes"] == {"1-to-1": 1, "N-to-1": 0, "few-to-1": 0} and turn["bytes_read"] == 80 << 20, f"{turn}")
+    check(turn["bytes_read_per_call_max"] == 80 << 20 and not turn["calls_known"], f"{turn}")
+    check(join["open_spikes"] == 2 and join["trace_length"] == 6, f"{join}")
+    done = run(mosa, "envelope", "profile", "--workload", WORKLOAD)
+    check("FEW-TO-1" in done.stdout and "not all tasks have operations" in done.stderr, done.stdout + done.stderr)
+
+
+def test_classify(mosa, directory, _):
+    envelope = directory / "hand.json"
+    envelope.write_text(json.dumps(rates([1, 2, 4])), encoding="utf-8")
+    words = ["envelope", "classify", "--envelope", envelope, "--workload", WORKLOAD]
+    answer = json.loads(good(mosa, "--json", *words, "--clients", 2))
+    make, turn, join = answer["stages"]
+    check(make["clients"] == 2 and make["rounds"] == 1 and join["clients"] == 1, f"{make}, {join}")
+    check(make["input"]["bound"] is None and make["output"]["bound"] == "bandwidth", f"{make}")
+    # Two clients move 200 MB/s: 2 files of 40 MiB, and 2 creates.
+    expected = 2 * 40 * 2**20 / 200e6 + 2 / 200
+    check(abs(make["output"]["coarse_s"] - expected) < 1e-9 and abs(make["output"]["fine_s"] - expected) < 1e-9, f"{make['output']}")
+    check(abs(turn["input"]["coarse_s"] - 80 * 2**20 / 200e6) < 1e-9, f"{turn['input']}")
+    check(turn["simulated_s"] is None and turn["measured_s"] is None, f"{turn}")
+    small = directory / "small.yaml"
+    small.write_text("tasks:\n" + "".join(f"  - {{id: touch-{i}, command: 'true', outputs: [o{i}]}}\n" for i in range(8)) + "files:\n" +
+                     "".join(f"  o{i}: {{size: 10}}\n" for i in range(8)), encoding="utf-8")
+    output = json.loads(good(mosa, "--json", *words[:-1], small))["stages"][0]["output"]
+    check(output["bound"] == "metadata" and output["operation"] == "create", f"{output}")
+    check(output["concurrency_bound"] and output["better_clients"] == 2, f"two clients make more files than four: {output}")
+    record = directory / "record.json"
+    tasks = [{"id": name, "state": "done", "attempts": [{}], "stage": "", "command": ["true"], "inputs": [], "outputs": [],
+              "start": 100, "end": 100 + seconds} for name, seconds in (("make_1", 3), ("make_2", 5), ("turn_1", 1), ("turn_2", 1), ("join", 4))]
+    record.write_text(json.dumps({"version": 1, "workflow": {"name": "pipeline"}, "tasks": tasks}), encoding="utf-8")
+    beside = json.loads(good(mosa, "--json", *words, "--clients", 2, "--record", record, "--platform", PLATFORM, "--config", "hosts=2"))
+    check([s["measured_s"] for s in beside["stages"]] == [4, 1, 4] and beside["stages"][0]["measured_has_computing"], f"{beside}")
+    check(all(s["simulated_s"] > 0 for s in beside["stages"]), f"{beside}")
+    text = good(mosa, *words, "--clients", 2, "--record", record)
+    check("COARSE ERROR" in text and "write bandwidth" in text and " %" in text, text)
+    refused(mosa, "has 1 to 4 clients, not 8", 3, *words[:-1], small, "--clients", 8)
+    refused(mosa, "has no system 'x': it has hand", 2, *words, "--system", "x")
+    refused(mosa, "give --platform, too", 2, *words, "--config", "hosts=2")
+    refused(mosa, "has no cells yet", 2, "envelope", "classify", "--envelope", written(directory, "empty", rates([])), "--workload", WORKLOAD)
+
+
+def test_plot(mosa, directory, _):
+    out = directory / "page.svg"
+    one = rates([1, 2, 4])
+    other = {"mosa_envelope": 1, "cells": [dict(cell, system="<&> store") for cell in one["cells"] if cell["clients"] < 4]}
+    good(mosa, "envelope", "plot", written(directory, "one", one), written(directory, "other", other), written(directory, "again", one), "--out", out)
+    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(out)).getElementsByTagName("text")]
+    check({"hand", "<&> store", "hand (again)"} <= set(texts), f"the stores are named: {texts[:9]}")
+    for metric in ("create throughput", "open throughput", "1-to-1 read bandwidth", "N-to-1 read throughput", "write bandwidth"):
+        check(metric in texts, f"no curves of {metric}")
+    check("hand: create and write, bytes/s" in texts and "hand: growth over the fewest clients" in texts, f"{texts}")
+    # Four clients write 400 files per second, and create 150.
+    check("109" in texts and "1e+02" not in texts, "the heat map says what both together do")
+    half = written(directory, "half", {"mosa_envelope": 1, "cells": one["cells"][:1]})
+    good(mosa, "envelope", "plot", half, "--out", out)
+    refused(mosa, "half.json", 2, "envelope", "plot", written(directory, "half", {}), "--out", out)
+    refused(mosa, "cannot write", 3, "envelope", "plot", written(directory, "one", one), "--out", directory / "no" / "page.svg")
+
+
+def written(directory, name, value):
+    path = directory / f"{name}.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def test_bad_input(mosa, directory, store):
+    out = ["--out", directory / "never.json"]
+    refused(mosa, "no host answers", 5, "envelope", "run", directory / "missing", *out)
+    (store / "a").mkdir()
+    path = f"{store}/{{host}}"
+    refused(mosa, "host b has nothing at", 5, "envelope", "run", path, "--hosts", "a,b", *out)
+    (store / "b").mkdir()
+    refused(mosa, "host b does not see in", 3, "envelope", "run", path, "--hosts", "a,b", *TINY, *out)
+    check(sorted(os.listdir(store)) == ["a", "b"] and not os.listdir(store / "a"), "nothing is left")
+    (store / "a").rmdir()
+    (store / "b").rmdir()
+    refused(mosa, "--sizes none: give sizes", 2, "envelope", "run", store, "--sizes", "none", *out)
+    refused(mosa, "--clients 0: give 1 to", 2, "envelope", "run", store, "--clients", "0", *out)
+    refused(mosa, "--scale 0: give a share", 2, "envelope", "run", store, "--scale", "0", *out)
+    refused(mosa, "lower --scale or --bytes-max", 2, "envelope", "run", store, "--bytes-max", "0", "--scale", "1", *out)
+    refused(mosa, "is named twice", 2, "envelope", "run", store, store, *out)
+    refused(mosa, "cannot be written", 3, "envelope", "run", store, "--out", "/nonexistent/x.json")
+    refused(mosa, "/proc (host local) has 0 B free, and the files of one cell take", 4, "envelope", "run", "/proc", *TINY, *out)
+    check(not (directory / "never.json").exists(), "nothing is written")
+    other = directory / "other.json"
+    other.write_text("{}", encoding="utf-8")
+    refused(mosa, "is no result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mosa", required=True)
+    mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as store, tempfile.TemporaryDirectory() as name:
+        for part in (test_bad_input, test_profile, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_budget):
+            begin = time.monotonic()
+            part(mosa, pathlib.Path(name), pathlib.Path(store))
+            check(not os.listdir(store), f"{part.__name__} left {os.listdir(store)}")
+            print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+    print("passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

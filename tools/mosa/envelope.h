@@ -1,0 +1,19 @@
+// `mosa envelope`: what a store carries of many small and large files, and what bounds an
+// application on it (paper 004).
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_H_
+
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+
+void AddEnvelope(CLI::App& app, CommandLine& line);
+// Each adds one verb.
+void AddEnvelopeRun(CLI::App& noun, CommandLine& line);
+void AddEnvelopeProfile(CLI::App& noun, CommandLine& line);
+void AddEnvelopeClassify(CLI::App& noun, CommandLine& line);
+void AddEnvelopePlot(CLI::App& noun, CommandLine& line);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_H_

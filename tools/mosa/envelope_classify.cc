@@ -1,0 +1,315 @@
+// `mosa envelope classify`: what bounds each stage of an application on a store, and how long its
+// input and output take by the models of paper 004, beside the simulator and what was measured.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "predictor/envelope/classify.h"
+#include "predictor/model/cost.h"
+#include "predictor/trace/traced_run.h"
+#include "tools/mosa/envelope.h"
+#include "tools/mosa/envelope_files.h"
+#include "tools/mosa/envelope_profile.h"
+#include "tools/mosa/predict_inputs.h"
+#include "tools/mosa/trace_record.h"
+#include "tools/mosa/trace_workload.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::PhaseForecast;
+using predict::StageForecast;
+using predict::StageProfile;
+
+struct Options {
+  std::string envelope;
+  std::string system;
+  ApplicationFiles files;
+  uint32_t clients = 0;
+  std::string record;
+  std::vector<std::string> traces;
+  std::string platform;
+  std::string configuration;
+};
+
+// Seconds of all tasks of a stage together, from one source.
+struct Spent {
+  std::optional<double> input;
+  std::optional<double> output;
+  std::optional<double> both;
+  bool has_computing = false;  // `both` holds what the tasks computed, too.
+};
+using SpentByStage = std::map<std::string, Spent>;
+
+// A stage with its times: of clients that work at the same time, so of `Spent` their share.
+struct StageRow {
+  const StageProfile* profile = nullptr;
+  StageForecast forecast;
+  Spent simulated, measured;
+};
+
+// ---- what is given
+
+Result<predict::Envelope> ReadEnvelope(const Options& options) {
+  MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(options.envelope));
+  std::string names;
+  for (predict::Envelope& envelope : read) {
+    if (envelope.name == options.system || (options.system.empty() && read.size() == 1))
+      return std::move(envelope);
+    names += (names.empty() ? "" : ", ") + envelope.name;
+  }
+  return InvalidArgumentError(
+      options.system.empty()
+          ? fmt::format("{} has several systems: give --system, one of {}", options.envelope, names)
+          : fmt::format("{} has no system '{}': it has {}", options.envelope, options.system,
+                        names));
+}
+
+double SecondsComputed(const predict::Task& task) {
+  Duration computed;
+  for (const predict::TaskOperation& operation : task.operations)
+    computed = computed + operation.before;
+  return predict::SecondsOf(computed);
+}
+
+void AddTo(std::optional<double>& sum, double seconds) { sum = sum.value_or(0) + seconds; }
+
+// How long tasks ran, without what they are known to compute.
+SpentByStage SpentInRecord(const RecordedRun& run, const predict::Workflow& workflow) {
+  std::map<std::string, double> seconds;
+  for (const predict::RecordedTask& task : run.tasks)
+    seconds[task.id] = predict::SecondsOf(task.runtime);
+  SpentByStage spent;
+  for (const predict::Task& task : workflow.tasks) {
+    const auto known = seconds.find(task.id);
+    if (known == seconds.end()) continue;
+    Spent& stage = spent[task.stage];
+    AddTo(stage.both, std::max(0.0, known->second - SecondsComputed(task)));
+    if (task.operations.empty()) stage.has_computing = true;
+  }
+  return spent;
+}
+
+// How long mounts were at tasks' opens and reads, and at their creates, writes and closes: what
+// programs and the kernel took besides is not in it. A task that the workload has cut in parts
+// ("id#2") was one when it was traced.
+SpentByStage SpentInTrace(const predict::TracedRun& run, const predict::Workflow& workflow) {
+  std::map<std::string, std::string> stages;
+  for (const predict::Task& task : workflow.tasks) stages.emplace(task.id, task.stage);
+  SpentByStage spent;
+  for (const predict::TracedOperation& operation : run.operations) {
+    const auto stage = stages.find(run.tasks[operation.task].id);
+    if (stage == stages.end()) continue;
+    const bool reads =
+        operation.kind == predict::TracedKind::kRead ||
+        (operation.kind == predict::TracedKind::kOpen && !operation.made && !operation.writes);
+    Spent& own = spent[stage->second];
+    AddTo(reads ? own.input : own.output, predict::SecondsOf(operation.end - operation.start));
+  }
+  for (auto& [name, own] : spent) own.both = own.input.value_or(0) + own.output.value_or(0);
+  return spent;
+}
+
+Result<SpentByStage> Measured(const Options& options, const predict::Workflow& workflow) {
+  if (!options.traces.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const Traces traces, ReadTraces(options.traces));
+    MOSA_RETURN_IF_ERROR(Incomplete(traces.faults));
+    return SpentInTrace(predict::MergeTraces(traces.files), workflow);
+  }
+  if (options.record.empty()) return SpentByStage();
+  MOSA_ASSIGN_OR_RETURN(const RecordedRun run, ReadRecordedRun(options.record));
+  return SpentInRecord(run, workflow);
+}
+
+Result<SpentByStage> Simulated(const Options& options, const predict::Workflow& workflow) {
+  if (options.platform.empty()) return SpentByStage();
+  MOSA_ASSIGN_OR_RETURN(const predict::Platform platform, ReadPlatformFile(options.platform));
+  MOSA_ASSIGN_OR_RETURN(const auto configuration,
+                        predict::ParseConfiguration(options.configuration));
+  MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
+                        predict::Predict(workflow, platform, configuration));
+  if (prediction.failure)
+    return FailedPreconditionError(
+        fmt::format("the simulated run would fail: {}", *prediction.failure));
+  SpentByStage spent;
+  for (size_t i = 0; i < workflow.tasks.size(); ++i) {
+    const predict::PredictedTask& task = prediction.tasks[i];
+    Spent& stage = spent[workflow.tasks[i].stage];
+    AddTo(stage.input, predict::SecondsOf(task.reading));
+    AddTo(stage.output, predict::SecondsOf(task.writing));
+    AddTo(stage.both, predict::SecondsOf(task.reading + task.writing));
+  }
+  return spent;
+}
+
+Spent ShareOf(const SpentByStage& all, const std::string& stage, uint32_t clients) {
+  const auto found = all.find(stage);
+  if (found == all.end()) return {};
+  Spent share = found->second;
+  for (auto* seconds : {&share.input, &share.output, &share.both})
+    if (*seconds) **seconds /= clients;
+  return share;
+}
+
+// ---- what is said
+
+// "N-to-1 read bandwidth, concurrency: 4 clients get more done".
+std::string BoundText(const PhaseForecast& phase) {
+  if (phase.bound == predict::Bound::kNothing) return "-";
+  std::string text = fmt::format("{} {}", NameOf(phase.operation), NameOf(phase.bound));
+  if (phase.better_clients > 0)
+    text += fmt::format(", concurrency: {} client{} get{} more done", phase.better_clients,
+                        phase.better_clients == 1 ? "" : "s", phase.better_clients == 1 ? "s" : "");
+  return text;
+}
+
+std::string Number(double number) { return fmt::format("{:.4g}", number); }
+std::string Number(const std::optional<double>& number) { return number ? Number(*number) : "-"; }
+
+// "+12 %": of what was measured.
+std::string Error(double predicted, const std::optional<double>& measured) {
+  if (!measured || *measured <= 0) return "-";
+  return fmt::format("{:+.0f} %", 100 * (predicted / *measured - 1));
+}
+
+std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
+                               const PhaseForecast& phase, const std::optional<double>& simulated,
+                               const std::optional<double>& measured) {
+  const bool any = phase.bound != predict::Bound::kNothing;
+  const auto percent = [any](double share) {
+    return any ? fmt::format("{:.1f} %", 100 * share) : std::string("-");
+  };
+  return {row.profile->name,
+          phase_name,
+          fmt::format("{}", row.forecast.clients),
+          percent(phase.metadata_share),
+          percent(1 - phase.metadata_share),
+          std::string(NameOf(phase.transfer_bound)),
+          Number(phase.coarse_seconds),
+          Number(phase.fine_seconds),
+          Number(simulated),
+          Number(measured),
+          Error(phase.coarse_seconds, measured),
+          Error(phase.fine_seconds, measured),
+          BoundText(phase)};
+}
+
+void PrintRows(const std::vector<StageRow>& rows, bool compared) {
+  Table table({"STAGE", "PHASE", "CLIENTS", "METADATA", "TRANSFER", "FACTOR", "COARSE S", "FINE S",
+               "SIMULATED S", "MEASURED S", "COARSE ERROR", "FINE ERROR", "BOUND BY"});
+  for (const StageRow& row : rows) {
+    const StageForecast& forecast = row.forecast;
+    table.Add(RowOf(row, "input", forecast.input, row.simulated.input, row.measured.input));
+    table.Add(RowOf(row, "output", forecast.output, row.simulated.output, row.measured.output));
+    if (!compared) continue;
+    PhaseForecast both;
+    both.coarse_seconds = forecast.input.coarse_seconds + forecast.output.coarse_seconds;
+    both.fine_seconds = forecast.input.fine_seconds + forecast.output.fine_seconds;
+    auto cells = RowOf(row, "both", both, row.simulated.both, row.measured.both);
+    if (row.measured.has_computing) cells.back() = "(measured with what the tasks computed)";
+    table.Add(std::move(cells));
+  }
+  table.Print();
+}
+
+json OrNull(const std::optional<double>& number) { return number ? json(*number) : json(nullptr); }
+
+json ToJson(const PhaseForecast& phase, const std::optional<double>& simulated,
+            const std::optional<double>& measured) {
+  const bool any = phase.bound != predict::Bound::kNothing;
+  return {{"metadata_share", any ? json(phase.metadata_share) : json(nullptr)},
+          {"factor", any ? json(NameOf(phase.transfer_bound)) : json(nullptr)},
+          {"bound", any ? json(NameOf(phase.bound)) : json(nullptr)},
+          {"operation", any ? json(NameOf(phase.operation)) : json(nullptr)},
+          {"concurrency_bound", phase.better_clients > 0},
+          {"better_clients", phase.better_clients > 0 ? json(phase.better_clients) : json(nullptr)},
+          {"coarse_s", phase.coarse_seconds},
+          {"fine_s", phase.fine_seconds},
+          {"simulated_s", OrNull(simulated)},
+          {"measured_s", OrNull(measured)}};
+}
+
+json ToJson(const StageRow& row) {
+  const StageForecast& forecast = row.forecast;
+  return {{"name", row.profile->name},
+          {"tasks", row.profile->tasks},
+          {"clients", forecast.clients},
+          {"rounds", forecast.rounds},
+          {"input", ToJson(forecast.input, row.simulated.input, row.measured.input)},
+          {"output", ToJson(forecast.output, row.simulated.output, row.measured.output)},
+          {"simulated_s", OrNull(row.simulated.both)},
+          {"measured_s", OrNull(row.measured.both)},
+          {"measured_has_computing", row.measured.has_computing}};
+}
+
+Status ClassifyApplication(const Options& options, const CommandLine& line) {
+  if (!options.configuration.empty() && options.platform.empty())
+    return InvalidArgumentError("--config is of the simulator: give --platform, too");
+  MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope, ReadEnvelope(options));
+  MOSA_ASSIGN_OR_RETURN(const Application application, ReadApplication(options.files));
+  MOSA_ASSIGN_OR_RETURN(const SpentByStage measured, Measured(options, application.workflow));
+  MOSA_ASSIGN_OR_RETURN(const SpentByStage simulated, Simulated(options, application.workflow));
+  const uint32_t clients = options.clients > 0 ? options.clients : envelope.clients().back();
+  std::vector<StageRow> rows;
+  for (const StageProfile& stage : application.stages) {
+    MOSA_ASSIGN_OR_RETURN(const StageForecast forecast,
+                          predict::Classify(stage, envelope, clients));
+    rows.push_back({&stage, forecast, ShareOf(simulated, stage.name, forecast.clients),
+                    ShareOf(measured, stage.name, forecast.clients)});
+  }
+  if (!line.json) {
+    PrintRows(rows, !measured.empty() || !simulated.empty());
+    return OkStatus();
+  }
+  json stages = json::array();
+  for (const StageRow& row : rows) stages.push_back(ToJson(row));
+  PrintJson({{"system", envelope.name},
+             {"workflow", application.workflow.name},
+             {"clients", clients},
+             {"stages", std::move(stages)}});
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "classify",
+      "What bounds each stage of a workflow on a store: paper 004's Tables 4 and 5\n\n"
+      "  mosa envelope classify --envelope nfs.json --workload montage.json --clients 8\n"
+      "  mosa envelope classify --envelope mosa.json --workload run7.json \\\n"
+      "    --operations run7.operations.json --trace run7/*.trace --platform lab.json \\\n"
+      "    --config hosts=4\n\n"
+      "Coarse: by the highest rates of any file size; fine: by the rates of each file's size.\n"
+      "Simulated and measured are what all tasks spent on their files, shared out to the clients: "
+      "by\n"
+      "a record as long as they ran, less what --operations say that they computed; by traces, "
+      "which\n"
+      "tell input from output, as long as the mounts were at it.");
+  command->add_option("--envelope", options->envelope, "Of 'mosa envelope run'")->required();
+  command->add_option("--system", options->system, "Which of its stores, if it has several");
+  AddApplicationFiles(*command, options->files);
+  command
+      ->add_option("--clients", options->clients,
+                   "Tasks at the same time; without it as many as the envelope has")
+      ->check(CLI::Range(1U, 1'000'000U));
+  CLI::Option* record =
+      command->add_option("--record", options->record, "Of the measured 'mosa run'");
+  command
+      ->add_option("--trace", options->traces,
+                   "Traces of the measured run, which tell its input from its output")
+      ->excludes(record);
+  command->add_option("--platform", options->platform, "As of 'mosa predict', to simulate it, too");
+  command->add_option("--config", options->configuration, "The simulated configuration");
+  command->callback([options, &line] {
+    line.action = [options, &line] { return ClassifyApplication(*options, line); };
+  });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,141 @@
+#include "tools/mosa/envelope_client.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/clock.h"
+#include "tools/mosa/envelope_drawing.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using enum predict::EnvelopeOperation;
+
+constexpr uint64_t kSize = 3'000'001;  // Several blocks, and no whole words.
+
+class EnvelopeClientTest : public testing::Test {
+ protected:
+  EnvelopeClientTest() : directory_(fs::temp_directory_path() / "mosa-envelope-test-XXXXXX") {
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+  }
+  ~EnvelopeClientTest() override { fs::remove_all(directory_); }
+
+  ClientSample SampleOf(predict::EnvelopeOperation operation) const {
+    return {operation, MovesBytes(operation) ? kSize : 0, 3, 1, directory_, 7};
+  }
+  std::string PathOf(const ClientSample& sample, uint64_t index) const {
+    return directory_ + "/" + sample.name(index);
+  }
+  // Up to the end of what is timed.
+  Status Run(const ClientSample& sample, bool warm = false) {
+    MOSA_RETURN_IF_ERROR(EnvelopeClient::Prepare(sample));
+    MOSA_RETURN_IF_ERROR(client_.Ready(sample, warm));
+    MOSA_ASSIGN_OR_RETURN(span_, client_.Go(sample, SystemClock().Monotonic()));
+    return OkStatus();
+  }
+  void Spoil(const std::string& path, uint64_t offset) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put('?');
+  }
+
+  std::string directory_;
+  EnvelopeClient client_;
+  ClientSpan span_;
+};
+
+TEST_F(EnvelopeClientTest, DoesEveryOperationAndFindsItRight) {
+  for (const auto operation : predict::kEnvelopeOperations) {
+    for (const bool warm : {false, true}) {
+      SCOPED_TRACE(NameOf(operation));
+      const ClientSample sample = SampleOf(operation);
+      const Status status = Run(sample, warm);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_LT(span_.begin, span_.end);
+      EXPECT_TRUE(client_.CheckRead(sample).ok());
+      EXPECT_TRUE(EnvelopeClient::CheckStored(sample).ok());
+      for (const auto& entry : fs::directory_iterator(directory_)) fs::remove(entry);
+    }
+  }
+}
+
+TEST_F(EnvelopeClientTest, FindsAWrongByteThatWasRead) {
+  for (const auto operation : {kRead, kSharedRead}) {
+    const ClientSample sample = SampleOf(operation);
+    ASSERT_TRUE(EnvelopeClient::Prepare(sample).ok());
+    Spoil(PathOf(sample, 2), kSize - 1);
+    ASSERT_TRUE(client_.Ready(sample, false).ok());
+    ASSERT_TRUE(client_.Go(sample, Time{}).ok());
+    const Status wrong = client_.CheckRead(sample);
+    EXPECT_EQ(wrong.code(), StatusCode::kDataLoss);
+    EXPECT_NE(wrong.message().find(sample.name(2) + " has wrong bytes at offset 3000000"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
+TEST_F(EnvelopeClientTest, FindsAWrongByteThatWasWritten) {
+  const ClientSample sample = SampleOf(kWrite);
+  ASSERT_TRUE(Run(sample).ok());
+  Spoil(PathOf(sample, 1), 5);
+  EXPECT_EQ(EnvelopeClient::CheckStored(sample).code(), StatusCode::kDataLoss);
+  fs::resize_file(PathOf(sample, 0), kSize - 1);
+  const Status shorter = EnvelopeClient::CheckStored(sample);
+  EXPECT_NE(shorter.message().find("ends at offset 3000000"), std::string::npos) << shorter;
+  fs::resize_file(PathOf(sample, 0), kSize + 1);
+  const Status longer = EnvelopeClient::CheckStored(sample);
+  EXPECT_NE(longer.message().find("is longer than the 3000001 bytes"), std::string::npos) << longer;
+}
+
+TEST_F(EnvelopeClientTest, NamesTheFileThatItCannotHave) {
+  const ClientSample created = SampleOf(kCreate);
+  ASSERT_TRUE(Run(created).ok());
+  const Status again = client_.Go(created, Time{}).status();
+  EXPECT_NE(again.message().find("cannot open " + PathOf(created, 0) + ": File exists"),
+            std::string::npos)
+      << again;
+  const ClientSample opened = SampleOf(kOpen);
+  fs::remove(PathOf(opened, 1));
+  ASSERT_TRUE(client_.Ready(opened, false).ok());
+  EXPECT_EQ(client_.Go(opened, Time{}).status().code(), StatusCode::kNotFound);
+  fs::remove(PathOf(opened, 2));
+  EXPECT_EQ(EnvelopeClient::CheckStored(created).code(), StatusCode::kNotFound);
+}
+
+TEST_F(EnvelopeClientTest, WaitsForNoMomentThatIsFarAway) {
+  const ClientSample sample = SampleOf(kCreate);
+  ASSERT_TRUE(client_.Ready(sample, false).ok());
+  const Time tomorrow = SystemClock().Monotonic() + Seconds(86400);
+  EXPECT_EQ(client_.Go(sample, tomorrow).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(EnvelopeClientTest, IsToldAllOfASampleInWords) {
+  const ClientSample sample = SampleOf(kSharedRead);
+  const ClientSample told = ClientSampleOf(ToJson(sample));
+  EXPECT_EQ(told.operation, sample.operation);
+  EXPECT_EQ(told.size_bytes, sample.size_bytes);
+  EXPECT_EQ(told.operations, sample.operations);
+  EXPECT_EQ(told.name(0), "shared");
+  EXPECT_EQ(told.directory, sample.directory);
+  const auto done = DoClientStep(client_, "prepare", ToJson(sample));
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(fs::file_size(directory_ + "/shared"), kSize);
+}
+
+TEST(EnvelopeDrawing, DrawsWhatIsThere) {
+  predict::Envelope envelope;
+  envelope.name = "half";
+  envelope.cells[{kCreate, 0, 2}] = {100, 90, 120, 0.9};
+  const std::string page = DrawEnvelopes({envelope});
+  EXPECT_NE(page.find("create throughput"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+  EXPECT_EQ(page.find("inf"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mosa::cli

@@ -1,0 +1,334 @@
+#include "tools/mosa/envelope_drawing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "common/base/units.h"
+#include "predictor/envelope/figures.h"
+#include "tools/mosa/svg.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::Envelope;
+using predict::EnvelopeMetric;
+using predict::Estimate;
+using Anchor = Svg::Anchor;
+
+constexpr double kPageWidth = 1240;
+constexpr double kHeadHeight = 78;
+constexpr size_t kColumns = 4;
+constexpr double kPanelWidth = kPageWidth / kColumns;
+constexpr double kPanelHeight = 250;
+constexpr double kRowHeight = 430;  // Of a store's heat maps and diagram.
+constexpr double kRowWidth = kPageWidth / 3;
+constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e",
+                                        "#8c6bb1", "#d08c2e", "#5a5a5a"};
+constexpr std::string_view kDashes[] = {"", "7 3", "3 3", "9 3 2 3", "1 3"};
+constexpr std::string_view kGrid = "#e4e4e4";
+
+template <size_t N>
+std::string_view Pick(const std::string_view (&from)[N], size_t index) {
+  return from[index % N];
+}
+
+// "950", "1.2k", "34M".
+std::string Short(double number) {
+  const char* units[] = {"", "k", "M", "G", "T"};
+  size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < std::size(units); ++unit) number /= 1000;
+  return number < 9.95 ? fmt::format("{:.2g}{}", number, units[unit])
+                       : fmt::format("{:.0f}{}", number, units[unit]);
+}
+
+std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
+
+std::vector<uint32_t> AllClients(const std::vector<Envelope>& envelopes) {
+  std::set<uint32_t> all;
+  for (const Envelope& envelope : envelopes) {
+    for (const uint32_t clients : envelope.clients()) all.insert(clients);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::vector<uint64_t> AllSizes(const std::vector<Envelope>& envelopes) {
+  std::set<uint64_t> all;
+  for (const Envelope& envelope : envelopes) {
+    for (const uint64_t size : envelope.sizes()) all.insert(size);
+  }
+  return {all.begin(), all.end()};
+}
+
+// ---- scaling curves
+
+// One metric over the number of clients.
+class CurvePanel {
+ public:
+  CurvePanel(Svg& svg, Point corner, const EnvelopeMetric& metric,
+             const std::vector<Envelope>& envelopes)
+      : svg_(svg),
+        corner_(corner),
+        metric_(metric),
+        envelopes_(envelopes),
+        clients_(AllClients(envelopes)),
+        sizes_(MovesBytes(metric.operation) ? AllSizes(envelopes) : std::vector<uint64_t>{0}) {}
+
+  void Draw() {
+    FindRange();
+    DrawAxes();
+    for (size_t system = 0; system < envelopes_.size(); ++system) {
+      for (size_t size = 0; size < sizes_.size(); ++size) DrawCurve(system, size);
+    }
+  }
+
+ private:
+  double Unit(uint64_t size) const { return metric_.is_bandwidth ? static_cast<double>(size) : 1; }
+
+  void FindRange() {
+    double least = 0, most = 0;
+    for (const Envelope& envelope : envelopes_) {
+      for (const auto& [cell, rate] : envelope.cells) {
+        if (cell.operation != metric_.operation) continue;
+        const double unit = Unit(cell.size_bytes);
+        least = least == 0 ? rate.low * unit : std::min(least, rate.low * unit);
+        most = std::max(most, rate.high * unit);
+      }
+    }
+    if (most == 0) return;
+    low_ = std::floor(std::log10(least));
+    high_ = std::max(low_ + 1, std::ceil(std::log10(most)));
+  }
+
+  double X(uint32_t clients) const {
+    const double span = std::log2(clients_.back()) - std::log2(clients_.front());
+    const double share =
+        span == 0 ? 0.5 : (std::log2(clients) - std::log2(clients_.front())) / span;
+    return corner_.x + 52 + share * (kPanelWidth - 76);
+  }
+  double Y(double rate) const {
+    const double share = (std::log10(rate) - low_) / (high_ - low_);
+    return corner_.y + kPanelHeight - 34 - share * (kPanelHeight - 66);
+  }
+
+  void DrawAxes() {
+    svg_.Text({corner_.x + kPanelWidth / 2, corner_.y + 18}, NameOf(metric_),
+              {.size = 12, .anchor = Anchor::kMiddle, .bold = true});
+    const double left = corner_.x + 44, right = corner_.x + kPanelWidth - 16;
+    for (double decade = low_; decade <= high_; ++decade) {
+      const double y = Y(std::pow(10, decade));
+      svg_.Line({left, y}, {right, y}, {.color = decade == low_ ? "#222" : kGrid});
+      svg_.Text({left - 4, y + 4},
+                Short(std::pow(10, decade)) + (metric_.is_bandwidth ? "B/s" : ""),
+                {.size = 9, .anchor = Anchor::kEnd});
+    }
+    for (const uint32_t clients : clients_)
+      svg_.Text({X(clients), corner_.y + kPanelHeight - 20}, fmt::format("{}", clients),
+                {.size = 9, .anchor = Anchor::kMiddle});
+    svg_.Text({corner_.x + kPanelWidth / 2, corner_.y + kPanelHeight - 7}, "clients",
+              {.size = 9, .anchor = Anchor::kMiddle, .color = "#777"});
+  }
+
+  void DrawCurve(size_t system, size_t size) {
+    std::vector<Point> points;
+    const std::string_view color = Pick(kColors, system);
+    const double unit = Unit(sizes_[size]);
+    for (const uint32_t clients : clients_) {
+      const Estimate* rate = envelopes_[system].Find({metric_.operation, sizes_[size], clients});
+      if (rate == nullptr) continue;
+      points.push_back({X(clients), Y(rate->median * unit)});
+      svg_.Line({X(clients), Y(rate->low * unit)}, {X(clients), Y(rate->high * unit)},
+                {.color = color, .width = 0.7});
+      svg_.Dot(points.back(), 2.2, color);
+    }
+    if (points.size() > 1)
+      svg_.Path(points, {.color = color, .width = 1.6, .dashes = Pick(kDashes, size)});
+  }
+
+  Svg& svg_;
+  const Point corner_;
+  const EnvelopeMetric metric_;
+  const std::vector<Envelope>& envelopes_;
+  const std::vector<uint32_t> clients_;
+  const std::vector<uint64_t> sizes_;
+  double low_ = 0, high_ = 1;  // Powers of ten.
+};
+
+// ---- heat maps
+
+// From light to dark, 0 to 1.
+std::string Heat(double share) {
+  const auto mix = [share](int light, int dark) {
+    return static_cast<int>(std::lround(light + (dark - light) * share));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(0xf3, 0x1b), mix(0xf6, 0x4f), mix(0xd9, 0x72));
+}
+
+void DrawHeatMap(Svg& svg, Point corner, const std::string& title, const predict::HeatMap& map,
+                 bool bytes) {
+  svg.Text({corner.x + kRowWidth / 2, corner.y + 18}, title,
+           {.size = 12, .anchor = Anchor::kMiddle, .bold = true});
+  if (map.sizes.empty()) return;
+  const auto value = [&map, bytes](size_t size, size_t column) {
+    return map.rates[size][column] * (bytes ? static_cast<double>(map.sizes[size]) : 1);
+  };
+  double least = value(0, 0), most = least;
+  for (size_t size = 0; size < map.sizes.size(); ++size) {
+    for (size_t column = 0; column < map.clients.size(); ++column) {
+      least = std::min(least, value(size, column));
+      most = std::max(most, value(size, column));
+    }
+  }
+  const double left = corner.x + 46, top = corner.y + 28;
+  const double width = (kRowWidth - 62) / static_cast<double>(map.clients.size());
+  const double height = (kRowHeight - 76) / static_cast<double>(map.sizes.size());
+  for (size_t size = 0; size < map.sizes.size(); ++size) {
+    // Large files above.
+    const double y = top + height * static_cast<double>(map.sizes.size() - 1 - size);
+    svg.Text({left - 4, y + height / 2 + 3}, SizeText(map.sizes[size]),
+             {.size = 9, .anchor = Anchor::kEnd});
+    for (size_t column = 0; column < map.clients.size(); ++column) {
+      const double share =
+          most == least ? 0 : std::log(value(size, column) / least) / std::log(most / least);
+      const double x = left + width * static_cast<double>(column);
+      svg.Box({x, y}, width, height, Heat(share));
+      svg.Text({x + width / 2, y + height / 2 + 3}, Short(value(size, column)),
+               {.size = 9, .anchor = Anchor::kMiddle, .color = share > 0.5 ? "#fff" : "#222"});
+    }
+  }
+  for (size_t column = 0; column < map.clients.size(); ++column)
+    svg.Text({left + width * (static_cast<double>(column) + 0.5), corner.y + kRowHeight - 34},
+             fmt::format("{}", map.clients[column]), {.size = 9, .anchor = Anchor::kMiddle});
+  svg.Text({corner.x + kRowWidth / 2, corner.y + kRowHeight - 20}, "clients",
+           {.size = 9, .anchor = Anchor::kMiddle, .color = "#777"});
+}
+
+// ---- Kiviat diagram
+
+class KiviatDiagram {
+ public:
+  KiviatDiagram(Svg& svg, Point corner, std::vector<predict::Growth> growth)
+      : svg_(svg), corner_(corner), growth_(std::move(growth)) {}
+
+  void Draw(const std::string& title) {
+    svg_.Text({corner_.x + kRowWidth / 2, corner_.y + 18}, title,
+              {.size = 12, .anchor = Anchor::kMiddle, .bold = true});
+    FindRange();
+    for (double power = low_; power <= high_; ++power) DrawRing(power);
+    for (size_t axis = 0; axis < predict::kEnvelopeMetrics.size(); ++axis) DrawAxis(axis);
+    for (size_t i = 0; i < growth_.size(); ++i) {
+      std::vector<Point> points;
+      for (size_t axis = 0; axis < growth_[i].factors.size(); ++axis)
+        points.push_back(At(axis, std::log2(growth_[i].factors[axis])));
+      svg_.Polygon(points, {.color = Pick(kColors, i), .width = 1.6});
+      svg_.Text({corner_.x + 12, corner_.y + 40 + 14 * static_cast<double>(i)},
+                fmt::format("{} client{}", growth_[i].clients, growth_[i].clients == 1 ? "" : "s"),
+                {.size = 10, .color = Pick(kColors, i), .bold = true});
+    }
+  }
+
+ private:
+  // Powers of two that hold all factors.
+  void FindRange() {
+    for (const predict::Growth& growth : growth_) {
+      for (const double factor : growth.factors) {
+        low_ = std::min(low_, std::floor(std::log2(factor)));
+        high_ = std::max(high_, std::ceil(std::log2(factor)));
+      }
+    }
+  }
+
+  Point At(size_t axis, double power) const {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(axis) /
+                         static_cast<double>(predict::kEnvelopeMetrics.size());
+    // The least factor is not in the middle, where all axes meet.
+    const double radius = kRadius * (power - low_ + 0.5) / (high_ - low_ + 0.5);
+    return {corner_.x + kRowWidth / 2 + radius * std::sin(angle),
+            corner_.y + kRowHeight / 2 + 6 - radius * std::cos(angle)};
+  }
+
+  void DrawRing(double power) {
+    std::vector<Point> ring;
+    for (size_t axis = 0; axis < predict::kEnvelopeMetrics.size(); ++axis)
+      ring.push_back(At(axis, power));
+    svg_.Polygon(ring, {.color = power == 0 ? "#999" : kGrid});
+    svg_.Text({ring.front().x + 3, ring.front().y - 1}, fmt::format("{:g}", std::exp2(power)),
+              {.size = 8, .color = "#777"});
+  }
+
+  void DrawAxis(size_t axis) {
+    svg_.Line(At(axis, low_), At(axis, high_), {.color = kGrid});
+    const Point end = At(axis, high_);
+    const double middle = corner_.x + kRowWidth / 2;
+    const Anchor anchor = std::abs(end.x - middle) < 1 ? Anchor::kMiddle
+                          : end.x > middle             ? Anchor::kStart
+                                                       : Anchor::kEnd;
+    const auto& metric = predict::kEnvelopeMetrics[axis];
+    const double down = end.y > corner_.y + kRowHeight / 2 ? 12 : -20;
+    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
+                        : anchor == Anchor::kEnd ? -4
+                                                 : 0),
+               end.y + down},
+              NameOf(metric.operation), {.size = 9, .anchor = anchor});
+    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
+                        : anchor == Anchor::kEnd ? -4
+                                                 : 0),
+               end.y + down + 10},
+              metric.is_bandwidth ? "bandwidth" : "throughput", {.size = 9, .anchor = anchor});
+  }
+
+  static constexpr double kRadius = 125;
+
+  Svg& svg_;
+  const Point corner_;
+  const std::vector<predict::Growth> growth_;
+  double low_ = -1, high_ = 1;
+};
+
+void DrawLegend(Svg& svg, const std::vector<Envelope>& envelopes) {
+  svg.Text({14, 24}, "MTC envelope", {.size = 17, .bold = true});
+  double x = 16;
+  for (size_t i = 0; i < envelopes.size(); ++i) {
+    svg.Line({x, 46}, {x + 22, 46}, {.color = Pick(kColors, i), .width = 3});
+    svg.Text({x + 28, 50}, envelopes[i].name,
+             {.size = 12, .color = Pick(kColors, i), .bold = true});
+    x += 52 + 8 * static_cast<double>(envelopes[i].name.size());
+  }
+  x = 16;
+  const auto sizes = AllSizes(envelopes);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    svg.Line({x, 66}, {x + 34, 66}, {.width = 1.6, .dashes = Pick(kDashes, i)});
+    svg.Text({x + 40, 70}, "files of " + SizeText(sizes[i]), {});
+    x += 140;
+  }
+}
+
+}  // namespace
+
+std::string DrawEnvelopes(const std::vector<Envelope>& envelopes) {
+  const auto rows = static_cast<double>(envelopes.size());
+  constexpr size_t kCurveRows = (predict::kEnvelopeMetrics.size() + kColumns - 1) / kColumns;
+  constexpr double kCurvesHeight = kPanelHeight * kCurveRows;
+  Svg svg(kPageWidth, kHeadHeight + kCurvesHeight + kRowHeight * rows);
+  DrawLegend(svg, envelopes);
+  for (size_t i = 0; i < predict::kEnvelopeMetrics.size(); ++i) {
+    const Point corner{kPanelWidth * static_cast<double>(i % kColumns),
+                       kHeadHeight + kPanelHeight * static_cast<double>(i / kColumns)};
+    CurvePanel(svg, corner, predict::kEnvelopeMetrics[i], envelopes).Draw();
+  }
+  for (size_t i = 0; i < envelopes.size(); ++i) {
+    const Envelope& envelope = envelopes[i];
+    const double y = kHeadHeight + kCurvesHeight + kRowHeight * static_cast<double>(i);
+    const predict::HeatMap map = predict::WriteHeatMap(envelope);
+    DrawHeatMap(svg, {0, y}, envelope.name + ": create and write, bytes/s", map, true);
+    DrawHeatMap(svg, {kRowWidth, y}, envelope.name + ": create and write, files/s", map, false);
+    KiviatDiagram(svg, {2 * kRowWidth, y}, predict::GrowthOf(envelope))
+        .Draw(envelope.name + ": growth over the fewest clients");
+  }
+  return svg.Finish();
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,19 @@
+// Envelopes as pictures, after Figures 10 to 19 of paper 004. Pure.
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_DRAWING_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_DRAWING_H_
+
+#include <string>
+#include <vector>
+
+#include "predictor/envelope/envelope.h"
+
+namespace mosa::cli {
+
+// One page, as SVG: the eight metrics over clients, all stores in each, by sizes; then for each
+// store heat maps of write bandwidth and throughput, creation included, and a Kiviat diagram of how
+// the metrics grow with the clients. Logarithmic throughout. Precondition: at least one store.
+std::string DrawEnvelopes(const std::vector<predict::Envelope>& envelopes);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_DRAWING_H_

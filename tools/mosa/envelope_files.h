@@ -1,0 +1,26 @@
+// Results of `mosa envelope run`, read for what is made of them.
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_FILES_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_FILES_H_
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "common/base/text_file.h"
+#include "predictor/envelope/envelope_json.h"
+
+namespace mosa::cli {
+
+// Its stores. The error names the file.
+inline Result<std::vector<predict::Envelope>> ReadEnvelopeFile(const std::string& path) {
+  constexpr uintmax_t kBytesMax = 64 << 20;
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, kBytesMax));
+  auto read = predict::ReadEnvelopes(text);
+  if (read.ok()) return read;
+  return Status(read.status().code(), fmt::format("{} {}", path, MessageOf(read.status())));
+}
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_FILES_H_

@@ -1,0 +1,93 @@
+// Measures single samples of MTC envelopes: clients are processes on hosts, which are told to begin
+// at one moment of their own clocks; a sample lasts until the last of them is done.
+//
+// A sample has a directory and files of its own. Files that are read, or that writers find empty,
+// are made by the next client, which is on another host if there are two, and are dropped from its
+// pages: who reads them has never seen them. What creating and writing left is looked at by that
+// other client, too.
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "predictor/envelope/envelope.h"
+#include "tools/mosa/envelope_client.h"
+#include "tools/mosa/identify_workers.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+// One store. Of several the hosts are the same, but for where it is mounted.
+struct EnvelopeSystem {
+  std::string name;
+  std::vector<RunHost> hosts;
+};
+
+// One thread.
+class EnvelopeMeasure {
+ public:
+  // `directory` is the name of a directory that this makes on every store, and removes; `warm`:
+  // clients have read before what they read.
+  EnvelopeMeasure(std::vector<EnvelopeSystem> systems, std::string directory, bool warm)
+      : systems_(std::move(systems)), directory_(std::move(directory)), warm_(warm) {}
+
+  // Starts so many clients, in turn on the hosts. Unavailable names a host where it cannot.
+  Status Start(uint32_t clients);
+  // What the hosts say of themselves and of a store, as the "facts" of identify_worker.cc: of each
+  // host.
+  Result<std::vector<nlohmann::json>> Facts(size_t system);
+  // Makes the directory, also if another measurement left it. FailedPrecondition names the host
+  // that does not see what the first one writes.
+  Status Settle(size_t system);
+  // Seconds from the common beginning to the last client's end. DataLoss: a byte was wrong.
+  // Unavailable: a client is gone, or it takes longer than `at_most` for one step.
+  Result<double> Sample(size_t system, const predict::EnvelopeCell& cell, uint64_t operations,
+                        uint64_t seed, Duration at_most);
+  // Removes the directories, after a signal and without clients too. What is left and why, as
+  // words; empty: nothing.
+  std::string Clear();
+
+ private:
+  using Json = nlohmann::json;
+  using OnSignal = IdentifyWorkers::OnSignal;
+
+  // One sample: each client's part, but for the directory, which is its host's.
+  struct Parts {
+    size_t system = 0;
+    std::string name;  // Of the directory below ours.
+    std::vector<ClientSample> clients;
+  };
+
+  std::string DirectoryOf(size_t system, size_t worker) const;
+  Status ReadClocks();
+  IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
+                                       size_t worker) const;
+  Status Step(const std::string& step, const Parts& parts, Duration at_most);
+  Result<double> Go(const Parts& parts, Duration at_most);
+  Result<double> Measured(const Parts& parts, Duration at_most);
+  std::string ClearOne(size_t system);
+
+  static constexpr Duration kStartMax = Seconds(20);
+  static constexpr Duration kAnswerMax = Seconds(20);  // Of what moves no bytes.
+  static constexpr Duration kClearMax = Seconds(10);   // Of each host, also after a signal.
+
+  const std::vector<EnvelopeSystem> systems_;
+  const std::string directory_;
+  const bool warm_;
+  const SystemClock clock_;
+  std::optional<IdentifyWorkers> workers_;
+  std::vector<Duration> offsets_;  // By client: what its clock is ahead of ours.
+  Duration round_trip_max_;
+  std::vector<bool> settled_;  // By system.
+  uint64_t samples_ = 0;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_

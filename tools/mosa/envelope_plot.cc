@@ -1,0 +1,57 @@
+// `mosa envelope plot`: several stores on one page.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "tools/mosa/envelope.h"
+#include "tools/mosa/envelope_drawing.h"
+#include "tools/mosa/envelope_files.h"
+#include "tools/mosa/predict_inputs.h"
+
+namespace mosa::cli {
+namespace {
+
+constexpr size_t kSystemsMax = 12;
+
+struct Options {
+  std::vector<std::string> results;
+  std::string out = "envelope.svg";
+};
+
+Status Plot(const Options& options) {
+  std::vector<predict::Envelope> all;
+  std::set<std::string> names;
+  for (const std::string& path : options.results) {
+    MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(path));
+    for (predict::Envelope& envelope : read) {
+      // Stores of several files may have one name.
+      if (!names.insert(envelope.name).second)
+        envelope.name += fmt::format(" ({})", std::filesystem::path(path).stem().string());
+      names.insert(envelope.name);
+      all.push_back(std::move(envelope));
+    }
+  }
+  if (all.size() > kSystemsMax)
+    return InvalidArgumentError(
+        fmt::format("{} stores on one page: give at most {}", all.size(), kSystemsMax));
+  return WriteWhole(options.out, DrawEnvelopes(all));
+}
+
+}  // namespace
+
+void AddEnvelopePlot(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "plot",
+      "Curves over clients, heat maps and Kiviat diagrams of several stores, as one SVG\n\n"
+      "  mosa envelope plot envelope.json\n"
+      "  mosa envelope plot mosa.json nfs.json gluster.json --out beside.svg");
+  command->add_option("results", options->results, "Of 'mosa envelope run'")->required();
+  command->add_option("--out", options->out, "The picture")->capture_default_str();
+  command->callback([options, &line] { line.action = [options] { return Plot(*options); }; });
+}
+
+}  // namespace mosa::cli

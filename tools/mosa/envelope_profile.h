@@ -1,0 +1,31 @@
+// What an application asks of a store, read from files.
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_PROFILE_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_PROFILE_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "predictor/envelope/profile.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::cli {
+
+struct ApplicationFiles {
+  std::string workload;
+  std::string operations;  // Empty: none.
+};
+// --workload and --operations.
+void AddApplicationFiles(CLI::App& command, ApplicationFiles& files);
+
+struct Application {
+  predict::Workflow workflow;
+  std::vector<predict::StageProfile> stages;
+};
+// Errors name the file.
+Result<Application> ReadApplication(const ApplicationFiles& files);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_PROFILE_H_

@@ -1,0 +1,67 @@
+// What `mosa envelope run` has measured: samples by store and cell, kept as JSON with stable names
+// (predictor/envelope/envelope_json.h), and what they say. A file of the same configuration is gone
+// on with.
+#ifndef MOSA_TOOLS_MOSA_ENVELOPE_RESULTS_H_
+#define MOSA_TOOLS_MOSA_ENVELOPE_RESULTS_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "predictor/envelope/envelope.h"
+
+namespace mosa::cli {
+
+class EnvelopeResults {
+ public:
+  // `configuration` is all that must be equal for samples to be of one kind; `conditions` says for
+  // people how they are taken.
+  EnvelopeResults(std::string path, nlohmann::json configuration, std::string conditions);
+
+  // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
+  // configuration, and says what differs; InvalidArgument if it is no such file.
+  Status Load();
+  // `outcome`: "running", "done", "out of time", "interrupted" or "failed".
+  Status Save(const std::string& outcome);
+
+  bool empty() const { return cells_.empty(); }
+  size_t Count(const std::string& system, const predict::EnvelopeCell& cell) const;
+  // Seconds that so many operations took.
+  void Add(const std::string& system, const predict::EnvelopeCell& cell, uint64_t operations,
+           double seconds);
+
+  // In the order of `systems`; cells without samples are not in them.
+  std::vector<predict::Envelope> Envelopes(const std::vector<std::string>& systems) const;
+  // With the last outcome.
+  nlohmann::json ToJson() const;
+
+  // What is to be known of the figures; each once.
+  void AddNote(const std::string& note) { notes_.insert(note); }
+  const std::set<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Samples {
+    uint64_t operations = 0;
+    std::vector<double> seconds;
+  };
+  static predict::Estimate RateOf(const Samples& samples);
+
+  const std::string path_;
+  const nlohmann::json configuration_;
+  const std::string conditions_;
+  std::string outcome_ = "running";
+  std::set<std::string> notes_;
+  std::map<std::pair<std::string, predict::EnvelopeCell>, Samples> cells_;
+};
+
+// Rows of operations and sizes, columns of clients.
+void PrintEnvelopes(const std::vector<predict::Envelope>& envelopes);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_ENVELOPE_RESULTS_H_

@@ -1,0 +1,470 @@
+// `mosa envelope run`: what is asked for, checked whole before the first effect; then round after
+// round over all cells, the stores of a cell in turns, until there are enough samples or the time
+// is used up.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "common/base/units.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/bench_progress.h"
+#include "tools/mosa/envelope.h"
+#include "tools/mosa/envelope_measure.h"
+#include "tools/mosa/envelope_results.h"
+#include "tools/mosa/run_record.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using predict::EnvelopeCell;
+using predict::EnvelopeGrid;
+
+constexpr uint32_t kClientsMax = 1024;
+constexpr uint32_t kClientsByDefault = 8;
+constexpr uint64_t kSizeMax = uint64_t{1} << 30;
+constexpr uint64_t kBytesOfClientMax = uint64_t{1} << 30;
+constexpr uint32_t kRepeatsMax = 1000;
+constexpr double kScaleMax = 100;
+constexpr double kBusyCoresMin = 0.2;  // Less is nothing unusual.
+// A step of a sample may take so long, however slow the store.
+constexpr Duration kStepMin = Seconds(30);
+constexpr uint64_t kBytesPerSecondMin = 1'000'000;
+constexpr uint64_t kOperationsPerSecondMin = 20;
+
+struct Options {
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  std::vector<std::string> paths;
+  std::vector<uint32_t> clients;
+  std::vector<std::string> sizes;
+  double scale = 0.0625;
+  std::string bytes_max = "64M";
+  uint32_t repeats = 5;
+  double budget_seconds = 540;
+  std::string pages = "cold";
+  uint64_t seed = 1;
+  std::string out = "envelope.json";
+
+  bool is_warm() const { return pages == "warm"; }
+};
+
+Status Refused(const std::string& what) { return InvalidArgumentError(what); }
+
+// ---- what is asked for
+
+Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
+  EnvelopeGrid grid;
+  if (!options.sizes.empty()) grid.sizes.clear();
+  for (const std::string& word : options.sizes) {
+    const Result<int64_t> size = ParseBytes(word);
+    if (!size.ok() || *size <= 0 || static_cast<uint64_t>(*size) > kSizeMax)
+      return Refused(fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
+    grid.sizes.push_back(static_cast<uint64_t>(*size));
+  }
+  if (!options.clients.empty()) grid.clients = options.clients;
+  if (options.clients.empty()) {
+    grid.clients.clear();
+    const auto most = std::max<uint32_t>(kClientsByDefault, static_cast<uint32_t>(hosts));
+    for (uint32_t count = 1; count <= std::min(most, kClientsMax); count *= 2)
+      grid.clients.push_back(count);
+  }
+  for (const uint32_t count : grid.clients) {
+    if (count == 0 || count > kClientsMax)
+      return Refused(fmt::format("--clients {}: give 1 to {}", count, kClientsMax));
+  }
+  const double millionths = std::round(options.scale * predict::kScaleOneMillionths);
+  if (!(millionths >= 1) || !(options.scale <= kScaleMax))
+    return Refused(fmt::format("--scale {}: give a share of {} files, 0.000001 to {}",
+                               options.scale, predict::kEnvelopeFiles, kScaleMax));
+  grid.scale_millionths = static_cast<uint64_t>(millionths);
+  const Result<int64_t> bytes = ParseBytes(options.bytes_max);
+  if (!bytes.ok() || *bytes < 0)
+    return Refused(
+        fmt::format("--bytes-max {}: give a size like 64M, or 0 for no limit", options.bytes_max));
+  grid.bytes_max = static_cast<uint64_t>(*bytes);
+  for (const EnvelopeCell& cell : CellsOf(grid)) {
+    const uint64_t own = OperationsOf(grid, cell) / cell.clients * cell.size_bytes;
+    if (own > kBytesOfClientMax)
+      return Refused(fmt::format(
+          "a client keeps what it reads until it is compared, here {}: lower --scale or "
+          "--bytes-max, at most {} for each client",
+          HumanBytes(static_cast<int64_t>(own)),
+          HumanBytes(static_cast<int64_t>(kBytesOfClientMax))));
+  }
+  return grid;
+}
+
+Status CheckOptions(const Options& options) {
+  if (options.repeats == 0 || options.repeats > kRepeatsMax)
+    return Refused(fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
+  if (!(options.budget_seconds > 0 && options.budget_seconds <= 86400))
+    return Refused(fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
+  if (!options.paths.empty() && !options.hosts.mount.empty())
+    return Refused("--mount is for when no PATH is given: give one of them");
+  return OkStatus();
+}
+
+// "NAME=PATH", where a path alone is its own name.
+std::pair<std::string, std::string> NameAndPath(const std::string& word) {
+  const size_t equals = word.find('=');
+  if (equals == word.npos || word.find('/') < equals) return {word, word};
+  return {word.substr(0, equals), word.substr(equals + 1)};
+}
+
+Result<EnvelopeSystem> FindSystem(const Options& options, const std::string& name,
+                                  const std::string& path) {
+  HostsRequest request = options.hosts;
+  request.cluster = options.cluster.name;
+  request.cluster_directory = options.cluster.directory;
+  if (!path.empty()) request.mount = path;
+  const Result<FoundHosts> found = FindHosts(request);
+  if (!found.ok())
+    return Status(found.status().code(),
+                  path.empty() ? MessageOf(found.status())
+                               : fmt::format("{}: {}", path, MessageOf(found.status())));
+  if (!found->silent.empty())
+    return UnavailableError(
+        fmt::format("host {} has nothing at {}: mount it there, or leave the host out with --hosts",
+                    found->silent.front(), path.empty() ? "its mount" : path));
+  return EnvelopeSystem{name, found->hosts};
+}
+
+Result<std::vector<EnvelopeSystem>> FindSystems(const Options& options) {
+  std::vector<EnvelopeSystem> systems;
+  std::set<std::string> names;
+  for (const std::string& word : options.paths) {
+    const auto [name, path] = NameAndPath(word);
+    if (name.empty() || path.empty())
+      return Refused(fmt::format("'{}': write PATH or NAME=PATH", word));
+    if (!names.insert(name).second)
+      return Refused(
+          fmt::format("'{}' is named twice: give each store a name, as NAME=PATH", name));
+    MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system, FindSystem(options, name, path));
+    systems.push_back(std::move(system));
+  }
+  if (!systems.empty()) return systems;
+  const std::string& mount = options.hosts.mount;
+  MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system,
+                        FindSystem(options, mount.empty() ? "mosa" : mount, mount));
+  systems.push_back(std::move(system));
+  return systems;
+}
+
+std::vector<std::string> NamesOf(const std::vector<EnvelopeSystem>& systems) {
+  std::vector<std::string> names;
+  for (const EnvelopeSystem& system : systems) names.push_back(system.name);
+  return names;
+}
+
+// ---- what is there
+
+// Room of one store for the largest cell, and memory of its hosts for what clients keep.
+Status CheckRoom(const EnvelopeSystem& system, const EnvelopeGrid& grid,
+                 const std::vector<json>& facts) {
+  uint64_t bytes = 0, files = 0, kept = 0;
+  const uint64_t hosts = system.hosts.size();
+  for (const EnvelopeCell& cell : CellsOf(grid)) {
+    const uint64_t operations = OperationsOf(grid, cell);
+    bytes = std::max(bytes, StoredBytesOf(grid, cell));
+    files = std::max(files, operations);
+    const uint64_t busiest = (cell.clients + hosts - 1) / hosts;
+    kept = std::max(kept, operations / cell.clients * cell.size_bytes * busiest);
+  }
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const RunHost& host = system.hosts[i];
+    const auto free = facts[i].at("store_free_bytes").get<uint64_t>();
+    if (free < bytes)
+      return ResourceExhaustedError(fmt::format(
+          "{} (host {}) has {} free, and the files of one cell take {}: lower --scale or "
+          "--bytes-max, or leave out large --sizes",
+          host.mount_point, host.name, HumanBytes(static_cast<int64_t>(free)),
+          HumanBytes(static_cast<int64_t>(bytes))));
+    const auto names = facts[i].at("store_free_files").get<uint64_t>();
+    if (names < files)
+      return ResourceExhaustedError(
+          fmt::format("{} (host {}) takes {} more files, and a cell has {}: lower --scale",
+                      host.mount_point, host.name, names, files));
+    const uint64_t memory = facts[i].at("memory_available_kib").get<uint64_t>() * 1024;
+    if (memory < kept)
+      return ResourceExhaustedError(fmt::format(
+          "host {} has {} of memory left, and its clients keep up to {} until it is compared: "
+          "lower --scale or --bytes-max",
+          host.name, HumanBytes(static_cast<int64_t>(memory)),
+          HumanBytes(static_cast<int64_t>(kept))));
+  }
+  return OkStatus();
+}
+
+json SystemToJson(const EnvelopeSystem& system, const std::vector<json>& facts) {
+  json hosts = json::array();
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const json& own = facts[i];
+    hosts.push_back({{"name", system.hosts[i].name},
+                     {"path", system.hosts[i].directory},
+                     {"file_system", own.at("file_system")},
+                     {"store_bytes", own.at("store_bytes")},
+                     {"cores", own.at("cores")},
+                     {"processor", own.at("processor")},
+                     {"kernel", own.at("kernel")}});
+  }
+  return {{"name", system.name}, {"hosts", std::move(hosts)}};
+}
+
+std::string ConditionsOf(const Options& options) {
+  return fmt::format(
+      "Clients are processes, in turn on the hosts, that begin at one moment; a sample lasts until "
+      "the last has closed its last file. Create: empty files in one directory. Open: files that "
+      "are there, each once. Read: whole files into memory. Write: into empty files that are "
+      "there; close, no fsync. What is read, opened or written another client has made, of another "
+      "host if there is one; it was synced and dropped there from the page cache (posix_fadvise), "
+      "and each sample has its own files. Pages of readers: {}. Every byte is compared, outside of "
+      "the time.",
+      options.is_warm() ? "warm, each has read its files once before"
+                        : "cold, no reader has seen its files before (on a tmpfs, and on a host "
+                          "alone, names and files are in memory all the same)");
+}
+
+json ConfigurationOf(const Options& options, const EnvelopeGrid& grid, json systems) {
+  return {{"systems", std::move(systems)}, {"clients", grid.clients},
+          {"sizes", grid.sizes},           {"scale_millionths", grid.scale_millionths},
+          {"bytes_max", grid.bytes_max},   {"pages", options.pages},
+          {"seed", options.seed}};
+}
+
+// ---- measuring
+
+class EnvelopeRun {
+ public:
+  EnvelopeRun(const Options& options, EnvelopeGrid grid, std::vector<std::string> systems,
+              EnvelopeMeasure& measure, EnvelopeResults& results, Time until)
+      : options_(options),
+        grid_(std::move(grid)),
+        systems_(std::move(systems)),
+        cells_(CellsOf(grid_)),
+        measure_(measure),
+        results_(results),
+        until_(until) {}
+
+  // Whether the time sufficed.
+  Result<bool> Run() {
+    for (size_t repeat = 0; repeat < options_.repeats; ++repeat) {
+      for (const EnvelopeCell& cell : cells_) {
+        for (size_t i = 0; i < systems_.size(); ++i) {
+          // Nobody is always the first.
+          const size_t system = (i + repeat) % systems_.size();
+          if (results_.Count(systems_[system], cell) > repeat) continue;
+          if (clock_.Monotonic() + Expected(system, cell) > until_) return false;
+          MOSA_RETURN_IF_ERROR(RunOnce(system, cell, repeat));
+        }
+      }
+    }
+    return true;
+  }
+
+ private:
+  // As long as the last sample of the cell took with all around it; of a new one, about twice as
+  // long as the one before it.
+  Duration Expected(size_t system, const EnvelopeCell& cell) const {
+    const auto known = taken_.find({system, cell});
+    return known == taken_.end() ? last_taken_ * 2 : known->second;
+  }
+
+  Status RunOnce(size_t system, const EnvelopeCell& cell, size_t repeat) {
+    const std::string name = fmt::format(
+        "{}: {}{} by {} client{}", systems_[system], NameOf(cell.operation),
+        cell.size_bytes == 0 ? "" : " of " + FormatBytes(static_cast<int64_t>(cell.size_bytes)),
+        cell.clients, cell.clients == 1 ? "" : "s");
+    ShowProgress(name);
+    const Time begin = clock_.Monotonic();
+    const uint64_t operations = OperationsOf(grid_, cell);
+    // Readers of JSON take 53 bits whole.
+    const uint64_t seed = HashCombine(HashCombine(options_.seed, repeat), Hash64(name)) >> 11;
+    const Duration at_most =
+        kStepMin + Seconds(static_cast<int64_t>(operations * cell.size_bytes / kBytesPerSecondMin +
+                                                operations / kOperationsPerSecondMin));
+    const Result<double> seconds = measure_.Sample(system, cell, operations, seed, at_most);
+    if (!seconds.ok())
+      return Status(seconds.status().code(),
+                    fmt::format("{}: {}", name, MessageOf(seconds.status())));
+    last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
+    ++done_;
+    results_.Add(systems_[system], cell, operations, *seconds);
+    return results_.Save("running");
+  }
+
+  void ShowProgress(const std::string& name) {
+    size_t have = 0;
+    for (const std::string& system : systems_) {
+      for (const EnvelopeCell& cell : cells_)
+        have += std::min<size_t>(results_.Count(system, cell), options_.repeats);
+    }
+    const size_t all = systems_.size() * cells_.size() * options_.repeats;
+    const double spent = static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9;
+    const double left = static_cast<double>((until_ - clock_.Monotonic()).ns) / 1e9;
+    const double each = done_ == 0 ? 0 : spent / static_cast<double>(done_);
+    bar_.Show(have, all, std::min(left, each * static_cast<double>(all - have)), name);
+  }
+
+  const Options& options_;
+  const EnvelopeGrid grid_;
+  const std::vector<std::string> systems_;
+  const std::vector<EnvelopeCell> cells_;
+  EnvelopeMeasure& measure_;
+  EnvelopeResults& results_;
+  const SystemClock clock_;
+  const Time begin_ = clock_.Monotonic();
+  const Time until_;
+  ProgressBar bar_;
+  std::map<std::pair<size_t, EnvelopeCell>, Duration> taken_;
+  Duration last_taken_;
+  size_t done_ = 0;
+};
+
+Status Ended(const Status& status, const std::string& left) {
+  if (left.empty()) return status;
+  return status.ok() ? FailedPreconditionError(left)
+                     : Status(status.code(), fmt::format("{}; {}", MessageOf(status), left));
+}
+
+// What the machine does besides is in all figures.
+void NoteLoad(const EnvelopeSystem& system, const std::vector<json>& facts,
+              EnvelopeResults& results) {
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const double busy = facts[i].at("busy_cores");
+    if (busy < kBusyCoresMin) continue;
+    results.AddNote(fmt::format(
+        "host {}: {:.1f} of {} cores were busy with something else when a measurement began",
+        system.hosts[i].name, busy, facts[i].at("cores").get<int>()));
+  }
+}
+
+// Everything between the first and the last effect on the stores.
+Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& systems,
+                  const EnvelopeGrid& grid, EnvelopeMeasure& measure,
+                  std::optional<EnvelopeResults>& results, Time until) {
+  MOSA_RETURN_IF_ERROR(measure.Start(*std::max_element(grid.clients.begin(), grid.clients.end())));
+  json described = json::array();
+  std::vector<json> facts;
+  for (size_t i = 0; i < systems.size(); ++i) {
+    MOSA_ASSIGN_OR_RETURN(facts, measure.Facts(i));
+    MOSA_RETURN_IF_ERROR(CheckRoom(systems[i], grid, facts));
+    described.push_back(SystemToJson(systems[i], facts));
+  }
+  EnvelopeResults kept(options.out, ConfigurationOf(options, grid, std::move(described)),
+                       ConditionsOf(options));
+  MOSA_RETURN_IF_ERROR(kept.Load());
+  NoteLoad(systems.back(), facts, kept);
+  results.emplace(std::move(kept));
+  for (size_t i = 0; i < systems.size(); ++i) MOSA_RETURN_IF_ERROR(measure.Settle(i));
+  EnvelopeRun run(options, grid, NamesOf(systems), measure, *results, until);
+  const Result<bool> whole = run.Run();
+  if (whole.ok()) {
+    if (!*whole)
+      fmt::print(stderr,
+                 "mosa envelope run: the {} s of --budget are used up, so some cells have fewer "
+                 "samples: the same command goes on with {}\n",
+                 options.budget_seconds, options.out);
+    return results->Save(*whole ? "done" : "out of time");
+  }
+  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
+  MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
+  if (interrupted)
+    return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
+  return whole.status();
+}
+
+Status RunEnvelope(const Options& options, const CommandLine& line) {
+  const SystemClock clock;
+  const Time until =
+      clock.Monotonic() + Nanoseconds(static_cast<int64_t>(options.budget_seconds * 1e9));
+  MOSA_RETURN_IF_ERROR(CheckOptions(options));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<EnvelopeSystem> systems, FindSystems(options));
+  MOSA_ASSIGN_OR_RETURN(const EnvelopeGrid grid, GridOf(options, systems.front().hosts.size()));
+  const cluster::InterruptGuard guard;
+  const auto lock = LockRecord(options.out);
+  if (!lock.ok())
+    return FailedPreconditionError(fmt::format(
+        "{} cannot be written, or another measurement writes it: give another --out", options.out));
+  std::error_code error;
+  // Who goes on with a result finds what the one before had to leave; nobody else has its name.
+  char machine[256] = {};
+  gethostname(machine, sizeof machine - 1);
+  const std::string directory =
+      fmt::format(".mosa-envelope-{:016x}",
+                  Hash64(fmt::format("{}:{}", machine, fs::absolute(options.out, error).string())));
+  EnvelopeMeasure measure(systems, directory, options.is_warm());
+  std::optional<EnvelopeResults> results;
+  Status status;
+  try {
+    status = MeasureAll(options, systems, grid, measure, results, until);
+  } catch (const json::exception&) {
+    status = FailedPreconditionError(
+        "a host's process says what this program does not understand: is it of another version?");
+  }
+  status = Ended(status, measure.Clear());
+  if (!results || results->empty()) return status;
+  if (line.json)
+    PrintJson(results->ToJson());
+  else
+    PrintEnvelopes(results->Envelopes(NamesOf(systems)));
+  if (!status.ok()) return status;
+  for (const std::string& note : results->notes())
+    fmt::print(stderr, "mosa envelope run: {}\n", note);
+  return status;
+}
+
+}  // namespace
+
+void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "run",
+      "Operations and bytes per second of create, open, read and write, over sizes and clients\n\n"
+      "  mosa envelope run --cluster default\n"
+      "  mosa envelope run tmpfs=/dev/shm disk=/var/tmp --out here.json\n"
+      "  mosa envelope run nfs=/mnt/nfs gluster=/mnt/gluster --hosts a,b,c --exec 'ssh {host}'\n\n"
+      "Each PATH is a store, mounted on all hosts; of several the cells are measured in turns.\n"
+      "Cells that --out has already are kept. Hosts find this program where it is here.");
+  command->add_option("paths", options->paths,
+                      "PATH or NAME=PATH, with {host} for the host's name; none: the cluster's");
+  AddHostChoice(*command, options->cluster, options->hosts);
+  command
+      ->add_option("--clients", options->clients,
+                   "Numbers of clients; without it 1, 2, 4, 8 and so on, up to as many as hosts")
+      ->delimiter(',');
+  command->add_option("--sizes", options->sizes, "Of files; without it 1K,128K,1M,16M")
+      ->delimiter(',');
+  command
+      ->add_option("--scale", options->scale,
+                   "Files of a cell, as a share of the 8,192 of paper 004")
+      ->capture_default_str();
+  command
+      ->add_option("--bytes-max", options->bytes_max,
+                   "Cells that would move more have fewer files, at least one for each client; 0: "
+                   "no limit")
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "Samples of each cell")->capture_default_str();
+  command
+      ->add_option("--budget", options->budget_seconds, "Seconds, when no sample begins any more")
+      ->capture_default_str();
+  command
+      ->add_option("--pages", options->pages,
+                   "cold: nobody has read what is read; warm: its reader has")
+      ->check(CLI::IsMember({"cold", "warm"}))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the files' bytes")->capture_default_str();
+  command->add_option("--out", options->out, "JSON of every sample")->capture_default_str();
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunEnvelope(*options, line); }; });
+}
+
+}  // namespace mosa::cli
