@@ -55,10 +55,10 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
-  des::Group receiving(loop_);
-  target.in.Begin(TimeAt(platform_.host.in_bytes_per_second, bytes), receiving);
-  co_await source.out.Work(TimeAt(platform_.host.out_bytes_per_second, bytes));
-  while (receiving.under_way() > 0) co_await receiving.changed().Wait();
+  des::Join both;
+  target.in.Begin(TimeAt(platform_.host.in_bytes_per_second, bytes), both);
+  source.out.Begin(TimeAt(platform_.host.out_bytes_per_second, bytes), both);
+  co_await both.All();
   target.bytes.received += bytes;
 }
 

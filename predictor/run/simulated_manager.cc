@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/crc32c.h"
 #include "common/base/hash.h"
 
 namespace mosa::predict {
@@ -183,8 +184,9 @@ void SimulatedManager::Step(const manager::Command& command) {
 
 void SimulatedManager::Deliver(manager::Effects effects) {
   for (const KvBatch::Write& write : effects.writes.writes) {
-    decisions_ = HashCombine(decisions_, Hash64(write.key));
-    if (write.value) decisions_ = HashCombine(decisions_, Hash64(*write.value));
+    uint32_t crc = Crc32c(write.key.data(), write.key.size());
+    if (write.value) crc = ExtendCrc32c(crc, write.value->data(), write.value->size());
+    decisions_ = HashCombine(decisions_, crc);
   }
   for (manager::ToClient& to : effects.to_clients) {
     if (auto* ready = std::get_if<SessionReady>(&to.message)) {
