@@ -61,6 +61,7 @@ struct PredictedFile {
 
 struct PredictedMachine {
   std::string name;  // "h1", as `mosa cluster up` names hosts.
+  uint32_t cores = 1;
   LinkBytes link;
   HostUse use;                   // From the first task's start on.
   uint64_t store_bytes_max = 0;  // The most that its storage node held.

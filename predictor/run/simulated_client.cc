@@ -43,7 +43,7 @@ SimulatedClient::SimulatedClient(des::EventLoop& loop, const Platform& platform,
       id_(id),
       machine_(on),
       grants_(loop, manager, id),
-      pages_(platform.host.page_cache_bytes),
+      pages_(machines.host(on).page_cache_bytes),
       buffer_freed_(loop),
       io_threads_(loop, platform.client.io_threads),
       fetch_threads_(loop, platform.client.fetch_threads) {

@@ -164,7 +164,8 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
 // Whether all of it was read before through this open; it is remembered that it has been now. What
 // a program reads of a file that it opens again, too, comes from the kernel's pages.
 bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
-  if (reading.is_back || reading.size_bytes > platform_.host.page_cache_bytes) return false;
+  const uint64_t cache_bytes = machines_.host(machine_).page_cache_bytes;
+  if (reading.is_back || reading.size_bytes > cache_bytes) return false;
   if (range.end <= reading.held_end) return true;
   if (range.begin <= reading.held_end) reading.held_end = range.end;
   return false;

@@ -62,6 +62,15 @@ def test_answers(mosa):
     check("STAGE" in table and "Turnaround" in table, table)
 
 
+def test_unequal_hosts(mosa):
+    equal = predict(mosa, "--config", "hosts=2,system=dss", "--repeats", 0)
+    slow = predict(mosa, "--config", "hosts=2,system=dss,h2.link=8M,h2.speed=0.5", "--repeats", 0)
+    check(slow["turnaround_s"] > 1.5 * equal["turnaround_s"], f"{slow['turnaround_s']} and {equal['turnaround_s']} s")
+    said = slow["configuration"]
+    check("h2.speed=0.5,h2.out=8388608,h2.in=8388608" in said, said)
+    check(predict(mosa, "--config", said, "--repeats", 0) == slow, "what is said of a configuration reads back")
+
+
 def test_energy(mosa, directory):
     power = pathlib.Path(directory) / "power.yaml"
     level = "{frequency_mhz: %s, speed: %s, idle_w: %s, application_w: 30, storage_w: 35, network_w: 36}"
@@ -180,6 +189,9 @@ def test_bad_input(mosa, directory):
         (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),
         (text.replace('"speed": 1', '"speed": 1e999'), "is beyond all numbers", {}),
         (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
+        (text, "there is no host h4, there are h1 to h2", {"config": "hosts=2,h4.speed=0.5"}),
+        (text, "h2.speed=slow: a number is needed", {"config": "hosts=2,h2.speed=slow"}),
+        (text, "'h2.rate': of a host there are cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
         (text, "--repeats 18: 0, or 19 and more", {"repeats": "18"}),
         (text, "cannot read", {"workload": "/nonexistent.yaml"}),
         (text, "has no size", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
@@ -209,6 +221,7 @@ def main():
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory() as directory:
         test_answers(mosa)
+        test_unequal_hosts(mosa)
         test_energy(mosa, directory)
         test_trace(mosa, directory)
         test_full_store(mosa)

@@ -151,11 +151,11 @@ Status CheckRepeats(uint32_t repeats) {
                   predict::kDrawsMin));
 }
 
-double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
-                const predict::PowerLevel& level) {
-  return predict::EnergyOf(level, platform.host.cores,
-                           static_cast<uint32_t>(prediction.machines.size()), prediction.turnaround,
-                           predict::UseOfAll(prediction));
+double JoulesOf(const predict::Prediction& prediction, const predict::PowerLevel& level) {
+  double joules = 0;
+  for (const predict::PredictedMachine& machine : prediction.machines)
+    joules += predict::EnergyOf(level, machine.cores, 1, prediction.turnaround, machine.use);
+  return joules;
 }
 
 }  // namespace mosa::cli
