@@ -86,6 +86,7 @@ class Simulation {
       if (prediction_.failure || !before_[i].failure) continue;
       prediction_.failure = before_[i].failure;
       prediction_.failed_at = before_[i].failed_at;
+      prediction_.full = before_[i].full;
     }
     for (uint32_t i = 0; i < machines_.count(); ++i)
       staged_.push_back({machines_.link(MachineIndex{i}), machines_.UseOf(MachineIndex{i})});

@@ -325,7 +325,9 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
                                                 std::shared_ptr<Block> its) {
   Reader& reader = *stream;
   Block& block = *its;
-  des::Slots& lane = reader.lanes[LaneOf(reader.layout, block.range.begin)];
+  // Where the file went on when a node was full it may be wider.
+  const uint64_t own_lane = LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
+  des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
   for (ByteRange left = block.range; !left.empty();) {

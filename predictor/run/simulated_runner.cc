@@ -330,6 +330,10 @@ std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) co
 void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why) {
   if (prediction_.failure) return;
   prediction_.failed_at = Elapsed();
+  if (why.reason == ErrorReason::kNoSpace) {
+    const FullStore& full = at(host).full();
+    prediction_.full = PredictedFull{full.nodes, full.path};
+  }
   prediction_.failure = fmt::format("{} fails on h{} at {:.3f} s: {}", what, host.value + 1,
                                     static_cast<double>(Elapsed().ns) / 1e9, why.message);
 }

@@ -187,7 +187,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "Every file of the workload needs a size. Nine of ten runs, each on a cluster of its own, "
       "are\n"
       "to lie in the interval: of several runs the mean then does as well. The trace opens in\n"
-      "ui.perfetto.dev.");
+      "ui.perfetto.dev. A run that would fail, as in a store without room, is an answer as well:\n"
+      "the exit code is 0, and JSON has 'failure', 'failed_at_s' and, for want of room, 'full'.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
