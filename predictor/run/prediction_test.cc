@@ -295,7 +295,7 @@ TEST(Prediction, EndsWhenARunFailsWhileTasksWaitForANearerHost) {
     maker.File(std::string("in.") + n, 50 * kMiB);
     maker.Task(std::string("turn.") + n, {std::string("in.") + n}, {}, Seconds(10));
   }
-  maker.File("vast", 300 * kMiB).Task("fail", {}, {"vast"});
+  maker.File("vast", 400 * kMiB).Task("fail", {}, {"vast"});
   const Prediction prediction =
       MustPredict(maker.Build(), PlainPlatform(), "hosts=2,slots=1,store=256M,placement=local");
   ASSERT_TRUE(prediction.failure);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -205,10 +206,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
     ByteRange store = range;
     if (!access.layout.bound()) {
       const Outcome<Done> bound = co_await EnsureBound(writer, range.end);
-      if (!bound.ok()) {
-        if (bound.failure().reason == ErrorReason::kNoSpace) full_ = {{}, writer.path};
-        co_return bound.failure();
-      }
+      if (!bound.ok()) co_return bound.failure();
       store.begin = writer.range.begin;  // What was inline goes first.
     }
     const Outcome<Done> written = co_await WriteBound(writer, store);
@@ -238,13 +236,20 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writ
     requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
     state.manager_counts_open = true;
   }
-  requests.emplace_back(BindRequest{writer.file, first_bytes});
-  const size_t last = requests.size() - 1;
-  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
-  const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
-  if (!bound.ok()) co_return bound.failure();
-  state.access = bound->access;
-  co_return Done{};
+  for (size_t attempt = 0;; ++attempt) {
+    requests.emplace_back(BindRequest{writer.file, first_bytes});
+    const size_t last = requests.size() - 1;
+    const std::vector<Reply> replies = co_await manager_.Call(id_, std::exchange(requests, {}));
+    const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
+    if (bound.ok()) {
+      state.access = bound->access;
+      co_return Done{};
+    }
+    if (bound.failure().reason != ErrorReason::kNoSpace) co_return bound.failure();
+    full_ = {{}, writer.path};
+    if (attempt == std::size(kNoSpaceDelays)) co_return bound.failure();
+    co_await loop_.Sleep(kNoSpaceDelays[attempt]);
+  }
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& writer,

@@ -7,12 +7,6 @@
 #include "predictor/run/simulated_writer.h"
 
 namespace mosa::predict {
-namespace {
-
-// As of the SAI's writer: a full store is asked again.
-constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
-
-}  // namespace
 
 // `full` has no room for `range`, of which nothing is stored. When it returns OK the range may have
 // it by now, elsewhere or there: the caller asks again.

@@ -11,6 +11,10 @@
 
 namespace mosa::predict {
 
+// As of the SAI's writer: a store without room is asked again.
+inline constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150),
+                                              Milliseconds(400)};
+
 // One file that is being written, from its open to its close.
 struct SimulatedClient::Writer {
   Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r, Content b)

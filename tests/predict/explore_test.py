@@ -261,7 +261,7 @@ def test_bad_input(mosa, directory):
         ([], "there is nothing to explore"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..1000000"], "more than 100000 values"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..100000"], "the space has 100000000 points, at most 100000"),
-        (["--vary", "hosts=1", "--config", "colour=red"], "replicas, placement, store, seed; and for explorations nodes, frequency"),
+        (["--vary", "hosts=1", "--config", "colour=red"], "and for explorations nodes, frequency"),
         (["--vary", "hosts=1", "--platform", fast], "is beyond all numbers"),
         (["--vary", "hosts=1", "--results", "/dev/full"], "/dev/full is no regular file"),
         (["--vary", "hosts=1", "--results", "/dev/zero"], "/dev/zero is no regular file"),
