@@ -305,6 +305,25 @@ TEST(EventLoop, RunsWhatIsAskedForAtOnceBehindWhatWasAskedForEarlier) {
   EXPECT_EQ(loop.now().ns, 6);
 }
 
+Activity<void> NoteEnds(SharedServer& server, std::vector<int>& list) {
+  for (const int end : {10, 20}) {
+    co_await server.Work(Nanoseconds(10));
+    list.push_back(end);
+  }
+}
+
+// The end of work is one event; another one only where something else was asked for before.
+TEST(SharedServer, LetsWhoWaitedGoOnBehindWhatWasAskedForBefore) {
+  EventLoop loop;
+  SharedServer server(loop, 1);
+  std::vector<int> order;
+  Spawn(loop, NoteEnds(server, order));
+  loop.At(Time{10}, [list = &order] { list->push_back(1); });
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 10, 20}));
+  EXPECT_EQ(loop.events(), 4U);
+}
+
 TEST(EventLoop, GoesOnWhereItWasStoppedAmongTies) {
   EventLoop loop;
   std::vector<int> order;
