@@ -12,6 +12,7 @@
 #ifndef MOSA_MANAGER_CORE_STATE_H_
 #define MOSA_MANAGER_CORE_STATE_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -359,7 +360,7 @@ struct ManagerCore::State {
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
-  EffectiveHints HintsOf(const Inode& inode) const;
+  const EffectiveHints& HintsOf(const Inode& inode) const;
   // Chunks of the file's own size in one of its layout.
   uint64_t RunChunksOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;
@@ -600,6 +601,12 @@ struct ManagerCore::State {
   std::vector<std::string> load_log_;   // What loading has to say, for the first step's log.
   std::map<NodeId, uint32_t> anchors_;  // How many groups have theirs there.
   TextPool texts_;
+  // What texts of hints come to, by the text's number: a few texts are those of most files.
+  struct KnownHints {
+    std::string text;
+    std::optional<EffectiveHints> hints;
+  };
+  mutable std::array<KnownHints, 64> known_hints_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
   std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.

@@ -35,8 +35,12 @@ HintDefaults ManagerCore::State::Defaults() const {
   return {options_.default_placement, options_.chunk_bytes, options_.stripe_width};
 }
 
-EffectiveHints ManagerCore::State::HintsOf(const Inode& inode) const {
-  return Evaluate(DecodedHints(inode), Defaults());
+const EffectiveHints& ManagerCore::State::HintsOf(const Inode& inode) const {
+  const std::string& text = texts_.TextOf(inode.hints);
+  KnownHints& known = known_hints_[inode.hints % known_hints_.size()];
+  if (!known.hints || known.text != text)
+    known = {text, Evaluate(DecodedHints(inode), Defaults())};
+  return *known.hints;
 }
 
 uint64_t ManagerCore::State::RunChunksOf(const Inode& inode) const {

@@ -77,10 +77,10 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
     if (inode.bytes->is_inline)
       a.allocated_bytes = (inode.bytes->inline_valid_bytes + 511) / 512 * 512;
     // Programs look for holes by this: other copies do not count.
-    const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+    const bool all_count = inode.bytes->copies.empty();
+    const std::vector<NodeId> first = all_count ? std::vector<NodeId>() : LayoutOf(inode).Nodes();
     for (const NodeObject& object : inode.bytes->objects) {
-      const bool counts = inode.bytes->copies.empty() ||
-                          std::binary_search(first.begin(), first.end(), object.node);
+      const bool counts = all_count || std::binary_search(first.begin(), first.end(), object.node);
       if (counts && !object.lost) a.allocated_bytes += object.allocated_bytes;
     }
   }

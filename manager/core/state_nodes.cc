@@ -278,7 +278,9 @@ void ManagerCore::State::Handle(const DrainNode& command) {
 }
 
 void ManagerCore::State::PushNodes() {
+  if (sessions_.empty()) return;
   NodesPush push;
+  push.nodes.reserve(nodes_.size());
   for (const auto& [id, node] : nodes_) push.nodes.push_back(node.address);
   for (const auto& [client, session] : sessions_) {
     if (!session.awaited) effects_.to_clients.push_back({client, Push(push)});

@@ -68,6 +68,7 @@ void ManagerCore::State::Handle(const StartSession& command) {
                      .file_ids = TakeFileIds(),
                      .chunk_bytes_default = options_.chunk_bytes,
                      .inline_bytes_max = options_.inline_bytes_max};
+  ready.nodes.reserve(nodes_.size());
   for (const auto& [id, node] : nodes_) ready.nodes.push_back(node.address);
   effects_.to_clients.push_back({start.client, std::move(ready)});
   Redeclare(*session, start);

@@ -24,6 +24,7 @@ uint64_t ManagerCore::State::FreeBytes(const Node& node) const {
 
 ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grants_of_others) const {
   ClusterView view;
+  view.nodes.reserve(nodes_.size());
   for (const auto& [id, node] : nodes_) {
     uint64_t own_bytes = 0;
     if (session) {

@@ -6,15 +6,16 @@
 //     co_return 42;
 //   }
 //
-// An activity begins when it is awaited, and is owned by the Activity value. What is spawned is
-// owned by its loop, which ends it, wherever it waits, when the loop itself ends. Parameters are
-// kept by value or refer to what outlives the loop's run. No exceptions.
+// An activity begins when it is awaited, and is owned by the Activity value. What is spawned owns
+// itself until its end; its loop ends it, wherever it waits, when the loop itself ends. Parameters
+// are kept by value or refer to what outlives the loop's run. No exceptions.
 #ifndef MOSA_PREDICTOR_DES_ACTIVITY_H_
 #define MOSA_PREDICTOR_DES_ACTIVITY_H_
 
 #include <coroutine>
 #include <cstdlib>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "predictor/des/event_loop.h"
@@ -22,15 +23,52 @@
 
 namespace mosa::des {
 
+// What of a spawned activity is linked into its loop's list.
+class Root {
+ public:
+  Root() = default;
+  ~Root() {
+    if (loop_ == nullptr) return;
+    (previous_ != nullptr ? previous_->next_ : loop_->roots_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+
+  bool is_spawned() const { return loop_ != nullptr; }
+  // Precondition: !is_spawned().
+  void Link(EventLoop& loop, std::coroutine_handle<> activity) {
+    loop_ = &loop;
+    activity_ = activity;
+    next_ = std::exchange(loop.roots_, this);
+    if (next_ != nullptr) next_->previous_ = this;
+  }
+  // Destroys the activity and all that it awaits. Precondition: is_spawned().
+  void End() { activity_.destroy(); }
+
+ private:
+  EventLoop* loop_ = nullptr;
+  std::coroutine_handle<> activity_;
+  Root* next_ = nullptr;
+  Root* previous_ = nullptr;
+};
+
 namespace internal {
 
 struct PromiseBase : Pooled {
   std::coroutine_handle<> waiter = std::noop_coroutine();
 
+  // Goes on with whoever waits; what was spawned is nobody's, and ends here.
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> done) const noexcept {
+      if constexpr (std::is_base_of_v<Root, Promise>) {
+        if (done.promise().is_spawned()) {
+          done.destroy();
+          return std::noop_coroutine();
+        }
+      }
       return done.promise().waiter;
     }
     void await_resume() const noexcept {}
@@ -50,7 +88,7 @@ struct Promise : PromiseBase {
   T Take() { return *std::move(value); }
 };
 template <>
-struct Promise<void> : PromiseBase {
+struct Promise<void> : PromiseBase, Root {
   void return_void() const {}
   void Take() const {}
 };
@@ -87,54 +125,19 @@ class [[nodiscard]] Activity {
   }
 
  private:
+  friend void Spawn(EventLoop& loop, Activity<void> activity);
+
   explicit Activity(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   std::coroutine_handle<promise_type> handle_;
 };
 
-// A spawned activity, linked into its loop's list.
-class Root {
- public:
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
-  // Destroys the activity and all that it awaits.
-  void End() { handle_.destroy(); }
-
- protected:
-  explicit Root(EventLoop& loop) : loop_(loop), next_(loop.roots_) {
-    if (next_ != nullptr) next_->previous_ = this;
-    loop.roots_ = this;
-  }
-  ~Root() {
-    (previous_ != nullptr ? previous_->next_ : loop_.roots_) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-  }
-  std::coroutine_handle<> handle_;
-
- private:
-  EventLoop& loop_;
-  Root* next_;
-  Root* previous_ = nullptr;
-};
-
-struct RootPromise : Root, Pooled {
-  RootPromise(EventLoop& loop, Activity<void>&) : Root(loop) {
-    handle_ = std::coroutine_handle<RootPromise>::from_promise(*this);
-  }
-  void get_return_object() const {}
-  std::suspend_never initial_suspend() const noexcept { return {}; }
-  std::suspend_never final_suspend() const noexcept { return {}; }
-  void return_void() const {}
-  [[noreturn]] void unhandled_exception() const { std::abort(); }
-};
-
 // Begins `activity` now; it runs until it first waits, then whenever the loop goes on with it.
-void Spawn(EventLoop& loop, Activity<void> activity);
+inline void Spawn(EventLoop& loop, Activity<void> activity) {
+  const auto handle = std::exchange(activity.handle_, nullptr);
+  handle.promise().Link(loop, handle);
+  handle.resume();
+}
 
 }  // namespace mosa::des
-
-template <>
-struct std::coroutine_traits<void, mosa::des::EventLoop&, mosa::des::Activity<void>> {
-  using promise_type = mosa::des::RootPromise;
-};
 
 #endif  // MOSA_PREDICTOR_DES_ACTIVITY_H_

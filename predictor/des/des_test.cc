@@ -247,20 +247,29 @@ TEST(Waiting, FewGoOnAtATimeAndSomebodyWaitsForAll) {
   EXPECT_EQ(all, 30);
 }
 
-TEST(SharedServer, ServesForAGroupAsForOneWhoWaits) {
+Activity<void> AwaitBoth(EventLoop& loop, Join& join, int64_t& end_ns) {
+  co_await join.All();
+  end_ns = loop.now().ns;
+}
+
+TEST(SharedServer, ServesForAJoinAsForOneWhoWaits) {
   EventLoop loop;
-  SharedServer server(loop, 1);
-  Group group(loop);
+  SharedServer shared(loop, 1);
+  SharedServer alone(loop, 1);
+  Join join;
   int64_t all = 0;
   int64_t end = 0;
-  server.Begin(Nanoseconds(100), group);
-  server.Begin(Nanoseconds(0), group);  // Is done at once.
-  EXPECT_EQ(group.under_way(), 1U);
-  Spawn(loop, UseShared(loop, server, {0, 50}, end));
-  Spawn(loop, AwaitAll(loop, group, all));
+  shared.Begin(Nanoseconds(100), join);
+  shared.Begin(Nanoseconds(0), join);  // Is done at once.
+  alone.Begin(Nanoseconds(120), join);
+  Spawn(loop, UseShared(loop, shared, {0, 50}, end));
+  Spawn(loop, AwaitBoth(loop, join, all));
   loop.Run();
   EXPECT_EQ(end, 100);
   EXPECT_EQ(all, 150);
+  Join nothing;
+  Spawn(loop, AwaitBoth(loop, nothing, all));
+  EXPECT_EQ(all, 150);  // It has not waited.
 }
 
 TEST(EventLoop, RunsTiesInTheOrderOfAsking) {
@@ -294,6 +303,25 @@ TEST(EventLoop, RunsWhatIsAskedForAtOnceBehindWhatWasAskedForEarlier) {
   loop.Run();
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
   EXPECT_EQ(loop.now().ns, 6);
+}
+
+Activity<void> NoteEnds(SharedServer& server, std::vector<int>& list) {
+  for (const int end : {10, 20}) {
+    co_await server.Work(Nanoseconds(10));
+    list.push_back(end);
+  }
+}
+
+// The end of work is one event; another one only where something else was asked for before.
+TEST(SharedServer, LetsWhoWaitedGoOnBehindWhatWasAskedForBefore) {
+  EventLoop loop;
+  SharedServer server(loop, 1);
+  std::vector<int> order;
+  Spawn(loop, NoteEnds(server, order));
+  loop.At(Time{10}, [list = &order] { list->push_back(1); });
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 10, 20}));
+  EXPECT_EQ(loop.events(), 4U);
 }
 
 TEST(EventLoop, GoesOnWhereItWasStoppedAmongTies) {

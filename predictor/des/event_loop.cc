@@ -44,15 +44,17 @@ bool EventLoop::TakeNext(Entry& next) {
 }
 
 void EventLoop::Do(uintptr_t what) {
-  if ((what & kIsSlot) == 0) {
+  if ((what & kIsSlot) != 0) {
+    // The slot is free before its action runs, which may take it again.
+    const auto index = static_cast<uint32_t>(what >> 1);
+    const Slot slot = slots_[index];
+    free_slots_.push_back(index);
+    slot.run(slot.bytes);
+  } else if ((what & kIsBell) != 0) {
+    reinterpret_cast<Bell*>(what & ~kIsBell)->Ring();
+  } else {
     std::coroutine_handle<>::from_address(reinterpret_cast<void*>(what)).resume();
-    return;
   }
-  // The slot is free before its action runs, which may take it again.
-  const auto index = static_cast<uint32_t>(what >> 1);
-  const Slot slot = slots_[index];
-  free_slots_.push_back(index);
-  slot.run(slot.bytes);
 }
 
 uint32_t EventLoop::TakeSlot() {
@@ -77,6 +79,20 @@ void EventLoop::Push(const Entry& entry) {
   heap_[at] = entry;
 }
 
+// The least of up to four entries, which lie one behind the other.
+size_t EventLoop::LeastOf(size_t first, size_t size) const {
+  const Entry* const entries = &heap_[first];
+  if (size - first < kChildren) {
+    size_t least = 0;
+    for (size_t i = 1; i < size - first; ++i)
+      if (entries[i].Before(entries[least])) least = i;
+    return first + least;
+  }
+  const size_t left = entries[1].Before(entries[0]) ? 1 : 0;
+  const size_t right = entries[3].Before(entries[2]) ? 3 : 2;
+  return first + (entries[right].Before(entries[left]) ? right : left);
+}
+
 EventLoop::Entry EventLoop::Pop() {
   const Entry top = heap_.front();
   const Entry last = heap_.back();
@@ -84,13 +100,8 @@ EventLoop::Entry EventLoop::Pop() {
   const size_t size = heap_.size();
   if (size == 0) return top;
   size_t at = 0;
-  for (;;) {
-    const size_t first = at * kChildren + 1;
-    if (first >= size) break;
-    const size_t end = std::min(first + kChildren, size);
-    size_t least = first;
-    for (size_t child = first + 1; child < end; ++child)
-      if (heap_[child].Before(heap_[least])) least = child;
+  for (size_t first = 1; first < size; first = at * kChildren + 1) {
+    const size_t least = LeastOf(first, size);
     if (!heap_[least].Before(last)) break;
     heap_[at] = heap_[least];
     at = least;

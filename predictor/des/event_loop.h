@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "common/base/hash.h"
+#include "common/base/rng.h"
 #include "common/base/time.h"
 
 namespace mosa::des {
@@ -52,6 +52,23 @@ class EventLoop {
   void ResumeAt(Time at, std::coroutine_handle<> waiter) {
     Add(at, reinterpret_cast<uintptr_t>(waiter.address()));
   }
+  // Goes on with `waiter` now, behind all that was asked for before: at once, if there is nothing.
+  // For the end of an action, when the caller is done.
+  void ResumeLast(std::coroutine_handle<> waiter) {
+    if (HasMoreNow())
+      ResumeAt(now_, waiter);
+    else
+      waiter.resume();
+  }
+  // The same with whoever has a bell for itself, which outlives the wait.
+  class Bell {
+   public:
+    virtual void Ring() = 0;
+
+   protected:
+    ~Bell() = default;
+  };
+  void RingAt(Time at, Bell& bell) { Add(at, reinterpret_cast<uintptr_t>(&bell) | kIsBell); }
   template <typename Action>
   void After(Duration delay, Action action) {
     At(now_ + delay, action);
@@ -89,15 +106,17 @@ class EventLoop {
     void (*run)(const std::byte*) = nullptr;
     alignas(8) std::byte bytes[kActionBytes];
   };
-  // What an entry does: a slot's number and this bit, or the address of a coroutine, which is even.
+  // What an entry does: a slot's number behind the first bit, or an address, which is a multiple of
+  // four: that of a bell with the second bit, or that of a coroutine.
   static constexpr uintptr_t kIsSlot = 1;
+  static constexpr uintptr_t kIsBell = 2;
   struct Entry {
-    int64_t at_ns = 0;
+    int64_t at_ns = 0;  // Not negative.
     uint64_t sequence = 0;
     uintptr_t what = 0;
-    bool Before(const Entry& other) const {
-      return at_ns != other.at_ns ? at_ns < other.at_ns : sequence < other.sequence;
-    }
+    // As one number, which is compared without a branch.
+    bool Before(const Entry& other) const { return Order() < other.Order(); }
+    Wide Order() const { return Wide{static_cast<uint64_t>(at_ns)} << 64 | sequence; }
   };
 
   uint32_t TakeSlot();
@@ -110,10 +129,15 @@ class EventLoop {
       Push(entry);
     }
   }
+  bool HasMoreNow() const {
+    return !asked_.empty() || due_begin_ < due_.size() ||
+           (!heap_.empty() && heap_.front().at_ns == now_.ns);
+  }
   bool TakeNext(Entry& next);
   void Do(uintptr_t what);
   void Push(const Entry& entry);
   Entry Pop();
+  size_t LeastOf(size_t first, size_t size) const;
 
   Time now_;
   uint64_t sequence_ = 0;

@@ -26,10 +26,10 @@ SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
   MOSA_CHECK(servers > 0);
 }
 
-void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Group* group) {
+void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join) {
   Advance();
   offered_ = offered_ + work;
-  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, group});
+  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, join});
   std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   ExpectNext();
 }
@@ -64,26 +64,31 @@ void SharedServer::ExpectNext() {
   if (expects_ && expected_at_ <= at) return;
   expects_ = true;
   expected_at_ = at;
-  loop_.At(at, [this] { EndJobs(); });
+  loop_.RingAt(at, *this);
 }
 
-void SharedServer::EndJobs() {
+// Takes the first job, which has ended, away. Returns who goes on for that, or nobody.
+std::coroutine_handle<> SharedServer::TakeEnded() {
+  std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
+  const Job job = jobs_.back();
+  jobs_.pop_back();
+  if (job.join == nullptr) return job.waiter;
+  return --job.join->under_way_ == 0 ? job.join->waiter_ : nullptr;
+}
+
+void SharedServer::Ring() {
   // An event that was overtaken by an earlier one.
   if (!expects_ || loop_.now() != expected_at_) return;
   expects_ = false;
   Advance();
+  std::coroutine_handle<> last;
   while (!jobs_.empty() && jobs_.front().end_parts <= virtual_parts_) {
-    std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
-    const Job job = jobs_.back();
-    jobs_.pop_back();
-    if (job.group == nullptr) {
-      loop_.ResumeAt(loop_.now(), job.waiter);
-    } else {
-      loop_.At(loop_.now(), [group = job.group] { group->End(); });
-    }
+    if (last) loop_.ResumeAt(loop_.now(), last);
+    last = TakeEnded();
   }
   if (jobs_.empty()) done_ = offered_;
   ExpectNext();
+  if (last) loop_.ResumeLast(last);
 }
 
 }  // namespace mosa::des

@@ -13,11 +13,34 @@
 #include <vector>
 
 #include "predictor/des/event_loop.h"
-#include "predictor/des/waiting.h"
 
 namespace mosa::des {
 
-class SharedServer {
+// Several jobs, of one server or of several, of which somebody awaits the end:
+//   Join both;
+//   in.Begin(work, both);
+//   out.Begin(work, both);
+//   co_await both.All();
+// It outlives them.
+class Join {
+ public:
+  auto All() {
+    struct Awaiter {
+      Join& join;
+      bool await_ready() const { return join.under_way_ == 0; }
+      void await_suspend(std::coroutine_handle<> waiter) const { join.waiter_ = waiter; }
+      void await_resume() const {}
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  friend class SharedServer;
+  uint32_t under_way_ = 0;
+  std::coroutine_handle<> waiter_;
+};
+
+class SharedServer final : private EventLoop::Bell {
  public:
   // Precondition: servers > 0.
   SharedServer(EventLoop& loop, uint32_t servers);
@@ -35,11 +58,11 @@ class SharedServer {
     };
     return Awaiter{*this, work};
   }
-  // The same as part of `group`, which nobody awaits here and which outlives it.
-  void Begin(Duration work, Group& group) {
+  // The same as one of `join`, which nobody awaits here.
+  void Begin(Duration work, Join& join) {
     if (work.ns <= 0) return;
-    group.Begin();
-    Add(work, nullptr, &group);
+    ++join.under_way_;
+    Add(work, nullptr, &join);
   }
 
   size_t jobs() const { return jobs_.size(); }
@@ -56,17 +79,18 @@ class SharedServer {
     int64_t end_parts = 0;
     uint64_t sequence = 0;
     std::coroutine_handle<> waiter;
-    Group* group = nullptr;  // Instead of a waiter.
+    Join* join = nullptr;  // Instead of a waiter.
     bool operator>(const Job& other) const {
       return end_parts != other.end_parts ? end_parts > other.end_parts : sequence > other.sequence;
     }
   };
 
-  void Add(Duration work, std::coroutine_handle<> waiter, Group* group);
+  void Add(Duration work, std::coroutine_handle<> waiter, Join* join);
   void Advance();
   Duration DoneSince() const;
   void ExpectNext();
-  void EndJobs();
+  std::coroutine_handle<> TakeEnded();
+  void Ring() override;
 
   EventLoop& loop_;
   const int64_t servers_;

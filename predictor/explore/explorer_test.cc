@@ -199,7 +199,7 @@ TEST(Explorer, TakesAFullStoreForAResult) {
   const Workflow workflow = Pipelines(4, 20 * kMiB);
   const std::vector<Point> points = PointsOf({"hosts=2", "store=32M,1G"});
   const Study study = Explore(workflow, BusyPlatform(), nullptr, points, {.draws = 20});
-  EXPECT_NE(study.explored[0].outcome->failure.find("is full"), std::string::npos);
+  EXPECT_NE(study.explored[0].outcome->failure.find(" full: '"), std::string::npos);
   EXPECT_FALSE(study.explored[0].on_front || study.explored[0].like_best);
   EXPECT_EQ(study.best, std::optional<size_t>(1));
   const Study none =

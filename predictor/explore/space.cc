@@ -37,8 +37,21 @@ struct Draft {
   uint32_t nodes = 0;  // 0: `hosts` says it.
 };
 
+// Bounds and what is equal among points (lower_bound.h, canonical.h) go by one host for all.
+Status CheckEqualHosts(const Configuration& configuration) {
+  if (configuration.unequal_hosts.empty()) return OkStatus();
+  const uint32_t first = configuration.unequal_hosts.begin()->first;
+  return InvalidArgumentError(
+      fmt::format("the space: h{} is unlike other hosts: only 'mosa predict' takes such a "
+                  "configuration; leave it out",
+                  first + 1));
+}
+
 Status SetValue(std::string_view name, std::string_view value, Draft& draft) {
-  if (name != kNodes && name != kFrequency) return SetField(name, value, draft.point.configuration);
+  if (name != kNodes && name != kFrequency) {
+    MOSA_RETURN_IF_ERROR(SetField(name, value, draft.point.configuration));
+    return CheckEqualHosts(draft.point.configuration);
+  }
   uint32_t number = 0;
   if (!ParseWhole(value, number) || number == 0)
     return Wrong(name, value, "a whole number is needed, 1 or more");
@@ -243,6 +256,7 @@ Result<std::vector<Dimension>> ReadSpace(std::string_view text) {
 }
 
 Result<Space> Enumerate(const std::vector<Dimension>& dimensions, const Configuration& base) {
+  MOSA_RETURN_IF_ERROR(CheckEqualHosts(base));
   MOSA_RETURN_IF_ERROR(CheckNames(dimensions));
   MOSA_RETURN_IF_ERROR(CheckCount(dimensions));
   return Enumerator(dimensions, base).Run();

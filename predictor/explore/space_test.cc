@@ -108,8 +108,9 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
       {"hosts: many", "hosts=many: a whole number is needed"},
       {"colour: [red]",
        "'colour' is no name; there are hosts, storage, manager, slots, system, "
-       "chunk, stripe, replicas, placement, store, seed; and for explorations "
-       "nodes, frequency"},
+       "chunk, stripe, replicas, placement, store, seed; of one host, as h3: h3.speed and others; "
+       "and for explorations nodes, frequency"},
+      {"h2.speed: [0.5, 1]", "h2 is unlike other hosts: only 'mosa predict'"},
       {"placement: [wild]", "nothing in it can be: configuration: placement=wild"},
       {"nodes: 4\nhosts: 2\n", "say either 'nodes', which is all hosts, or 'hosts'"},
       {"nodes: 0", "nodes=0: a whole number is needed, 1 or more"},
@@ -136,6 +137,10 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
   EXPECT_NE(MessageOf(Enumerate(Dimensions({"hosts=1", "hosts=2"}), Configuration()).status())
                 .find("'hosts' is there twice"),
             std::string::npos);
+  const auto unequal = ParseConfiguration("h2.speed=0.5");
+  ASSERT_TRUE(unequal.ok()) << unequal.status();
+  const Status refused = Enumerate(Dimensions({"chunk=1M"}), *unequal).status();
+  EXPECT_NE(MessageOf(refused).find("unlike other hosts"), std::string::npos) << refused;
 }
 
 }  // namespace

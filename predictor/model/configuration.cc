@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "common/base/units.h"
 
@@ -14,6 +16,10 @@ namespace {
 constexpr uint64_t kChunkMax = uint64_t{1} << 30;
 constexpr uint32_t kReplicasMax = 64;
 constexpr uint32_t kSlotsMax = 4096;
+constexpr uint32_t kCoresMax = 4096;
+constexpr uint64_t kBytesMax = uint64_t{1} << 60;
+constexpr double kSpeedMin = 0.001;
+constexpr double kSpeedMax = 1000;
 
 Status Wrong(std::string_view name, std::string_view value, std::string_view what) {
   return InvalidArgumentError(fmt::format("configuration: {}={}: {}", name, value, what));
@@ -39,6 +45,102 @@ Status Word(std::string_view name, std::string_view value, const char* first, co
   return Wrong(name, value, fmt::format("it is {} or {}", first, second));
 }
 
+Status Number(std::string_view name, std::string_view value, double& into) {
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
+  if (error == std::errc() && end == value.data() + value.size()) return OkStatus();
+  return Wrong(name, value, "a number is needed, as 0.5");
+}
+
+// "h3.speed" and "h5-8.speed": hosts from 1, as the answers name them.
+struct HostField {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  std::string_view field;
+};
+std::optional<HostField> HostFieldOf(std::string_view name) {
+  HostField parsed;
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with('h')) return std::nullopt;
+  std::from_chars_result read = std::from_chars(name.data() + 1, end, parsed.first);
+  if (read.ec != std::errc()) return std::nullopt;
+  parsed.last = parsed.first;
+  if (read.ptr != end && *read.ptr == '-') {
+    read = std::from_chars(read.ptr + 1, end, parsed.last);
+    if (read.ec != std::errc()) return std::nullopt;
+  }
+  if (read.ptr == end || *read.ptr != '.') return std::nullopt;
+  parsed.field = name.substr(static_cast<size_t>(read.ptr + 1 - name.data()));
+  return parsed;
+}
+
+template <typename Value>
+Status Into(std::optional<Value>& field, Status (*read)(std::string_view, std::string_view, Value&),
+            std::string_view name, std::string_view value) {
+  return read(name, value, field.emplace());
+}
+
+Status SetHostField(std::string_view name, std::string_view field, std::string_view value,
+                    HostChange& into) {
+  if (field == "cores") return Into<uint32_t>(into.cores, Number, name, value);
+  if (field == "speed") return Into<double>(into.speed, Number, name, value);
+  if (field == "cache") return Into<uint64_t>(into.page_cache_bytes, Bytes, name, value);
+  if (field == "store") return Into<uint64_t>(into.store_bytes, Bytes, name, value);
+  if (field == "out") return Into<uint64_t>(into.out_bytes_per_second, Bytes, name, value);
+  if (field == "in") return Into<uint64_t>(into.in_bytes_per_second, Bytes, name, value);
+  if (field == "link") {
+    MOSA_RETURN_IF_ERROR(Into<uint64_t>(into.in_bytes_per_second, Bytes, name, value));
+    into.out_bytes_per_second = into.in_bytes_per_second;
+    return OkStatus();
+  }
+  return InvalidArgumentError(
+      fmt::format("configuration: '{}': of a host there are cores, speed, link, out, in, cache and "
+                  "store, as in h3.speed=0.5",
+                  name));
+}
+
+Status CheckHost(const Configuration& c, uint32_t index, const HostChange& change) {
+  const auto wrong = [index](std::string_view field, auto value, std::string_view what) {
+    return Wrong(fmt::format("h{}.{}", index + 1, field), fmt::format("{}", value), what);
+  };
+  const uint64_t hosts = uint64_t{c.hosts} + c.storage_hosts + (c.manager_apart ? 1 : 0);
+  if (index >= hosts)
+    return InvalidArgumentError(
+        fmt::format("configuration: there is no host h{}, there are h1 to h{}", index + 1, hosts));
+  if (change.cores && (*change.cores == 0 || *change.cores > kCoresMax))
+    return wrong("cores", *change.cores, fmt::format("1 to {}", kCoresMax));
+  if (change.speed && !(*change.speed >= kSpeedMin && *change.speed <= kSpeedMax))
+    return wrong("speed", *change.speed, fmt::format("{} to {}", kSpeedMin, kSpeedMax));
+  const std::pair<const char*, std::optional<uint64_t>> rates[] = {
+      {"out", change.out_bytes_per_second}, {"in", change.in_bytes_per_second}};
+  for (const auto& [field, rate] : rates)
+    if (rate && (*rate == 0 || *rate > kBytesMax))
+      return wrong(field, *rate, fmt::format("1 to {} bytes per second", kBytesMax));
+  const std::pair<const char*, std::optional<uint64_t>> sizes[] = {
+      {"cache", change.page_cache_bytes}, {"store", change.store_bytes}};
+  for (const auto& [field, bytes] : sizes)
+    if (bytes && *bytes > kBytesMax)
+      return wrong(field, *bytes, fmt::format("at most {}", kBytesMax));
+  const bool stores = c.storage_hosts == 0 ? index < c.hosts
+                                           : index >= c.hosts && index < c.hosts + c.storage_hosts;
+  if (change.store_bytes && !stores)
+    return wrong("store", *change.store_bytes, "that host has no storage node");
+  return OkStatus();
+}
+
+std::string ToText(uint32_t index, const HostChange& change) {
+  std::string text;
+  const auto add = [&](const char* field, const auto& value) {
+    if (value) text += fmt::format(",h{}.{}={}", index + 1, field, *value);
+  };
+  add("cores", change.cores);
+  add("speed", change.speed);
+  add("out", change.out_bytes_per_second);
+  add("in", change.in_bytes_per_second);
+  add("cache", change.page_cache_bytes);
+  add("store", change.store_bytes);
+  return text;
+}
+
 }  // namespace
 
 uint32_t NodesOf(const Configuration& configuration) {
@@ -52,7 +154,34 @@ uint32_t SlotsOf(const Platform& platform, const Configuration& configuration) {
   return std::max<uint32_t>(1, cores);
 }
 
+HostPlatform HostOf(const Platform& platform, const Configuration& configuration, uint32_t index) {
+  HostPlatform host = platform.host;
+  if (configuration.store_bytes > 0) host.store_bytes = configuration.store_bytes;
+  const auto found = configuration.unequal_hosts.find(index);
+  if (found == configuration.unequal_hosts.end()) return host;
+  const HostChange& change = found->second;
+  host.cores = change.cores.value_or(host.cores);
+  host.speed *= change.speed.value_or(1);
+  host.out_bytes_per_second = change.out_bytes_per_second.value_or(host.out_bytes_per_second);
+  host.in_bytes_per_second = change.in_bytes_per_second.value_or(host.in_bytes_per_second);
+  host.page_cache_bytes = change.page_cache_bytes.value_or(host.page_cache_bytes);
+  host.store_bytes = change.store_bytes.value_or(host.store_bytes);
+  return host;
+}
+
+uint32_t SlotsOf(const Platform& platform, const Configuration& configuration, uint32_t index) {
+  if (configuration.slots > 0 || platform.shared_cores > 0) return SlotsOf(platform, configuration);
+  return HostOf(platform, configuration, index).cores;
+}
+
 Status SetField(std::string_view name, std::string_view value, Configuration& into) {
+  if (const auto host = HostFieldOf(name)) {
+    if (host->first == 0 || host->last < host->first || host->last > kSimulatedHostsMax + 1)
+      return Wrong(name, value, "hosts count from h1, and the first of several comes first");
+    for (uint32_t i = host->first; i <= host->last; ++i)
+      MOSA_RETURN_IF_ERROR(SetHostField(name, host->field, value, into.unequal_hosts[i - 1]));
+    return OkStatus();
+  }
   if (name == "hosts") return Number(name, value, into.hosts);
   if (name == "storage") return Number(name, value, into.storage_hosts);
   if (name == "manager") return Word(name, value, "shared", "apart", into.manager_apart);
@@ -74,8 +203,8 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
   }
   return InvalidArgumentError(
       fmt::format("configuration: '{}' is no name; there are hosts, storage, manager, slots, "
-                  "system, chunk, stripe, replicas, placement, store, seed; and for explorations "
-                  "nodes, frequency",
+                  "system, chunk, stripe, replicas, placement, store, seed; of one host, as h3: "
+                  "h3.speed and others; and for explorations nodes, frequency",
                   name));
 }
 
@@ -102,6 +231,18 @@ Status Check(const Configuration& c) {
                  fmt::format("there are only {} storage nodes", nodes));
   if (c.placement != "stripe" && c.placement != "local")
     return Wrong("placement", c.placement, "it is stripe or local");
+  for (const auto& [index, change] : c.unequal_hosts)
+    MOSA_RETURN_IF_ERROR(CheckHost(c, index, change));
+  return OkStatus();
+}
+
+Status CheckOn(const Platform& platform, const Configuration& configuration) {
+  MOSA_RETURN_IF_ERROR(Check(configuration));
+  for (const auto& [index, change] : configuration.unequal_hosts)
+    if (change.cores && platform.shared_cores > 0)
+      return Wrong(fmt::format("h{}.cores", index + 1), fmt::format("{}", *change.cores),
+                   fmt::format("all hosts of this platform share {} cores, and none has its own",
+                               platform.shared_cores));
   return OkStatus();
 }
 
@@ -126,13 +267,15 @@ Result<Configuration> ParseConfiguration(std::string_view text, const Configurat
 }
 
 std::string ToText(const Configuration& c) {
-  return fmt::format(
+  std::string text = fmt::format(
       "hosts={},storage={},manager={},slots={},system={},chunk={},stripe={},replicas={},"
       "placement={},store={},seed={}",
       c.hosts, c.storage_hosts, c.manager_apart ? "apart" : "shared", c.slots,
       c.system == System::kWass ? "wass" : "dss", FormatBytes(static_cast<int64_t>(c.chunk_bytes)),
       c.stripe_width, c.replicas, c.placement, FormatBytes(static_cast<int64_t>(c.store_bytes)),
       c.seed);
+  for (const auto& [index, change] : c.unequal_hosts) text += ToText(index, change);
+  return text;
 }
 
 }  // namespace mosa::predict

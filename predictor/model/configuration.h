@@ -5,6 +5,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,18 @@ namespace mosa::predict {
 
 inline constexpr uint32_t kSimulatedHostsMax = 10'000;
 inline constexpr uint64_t kChunkBytesMin = 4096;
+
+// What of a host is not as the platform says of all.
+struct HostChange {
+  std::optional<uint32_t> cores;
+  std::optional<double> speed;  // Of its cores, beside the platform's.
+  // Are given, not measured: draws leave them as they are.
+  std::optional<uint64_t> out_bytes_per_second;
+  std::optional<uint64_t> in_bytes_per_second;
+  std::optional<uint64_t> page_cache_bytes;
+  std::optional<uint64_t> store_bytes;
+  auto operator<=>(const HostChange&) const = default;
+};
 
 struct Configuration {
   uint32_t hosts = 4;  // That run tasks; each has a mount.
@@ -30,20 +44,29 @@ struct Configuration {
   std::string placement = "stripe";  // Of every file that no hint says it of: stripe or local.
   uint64_t store_bytes = 0;          // The limit of each node. 0: as the platform says.
   uint64_t seed = 1;                 // Of the cluster: where files without hints begin.
+  // Unlike the others, by number from 0: those that run tasks come first, then those with storage
+  // alone, then the manager's own.
+  std::map<uint32_t, HostChange> unequal_hosts;
   auto operator<=>(const Configuration&) const = default;
 };
 
 // How many storage nodes there are.
 uint32_t NodesOf(const Configuration& configuration);
-// Tasks at a time on each host.
+// Tasks at a time on each host, if it is as the platform says.
 uint32_t SlotsOf(const Platform& platform, const Configuration& configuration);
+// Host `index` as it is, and tasks at a time on it.
+HostPlatform HostOf(const Platform& platform, const Configuration& configuration, uint32_t index);
+uint32_t SlotsOf(const Platform& platform, const Configuration& configuration, uint32_t index);
 
 // One sentence: what is wrong, and what may be said instead.
 Status Check(const Configuration& configuration);
+// The same of what `platform` does not allow.
+Status CheckOn(const Platform& platform, const Configuration& configuration);
 
 // "hosts=19,storage=5,chunk=256K,system=dss" on top of `base`. Names: hosts, storage, manager
-// (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed.
-// Checked.
+// (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed;
+// and for hosts that are unlike others, as in "h3.speed=0.5" or "h5-8.link=12M": cores, speed, link
+// (bytes per second in both directions), out, in, cache, store. Checked.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
 // The same form onto `into`, whether it can be or not.
 Status SetFields(std::string_view text, Configuration& into);

@@ -23,6 +23,50 @@ TEST(Configuration, SaysItAllInOneLineThatReadsBack) {
   EXPECT_EQ(*ParseConfiguration(""), Configuration());
 }
 
+TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
+  const auto parsed = ParseConfiguration(
+      "hosts=4,storage=2,manager=apart,h2.speed=0.25,h3-4.cores=2,h3.link=12M,h4.in=1000,"
+      "h5.store=1G,h5-6.cache=0,h7.out=5");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_EQ(parsed->unequal_hosts.size(), 6U);
+  Platform platform;
+  platform.host.speed = 2;
+  const HostPlatform slow = HostOf(platform, *parsed, 1);
+  EXPECT_EQ(slow.speed, 0.5);
+  EXPECT_EQ(slow.cores, platform.host.cores);
+  const HostPlatform linked = HostOf(platform, *parsed, 2);
+  EXPECT_EQ(linked.in_bytes_per_second, 12U << 20);
+  EXPECT_EQ(linked.out_bytes_per_second, 12U << 20);
+  EXPECT_EQ(linked.cores, 2U);
+  EXPECT_EQ(HostOf(platform, *parsed, 3).in_bytes_per_second, 1000U);
+  EXPECT_EQ(HostOf(platform, *parsed, 3).out_bytes_per_second, platform.host.out_bytes_per_second);
+  EXPECT_EQ(HostOf(platform, *parsed, 4).store_bytes, 1U << 30);
+  EXPECT_EQ(HostOf(platform, *parsed, 5).page_cache_bytes, 0U);
+  EXPECT_EQ(HostOf(platform, *parsed, 0), platform.host);
+  EXPECT_EQ(SlotsOf(platform, *parsed, 0), platform.host.cores);
+  EXPECT_EQ(SlotsOf(platform, *parsed, 3), 2U);
+  const auto again = ParseConfiguration(ToText(*parsed));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *parsed);
+  EXPECT_NE(*parsed, *ParseConfiguration("hosts=4,storage=2,manager=apart"));
+  // The limit of all stores is one for those of which nothing else is said.
+  const auto limited = ParseConfiguration("store=1M,h2.store=2M");
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_EQ(HostOf(platform, *limited, 0).store_bytes, 1U << 20);
+  EXPECT_EQ(HostOf(platform, *limited, 1).store_bytes, 2U << 20);
+}
+
+TEST(Configuration, KnowsThatSharedCoresAreNobodysOwn) {
+  Platform platform;
+  const auto parsed = ParseConfiguration("h2.cores=3");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_TRUE(CheckOn(platform, *parsed).ok());
+  platform.shared_cores = 8;
+  EXPECT_EQ(MessageOf(CheckOn(platform, *parsed)),
+            "configuration: h2.cores=3: all hosts of this platform share 8 cores, and none has its "
+            "own");
+}
+
 TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
   const struct {
     const char* text;
@@ -46,6 +90,20 @@ TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
       {"system=fast", "it is dss or wass"},
       {"manager=somewhere", "it is shared or apart"},
       {"hosts=2,,seed=1", "'' is not name=value"},
+      {"h2.colour=red", "'h2.colour': of a host there are cores, speed, link"},
+      {"h2=1", "'h2' is no name"},
+      {"h.speed=1", "'h.speed' is no name"},
+      {"h0.speed=1", "hosts count from h1"},
+      {"h5-3.speed=1", "hosts count from h1, and the first of several comes first"},
+      {"h1-4000000000.speed=1", "hosts count from h1"},
+      {"h5.speed=2", "there is no host h5, there are h1 to h4"},
+      {"h2.speed=fast", "h2.speed=fast: a number is needed"},
+      {"h2.speed=0", "h2.speed=0: 0.001 to 1000"},
+      {"h2.speed=nan", "h2.speed=nan: 0.001 to 1000"},
+      {"h2.cores=0", "h2.cores=0: 1 to 4096"},
+      {"h2.link=0", "h2.out=0: 1 to "},
+      {"h2.link=slow", "a size is needed"},
+      {"storage=1,h1.store=1G", "h1.store=1073741824: that host has no storage node"},
   };
   for (const auto& row : rows) {
     const auto parsed = ParseConfiguration(row.text);

@@ -25,18 +25,19 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
                    const Configuration& configuration)
-    : loop_(loop), platform_(platform), speed_(platform.host.speed) {
+    : loop_(loop), platform_(platform) {
   const bool together = configuration.storage_hosts == 0;
   first_node_ = together ? 0 : configuration.hosts;
   node_count_ = together ? configuration.hosts : configuration.storage_hosts;
   uint32_t count = first_node_ + node_count_;
   manager_ = MachineIndex{configuration.manager_apart ? count++ : 0};
   for (uint32_t i = 0; i < count; ++i) {
+    const HostPlatform host = HostOf(platform, configuration, i);
     const bool own_cores = platform.shared_cores == 0;
     if (own_cores || i == 0)
       cores_.push_back(std::make_unique<des::SharedServer>(
-          loop, own_cores ? platform.host.cores : platform.shared_cores));
-    machines_.push_back(std::make_unique<Machine>(loop, cores_.back().get()));
+          loop, own_cores ? host.cores : platform.shared_cores));
+    machines_.push_back(std::make_unique<Machine>(loop, host, cores_.back().get()));
   }
 }
 
@@ -55,10 +56,10 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
-  des::Group receiving(loop_);
-  target.in.Begin(TimeAt(platform_.host.in_bytes_per_second, bytes), receiving);
-  co_await source.out.Work(TimeAt(platform_.host.out_bytes_per_second, bytes));
-  while (receiving.under_way() > 0) co_await receiving.changed().Wait();
+  des::Join both;
+  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), both);
+  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), both);
+  co_await both.All();
   target.bytes.received += bytes;
 }
 
@@ -75,7 +76,7 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Duration out = std::min(source.out.Backlog(), leaving);
   const Duration in = target.in_cast ? std::min(target.in.Backlog(), meeting) : Duration();
   return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
-         TimeAt(platform_.host.out_bytes_per_second, bytes);
+         TimeAt(source.host.out_bytes_per_second, bytes);
 }
 
 HostUse Machines::UseOf(MachineIndex of) const {

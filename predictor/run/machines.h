@@ -55,10 +55,10 @@ class Machines {
   // `co_await machines.Work(host, cost.Of(bytes))`: one thread's work on the host's cores; as long
   // as it takes where the platform was measured.
   auto Work(MachineIndex on, Duration work, WorkOf whose = WorkOf::kStore) {
-    if (speed_ != 1)
-      work = Nanoseconds(static_cast<int64_t>(
-          std::min(static_cast<double>(work.ns) / speed_, static_cast<double>(kServiceMax.ns))));
     Machine& machine = *machines_[on.value];
+    if (machine.host.speed != 1)
+      work = Nanoseconds(static_cast<int64_t>(std::min(
+          static_cast<double>(work.ns) / machine.host.speed, static_cast<double>(kServiceMax.ns))));
     Duration& account = whose == WorkOf::kStore ? machine.store : machine.application;
     account = account + work;
     return machine.cpu->Work(work);
@@ -68,14 +68,17 @@ class Machines {
   // How long a small message would take now.
   Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
 
+  // What it is.
+  const HostPlatform& host(MachineIndex of) const { return machines_[of.value]->host; }
   const LinkBytes& link(MachineIndex of) const { return machines_[of.value]->bytes; }
   // How long each part of a host was busy until now; work of cores counts when it begins.
   HostUse UseOf(MachineIndex of) const;
 
  private:
   struct Machine {
-    Machine(des::EventLoop& loop, des::SharedServer* cores)
-        : cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
+    Machine(des::EventLoop& loop, const HostPlatform& h, des::SharedServer* cores)
+        : host(h), cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
+    const HostPlatform host;
     des::SharedServer* cpu;
     des::SharedServer out, in;
     des::FifoServer inside;
@@ -87,7 +90,6 @@ class Machines {
 
   des::EventLoop& loop_;
   const Platform& platform_;
-  const double speed_;
   uint32_t first_node_ = 0;
   uint32_t node_count_ = 0;
   MachineIndex manager_;

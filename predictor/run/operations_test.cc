@@ -208,7 +208,7 @@ TEST(Operations, AFullStoreIsTheAnswer) {
   const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
                                             BusyPlatform(), "hosts=1,storage=1,store=80M");
   ASSERT_TRUE(prediction.failure);
-  EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+  EXPECT_NE(prediction.failure->find(" full: '"), std::string::npos) << *prediction.failure;
 }
 
 // What the failed task had sent is still on its way while others run.
@@ -226,7 +226,7 @@ TEST(Operations, AFailedTaskLeavesNothingBehindForThoseThatRun) {
   for (const char* configuration : {"hosts=2,storage=1,store=80M", "hosts=1,store=80M"}) {
     const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
     ASSERT_TRUE(prediction.failure) << configuration;
-    EXPECT_NE(prediction.failure->find("is full"), std::string::npos) << *prediction.failure;
+    EXPECT_NE(prediction.failure->find(" full: '"), std::string::npos) << *prediction.failure;
     EXPECT_GE(prediction.turnaround, Seconds(5)) << configuration;
     EXPECT_LE(prediction.machines[0].store_bytes_max, 80 * kMiB);
   }

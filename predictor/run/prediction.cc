@@ -47,10 +47,8 @@ class Simulation {
         machines_(loop_, platform, configuration),
         manager_(loop_, platform, machines_, ManagerOptionsOf(configuration)),
         prediction_(prediction) {
-    const uint64_t limit =
-        configuration.store_bytes > 0 ? configuration.store_bytes : platform.host.store_bytes;
     for (uint32_t i = 0; i < machines_.node_count(); ++i)
-      manager_.AddNode(machines_.node(i), limit);
+      manager_.AddNode(machines_.node(i), machines_.host(machines_.node(i)).store_bytes);
     if (configuration.replicas > 1) manager_.AddReplicasRule(configuration.replicas);
     for (uint32_t i = 0; i < configuration.hosts; ++i)
       clients_.push_back(std::make_unique<SimulatedClient>(
@@ -88,6 +86,7 @@ class Simulation {
       if (prediction_.failure || !before_[i].failure) continue;
       prediction_.failure = before_[i].failure;
       prediction_.failed_at = before_[i].failed_at;
+      prediction_.full = before_[i].full;
     }
     for (uint32_t i = 0; i < machines_.count(); ++i)
       staged_.push_back({machines_.link(MachineIndex{i}), machines_.UseOf(MachineIndex{i})});
@@ -98,6 +97,7 @@ class Simulation {
     for (uint32_t i = 0; i < machines_.count(); ++i) {
       PredictedMachine machine;
       machine.name = fmt::format("h{}", i + 1);
+      machine.cores = machines_.host(MachineIndex{i}).cores;
       machine.link = Since(staged_[i].link, machines_.link(MachineIndex{i}));
       machine.use = Since(staged_[i].use, machines_.UseOf(MachineIndex{i}));
       prediction_.machines.push_back(machine);
@@ -203,7 +203,7 @@ HostUse UseOfAll(const Prediction& prediction) {
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options) {
   MOSA_RETURN_IF_ERROR(Check(platform));
-  MOSA_RETURN_IF_ERROR(Check(configuration));
+  MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
   return Simulate({{&workflow}}, platform, configuration, options);
 }
@@ -212,7 +212,7 @@ Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const 
                                  const Configuration& configuration,
                                  const PredictOptions& options) {
   MOSA_RETURN_IF_ERROR(Check(platform));
-  MOSA_RETURN_IF_ERROR(Check(configuration));
+  MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   std::vector<Run> runs;
   for (const SyntheticPart& part : parts) {
     runs.push_back({&part.workflow, &part});

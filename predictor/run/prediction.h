@@ -61,9 +61,16 @@ struct PredictedFile {
 
 struct PredictedMachine {
   std::string name;  // "h1", as `mosa cluster up` names hosts.
+  uint32_t cores = 1;
   LinkBytes link;
   HostUse use;                   // From the first task's start on.
   uint64_t store_bytes_max = 0;  // The most that its storage node held.
+};
+
+// Why a run fails for want of room.
+struct PredictedFull {
+  std::vector<std::string> nodes;  // That had none left for it; empty: none had any for its begin.
+  std::string file;
 };
 
 struct Prediction {
@@ -77,6 +84,7 @@ struct Prediction {
   // on to its end, which is the turnaround.
   std::optional<std::string> failure;
   Duration failed_at;  // From the beginning of staging in, if that fails.
+  std::optional<PredictedFull> full;  // The store, of which that is the consequence.
   uint64_t manager_calls = 0;
   uint64_t events = 0;
   uint64_t digest = 0;  // Of all events and of all that the manager decided.

@@ -3,9 +3,10 @@
 // and moves sizes instead of bytes.
 //
 // Programs read whole files or parts of them, and write each file, or one part of it, from its
-// beginning to its end: in what order they write is not modelled. What a real mount does besides
-// and this one does not: spill to another node when one is full (the write fails, and that is the
-// prediction), and go on when a node or the manager dies.
+// beginning to its end: in what order they write is not modelled. A file that is written anew goes
+// on at other nodes when one is full, where the manager says; when none has room the write fails,
+// and that is the prediction. What a real mount does besides and this one does not: let a part of
+// a file that is there go on elsewhere, and go on when a node or the manager dies.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 
@@ -44,6 +45,12 @@ struct FileLook {
   std::map<MachineIndex, uint64_t> bytes_by_machine;
 };
 
+// Why a write found no room.
+struct FullStore {
+  std::vector<std::string> nodes;  // That refused its bytes; none: there was none for its begin.
+  std::string path;
+};
+
 // One loop; activities of one client may overlap. Paths outlive the calls.
 class SimulatedClient {
  public:
@@ -56,6 +63,8 @@ class SimulatedClient {
                   SimulatedManager& manager, ClientId id, MachineIndex on);
 
   MachineIndex machine() const { return machine_; }
+  // Of the last write that failed for want of room.
+  const FullStore& full() const { return full_; }
 
   // ---- what programs do
   // All of a file, or only `part` of it.
@@ -161,7 +170,7 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> SettleKernelWrites(Writer& writer);
   des::Activity<Outcome<Done>> EnsureBound(Writer& writer, uint64_t first_bytes);
   des::Activity<Outcome<Done>> WriteBound(Writer& writer, ByteRange range);
-  des::Activity<bool> TakeRoom(Writer& writer, const Piece& piece);
+  des::Activity<std::optional<NodeId>> TakeRoom(Writer& writer, const Piece& piece);
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
   // Bytes from `fresh_from` on take room.
@@ -169,7 +178,10 @@ class SimulatedClient {
   des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
-  Failure NoSpace(const Writer& writer, NodeId node) const;
+  Failure NoSpace(const Writer& writer, const std::vector<NodeId>& nodes);
+  // ---- where writes go on when a node is full (simulated_spill.cc)
+  des::Activity<Outcome<Done>> Spill(Writer& writer, ByteRange range, NodeId full);
+  des::Activity<Outcome<Done>> GoOnElsewhere(Writer& writer, ByteRange range);
 
   // ---- reading (simulated_client_read.cc)
   des::Activity<Outcome<Done>> OpenForReading(FileId file, const std::string& task);
@@ -199,6 +211,7 @@ class SimulatedClient {
   std::map<FileId, uint64_t> recalls_;  // How often each was recalled: what came meanwhile is old.
   uint64_t buffered_bytes_ = 0;
   uint64_t streams_ = 0;  // Files that are read from other hosts now.
+  FullStore full_;
   des::Signal buffer_freed_;
   des::Slots io_threads_;
   des::Slots fetch_threads_;

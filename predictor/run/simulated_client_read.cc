@@ -164,7 +164,8 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
 // Whether all of it was read before through this open; it is remembered that it has been now. What
 // a program reads of a file that it opens again, too, comes from the kernel's pages.
 bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
-  if (reading.is_back || reading.size_bytes > platform_.host.page_cache_bytes) return false;
+  const uint64_t cache_bytes = machines_.host(machine_).page_cache_bytes;
+  if (reading.is_back || reading.size_bytes > cache_bytes) return false;
   if (range.end <= reading.held_end) return true;
   if (range.begin <= reading.held_end) reading.held_end = range.end;
   return false;
@@ -324,7 +325,9 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
                                                 std::shared_ptr<Block> its) {
   Reader& reader = *stream;
   Block& block = *its;
-  des::Slots& lane = reader.lanes[LaneOf(reader.layout, block.range.begin)];
+  // Where the file went on when a node was full it may be wider.
+  const uint64_t own_lane = LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
+  des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
   for (ByteRange left = block.range; !left.empty();) {

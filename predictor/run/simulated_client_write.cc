@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
 #include "predictor/run/ask.h"
-#include "predictor/run/simulated_client.h"
+#include "predictor/run/simulated_writer.h"
 
 namespace mosa::predict {
 namespace {
@@ -21,39 +22,25 @@ uint64_t BytesFrom(uint64_t end, ByteRange range) {
 
 }  // namespace
 
-// One file that is being written, from its open to its close.
-struct SimulatedClient::Writer {
-  Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r)
-      : file(id), state(f), path(p), range(r), sending(loop) {}
-  const FileId file;
-  File& state;
-  const std::string& path;
-  ByteRange range;
-  bool by_kernel = false;
-  uint64_t pages_end = 0;       // Pages below have room taken for them.
-  ByteRange open_extent;        // Buffered, and not sent yet.
-  uint64_t sent_end = 0;        // What is sent below takes no room again,
-  uint64_t local_end = 0;       // nor what is written here.
-  uint64_t buffered_bytes = 0;  // With what is being sent.
-  des::Group sending;
-  std::optional<NodeId> full;  // It had no room for what was sent.
-  std::map<NodeId, uint64_t> allocated;
-};
-
 // What a program has open for writing.
 struct SimulatedClient::Writing {
-  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range)
-      : writer(loop, id, f, path, range), at(range.begin) {}
+  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range,
+          Content before)
+      : writer(loop, id, f, path, range, before), at(range.begin) {}
   Writer writer;
   uint64_t at;
   bool is_whole = false;           // Every byte was written once.
   Outcome<Done> written = Done{};  // A failure stays: nothing more is written.
 };
 
-Failure SimulatedClient::NoSpace(const Writer& writer, NodeId node) const {
+Failure SimulatedClient::NoSpace(const Writer& writer, const std::vector<NodeId>& nodes) {
+  full_ = {{}, writer.path};
+  for (const NodeId node : nodes) full_.nodes.push_back(manager_.NameOf(node));
+  const bool is_one = nodes.size() == 1;
   return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-          fmt::format("node {} is full: '{}' ({} B) does not fit", manager_.NameOf(node),
-                      writer.path, writer.range.end)};
+          fmt::format("{} {} {} full: '{}' ({} B) does not fit", is_one ? "node" : "nodes",
+                      fmt::join(full_.nodes, ", "), is_one ? "is" : "are", writer.path,
+                      writer.range.end)};
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
@@ -81,7 +68,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
     const std::string& path, ByteRange range, Content before, const std::string& task) {
   const Outcome<FileId> file = co_await FileToWrite(path, before, task);
   if (!file.ok()) co_return file.failure();
-  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range);
+  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before);
   ++writing->writer.state.handles;
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
@@ -120,7 +107,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   if (writer.by_kernel) written = co_await SettleKernelWrites(writer);
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
-  if (writer.full) written = NoSpace(writer, *writer.full);
+  if (writer.full) written = NoSpace(writer, {*writer.full});
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
   --writer.state.handles;
@@ -236,7 +223,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Write
     has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
   }
   grants_.Settle(node, std::min(used, sai::kPassthroughRoomBytes), sai::kPassthroughRoomBytes);
-  if (!has_room || !manager_.Store(node, writer.file, used)) co_return NoSpace(writer, node);
+  if (!has_room || !manager_.Store(node, writer.file, used)) co_return NoSpace(writer, {node});
   writer.allocated[node] = used;
   co_return Done{};
 }
@@ -249,21 +236,35 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writ
     requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
     state.manager_counts_open = true;
   }
-  requests.emplace_back(BindRequest{writer.file, first_bytes});
-  const size_t last = requests.size() - 1;
-  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
-  const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
-  if (!bound.ok()) co_return bound.failure();
-  state.access = bound->access;
-  co_return Done{};
+  for (size_t attempt = 0;; ++attempt) {
+    requests.emplace_back(BindRequest{writer.file, first_bytes});
+    const size_t last = requests.size() - 1;
+    const std::vector<Reply> replies = co_await manager_.Call(id_, std::exchange(requests, {}));
+    const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
+    if (bound.ok()) {
+      state.access = bound->access;
+      co_return Done{};
+    }
+    if (bound.failure().reason != ErrorReason::kNoSpace) co_return bound.failure();
+    full_ = {{}, writer.path};
+    if (attempt == std::size(kNoSpaceDelays)) co_return bound.failure();
+    co_await loop_.Sleep(kNoSpaceDelays[attempt]);
+  }
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& writer,
                                                                    ByteRange range) {
-  const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, range, kPieceBytesMax);
-  for (const Piece& piece : pieces) {
-    const bool has_room = co_await TakeRoom(writer, piece);
-    if (!has_room) co_return NoSpace(writer, piece.nodes.front());
+  while (!range.empty()) {
+    const Piece piece = FirstPiece(writer.state.access.layout, range, kPieceBytesMax);
+    const std::optional<NodeId> full = co_await TakeRoom(writer, piece);
+    if (full) {
+      const Outcome<Done> spilled = co_await Spill(writer, piece.range, *full);
+      if (!spilled.ok()) co_return spilled.failure();
+      continue;
+    }
+    writer.refusing.clear();
+    writer.refusals = 0;
+    range.begin = piece.range.end;
     const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
                                        [this](NodeId node) { return IsLocal(node); });
     if (!all_local) {
@@ -274,23 +275,27 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
     const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
     writer.local_end = std::max(writer.local_end, piece.range.end);
     for (const NodeId node : piece.nodes)
-      if (!manager_.Store(node, writer.file, fresh_bytes)) co_return NoSpace(writer, node);
+      if (!manager_.Store(node, writer.file, fresh_bytes)) co_return NoSpace(writer, {node});
   }
   co_return Done{};
 }
 
-des::Activity<bool> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
+// On every node that keeps a copy. Returns one that has none; then none is taken.
+des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer,
+                                                               const Piece& piece) {
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t begin = std::max(pages.begin, writer.pages_end);
   const uint64_t bytes = pages.end > begin ? pages.end - begin : 0;
-  for (const NodeId node : piece.nodes) {
-    bool taken = grants_.TakeHeld(node, bytes);
-    if (!taken) taken = co_await grants_.Take(node, bytes);
-    if (!taken) co_return false;
-    writer.allocated[node] += bytes;
+  for (size_t i = 0; i < piece.nodes.size(); ++i) {
+    bool taken = grants_.TakeHeld(piece.nodes[i], bytes);
+    if (!taken) taken = co_await grants_.Take(piece.nodes[i], bytes);
+    if (taken) continue;
+    for (size_t before = 0; before < i; ++before) grants_.PutBack(piece.nodes[before], bytes);
+    co_return piece.nodes[i];
   }
+  for (const NodeId node : piece.nodes) writer.allocated[node] += bytes;
   writer.pages_end = std::max(writer.pages_end, pages.end);
-  co_return true;
+  co_return std::nullopt;
 }
 
 // Into the buffer, which has a limit for each file and one for the mount; whole extents are sent.

@@ -60,6 +60,13 @@ des::Activity<bool> SimulatedGrants::Take(NodeId node, uint64_t bytes) {
   }
 }
 
+void SimulatedGrants::PutBack(NodeId node, uint64_t bytes) {
+  Room& room = rooms_[node];
+  const uint64_t back = std::min(bytes, room.unreported);
+  room.unreported -= back;
+  room.held += back;
+}
+
 // By what the manager said a moment ago: whether the kernel may write `bytes` by itself.
 bool SimulatedGrants::KnowsEnough(const Room& room, uint64_t bytes, bool* refused) const {
   *refused = false;

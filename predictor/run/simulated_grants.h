@@ -23,6 +23,8 @@ class SimulatedGrants {
   des::Activity<bool> Take(NodeId node, uint64_t bytes);
   // The same of what is held already. False: that is less.
   bool TakeHeld(NodeId node, uint64_t bytes);
+  // What was taken is not used after all.
+  void PutBack(NodeId node, uint64_t bytes);
   // Sets `bytes` aside for what the kernel writes by itself. False: it may not.
   des::Activity<bool> Reserve(NodeId node, uint64_t bytes);
   // The kernel has used `used_bytes` of `reserved_bytes`, and is done.

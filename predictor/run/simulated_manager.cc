@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/crc32c.h"
 #include "common/base/hash.h"
 
 namespace mosa::predict {
@@ -14,6 +15,9 @@ namespace {
 constexpr uint64_t kMessageBytes = 256;
 // A heartbeat or a keep-alive that says nothing new decides nothing: often enough to be alive.
 constexpr Duration kSignOfLifeEvery = Seconds(2);
+// What mounts say that they have used up is counted besides until the second heartbeat from then
+// on (NodeReport).
+constexpr uint32_t kNews = 2;
 
 struct CostOfRequest {
   const ManagerPlatform& manager;
@@ -106,8 +110,8 @@ des::Activity<void> SimulatedManager::Upkeep() {
   for (;;) {
     co_await loop_.Sleep(kHeartbeatEvery);
     for (Node& node : nodes_) {
-      if (!node.changed && loop_.now() - node.last_report < kSignOfLifeEvery) continue;
-      node.changed = false;
+      if (node.news == 0 && loop_.now() - node.last_report < kSignOfLifeEvery) continue;
+      if (node.news > 0) --node.news;
       node.last_report = loop_.now();
       NodeHeartbeat heartbeat;
       heartbeat.used_bytes = node.used_bytes;
@@ -144,8 +148,10 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   co_await loop_.Until(from.last_arrival);
   co_await turn_.Take();
   co_await machines_.Work(here, cost);
-  manager::Command command = manager::SessionRequest{client, std::move(envelope)};
+  const manager::Command command = manager::SessionRequest{client, std::move(envelope)};
   manager::Effects effects = core_.Step(command, loop_.now());
+  for (const Request& request : std::get<manager::SessionRequest>(command).envelope.requests)
+    NoteConsumed(request);
   uint64_t written = 0;
   for (const KvBatch::Write& write : effects.writes.writes)
     written += write.key.size() + (write.value ? write.value->size() : 0);
@@ -170,6 +176,14 @@ des::Activity<void> SimulatedManager::SendActivity(ClientId client, std::vector<
   const std::vector<Reply> replies = co_await Call(client, std::move(requests));
 }
 
+void SimulatedManager::NoteConsumed(const Request& request) {
+  if (const auto* grant = std::get_if<GrantRequest>(&request); grant && grant->consumed_bytes > 0)
+    nodes_[grant->node.value - 1].news = kNews;
+  if (const auto* commit = std::get_if<CommitRequest>(&request))
+    for (const CommitRequest::NodeBytes& node : commit->nodes)
+      if (node.consumed_bytes > 0) nodes_[node.node.value - 1].news = kNews;
+}
+
 Duration SimulatedManager::CostOf(const std::vector<Request>& requests) const {
   Duration cost;
   for (const Request& request : requests)
@@ -183,8 +197,9 @@ void SimulatedManager::Step(const manager::Command& command) {
 
 void SimulatedManager::Deliver(manager::Effects effects) {
   for (const KvBatch::Write& write : effects.writes.writes) {
-    decisions_ = HashCombine(decisions_, Hash64(write.key));
-    if (write.value) decisions_ = HashCombine(decisions_, Hash64(*write.value));
+    uint32_t crc = Crc32c(write.key.data(), write.key.size());
+    if (write.value) crc = ExtendCrc32c(crc, write.value->data(), write.value->size());
+    decisions_ = HashCombine(decisions_, crc);
   }
   for (manager::ToClient& to : effects.to_clients) {
     if (auto* ready = std::get_if<SessionReady>(&to.message)) {
@@ -246,7 +261,7 @@ bool SimulatedManager::StoreCopy(NodeId node, FileId file, uint64_t bytes) {
   at.objects[file] += bytes;
   at.used_bytes += bytes;
   at.used_bytes_max = std::max(at.used_bytes_max, at.used_bytes);
-  at.changed = true;
+  at.news = kNews;
   return true;
 }
 
@@ -283,7 +298,7 @@ void SimulatedManager::Obey(NodeId node, const NodeOrder& order) {
     if (object == at.objects.end()) continue;
     at.used_bytes -= object->second;
     at.objects.erase(object);
-    at.changed = true;
+    at.news = kNews;
   }
 }
 

@@ -95,7 +95,7 @@ class SimulatedManager {
     uint64_t limit_bytes = 0;
     uint64_t used_bytes = 0;
     uint64_t used_bytes_max = 0;
-    bool changed = false;
+    uint32_t news = 0;  // How many heartbeats are not only signs of life.
     Time last_report;
     std::map<FileId, uint64_t> objects;
   };
@@ -103,6 +103,7 @@ class SimulatedManager {
   des::Activity<void> SendActivity(ClientId client, std::vector<Request> requests);
   des::Activity<void> Upkeep();
   void Step(const manager::Command& command);
+  void NoteConsumed(const Request& request);
   void Deliver(manager::Effects effects);
   void DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message);
   void Receive(ClientId client);

@@ -16,10 +16,12 @@ des::Activity<void> SimulatedRunner::RunPinned() {
   begun_ = loop_.now();
   struct Host {
     std::deque<TaskIndex> waiting;
+    uint32_t slots = 0;
     uint32_t running = 0;
   };
   std::vector<Host> hosts(configuration_.hosts);
-  const uint32_t slots = SlotsOf(platform_, configuration_);
+  for (uint32_t i = 0; i < hosts.size(); ++i)
+    hosts[i].slots = SlotsOf(platform_, configuration_, i);
   while (!prediction_.failure) {
     for (const TaskIndex task : execution_.TakeReady()) {
       at(task).start = Elapsed();
@@ -28,7 +30,8 @@ des::Activity<void> SimulatedRunner::RunPinned() {
       hosts[host.value].waiting.push_back(task);
     }
     for (uint32_t i = 0; i < hosts.size(); ++i) {
-      for (Host& host = hosts[i]; host.running < slots && !host.waiting.empty(); ++host.running) {
+      for (Host& host = hosts[i]; host.running < host.slots && !host.waiting.empty();
+           ++host.running) {
         const TaskIndex task = host.waiting.front();
         host.waiting.pop_front();
         execution_.Start(task);

@@ -12,11 +12,13 @@ namespace mosa::predict {
 namespace {
 
 std::vector<SchedulerHost> HostsOf(const Platform& platform, const Configuration& configuration) {
-  SchedulerHost host;
-  host.slots = SlotsOf(platform, configuration);
-  host.link_bytes_per_second =
-      std::min(platform.host.in_bytes_per_second, platform.host.out_bytes_per_second);
-  return std::vector<SchedulerHost>(configuration.hosts, host);
+  std::vector<SchedulerHost> hosts(configuration.hosts);
+  for (uint32_t i = 0; i < hosts.size(); ++i) {
+    const HostPlatform host = HostOf(platform, configuration, i);
+    hosts[i].slots = SlotsOf(platform, configuration, i);
+    hosts[i].link_bytes_per_second = std::min(host.in_bytes_per_second, host.out_bytes_per_second);
+  }
+  return hosts;
 }
 
 std::string ParentOf(const std::string& path) {
@@ -328,6 +330,10 @@ std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) co
 void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why) {
   if (prediction_.failure) return;
   prediction_.failed_at = Elapsed();
+  if (why.reason == ErrorReason::kNoSpace) {
+    const FullStore& full = at(host).full();
+    prediction_.full = PredictedFull{full.nodes, full.path};
+  }
   prediction_.failure = fmt::format("{} fails on h{} at {:.3f} s: {}", what, host.value + 1,
                                     static_cast<double>(Elapsed().ns) / 1e9, why.message);
 }

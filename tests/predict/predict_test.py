@@ -62,6 +62,15 @@ def test_answers(mosa):
     check("STAGE" in table and "Turnaround" in table, table)
 
 
+def test_unequal_hosts(mosa):
+    equal = predict(mosa, "--config", "hosts=2,system=dss", "--repeats", 0)
+    slow = predict(mosa, "--config", "hosts=2,system=dss,h2.link=8M,h2.speed=0.5", "--repeats", 0)
+    check(slow["turnaround_s"] > 1.5 * equal["turnaround_s"], f"{slow['turnaround_s']} and {equal['turnaround_s']} s")
+    said = slow["configuration"]
+    check("h2.speed=0.5,h2.out=8388608,h2.in=8388608" in said, said)
+    check(predict(mosa, "--config", said, "--repeats", 0) == slow, "what is said of a configuration reads back")
+
+
 def test_energy(mosa, directory):
     power = pathlib.Path(directory) / "power.yaml"
     level = "{frequency_mhz: %s, speed: %s, idle_w: %s, application_w: 30, storage_w: 35, network_w: 36}"
@@ -108,7 +117,10 @@ def test_trace(mosa, directory):
 def test_full_store(mosa):
     done = good(mosa, "--json", "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "hosts=1,store=64M")
     answer = json.loads(done.stdout)
-    check("is full" in answer["failure"] and "is full" in done.stderr, f"{answer['failure']} / {done.stderr}")
+    check(" full: '" in answer["failure"] and " full: '" in done.stderr, f"{answer['failure']} / {done.stderr}")
+    full = answer["full"]
+    check(full["nodes"] == ["h1"] and full["at_s"] == answer["failed_at_s"], f"{full}")
+    check(f"'{full['file']}'" in answer["failure"], f"{full}: {answer['failure']}")
     at = f"at {answer['failed_at_s']:.3f} s"
     check(at in answer["failure"] and 0 < answer["failed_at_s"] <= answer["turnaround_s"] < 60, f"{answer['failure']}")
     table = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "hosts=1,store=64M").stdout
@@ -150,10 +162,15 @@ def test_model_spread(mosa, directory):
 
 
 def test_failing_draws(mosa, directory):
-    """Whether hosts run full depends on where files begin: a draw in which they do is said, and times are of the others."""
+    """Whether a node runs full of files that may not go on elsewhere depends on where they begin: a draw in which it does is
+    said, and times are of the others."""
+    workload = pathlib.Path(directory) / "strict.yaml"
+    tasks = "".join(f"  - {{id: t{i}, command: 'true', outputs: [f{i}]}}\n" for i in range(12))
+    files = "".join(f"  f{i}: {{size: 5M, strict: 1}}\n" for i in range(12))
+    workload.write_text(f"tasks:\n{tasks}files:\n{files}", encoding="utf-8")
     found = None
-    for store in range(40, 200, 4):
-        words = ["predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", f"hosts=2,system=dss,store={store}M"]
+    for store in range(18, 40):
+        words = ["predict", "--platform", PLATFORM, "--workload", workload, "--config", f"hosts=3,store={store}M"]
         done = good(mosa, "--json", *words)
         answer = json.loads(done.stdout)
         if answer["failure"] is None and answer["draws_failed"] > 0:
@@ -162,7 +179,7 @@ def test_failing_draws(mosa, directory):
     check(found is not None, "with no limit some draws fail and others do not")
     answer, done, table = found
     said = f"in {answer['draws_failed']} of 20 draws the run would fail, as in: {answer['draw_failure']}"
-    check("is full" in answer["draw_failure"] and said in done.stderr and said in table.stderr, done.stderr)
+    check(" full: '" in answer["draw_failure"] and said in done.stderr and said in table.stderr, done.stderr)
     check(answer["turnaround_mean_s"] is not None or answer["draws_failed"] == 20, "the mean is of the others")
     enough = 20 - answer["draws_failed"] >= 19
     check((answer["turnaround_interval_s"] is not None) == enough, "too few draws are no interval")
@@ -180,6 +197,9 @@ def test_bad_input(mosa, directory):
         (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),
         (text.replace('"speed": 1', '"speed": 1e999'), "is beyond all numbers", {}),
         (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
+        (text, "there is no host h4, there are h1 to h2", {"config": "hosts=2,h4.speed=0.5"}),
+        (text, "h2.speed=slow: a number is needed", {"config": "hosts=2,h2.speed=slow"}),
+        (text, "'h2.rate': of a host there are cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
         (text, "--repeats 18: 0, or 19 and more", {"repeats": "18"}),
         (text, "cannot read", {"workload": "/nonexistent.yaml"}),
         (text, "has no size", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
@@ -209,6 +229,7 @@ def main():
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory() as directory:
         test_answers(mosa)
+        test_unequal_hosts(mosa)
         test_energy(mosa, directory)
         test_trace(mosa, directory)
         test_full_store(mosa)

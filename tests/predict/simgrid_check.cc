@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
 #include <simgrid/s4u.hpp>
 #include <string>
@@ -63,6 +64,7 @@ struct Case {
   uint32_t hosts = 0;
   uint64_t out_bytes_per_second = 125'000'000;
   uint64_t in_bytes_per_second = 125'000'000;
+  std::map<uint32_t, uint64_t> links_bytes_per_second = {};  // Of hosts that are unlike others.
   Duration latency = Microseconds(50);
   std::vector<std::vector<Flow>> rows;
 
@@ -170,6 +172,14 @@ Case Uneven(uint64_t seed) {
   return made;
 }
 
+// Every third host has a link of its own rate, in both directions.
+Case Unequal(uint64_t seed) {
+  Case made = Random("random, unequal hosts", 19, 200, Seconds(5), seed);
+  for (uint32_t host = 0; host < made.hosts; host += 3)
+    made.links_bytes_per_second[host] = uint64_t{10'000'000} * (1 + host);
+  return made;
+}
+
 // A latency that counts.
 Case Far(uint64_t seed) {
   Case made = Random("random, 2 ms away", 19, 200, Seconds(5), seed);
@@ -198,6 +208,7 @@ std::vector<Case> SmallCases() {
           Random("random", 8, 40, Seconds(1), 1),
           Chains(8, 2, 5, 1),
           Uneven(1),
+          Unequal(1),
           Far(1),
           MetLate(20'000'000)};
 }
@@ -216,6 +227,7 @@ std::vector<Case> AllCases() {
     cases.push_back(Random("random, a third to one", 19, 200, Seconds(5), seed, 333));
     cases.push_back(Chains(19, 2, 10, seed));
     cases.push_back(Uneven(seed));
+    cases.push_back(Unequal(seed));
     cases.push_back(Far(seed));
   }
   cases.push_back(Chains(8, 2, 5, 1));
@@ -273,6 +285,10 @@ Times Ours(const Case& given, const Cut& cut) {
   platform.network.latency_ns = static_cast<uint64_t>(given.latency.ns);
   Configuration configuration;
   configuration.hosts = given.hosts;
+  for (const auto& [host, rate] : given.links_bytes_per_second) {
+    configuration.unequal_hosts[host].out_bytes_per_second = rate;
+    configuration.unequal_hosts[host].in_bytes_per_second = rate;
+  }
   des::EventLoop loop;
   Machines machines(loop, platform, configuration);
   Times times{0, std::vector<double>(given.Flows())};
@@ -291,10 +307,12 @@ std::vector<simgrid::s4u::Host*> StarOf(const Case& given) {
   std::vector<simgrid::s4u::Host*> hosts;
   for (uint32_t i = 0; i < given.hosts; ++i) {
     auto* const host = star->create_host(fmt::format("h{}", i), 1e9);
-    auto* const out =
-        star->create_link(fmt::format("out{}", i), static_cast<double>(given.out_bytes_per_second));
-    auto* const in =
-        star->create_link(fmt::format("in{}", i), static_cast<double>(given.in_bytes_per_second));
+    const auto own = given.links_bytes_per_second.find(i);
+    const bool is_own = own != given.links_bytes_per_second.end();
+    const uint64_t out_rate = is_own ? own->second : given.out_bytes_per_second;
+    const uint64_t in_rate = is_own ? own->second : given.in_bytes_per_second;
+    auto* const out = star->create_link(fmt::format("out{}", i), static_cast<double>(out_rate));
+    auto* const in = star->create_link(fmt::format("in{}", i), static_cast<double>(in_rate));
     out->set_latency(static_cast<double>(given.latency.ns) / 1e9)->seal();
     in->set_latency(0)->seal();
     star->add_route(host->get_netpoint(), nullptr, nullptr, nullptr,

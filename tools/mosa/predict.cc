@@ -100,7 +100,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
       stages[stage.name].Add(factor, stage.end - stage.start, stage.computing);
     if (inputs.power)
       joules.push_back(predict::FactorOfWhole(factor, drawn.turnaround, drawn.computing) *
-                       JoulesOf(drawn, inputs.platform, predict::Perturbed(*inputs.power, seed)));
+                       JoulesOf(drawn, predict::Perturbed(*inputs.power, seed)));
     return OkStatus();
   }));
   forecast.draws = repeats;
@@ -150,7 +150,7 @@ Status PredictRun(const Options& options, const CommandLine& line) {
       PredictInputs(inputs, inputs.platform, configuration, {.with_layouts = options.layouts}));
   Forecast forecast;
   if (!prediction.failure) {
-    if (inputs.power) forecast.joules = JoulesOf(prediction, inputs.platform, *inputs.power);
+    if (inputs.power) forecast.joules = JoulesOf(prediction, *inputs.power);
     MOSA_RETURN_IF_ERROR(AddIntervals(inputs, configuration, options.repeats, forecast));
   }
   if (!options.trace.empty())
@@ -187,7 +187,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "Every file of the workload needs a size. Nine of ten runs, each on a cluster of its own, "
       "are\n"
       "to lie in the interval: of several runs the mean then does as well. The trace opens in\n"
-      "ui.perfetto.dev.");
+      "ui.perfetto.dev. A run that would fail, as in a store without room, is an answer as well:\n"
+      "the exit code is 0, and JSON has 'failure', 'failed_at_s' and, for want of room, 'full'.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
@@ -204,7 +205,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "Hints of outputs, as of mosa run, instead of those that the graph and the workflow say");
   command->add_option("--config", options->configuration,
                       "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
-                      "replicas=1,placement=stripe,store=0,seed=1: what differs from this");
+                      "replicas=1,placement=stripe,store=0,seed=1: what differs from this; and of "
+                      "hosts that are unlike the others, as in h3.speed=0.5 or h5-8.link=12M: "
+                      "cores, speed, link (bytes per second; or out, in), cache, store");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
   command->add_flag("--layouts", options->layouts, "With --json: on which nodes each file lies");
   command->add_option("--power", options->power,

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "common/base/text_file.h"
 #include "common/base/unique_fd.h"
@@ -151,11 +152,22 @@ Status CheckRepeats(uint32_t repeats) {
                   predict::kDrawsMin));
 }
 
-double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
-                const predict::PowerLevel& level) {
-  return predict::EnergyOf(level, platform.host.cores,
-                           static_cast<uint32_t>(prediction.machines.size()), prediction.turnaround,
-                           predict::UseOfAll(prediction));
+double JoulesOf(const predict::Prediction& prediction, const predict::PowerLevel& level) {
+  // A power is that of all cores of a host at once.
+  struct Hosts {
+    uint32_t count = 0;
+    predict::HostUse use;
+  };
+  std::map<uint32_t, Hosts> by_cores;
+  for (const predict::PredictedMachine& machine : prediction.machines) {
+    Hosts& hosts = by_cores[machine.cores];
+    ++hosts.count;
+    hosts.use += machine.use;
+  }
+  double joules = 0;
+  for (const auto& [cores, hosts] : by_cores)
+    joules += predict::EnergyOf(level, cores, hosts.count, prediction.turnaround, hosts.use);
+  return joules;
 }
 
 }  // namespace mosa::cli

@@ -56,8 +56,7 @@ Result<Inputs> ReadFiles(const std::string& platform, const std::string& workloa
 Status CheckRepeats(uint32_t repeats);
 
 // The energy of a whole run.
-double JoulesOf(const predict::Prediction& prediction, const predict::Platform& platform,
-                const predict::PowerLevel& level);
+double JoulesOf(const predict::Prediction& prediction, const predict::PowerLevel& level);
 
 }  // namespace mosa::cli
 

@@ -142,6 +142,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"energy_interval_j", nullptr},
                          {"failure", nullptr},
                          {"failed_at_s", nullptr},
+                         {"full", nullptr},
                          {"manager_calls", prediction.manager_calls},
                          {"events", prediction.events},
                          {"digest", fmt::format("{:016x}", prediction.digest)},
@@ -162,6 +163,10 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   if (prediction.failure) {
     root["failure"] = *prediction.failure;
     root["failed_at_s"] = SecondsOf(prediction.failed_at);
+    if (prediction.full)
+      root["full"] = {{"nodes", prediction.full->nodes},
+                      {"file", prediction.full->file},
+                      {"at_s", SecondsOf(prediction.failed_at)}};
   }
   for (const predict::PredictedFile& file : prediction.files)
     root["files"].push_back(FileToJson(workflow, configuration, file));

@@ -1,0 +1,51 @@
+// Where a simulated mount's writes go on when a node is full: as client-sai/sai/spill.cc does it.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "predictor/run/ask.h"
+#include "predictor/run/simulated_writer.h"
+
+namespace mosa::predict {
+
+// `full` has no room for `range`, of which nothing is stored. When it returns OK the range may have
+// it by now, elsewhere or there: the caller asks again.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, ByteRange range,
+                                                              NodeId full) {
+  writer.refusing.insert(full);
+  const auto refused = [&writer] {
+    return std::vector<NodeId>(writer.refusing.begin(), writer.refusing.end());
+  };
+  // Of what is there already nothing moves, and where its holes are is not known here.
+  if (writer.before == Content::kKept) co_return NoSpace(writer, refused());
+  // What has room takes it, and nobody stores by a layout that changes.
+  SendOpenExtent(writer);
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
+  if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
+  if (writer.refusals == std::size(kNoSpaceDelays)) co_return NoSpace(writer, refused());
+  co_await loop_.Sleep(kNoSpaceDelays[writer.refusals++]);
+  writer.refusing.clear();
+  co_return Done{};
+}
+
+// What comes from the first page of `range` on that has no room yet goes to nodes that have not
+// refused it.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::GoOnElsewhere(Writer& writer,
+                                                                      ByteRange range) {
+  Request freeze = FreezeRequest{writer.file};
+  const Outcome<BindReply> frozen = co_await Ask<BindReply>(std::move(freeze));
+  if (!frozen.ok()) co_return frozen.failure();
+  RelocateRequest relocate;
+  relocate.file = writer.file;
+  relocate.begin = std::max(WidenToPages(range).begin, writer.pages_end);
+  relocate.end = frozen->access.layout.SegmentEnd(relocate.begin);
+  relocate.full.assign(writer.refusing.begin(), writer.refusing.end());
+  Request request = std::move(relocate);
+  const Outcome<BindReply> relocated = co_await Ask<BindReply>(std::move(request));
+  if (!relocated.ok()) co_return relocated.failure();
+  writer.state.access = relocated->access;
+  co_return Done{};
+}
+
+}  // namespace mosa::predict
