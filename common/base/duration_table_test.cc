@@ -124,12 +124,14 @@ TEST(DurationHistogram, NoMeanIsAboveTheLongestWhileOthersAdd) {
   std::thread adder([&] {
     while (!end) histogram.Add(Milliseconds(1));
   });
+  int wrong = 0;
   for (int i = 0; i < 20'000; ++i) {
     const DurationCounts read = histogram.Read();
-    ASSERT_LE(read.sum_ns, read.Count() * read.max_ns);
+    if (read.sum_ns > read.Count() * read.max_ns) ++wrong;
   }
   end = true;
   adder.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(DurationTable, WhatSeveralThreadsAddAtOnceIsAllThere) {
