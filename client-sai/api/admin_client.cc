@@ -371,7 +371,10 @@ Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& sourc
   ToProto(source, &request);
   v1::GetResidenceResponse response;
   MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetResidence(&context, request, &response)));
-  return FromProto(response.snapshot());
+  v1::ResidenceSnapshot snapshot;
+  if (!snapshot.ParseFromString(response.snapshot()))
+    return DataLossError("its answer is no snapshot: is it of another version?");
+  return FromProto(snapshot);
 }
 
 }  // namespace mosa::sai

@@ -10,18 +10,19 @@ namespace mosa {
 void DurationHistogram::Add(Duration duration) {
   const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, duration.ns));
   counts_[DurationBucketOf(duration)].fetch_add(1, std::memory_order_relaxed);
-  sum_ns_.fetch_add(ns, std::memory_order_relaxed);
   uint64_t max_ns = max_ns_.load(std::memory_order_relaxed);
   while (ns > max_ns && !max_ns_.compare_exchange_weak(max_ns, ns, std::memory_order_relaxed)) {
   }
+  sum_ns_.fetch_add(ns, std::memory_order_release);
 }
 
 DurationCounts DurationHistogram::Read() const {
   DurationCounts read;
+  // First: what it has is then in the others too, so that no mean is above the longest.
+  read.sum_ns = sum_ns_.load(std::memory_order_acquire);
+  read.max_ns = max_ns_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < counts_.size(); ++i)
     read.counts[i] = counts_[i].load(std::memory_order_relaxed);
-  read.sum_ns = sum_ns_.load(std::memory_order_relaxed);
-  read.max_ns = max_ns_.load(std::memory_order_relaxed);
   return read;
 }
 

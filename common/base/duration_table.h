@@ -1,10 +1,11 @@
 // DurationTable: how long requests took, by their class and, where it matters, by the peer that was
 // involved. What daemons keep of all requests at all times.
 //
-// To add is lock-free: three relaxed operations on counters of the class and peer, which requests
+// To add is lock-free: three operations on counters of the class and peer, which requests
 // of microseconds and more seldom touch at once. Counters are made with the first request of their
 // class and peer (1.7 KiB each) and stay; their number is bounded: peers beyond the limit share one
-// row. Safe from any thread; what is read while others add may miss their last additions.
+// row. Safe from any thread; what is read while others add may miss their last additions, or have
+// some of them only in their count and longest.
 #ifndef MOSA_COMMON_BASE_DURATION_TABLE_H_
 #define MOSA_COMMON_BASE_DURATION_TABLE_H_
 
@@ -43,8 +44,8 @@ class DurationTable {
   using ClassId = StrongId<struct DurationClassTag, size_t>;
   using PeerId = StrongId<struct DurationPeerTag, size_t>;
   static constexpr PeerId kNoPeer{0};
-  // Whose row those share that came when the table was full.
-  static constexpr std::string_view kOtherPeers = "others";
+  // Whose row those share that came when the table was full. No node's name has a comma.
+  static constexpr std::string_view kOtherPeers = "others, together";
 
   // A class without a name is never added to.
   DurationTable(std::vector<std::string> classes, size_t peers_max);

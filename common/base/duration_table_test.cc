@@ -3,6 +3,7 @@
 #include "common/base/duration_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <thread>
 #include <tuple>
@@ -115,6 +116,22 @@ TEST(DurationTable, PeersBeyondTheLimitShareARow) {
   EXPECT_THAT(RowsOf(table),
               ElementsAre(Row("read", "", 1), Row("read", "b", 1), Row("write", "a", 2),
                           Row("write", "b", 1), Row("write", DurationTable::kOtherPeers, 2)));
+}
+
+TEST(DurationHistogram, NoMeanIsAboveTheLongestWhileOthersAdd) {
+  DurationHistogram histogram;
+  std::atomic<bool> end = false;
+  std::thread adder([&] {
+    while (!end) histogram.Add(Milliseconds(1));
+  });
+  int wrong = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const DurationCounts read = histogram.Read();
+    if (read.sum_ns > read.Count() * read.max_ns) ++wrong;
+  }
+  end = true;
+  adder.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(DurationTable, WhatSeveralThreadsAddAtOnceIsAllThere) {

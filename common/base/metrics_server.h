@@ -2,7 +2,8 @@
 // thread of its own (libmicrohttpd's). For a monitoring system; there is no authentication.
 //
 // Bounded: 16 connections at once, 8 of one address, 16 KiB of memory for each one's headers, and
-// some seconds without a byte. What is more is closed.
+// some seconds without a byte. What is more is closed. A connection's whole time has no bound: who
+// sends a byte now and then keeps it, and two such addresses keep all others out.
 #ifndef MOSA_COMMON_BASE_METRICS_SERVER_H_
 #define MOSA_COMMON_BASE_METRICS_SERVER_H_
 

@@ -1,8 +1,10 @@
 // Classes of envelopes, for those who measure how long these take: by their first request, and
-// whether others came with it.
+// whether others came with it. Envelopes that wait for a lock are a class of their own, since they
+// are held until others let go of it, which is not service.
 #ifndef MOSA_COMMON_MODEL_REQUEST_KINDS_H_
 #define MOSA_COMMON_MODEL_REQUEST_KINDS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -14,20 +16,26 @@
 
 namespace mosa {
 
-// In the order of Request.
-inline constexpr std::array<std::string_view, 28> kRequestNames = {
+// In the order of Request, and behind it those that wait for a lock.
+inline constexpr std::array<std::string_view, 29> kRequestNames = {
     "lookup",         "get_attributes", "list_directory", "make",
     "link",           "remove",         "rename",         "read_symlink",
     "set_attributes", "open",           "bind",           "freeze",
     "relocate",       "commit",         "release",        "grant",
     "get_xattr",      "list_xattrs",    "set_xattr",      "remove_xattr",
     "get_lock",       "set_lock",       "cancel_lock",    "stat_filesystem",
-    "file_id_range",  "forget",         "recall_done",    "await_copies"};
-static_assert(std::variant_size_v<Request> == kRequestNames.size());
+    "file_id_range",  "forget",         "recall_done",    "await_copies",
+    "set_lock_held"};
+static_assert(std::variant_size_v<Request> + 1 == kRequestNames.size());
 
 // Precondition: there is at least one request.
 inline size_t EnvelopeKindOf(const std::vector<Request>& requests) {
-  return 2 * requests.front().index() + (requests.size() > 1 ? 1 : 0);
+  const bool is_held = std::ranges::any_of(requests, [](const Request& request) {
+    const auto* const lock = std::get_if<SetLockRequest>(&request);
+    return lock != nullptr && lock->wait;
+  });
+  const size_t name = is_held ? kRequestNames.size() - 1 : requests.front().index();
+  return 2 * name + (requests.size() > 1 ? 1 : 0);
 }
 
 // By EnvelopeKindOf: "lookup", "lookup+" if others came with it; with `suffix` behind each.

@@ -39,6 +39,7 @@ struct ResidenceSnapshot {
   Time taken;
   std::vector<ResidenceRow> rows;
   std::vector<ResidenceAmount> amounts;
+  bool is_truncated = false;  // Some rows are left out: there were too many.
   bool operator==(const ResidenceSnapshot&) const = default;
 };
 

@@ -65,15 +65,18 @@ void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId i
   Asked now = Describe(command.envelope);
   const Time arrived = now.arrived;
   const DurationTable::ClassId kind = now.kind;
-  asked.insert_or_assign(command.envelope.id, std::move(now));
+  const auto [known, is_new] = asked.try_emplace(command.envelope.id, now);
+  // What is repeated on a newer stream has waited since it first came.
+  if (!is_new) known->second.access_files = std::move(now.access_files);
   if (asked.size() > kEnvelopesMax) asked.erase(asked.begin());
   Step(command);
-  residence_.decisions.Add(kind, DurationTable::kNoPeer, clock_.Monotonic() - arrived);
+  if (is_new) residence_.decisions.Add(kind, DurationTable::kNoPeer, clock_.Monotonic() - arrived);
 }
 
 CoreDriver::Asked CoreDriver::Describe(const RequestEnvelope& envelope) const {
   Asked asked{.arrived = clock_.Monotonic(),
               .kind = DurationTable::ClassId{EnvelopeKindOf(envelope.requests)},
+              .is_counted = false,
               .access_files = {}};
   for (size_t i = 0; i < envelope.requests.size(); ++i) {
     const FileId file = AccessFileOf(envelope.requests[i]);
@@ -105,14 +108,16 @@ void CoreDriver::NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistra
 
 void CoreDriver::NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat) {
   const std::optional<NodeId> node = NodeOf(sink);
+  if (!node) return;
   const TimedRequest timed(&residence_.loop, ManagerResidence::kHeartbeat);
-  if (node) Step(NodeReport{.node = *node, .heartbeat = std::move(heartbeat)});
+  Step(NodeReport{.node = *node, .heartbeat = std::move(heartbeat)});
 }
 
 void CoreDriver::NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport report) {
   const std::optional<NodeId> node = NodeOf(sink);
+  if (!node) return;
   const TimedRequest timed(&residence_.loop, ManagerResidence::kCopyReport);
-  if (node) Step(NodeCopyReport{.node = *node, .report = std::move(report)});
+  Step(NodeCopyReport{.node = *node, .report = std::move(report)});
 }
 
 void CoreDriver::NodeGone(const std::shared_ptr<NodeSink>& sink) {
@@ -209,7 +214,8 @@ void CoreDriver::GatherClient(ToClient& effect) {
     const auto asked = found->second.asked.find(envelope->id);
     if (asked != found->second.asked.end()) {
       FillAccess(effect.client, asked->second, *envelope);
-      answers.emplace(asked->second.arrived, asked->second.kind);
+      if (!std::exchange(asked->second.is_counted, true))
+        answers.emplace(asked->second.arrived, asked->second.kind);
     }
   }
   const auto* const push = std::get_if<Push>(&effect.message);

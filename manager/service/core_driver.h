@@ -95,6 +95,7 @@ class CoreDriver {
   struct Asked {
     Time arrived;  // Monotonic.
     DurationTable::ClassId kind;
+    bool is_counted = false;  // Its answer has left.
     std::vector<FileId> access_files;
   };
   // A client that has, or lately had, a stream.

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/time.h"
 #include "common/model/residence.h"
+#include "common/model/session.h"
 #include "manager/core/manager_core.h"
 #include "predictor/model/platform.h"
 #include "proto/convert/credentials.h"
@@ -26,6 +28,8 @@ struct ServerOptions {
   ManagerOptions core;
   // What the deployment can do: without it nothing is predicted. Checked.
   std::optional<predict::Platform> platform;
+  // How long a storage node or a mount is waited for that was asked for its residence times.
+  Duration residence_wait = kNodeDeadAfter;
 };
 
 class ManagerServer {

@@ -20,7 +20,7 @@ void ResidenceRelay::AskBy(Sink* sink, const Done& done) {
                     questions_.size())));
   }
   const ResidenceQuery query{++last_query_};
-  questions_.emplace(query.query, Question{done, driver_.Now() + kAnswerMax});
+  questions_.emplace(query.query, Question{done, driver_.Now() + answer_max_});
   driver_.Flush();  // What the peer is to hear first.
   sink->Send(query);
 }
@@ -45,7 +45,7 @@ void ResidenceRelay::EndOverdue(bool all) {
     const Done done = std::move(questions_.begin()->second.done);
     questions_.erase(questions_.begin());
     done(DeadlineExceededError(
-        fmt::format("it did not answer the manager within {} s", kAnswerMax.ns / Seconds(1).ns)));
+        fmt::format("it did not answer the manager within {} s", answer_max_.ns / Seconds(1).ns)));
   }
 }
 
@@ -71,19 +71,15 @@ void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
       [this](const v1::GetResidenceRequest& request, const Call::Done& done) {
         const auto pass_on = [done](const Result<std::string>& snapshot) {
           v1::GetResidenceResponse response;
-          Status status = snapshot.status();
-          if (status.ok() && !response.mutable_snapshot()->ParseFromString(*snapshot))
-            status = DataLossError("its answer is no snapshot: is it of another version?");
-          done(status, response);
+          if (snapshot.ok()) response.set_snapshot(*snapshot);
+          done(snapshot.status(), response);
         };
         const ResidenceSource source = FromProto(request);
         if (const auto* const node = std::get_if<NodeId>(&source))
           return relay_.Ask(*node, pass_on);
         if (const auto* const client = std::get_if<ClientId>(&source))
           return relay_.Ask(*client, pass_on);
-        v1::GetResidenceResponse response;
-        ToProto(SnapshotOf(driver_.residence()), response.mutable_snapshot());
-        done(OkStatus(), response);
+        pass_on(ReportOf({}, SnapshotOf(driver_.residence())).snapshot);
       });
 }
 

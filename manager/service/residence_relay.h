@@ -1,7 +1,7 @@
 // ResidenceRelay: asks storage nodes and clients for their snapshots on behalf of others, over the
 // streams that they have open to the manager, and passes the answers on unread.
 //
-// Of the loop's thread. At most kQuestionsMax are open; each ends after kAnswerMax.
+// Of the loop's thread. At most kQuestionsMax are open; each ends after `answer_max`.
 #ifndef MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 #define MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 
@@ -13,7 +13,6 @@
 
 #include "common/base/status.h"
 #include "common/model/residence.h"
-#include "common/model/session.h"
 #include "manager/service/core_driver.h"
 
 namespace mosa::manager {
@@ -21,13 +20,13 @@ namespace mosa::manager {
 class ResidenceRelay {
  public:
   static constexpr size_t kQuestionsMax = 256;
-  static constexpr Duration kAnswerMax = kNodeDeadAfter;
 
   // The snapshot as it came. Called once.
   using Done = std::function<void(const Result<std::string>& snapshot)>;
 
   // `driver` must outlive it.
-  explicit ResidenceRelay(CoreDriver& driver) : driver_(driver) {}
+  ResidenceRelay(CoreDriver& driver, Duration answer_max)
+      : driver_(driver), answer_max_(answer_max) {}
 
   // Unavailable if nobody of that id is connected; DeadlineExceeded if it does not answer in time;
   // ResourceExhausted if too many are asked already.
@@ -48,6 +47,7 @@ class ResidenceRelay {
   void AskBy(Sink* sink, const Done& done);
 
   CoreDriver& driver_;
+  const Duration answer_max_;
   uint64_t last_query_ = 0;
   std::map<uint64_t, Question> questions_;  // In the order of their deadlines.
 };

@@ -19,8 +19,8 @@ namespace mosa::manager {
 class Services {
  public:
   // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts)
-      : driver_(driver), forecasts_(forecasts), relay_(driver) {}
+  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait)
+      : driver_(driver), forecasts_(forecasts), relay_(driver, residence_wait) {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the

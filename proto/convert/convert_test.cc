@@ -444,6 +444,7 @@ TEST(Convert, AResidenceReportThatIsTooLongLosesItsLastRows) {
   ASSERT_TRUE(reported.ParseFromString(report.snapshot));
   EXPECT_GT(reported.rows_size(), 100);
   EXPECT_EQ(reported.component(), "storage");
+  EXPECT_TRUE(FromProto(reported).value().is_truncated);
 }
 
 TEST(Convert, ErrorsKeepCodeReasonAndSentence) {

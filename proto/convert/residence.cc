@@ -54,7 +54,8 @@ ResidenceAmount Read(const wire::ResidenceAmount& in, FieldChecker& check) {
 void AppendRows(const DurationTable& table, ResidenceSnapshot& snapshot) {
   table.Visit(
       [&snapshot](const std::string& name, const std::string& peer, const DurationCounts& times) {
-        if (snapshot.rows.size() < kResidenceRowsMax) snapshot.rows.push_back({name, peer, times});
+        snapshot.is_truncated = snapshot.rows.size() >= kResidenceRowsMax;
+        if (!snapshot.is_truncated) snapshot.rows.push_back({name, peer, times});
       });
 }
 
@@ -64,6 +65,7 @@ void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out) {
   out->set_taken_ns(snapshot.taken.ns);
   for (const ResidenceRow& row : snapshot.rows) Write(row, out->add_rows());
   for (const ResidenceAmount& amount : snapshot.amounts) Write(amount, out->add_amounts());
+  out->set_is_truncated(snapshot.is_truncated);
 }
 
 Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message) {
@@ -72,7 +74,8 @@ Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message) {
                              .started = {message.started_ns()},
                              .taken = {message.taken_ns()},
                              .rows = {},
-                             .amounts = {}};
+                             .amounts = {},
+                             .is_truncated = message.is_truncated()};
   if (check.Count("rows", message.rows_size(), kResidenceRowsMax))
     for (const wire::ResidenceRow& row : message.rows()) snapshot.rows.push_back(Read(row, check));
   if (check.Count("amounts", message.amounts_size(), kAmountsMax))
@@ -102,9 +105,11 @@ ResidenceSource FromProto(const v1::GetResidenceRequest& message) {
 ResidenceReport ReportOf(const ResidenceQuery& query, const ResidenceSnapshot& snapshot) {
   v1::ResidenceSnapshot message;
   ToProto(snapshot, &message);
-  while (message.ByteSizeLong() > kResidenceBytesMax)
+  while (message.ByteSizeLong() > kResidenceBytesMax) {
     message.mutable_rows()->DeleteSubrange(message.rows_size() / 2,
                                            message.rows_size() - message.rows_size() / 2);
+    message.set_is_truncated(true);
+  }
   return {.query = query.query, .snapshot = message.SerializeAsString()};
 }
 

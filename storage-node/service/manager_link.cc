@@ -175,7 +175,8 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
   if (const auto* query = std::get_if<ResidenceQuery>(&message)) {
-    Tell([&] { return ReportOf(*query, engine_.SnapshotOfResidence()); });
+    Tell(NodeResidence::kResidenceReport,
+         [&] { return ReportOf(*query, engine_.SnapshotOfResidence()); });
     return OkStatus();
   }
   Obey(std::get<NodeOrder>(std::move(message)));
@@ -226,20 +227,19 @@ void ManagerLink::RunHeartbeats() {
 }
 
 void ManagerLink::Beat() {
-  const TimedRequest timed(&engine_.residence().parts, NodeResidence::kHeartbeat);
-  Tell([this] { return engine_.TakeHeartbeat(); });
+  Tell(NodeResidence::kHeartbeat, [this] { return engine_.TakeHeartbeat(); });
 }
 
 void ManagerLink::Send(const CopyReport& report) {
-  const TimedRequest timed(&engine_.residence().parts, NodeResidence::kCopyReport);
-  Tell([&report] { return report; });
+  Tell(NodeResidence::kCopyReport, [&report] { return report; });
 }
 
 // A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
 template <typename Content>
-void ManagerLink::Tell(const Content& content) {
+void ManagerLink::Tell(DurationTable::ClassId kind, const Content& content) {
   const std::lock_guard write_lock(write_mutex_);
   if (stream_ == nullptr) return;
+  const TimedRequest timed(&engine_.residence().parts, kind);
   v1::NodeMessage message;
   ToProto(content(), &message);
   stream_->Write(message);

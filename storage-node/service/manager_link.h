@@ -62,9 +62,9 @@ class ManagerLink {
   void Obey(NodeOrder order);
   Status Adopt(const NodeRegistered& registered);
   void Beat();
-  // Sends what `content` gives, if there is a session to hear it.
+  // Sends what `content` gives, if there is a session to hear it; counted as `kind`, a part.
   template <typename Content>
-  void Tell(const Content& content);
+  void Tell(DurationTable::ClassId kind, const Content& content);
   // Until the channel is connected, the end comes, or an attempt would say why it is not.
   void AwaitManager();
   bool BackOff(Duration delay);

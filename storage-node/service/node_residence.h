@@ -24,15 +24,17 @@ struct NodeResidence {
   static constexpr DurationTable::ClassId kCancelOrder{4};
   static constexpr DurationTable::ClassId kHeartbeat{5};
   static constexpr DurationTable::ClassId kCopyReport{6};
+  static constexpr DurationTable::ClassId kResidenceReport{7};
 
   const Time started = SystemClock().Now();
   // Requests of the bulk plane by who asked, from their header's arrival to their answer's last
   // byte.
   DurationTable requests{BulkOperationNames(""), kPeersMax};
-  // Reading and writing the object itself (RAM, checksums, locks, admission), without the network;
-  // what the manager has ordered; what it was told.
+  // Writing the object itself (RAM, checksums, locks, admission), without the network; of reading
+  // it what comes before its bytes are sent: these are read while they are sent. What the manager
+  // has ordered; what it was told.
   DurationTable parts{{"read.object", "write.object", "order.drop", "order.copy", "order.cancel",
-                       "manager.heartbeat", "manager.copy_report"},
+                       "manager.heartbeat", "manager.copy_report", "manager.residence"},
                       0};
   // Requests to other nodes for copies that are made here, by who was asked.
   DurationTable copies{BulkOperationNames("copy."), kPeersMax};

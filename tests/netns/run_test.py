@@ -251,6 +251,8 @@ def check_interrupt(runner):
     record = runner.record("interrupt")
     finished = {task["id"] for task in record["tasks"] if task["state"] == "done"}
     check(record["outcome"] == "interrupted" and len(finished) >= 4, f"{record['outcome']}, done: {finished}")
+    why = record["residence"]["failure"]
+    check("no answer" not in why, f"the mount is blamed for the signal: {why}")
     record, _ = runner.run("interrupt", "--resume")
     check(record["outcome"] == "done", record["outcome"])
     check(not finished & set(ran(record)), f"ran again: {finished & set(ran(record))}")

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tools/mosa/parallel.h"
@@ -17,7 +19,6 @@ using nlohmann::json;
 constexpr uint32_t kAskedAtOnce = 16;
 constexpr size_t kRecordRowsMax = 2'000;
 
-// By address without the port: the node's name, empty if it is several nodes'.
 std::map<std::string, std::string> NamesOf(const ClusterStatus& status) {
   std::map<std::string, std::string> names;
   for (const NodeStatus& node : status.nodes) {
@@ -26,6 +27,7 @@ std::map<std::string, std::string> NamesOf(const ClusterStatus& status) {
         names.emplace(address.substr(0, address.rfind(':')), node.address.name);
     if (!fresh) at->second.clear();
   }
+  std::erase_if(names, [](const auto& item) { return item.second.empty(); });
   return names;
 }
 
@@ -69,17 +71,18 @@ const DaemonResidence* FindSame(const ClusterResidence& residence, const DaemonR
   return found == residence.daemons.end() ? nullptr : &*found;
 }
 
-// Rows without a request in between are left out.
+// Rows without a request in between are left out, and those of which it is not known.
 ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot& earlier) {
   std::map<std::pair<std::string, std::string>, const DurationCounts*> before;
   for (const ResidenceRow& row : earlier.rows) before[{row.name, row.peer}] = &row.times;
   ResidenceSnapshot since = later;
-  for (ResidenceRow& row : since.rows) {
+  std::erase_if(since.rows, [&](ResidenceRow& row) {
     const auto found = before.find({row.name, row.peer});
-    if (found != before.end() && row.times.Contains(*found->second))
-      row.times = row.times.Since(*found->second);
-  }
-  std::erase_if(since.rows, [](const ResidenceRow& row) { return row.times.Count() == 0; });
+    if (found == before.end()) return earlier.is_truncated;
+    if (!row.times.Contains(*found->second)) return true;
+    row.times = row.times.Since(*found->second);
+    return row.times.Count() == 0;
+  });
   for (ResidenceAmount& amount : since.amounts) {
     if (!amount.is_total) continue;
     for (const ResidenceAmount& then : earlier.amounts)
@@ -116,7 +119,7 @@ ResidenceRow RowFromJson(const json& object) {
   row.times.max_ns = object.at("max_ns");
   for (const json& bucket : object.at("buckets")) {
     const int64_t limit_ns = bucket.at(0);
-    const size_t index = DurationBucketOf({limit_ns - 1});
+    const size_t index = limit_ns > 0 ? DurationBucketOf({limit_ns - 1}) : 0;
     if (DurationBucketLimit(index).ns != limit_ns) throw std::out_of_range("buckets");
     row.times.counts[index] = bucket.at(1);
   }
@@ -133,6 +136,7 @@ DaemonResidence DaemonFromJson(const json& object) {
   daemon.snapshot.component = daemon.component;
   daemon.snapshot.started.ns = object.at("started_ns");
   daemon.snapshot.taken.ns = object.at("taken_ns");
+  daemon.snapshot.is_truncated = object.at("truncated");
   for (const json& row : object.at("requests")) daemon.snapshot.rows.push_back(RowFromJson(row));
   for (const auto& [name, value] : object.at("totals").items())
     daemon.snapshot.amounts.push_back({name, value.get<uint64_t>(), /*is_total=*/true});
@@ -157,15 +161,9 @@ Result<ClusterResidence> TakeResidence(sai::AdminClient& manager) {
     return OkStatus();
   };
   MOSA_RETURN_IF_ERROR(InParallel(daemons.size(), kAskedAtOnce, ask));
-  const auto names = NamesOf(status);
-  ClusterResidence residence{.cluster = status.cluster_name, .daemons = {}};
-  for (auto& [daemon, source] : daemons) {
-    for (ResidenceRow& row : daemon.snapshot.rows) {
-      const auto name = names.find(row.peer);
-      if (name != names.end() && !name->second.empty()) row.peer = name->second;
-    }
-    residence.daemons.push_back(std::move(daemon));
-  }
+  ClusterResidence residence{
+      .cluster = status.cluster_name, .names = NamesOf(status), .daemons = {}};
+  for (auto& [daemon, source] : daemons) residence.daemons.push_back(std::move(daemon));
   return residence;
 }
 
@@ -174,8 +172,12 @@ ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& ea
   for (DaemonResidence& daemon : since.daemons) {
     if (!daemon.failure.empty()) continue;
     const DaemonResidence* const before = FindSame(earlier, daemon);
-    daemon.since_start = before == nullptr || !before->failure.empty() ||
-                         before->snapshot.started != daemon.snapshot.started;
+    if (before != nullptr && !before->failure.empty()) {
+      daemon.failure = fmt::format("what came before is not known: {}", before->failure);
+      daemon.snapshot = {};
+      continue;
+    }
+    daemon.since_start = before == nullptr || before->snapshot.started != daemon.snapshot.started;
     if (!daemon.since_start) daemon.snapshot = Since(daemon.snapshot, before->snapshot);
   }
   for (const DaemonResidence& before : earlier.daemons) {
@@ -188,19 +190,27 @@ ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& ea
   return since;
 }
 
+void NamePeers(ClusterResidence& residence) {
+  for (DaemonResidence& daemon : residence.daemons) {
+    for (ResidenceRow& row : daemon.snapshot.rows) {
+      const auto name = residence.names.find(row.peer);
+      if (name != residence.names.end()) row.peer = name->second;
+    }
+  }
+}
+
 size_t KeepLargest(ClusterResidence& residence, size_t rows_max) {
   std::vector<uint64_t> sums;
   for (const DaemonResidence& daemon : residence.daemons)
     for (const ResidenceRow& row : daemon.snapshot.rows) sums.push_back(row.times.sum_ns);
   if (sums.size() <= rows_max) return 0;
   std::ranges::sort(sums, std::greater());
-  const uint64_t least = rows_max == 0 ? UINT64_MAX : sums[rows_max - 1];
-  size_t left = 0;
+  std::multiset<uint64_t> kept(sums.begin(), sums.begin() + static_cast<ptrdiff_t>(rows_max));
   for (DaemonResidence& daemon : residence.daemons)
-    std::erase_if(daemon.snapshot.rows, [&](const ResidenceRow& row) {
-      return row.times.sum_ns < least || ++left > rows_max;
+    std::erase_if(daemon.snapshot.rows, [&kept](const ResidenceRow& row) {
+      return kept.extract(row.times.sum_ns).empty();
     });
-  return sums.size() - std::min(left, rows_max);
+  return sums.size() - rows_max;
 }
 
 json ToJson(const ClusterResidence& residence) {
@@ -219,16 +229,19 @@ json ToJson(const ClusterResidence& residence) {
                        {"since_start", daemon.since_start},
                        {"started_ns", daemon.snapshot.started.ns},
                        {"taken_ns", daemon.snapshot.taken.ns},
+                       {"truncated", daemon.snapshot.is_truncated},
                        {"requests", std::move(requests)},
                        {"totals", std::move(totals)},
                        {"now", std::move(now)}});
   }
-  return {{"cluster", residence.cluster}, {"daemons", std::move(daemons)}};
+  return {
+      {"cluster", residence.cluster}, {"names", residence.names}, {"daemons", std::move(daemons)}};
 }
 
 Result<ClusterResidence> ResidenceFromJson(const json& object) {
   try {
-    ClusterResidence residence{.cluster = object.at("cluster"), .daemons = {}};
+    ClusterResidence residence{
+        .cluster = object.at("cluster"), .names = object.at("names"), .daemons = {}};
     for (const json& daemon : object.at("daemons"))
       residence.daemons.push_back(DaemonFromJson(daemon));
     return residence;
@@ -243,6 +256,7 @@ json ResidenceOfRun(const Result<ClusterResidence>& before, const Result<Cluster
   if (before.ok() && after.ok()) {
     ClusterResidence during = Since(*after, *before);
     const size_t left_out = KeepLargest(during, kRecordRowsMax);
+    NamePeers(during);
     object = ToJson(during);
     object["rows_left_out"] = left_out;
   } else {

@@ -4,6 +4,7 @@
 #define MOSA_TOOLS_MOSA_RESIDENCE_H_
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,23 +20,31 @@ struct DaemonResidence {
   std::string host;       // As its storage node is named; of the manager, and without one, "-".
   std::string id;         // Of the node or client; empty of the manager.
   std::string failure;    // Why there is no snapshot: one sentence. Empty: there is one.
-  // All since the daemon's start, though a difference was asked for: it was not there before.
+  // All since the daemon's start, though a difference was asked for: it, or the process that it is
+  // now, was not there before.
   bool since_start = false;
   ResidenceSnapshot snapshot;
 };
 
 struct ClusterResidence {
   std::string cluster;
+  // By address without the port: the name of the node that alone has it.
+  std::map<std::string, std::string> names;
   std::vector<DaemonResidence> daemons;  // The manager, then nodes, then mounts.
 };
 
 // Asks every daemon that the manager knows, several at once; who does not answer within seconds is
-// there with the reason. Fails only if the manager does not answer. Peers that are addresses of one
-// node alone get its name.
+// there with the reason. Fails only if the manager does not answer. Peers are as daemons know them:
+// addresses of those who ask storage nodes, which NamePeers replaces where people read them.
 Result<ClusterResidence> TakeResidence(sai::AdminClient& manager);
 
-// What came between the two. Who was there before and is not any more has that as its failure.
+// What came between the two, where that is known: rows that the earlier one may lack by truncation
+// are left out. Who was there before and is not any more, or did not answer before, has that as its
+// failure. With the names of the later one.
 ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& earlier);
+
+// Peers that have a name by it.
+void NamePeers(ClusterResidence& residence);
 
 // Leaves the `rows_max` rows of the most time in all; how many went.
 size_t KeepLargest(ClusterResidence& residence, size_t rows_max);
@@ -44,8 +53,8 @@ nlohmann::json ToJson(const ClusterResidence& residence);
 // InvalidArgument if it is not what ToJson makes.
 Result<ClusterResidence> ResidenceFromJson(const nlohmann::json& json);
 
-// What a run's record has of the time between the two answers: at most the 2,000 largest rows, or
-// why there are none.
+// What a run's record has of the time between the two answers: at most the 2,000 largest rows, with
+// peers by name, or why there are none.
 nlohmann::json ResidenceOfRun(const Result<ClusterResidence>& before,
                               const Result<ClusterResidence>& after);
 

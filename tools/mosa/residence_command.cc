@@ -80,13 +80,18 @@ Status Run(const Options& options, const CommandLine& line) {
                                                  residence.cluster));
     residence = Since(residence, earlier);
   }
-  for (const DaemonResidence& daemon : residence.daemons)
+  for (const DaemonResidence& daemon : residence.daemons) {
     if (!daemon.failure.empty())
       fmt::print(stderr, "mosa: the {} of host {} is left out: {}\n", daemon.component, daemon.host,
                  daemon.failure);
+    if (daemon.since_start)
+      fmt::print(stderr, "mosa: the {} of host {} is new: its rows are all since its start\n",
+                 daemon.component, daemon.host);
+  }
   if (line.json) {
     PrintJson(ToJson(residence));
   } else {
+    NamePeers(residence);
     Print(residence, options.top);
   }
   return OkStatus();

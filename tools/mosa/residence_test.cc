@@ -1,6 +1,7 @@
 // Differences of residence times, and their JSON.
 #include "tools/mosa/residence.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,7 @@ DaemonResidence DaemonOf(const std::string& component, const std::string& host, 
 }
 
 ClusterResidence Earlier() {
-  ClusterResidence all{.cluster = "c", .daemons = {}};
+  ClusterResidence all{.cluster = "c", .names = {}, .daemons = {}};
   all.daemons = {DaemonOf("manager", "-", {1}, {RowOf("open", "", {Milliseconds(1)})}),
                  DaemonOf("storage", "h1", {2}, {RowOf("read", "h2", {Milliseconds(4)})}),
                  DaemonOf("mount", "h1", {3}, {})};
@@ -79,6 +80,46 @@ TEST(Residence, AnotherProcessCountsFromItsStart) {
   EXPECT_FALSE(since.daemons[0].since_start);
 }
 
+TEST(Residence, PeersAreComparedByAddressThoughTheirNamesChange) {
+  ClusterResidence earlier = Earlier();
+  ResidenceRow& row = earlier.daemons[1].snapshot.rows[0];
+  row.peer = "10.0.0.2";
+  ClusterResidence later = earlier;
+  later.names = {{"10.0.0.2", "h2"}};
+  ClusterResidence since = Since(later, earlier);
+  EXPECT_TRUE(since.daemons[1].snapshot.rows.empty());
+  later.daemons[1].snapshot.rows[0].times.Add(Milliseconds(2));
+  since = Since(later, earlier);
+  NamePeers(since);
+  ASSERT_EQ(since.daemons[1].snapshot.rows.size(), 1U);
+  EXPECT_EQ(since.daemons[1].snapshot.rows[0].peer, "h2");
+  EXPECT_EQ(since.daemons[1].snapshot.rows[0].times.Count(), 1U);
+  EXPECT_EQ(ResidenceOfRun(earlier, later)["daemons"][1]["requests"][0]["peer"], "h2");
+}
+
+TEST(Residence, RowsOfWhichTheDifferenceIsNotKnownAreLeftOut) {
+  ClusterResidence earlier = Earlier();
+  ClusterResidence later = earlier;
+  auto& rows = later.daemons[1].snapshot.rows;
+  rows.push_back(RowOf("write", "h3", {Microseconds(9)}));
+  EXPECT_EQ(Since(later, earlier).daemons[1].snapshot.rows.size(), 1U);
+  earlier.daemons[1].snapshot.is_truncated = true;
+  EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
+  rows[0] = RowOf("read", "h2", {Seconds(1)});  // Not what it was, and something.
+  EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
+}
+
+TEST(Residence, WhoDidNotAnswerBeforeIsLeftOut) {
+  const ClusterResidence later = Earlier();
+  ClusterResidence earlier = later;
+  earlier.daemons[1].failure = "it did not answer";
+  earlier.daemons[1].snapshot = {};
+  const ClusterResidence since = Since(later, earlier);
+  EXPECT_TRUE(since.daemons[1].snapshot.rows.empty());
+  EXPECT_THAT(since.daemons[1].failure, HasSubstr("it did not answer"));
+  EXPECT_FALSE(since.daemons[1].since_start);
+}
+
 TEST(Residence, WhoIsGoneOrSilentIsNamed) {
   const ClusterResidence earlier = Earlier();
   ClusterResidence later = earlier;
@@ -103,6 +144,12 @@ TEST(Residence, OnlyTheLargestRowsAreKept) {
   for (const DaemonResidence& daemon : two.daemons) left += daemon.snapshot.rows.size();
   EXPECT_EQ(left, 2U);
   EXPECT_EQ(two.daemons[2].snapshot.rows[0].name, "a");
+  // Those of equal time come first, and are not kept for that.
+  all.daemons[0].snapshot.rows[0] = RowOf("open", "", {Milliseconds(4)});
+  two = all;
+  EXPECT_EQ(KeepLargest(two, 2), 3U);
+  ASSERT_EQ(two.daemons[2].snapshot.rows.size(), 1U);
+  EXPECT_EQ(two.daemons[2].snapshot.rows[0].name, "a");
   EXPECT_EQ(KeepLargest(all, 5), 0U);
   EXPECT_EQ(KeepLargest(all, 0), 5U);
 }
@@ -112,6 +159,8 @@ TEST(Residence, ItsJsonComesBackUnchanged) {
   all.daemons[0].snapshot.rows.push_back(
       RowOf("odd", "x", {Nanoseconds(1), Seconds(1000), Milliseconds(7)}));
   all.daemons[2].failure = "it did not answer";
+  all.daemons[1].snapshot.is_truncated = true;
+  all.names = {{"10.0.0.2", "h2"}};
   const ClusterResidence back =
       ResidenceFromJson(nlohmann::json::parse(ToJson(all).dump())).value();
   EXPECT_EQ(ToJson(back), ToJson(all));
@@ -128,8 +177,11 @@ TEST(Residence, OtherJsonIsRefused) {
               StatusCode::kInvalidArgument)
         << text;
   nlohmann::json spoilt = good;
-  spoilt["daemons"][0]["requests"][0]["buckets"][0][0] = 12'345;  // No bucket ends there.
-  EXPECT_FALSE(ResidenceFromJson(spoilt).ok());
+  // No bucket ends there.
+  for (const int64_t limit_ns : {int64_t{12'345}, int64_t{0}, INT64_MIN}) {
+    spoilt["daemons"][0]["requests"][0]["buckets"][0][0] = limit_ns;
+    EXPECT_FALSE(ResidenceFromJson(spoilt).ok()) << limit_ns;
+  }
 }
 
 TEST(Residence, ARunWithoutAnAnswerSaysWhy) {

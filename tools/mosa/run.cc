@@ -174,10 +174,13 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(PrepareFiles(options));
   MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
   HostMount first(record.hosts.front());
-  const Result<ClusterResidence> before = first.TakeResidence();
+  const bool measures = record.hosts.front().mosa;
+  Result<ClusterResidence> residence = ClusterResidence();
+  if (measures) residence = first.TakeResidence();
   const Status ended = Engine(workflow, record, engine).Run();
-  if (record.hosts.front().mosa) {
-    record.residence = ResidenceOfRun(before, first.TakeResidence());
+  if (measures) {
+    record.residence =
+        ResidenceOfRun(residence, residence.ok() ? first.TakeResidence() : residence);
     const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
     if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
   }

@@ -89,7 +89,6 @@ ManagerChoice ManagerOf(const RunHost& host) {
 }
 
 json AskForResidence(const RunHost& host) {
-  if (!host.mosa) return ToJson(FailedPreconditionError("the mount is none of Mosa"));
   ManagerChoice choice = ManagerOf(host);
   if (choice.address.empty()) {
     const char* const address = std::getenv("MOSA_MANAGER");
@@ -100,7 +99,7 @@ json AskForResidence(const RunHost& host) {
     choice.address = address;
     choice.secret = secret == nullptr ? "" : secret;
   }
-  const auto manager = ConnectManager(choice);
+  const auto manager = ConnectManagerOf(choice, host.mount_point);
   if (!manager.ok()) return ToJson(manager.status());
   const auto taken = TakeResidence(**manager);
   json answer = ToJson(taken.status());
@@ -208,18 +207,20 @@ bool HostMount::SeemsAlive(Time now) {
   return (**answer).at("there") == true && (**answer).at("mosa").get<bool>() >= host_.mosa;
 }
 
-Result<json> HostMount::Ask(const json& question) {
+Result<json> HostMount::Ask(const json& question, Duration at_most) {
   const SystemClock clock;
-  const Time limit = clock.Monotonic() + kWorkMax;
+  const Time limit = clock.Monotonic() + at_most;
   MOSA_RETURN_IF_ERROR(work_.Post(question));
   while (clock.Monotonic() < limit && cluster::InterruptGuard::Interrupted() == 0) {
     const Time asked = clock.Monotonic();
-    MOSA_ASSIGN_OR_RETURN(auto answer, work_.Take(kLookMax));
+    MOSA_ASSIGN_OR_RETURN(auto answer, work_.Take(std::min(kLookMax, at_most)));
     if (answer) return *std::move(answer);
     // A mount that waits for others may be slow, but says so.
-    if (clock.Monotonic() - asked >= kLookMax && !Answers()) break;
+    const Time now = clock.Monotonic();
+    if (now < limit && now - asked >= kLookMax && !Answers()) break;
   }
   work_.GiveUp();
+  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   return UnavailableError(
       fmt::format("the mount {} of host {} gives no answer", host_.mount_point, host_.name));
 }
@@ -273,9 +274,14 @@ Result<std::vector<std::string>> HostMount::ListLost() {
 }
 
 Result<ClusterResidence> HostMount::TakeResidence() {
-  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "residence"}, {"what", nullptr}}));
-  MOSA_RETURN_IF_ERROR(StatusOf(answer));
-  return ResidenceFromJson(answer.at("residence"));
+  const Result<json> answer = Ask({{"do", "residence"}, {"what", nullptr}}, kResidenceMax);
+  // It is not the mount that is waited for.
+  if (answer.status().code() == StatusCode::kUnavailable)
+    return UnavailableError(fmt::format("the manager did not tell residence times within {} s",
+                                        kResidenceMax.ns / Seconds(1).ns));
+  MOSA_RETURN_IF_ERROR(answer.status());
+  MOSA_RETURN_IF_ERROR(StatusOf(*answer));
+  return ResidenceFromJson(answer->at("residence"));
 }
 
 Status HostMount::PrepareOutputs(

@@ -1,5 +1,5 @@
 // A host's mount as the runner uses it: whatever it is asked, the runner does not hang. Unavailable
-// is the answer of a mount that gives none.
+// is the answer of a mount that gives none, Aborted that of one which a signal kept from it.
 //
 // Paths are from the run's directory, or absolute. One thread.
 #ifndef MOSA_TOOLS_MOSA_RUN_MOUNT_H_
@@ -53,8 +53,9 @@ class HostMount {
   // Files below the run's directory that the manager knows to be lost, as `mosa lost`; none if the
   // host's environment names no manager.
   Result<std::vector<std::string>> ListLost();
-  // How long requests have stayed in the cluster's daemons so far. FailedPrecondition if neither
-  // the host's environment nor ours names the manager.
+  // How long requests have stayed in the cluster's daemons so far, if that is known within
+  // kResidenceMax. FailedPrecondition if neither the host's environment nor ours names the manager,
+  // or if that one has no such mount.
   Result<ClusterResidence> TakeResidence();
   // The first that is wrong.
   Status PrepareOutputs(const std::vector<std::pair<std::string, predict::HintMap>>& outputs);
@@ -64,8 +65,9 @@ class HostMount {
   static constexpr Duration kLookMax = Seconds(8);
   static constexpr Duration kReachMax = Seconds(15);
   static constexpr Duration kWorkMax = Seconds(120);
+  static constexpr Duration kResidenceMax = Seconds(8);
 
-  Result<nlohmann::json> Ask(const nlohmann::json& question);
+  Result<nlohmann::json> Ask(const nlohmann::json& question, Duration at_most = kWorkMax);
   Result<Found> LocateAll(const char* how, const std::vector<std::string>& paths);
 
   const RunHost host_;
