@@ -57,8 +57,6 @@ struct Options {
   bool is_warm() const { return pages == "warm"; }
 };
 
-Status Refused(const std::string& what) { return InvalidArgumentError(what); }
-
 // ---- what is asked for
 
 Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
@@ -67,7 +65,8 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
   for (const std::string& word : options.sizes) {
     const Result<int64_t> size = ParseBytes(word);
     if (!size.ok() || *size <= 0 || static_cast<uint64_t>(*size) > kSizeMax)
-      return Refused(fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
+      return InvalidArgumentError(
+          fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
     grid.sizes.push_back(static_cast<uint64_t>(*size));
   }
   if (!options.clients.empty()) grid.clients = options.clients;
@@ -79,22 +78,22 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
   }
   for (const uint32_t count : grid.clients) {
     if (count == 0 || count > kClientsMax)
-      return Refused(fmt::format("--clients {}: give 1 to {}", count, kClientsMax));
+      return InvalidArgumentError(fmt::format("--clients {}: give 1 to {}", count, kClientsMax));
   }
   const double millionths = std::round(options.scale * predict::kScaleOneMillionths);
   if (!(millionths >= 1) || !(options.scale <= kScaleMax))
-    return Refused(fmt::format("--scale {}: give a share of {} files, 0.000001 to {}",
-                               options.scale, predict::kEnvelopeFiles, kScaleMax));
+    return InvalidArgumentError(fmt::format("--scale {}: give a share of {} files, 0.000001 to {}",
+                                            options.scale, predict::kEnvelopeFiles, kScaleMax));
   grid.scale_millionths = static_cast<uint64_t>(millionths);
   const Result<int64_t> bytes = ParseBytes(options.bytes_max);
   if (!bytes.ok() || *bytes < 0)
-    return Refused(
+    return InvalidArgumentError(
         fmt::format("--bytes-max {}: give a size like 64M, or 0 for no limit", options.bytes_max));
   grid.bytes_max = static_cast<uint64_t>(*bytes);
   for (const EnvelopeCell& cell : CellsOf(grid)) {
     const uint64_t own = OperationsOf(grid, cell) / cell.clients * cell.size_bytes;
     if (own > kBytesOfClientMax)
-      return Refused(fmt::format(
+      return InvalidArgumentError(fmt::format(
           "a client keeps what it reads until it is compared, here {}: lower --scale or "
           "--bytes-max, at most {} for each client",
           HumanBytes(static_cast<int64_t>(own)),
@@ -105,11 +104,13 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
 
 Status CheckOptions(const Options& options) {
   if (options.repeats == 0 || options.repeats > kRepeatsMax)
-    return Refused(fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
+    return InvalidArgumentError(
+        fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
   if (!(options.budget_seconds > 0 && options.budget_seconds <= 86400))
-    return Refused(fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
+    return InvalidArgumentError(
+        fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
   if (!options.paths.empty() && !options.hosts.mount.empty())
-    return Refused("--mount is for when no PATH is given: give one of them");
+    return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
   return OkStatus();
 }
 
@@ -144,9 +145,9 @@ Result<std::vector<EnvelopeSystem>> FindSystems(const Options& options) {
   for (const std::string& word : options.paths) {
     const auto [name, path] = NameAndPath(word);
     if (name.empty() || path.empty())
-      return Refused(fmt::format("'{}': write PATH or NAME=PATH", word));
+      return InvalidArgumentError(fmt::format("'{}': write PATH or NAME=PATH", word));
     if (!names.insert(name).second)
-      return Refused(
+      return InvalidArgumentError(
           fmt::format("'{}' is named twice: give each store a name, as NAME=PATH", name));
     MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system, FindSystem(options, name, path));
     systems.push_back(std::move(system));
