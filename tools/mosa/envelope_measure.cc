@@ -142,7 +142,7 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
     begun = std::max(begun, moment("begin_ns"));
     last = std::max(last, moment("end_ns"));
   }
-  notice_ = std::min(kNoticeMax, notice_ + (told - begin) * 2);
+  if (notice_ < kNoticeMax) notice_ = std::min(kNoticeMax, notice_ + (told - begin) * 2);
   const double seconds = static_cast<double>(std::max<int64_t>((last - first).ns, 1)) / 1e9;
   const double late = static_cast<double>((begun - first - kLateMax).ns) / 1e9;
   return EnvelopeSample{seconds, late <= kLateShareMax * seconds};
@@ -197,7 +197,9 @@ std::string EnvelopeMeasure::ClearOne(size_t system, Time until) {
     if (!cleared.ok()) why = MessageOf(cleared.status());
   }
   if (why.empty() && made_[system] == Made::kPerhaps) return "";
-  if (why.empty()) why = "no host sees it any more: is the store mounted?";
+  if (why.empty())
+    return fmt::format("{} may be left, remove it: no host sees it any more, is the store mounted?",
+                       DirectoryOf(system, 0));
   return fmt::format("{} is left, remove it ({})", DirectoryOf(system, 0), why);
 }
 

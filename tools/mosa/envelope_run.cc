@@ -231,7 +231,7 @@ json SystemToJson(const EnvelopeSystem& system, const std::vector<json>& facts) 
                      {"file_system", own.at("file_system")},
                      {"source", own.at("source")},
                      {"mount_options", own.at("mount_options")},
-                     {"born_ns", own.at("born_ns")},
+                     {"born_us", own.at("born_us")},
                      {"store_bytes", own.at("store_bytes")},
                      {"cores", own.at("cores")},
                      {"processor", own.at("processor")},

@@ -74,7 +74,7 @@ struct FileSystem {
   std::string type;      // "tmpfs", "nfs4", "fuse.mosa".
   std::string source;    // "10.0.0.1:/export".
   std::string options;   // Of the mount, and of the file system.
-  uint64_t born_ns = 0;  // The directory itself, since 1970; 0: it does not say.
+  uint64_t born_us = 0;  // The directory itself, since 1970; 0: it does not say.
 };
 FileSystem FileSystemOf(const std::string& directory) {
   struct statx seen {};
@@ -92,8 +92,8 @@ FileSystem FileSystemOf(const std::string& directory) {
     fields >> found.type >> found.source >> of_all;
     found.options = own + "," + of_all;
     if ((seen.stx_mask & STATX_BTIME) != 0)
-      found.born_ns =
-          static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000'000 + seen.stx_btime.tv_nsec;
+      found.born_us =
+          static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000 + seen.stx_btime.tv_nsec / 1000;
     return found;
   }
   return {};
@@ -137,7 +137,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
           {"file_system", store.type},
           {"source", store.source},
           {"mount_options", store.options},
-          {"born_ns", store.born_ns},
+          {"born_us", store.born_us},
           {"store_bytes", uint64_t{space.f_blocks} * block},
           {"store_free_bytes", uint64_t{space.f_bavail} * block},
           // Some file systems do not count them.
