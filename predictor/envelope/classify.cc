@@ -107,12 +107,12 @@ PhaseForecast InputOf(const StageProfile& stage, const EnvelopeScale& scale, dou
   const Terms own = TermsOf(stage.transfers, scale, EnvelopeOperation::kRead);
   const Terms shared = TermsOf(stage.transfers, scale, EnvelopeOperation::kSharedRead);
   const double whole = own.larger() + shared.larger();
-  SetBound(
-      static_cast<double>(stage.files_read) / scale.opens, whole,
-      {own.throughput + shared.throughput, own.bandwidth + shared.bandwidth},
-      EnvelopeOperation::kOpen,
-      own.larger() >= shared.larger() ? EnvelopeOperation::kRead : EnvelopeOperation::kSharedRead,
-      phase);
+  const double opening = static_cast<double>(stage.files_read) / scale.opens;
+  if (own.larger() >= shared.larger())
+    SetBound(opening, whole, own, EnvelopeOperation::kOpen, EnvelopeOperation::kRead, phase);
+  else
+    SetBound(opening, whole, shared, EnvelopeOperation::kOpen, EnvelopeOperation::kSharedRead,
+             phase);
   phase.coarse_seconds = filled * whole;
   phase.fine_seconds =
       filled * (FineSeconds(stage.transfers, scale, EnvelopeOperation::kRead) +
@@ -156,6 +156,7 @@ Result<StageForecast> Classify(const StageProfile& stage, const Envelope& envelo
   forecast.clients = static_cast<uint32_t>(std::min<uint64_t>(clients, stage.tasks));
   forecast.rounds = (stage.tasks + forecast.clients - 1) / forecast.clients;
   MOSA_ASSIGN_OR_RETURN(const EnvelopeScale scale, envelope.At(forecast.clients));
+  forecast.rated_clients = scale.clients;
   // The last round takes as long as a full one.
   const double filled =
       static_cast<double>(forecast.rounds * forecast.clients) / static_cast<double>(stage.tasks);

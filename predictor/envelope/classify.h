@@ -5,7 +5,8 @@
 //   read  = ceil(N/C) * (max(C/T_1, C*D_1/B_1) + max(C/T_N, C*D_N/B_N))              (3)
 //
 // N tasks run on C clients in rounds; of several files of a task the terms are added up. A stage of
-// fewer tasks than clients has that many clients. Rates are those of the envelope at C clients:
+// fewer tasks than clients has that many clients. Rates are those of the envelope at C clients, or
+// at the fewest measured ones if those are more, as the paper takes them for its stage of 16 tasks:
 //
 // - coarse: the highest of any file size, each file's creation counted. That is the model of the
 //   paper's Table 4, too, whose metadata share of a read is what its opens alone would take.
@@ -32,8 +33,9 @@ std::string_view NameOf(Bound bound);
 
 // The input or the output of a stage.
 struct PhaseForecast {
-  double metadata_share = 0;               // Of the coarse time; the rest is reading or writing.
-  Bound transfer_bound = Bound::kNothing;  // Which of the two terms of the equations is larger.
+  double metadata_share = 0;  // Of the coarse time; the rest is reading or writing.
+  // Which of the two terms of the equations is larger; of reads, of the kind that takes longer.
+  Bound transfer_bound = Bound::kNothing;
   // As above, or kMetadata where that takes the larger share; and of which operation.
   Bound bound = Bound::kNothing;
   EnvelopeOperation operation = EnvelopeOperation::kCreate;
@@ -45,7 +47,8 @@ struct PhaseForecast {
 };
 
 struct StageForecast {
-  uint32_t clients = 1;  // At the same time: at most the stage's tasks.
+  uint32_t clients = 1;        // At the same time: at most the stage's tasks.
+  uint32_t rated_clients = 1;  // Whose rates they were given.
   uint64_t rounds = 1;
   PhaseForecast input;
   PhaseForecast output;

@@ -16,7 +16,8 @@ void Set(Envelope& envelope, EnvelopeCell cell, double rate) {
 
 // GPFS on 32 clients, as section 4.2 of paper 004 says: small files have the highest throughput,
 // large ones the highest bandwidth.
-Envelope Gpfs(uint32_t clients = 32) {
+Envelope Gpfs() {
+  constexpr uint32_t clients = 32;
   Envelope envelope;
   envelope.name = "gpfs";
   const struct {
@@ -85,10 +86,10 @@ constexpr TableFour kTableFour[] = {
 TEST(Classify, DecomposesThePapersStagesAsItsTableFour) {
   for (const TableFour& row : kTableFour) {
     SCOPED_TRACE(row.stage.name);
-    // A stage of 16 tasks has no more clients: the paper takes the same figures for it.
-    const auto clients = static_cast<uint32_t>(std::min<uint64_t>(32, row.stage.tasks));
-    const auto forecast = Classify(ProfileOf(row.stage), Gpfs(clients), 32);
+    const auto forecast = Classify(ProfileOf(row.stage), Gpfs(), 32);
     ASSERT_TRUE(forecast.ok()) << forecast.status();
+    EXPECT_EQ(forecast->clients, std::min<uint64_t>(32, row.stage.tasks));
+    EXPECT_EQ(forecast->rated_clients, 32U);
     EXPECT_NEAR(100 * forecast->input.metadata_share, row.read_metadata, row.tolerance);
     EXPECT_NEAR(100 * forecast->output.metadata_share, row.write_metadata, row.tolerance);
     EXPECT_EQ(forecast->input.transfer_bound, row.read_bound);
@@ -141,6 +142,26 @@ TEST(Classify, AddsUpTheTwoKindsOfReads) {
   EXPECT_NEAR(forecast->input.fine_seconds, forecast->input.coarse_seconds, 1e-9)
       << "both sizes are measured, and have the highest rates";
   EXPECT_EQ(forecast->input.bound, Bound::kBandwidth);
+  EXPECT_EQ(forecast->input.operation, kRead);
+}
+
+TEST(Classify, NamesABoundThatTheLongerKindOfReadHas) {
+  Envelope envelope = Gpfs();
+  const auto set = [&](EnvelopeOperation operation, double files, double bytes) {
+    Set(envelope, {operation, kSmall, 32}, files);
+    Set(envelope, {operation, kLarge, 32}, bytes / kLarge);
+  };
+  set(kRead, 3.2, 32 * 1e6 / 9);         // 10 s by its files, 9 s by its bytes.
+  set(kSharedRead, 1000, 32 * 1e6 / 5);  // 5 s by its bytes.
+  StageProfile stage;
+  stage.tasks = 32;
+  stage.files_read = 64;
+  stage.transfers[{kRead, 1'000'000}] = 32;
+  stage.transfers[{kSharedRead, 1'000'000}] = 32;
+  const auto forecast = Classify(stage, envelope, 32);
+  ASSERT_TRUE(forecast.ok()) << forecast.status();
+  EXPECT_NEAR(forecast->input.coarse_seconds, 10 + 5, 1e-9);
+  EXPECT_EQ(forecast->input.transfer_bound, Bound::kThroughput);
   EXPECT_EQ(forecast->input.operation, kRead);
 }
 

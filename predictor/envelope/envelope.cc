@@ -161,17 +161,18 @@ const Estimate* Envelope::Find(const EnvelopeCell& cell) const {
 Result<EnvelopeScale> Envelope::At(uint32_t clients_wanted) const {
   const std::vector<uint32_t> measured = clients();
   const auto above = std::lower_bound(measured.begin(), measured.end(), clients_wanted);
-  if (above == measured.end() || (above == measured.begin() && *above != clients_wanted))
+  if (above == measured.end())
     return FailedPreconditionError(fmt::format(
         "the envelope of '{}' has {} to {} clients, not {}: measure it with so many, or ask for "
         "fewer",
         name, measured.empty() ? 0 : measured.front(), measured.empty() ? 0 : measured.back(),
         clients_wanted));
   const uint32_t high = *above;
-  const uint32_t low = high == clients_wanted ? high : *std::prev(above);
-  const double share = high == low ? 0 : static_cast<double>(clients_wanted - low) / (high - low);
+  const bool is_between = above != measured.begin() && high != clients_wanted;
+  const uint32_t low = is_between ? *std::prev(above) : high;
+  const double share = is_between ? static_cast<double>(clients_wanted - low) / (high - low) : 0;
   EnvelopeScale scale;
-  scale.clients = clients_wanted;
+  scale.clients = is_between ? clients_wanted : high;
   for (const auto& [cell, rate] : cells) {
     if (cell.clients != low) continue;
     EnvelopeCell other = cell;

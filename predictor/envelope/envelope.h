@@ -95,8 +95,8 @@ class SizeCurve {
 
 // An envelope at one number of clients.
 struct EnvelopeScale {
-  uint32_t clients = 1;
-  double creates = 0;  // Per second, as `opens`.
+  uint32_t clients = 1;  // Whose rates these are.
+  double creates = 0;    // Per second, as `opens`.
   double opens = 0;
   SizeCurve reads, shared_reads, writes;
 
@@ -111,8 +111,9 @@ struct Envelope {
   std::vector<uint64_t> sizes() const;
   // Null if it was not measured.
   const Estimate* Find(const EnvelopeCell& cell) const;
-  // Between measured numbers of clients rates are linear. FailedPrecondition: it has fewer clients
-  // only, or lacks an operation there.
+  // Between measured numbers of clients rates are linear; of fewer than the fewest measured they
+  // are those of the fewest. FailedPrecondition: it has fewer clients only, or lacks an operation
+  // there.
   Result<EnvelopeScale> At(uint32_t clients) const;
 };
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 namespace mosa::predict {
@@ -14,19 +14,13 @@ using nlohmann::json;
 
 // More is a mistake, and what is worked out of it would overflow.
 constexpr uint64_t kSizeMax = uint64_t{1} << 50;
-constexpr uint32_t kClientsMax = 1'000'000;
+constexpr uint64_t kClientsMax = 1'000'000;
+constexpr double kRateMin = 1e-9;  // Operations per second.
+constexpr double kRateMax = 1e15;
 
-Result<EnvelopeCell> CellOf(const json& object) {
-  const std::string name = object.at("operation");
-  const auto operation = EnvelopeOperationOf(name);
-  if (!operation)
-    return InvalidArgumentError(fmt::format("there is no operation '{}' in an envelope", name));
-  EnvelopeCell cell{*operation, object.at("size_bytes"), object.at("clients")};
-  if (cell.clients == 0 || cell.clients > kClientsMax || cell.size_bytes > kSizeMax ||
-      (cell.size_bytes == 0) == MovesBytes(*operation))
-    return InvalidArgumentError(fmt::format("a cell of '{}' has {} clients and files of {} bytes",
-                                            name, cell.clients, cell.size_bytes));
-  return cell;
+std::optional<uint64_t> WholeNumber(const json& value, uint64_t most) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > most) return std::nullopt;
+  return value.get<uint64_t>();
 }
 
 Result<Estimate> EstimateOf(const json& object) {
@@ -35,14 +29,29 @@ Result<Estimate> EstimateOf(const json& object) {
   rate.low = object.value("low", rate.median);
   rate.high = object.value("high", rate.median);
   rate.confidence = object.value("confidence", 0.0);
-  if (std::isfinite(rate.high) && 0 < rate.low && rate.low <= rate.median &&
-      rate.median <= rate.high)
+  if (kRateMin <= rate.low && rate.low <= rate.median && rate.median <= rate.high &&
+      rate.high <= kRateMax)
     return rate;
   return InvalidArgumentError(
-      fmt::format("a cell has the rates {}: they must be positive, low to high", object.dump()));
+      fmt::format("a cell has the rates {}: they must be {} to {}, low to high", object.dump(),
+                  kRateMin, kRateMax));
 }
 
 }  // namespace
+
+Result<EnvelopeCell> EnvelopeCellOf(const json& object) {
+  const std::string name = object.at("operation");
+  const auto operation = EnvelopeOperationOf(name);
+  if (!operation)
+    return InvalidArgumentError(fmt::format("there is no operation '{}' in an envelope", name));
+  const auto size = WholeNumber(object.at("size_bytes"), kSizeMax);
+  const auto clients = WholeNumber(object.at("clients"), kClientsMax);
+  if (size && clients && *clients > 0 && (*size > 0) == MovesBytes(*operation))
+    return EnvelopeCell{*operation, *size, static_cast<uint32_t>(*clients)};
+  return InvalidArgumentError(fmt::format("a cell of '{}' has {} clients and files of {} bytes",
+                                          name, object.at("clients").dump(),
+                                          object.at("size_bytes").dump()));
+}
 
 Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text) {
   std::vector<Envelope> envelopes;
@@ -53,7 +62,7 @@ Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text) {
                                               root.at("mosa_envelope").dump(), kEnvelopeVersion));
     for (const json& object : root.at("cells")) {
       const std::string system = object.at("system");
-      MOSA_ASSIGN_OR_RETURN(const EnvelopeCell cell, CellOf(object));
+      MOSA_ASSIGN_OR_RETURN(const EnvelopeCell cell, EnvelopeCellOf(object));
       MOSA_ASSIGN_OR_RETURN(const Estimate rate, EstimateOf(object.at("operations_per_second")));
       auto envelope = std::find_if(envelopes.begin(), envelopes.end(),
                                    [&](const Envelope& known) { return known.name == system; });

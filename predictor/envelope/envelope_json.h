@@ -9,6 +9,7 @@
 #ifndef MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_
 #define MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ inline constexpr int kEnvelopeVersion = 1;
 // In the order in which the text names their systems. InvalidArgument says what is wrong with it;
 // an envelope without cells is none.
 Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text);
+
+// Operation, size and clients of one of the "cells". InvalidArgument if there can be none such;
+// throws as nlohmann::json does where one is left out.
+Result<EnvelopeCell> EnvelopeCellOf(const nlohmann::json& object);
 
 }  // namespace mosa::predict
 

@@ -102,6 +102,15 @@ TEST(Envelope, KnowsNothingOfWhatWasNotMeasured) {
   EXPECT_TRUE(envelope.At(1).ok());
 }
 
+TEST(Envelope, GivesFewerClientsTheRatesOfTheFewestMeasured) {
+  Envelope envelope = TwoScales();
+  std::erase_if(envelope.cells, [](const auto& entry) { return entry.first.clients == 1; });
+  const auto one = envelope.At(1);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->clients, 4U);
+  EXPECT_DOUBLE_EQ(one->creates, 250);
+}
+
 TEST(EnvelopeJson, ReadsCellsBySystem) {
   const auto read = ReadEnvelopes(R"({"mosa_envelope": 1, "cells": [
       {"system": "b", "operation": "create", "size_bytes": 0, "clients": 1,
@@ -132,7 +141,20 @@ TEST(EnvelopeJson, SaysWhatIsWrong) {
   refused(R"({"system": "a", "operation": "write", "size_bytes": -1, "clients": 1})", "files of");
   refused(R"({"system": "a", "operation": "open", "size_bytes": 0, "clients": 1,
               "operations_per_second": {"median": 0}})",
-          "must be positive");
+          "must be 1e-09 to");
+  const auto with_rate = [](const std::string& rates) {
+    return R"({"system": "a", "operation": "write", "size_bytes": 1000000, "clients": 1,
+               "operations_per_second": )" +
+           rates + "}";
+  };
+  refused(with_rate(R"({"median": 1e305})"), "low to high");
+  refused(with_rate(R"({"median": 1, "low": 1e-300})"), "low to high");
+  refused(R"({"system": "a", "operation": "open", "size_bytes": 0, "clients": 4294967298})",
+          "4294967298 clients");
+  refused(R"({"system": "a", "operation": "open", "size_bytes": 0, "clients": 2.7})",
+          "2.7 clients");
+  refused(R"({"system": "a", "operation": "write", "size_bytes": 1024.9, "clients": 2})",
+          "files of 1024.9");
   refused(R"({"system": "a"})", "is no result of 'mosa envelope run'");
   EXPECT_FALSE(ReadEnvelopes("[]").ok());
   EXPECT_FALSE(ReadEnvelopes(R"({"mosa_envelope": 2, "cells": []})").ok());

@@ -127,13 +127,11 @@ class Stage {
     for (const Call& call : calls) {
       if (call.kind == Call::Kind::kOpen) read.try_emplace(call.file, 0);
       if (call.kind == Call::Kind::kCreate) written.try_emplace(call.file, 0);
-      // What a task reads again of its own output is no input; what it changes of an input is
-      // written to that.
+      // What a task reads again of its own output is no input.
       if (call.kind == Call::Kind::kRead && read.contains(call.file))
         read[call.file] += call.size_bytes;
       if (call.kind == Call::Kind::kWrite) written[call.file] += call.size_bytes;
     }
-    profile_.tasks_reading += read.empty() ? 0 : 1;
     profile_.tasks_creating += written.empty() ? 0 : 1;
     profile_.files_read += read.size();
     profile_.files_written += written.size();

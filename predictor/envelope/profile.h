@@ -56,8 +56,7 @@ struct StageProfile {
   // How many files of which size are read and written, a few-to-1 read as 1-to-1 (section 3.1).
   // 1-to-1 and N-to-1 reads and writes are keys; never create and open.
   std::map<std::pair<EnvelopeOperation, uint64_t>, uint64_t> transfers;
-  uint64_t tasks_reading = 0;   // Any file.
-  uint64_t tasks_creating = 0;  // Likewise.
+  uint64_t tasks_creating = 0;  // Any file.
 };
 
 // By stage, in the order in which the workflow's tasks come to them. InvalidArgument names a file

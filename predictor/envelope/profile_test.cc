@@ -86,7 +86,6 @@ files:
   const StageProfile& first = profiles->front();
   EXPECT_EQ(first.files_by_sharing.at(Sharing::kFewToOne), 2U);
   EXPECT_EQ(first.transfers.at({kRead, 100}), 2U);
-  EXPECT_EQ(first.tasks_reading, 2U);
   const StageProfile& last = profiles->back();
   EXPECT_EQ(last.name, "b");
   EXPECT_EQ(last.files_by_sharing.at(Sharing::kOneToOne), 3U) << "a stage of one task has no N";

@@ -186,7 +186,9 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
   };
   return {row.profile->name,
           phase_name,
-          fmt::format("{}", row.forecast.clients),
+          row.forecast.rated_clients == row.forecast.clients
+              ? fmt::format("{}", row.forecast.clients)
+              : fmt::format("{} (rates of {})", row.forecast.clients, row.forecast.rated_clients),
           percent(phase.metadata_share),
           percent(1 - phase.metadata_share),
           std::string(NameOf(phase.transfer_bound)),
@@ -239,6 +241,7 @@ json ToJson(const StageRow& row) {
   return {{"name", row.profile->name},
           {"tasks", row.profile->tasks},
           {"clients", forecast.clients},
+          {"rated_clients", forecast.rated_clients},
           {"rounds", forecast.rounds},
           {"input", ToJson(forecast.input, row.simulated.input, row.measured.input)},
           {"output", ToJson(forecast.output, row.simulated.output, row.measured.output)},
@@ -257,10 +260,12 @@ Status ClassifyApplication(const Options& options, const CommandLine& line) {
   const uint32_t clients = options.clients > 0 ? options.clients : envelope.clients().back();
   std::vector<StageRow> rows;
   for (const StageProfile& stage : application.stages) {
-    MOSA_ASSIGN_OR_RETURN(const StageForecast forecast,
-                          predict::Classify(stage, envelope, clients));
-    rows.push_back({&stage, forecast, ShareOf(simulated, stage.name, forecast.clients),
-                    ShareOf(measured, stage.name, forecast.clients)});
+    const Result<StageForecast> forecast = predict::Classify(stage, envelope, clients);
+    if (!forecast.ok())
+      return Status(forecast.status().code(),
+                    fmt::format("stage '{}': {}", stage.name, MessageOf(forecast.status())));
+    rows.push_back({&stage, *forecast, ShareOf(simulated, stage.name, forecast->clients),
+                    ShareOf(measured, stage.name, forecast->clients)});
   }
   if (!line.json) {
     PrintRows(rows, !measured.empty() || !simulated.empty());
@@ -286,7 +291,8 @@ void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
       "  mosa envelope classify --envelope mosa.json --workload run7.json \\\n"
       "    --operations run7.operations.json --trace run7/*.trace --platform lab.json \\\n"
       "    --config hosts=4\n\n"
-      "Coarse: by the highest rates of any file size; fine: by the rates of each file's size.\n"
+      "Coarse: by the highest rates of any file size; fine: by the rates of each file's size. A\n"
+      "stage of fewer tasks than any measured number of clients gets the rates of the fewest.\n"
       "Simulated and measured are what all tasks spent on their files, shared out to the clients: "
       "by\n"
       "a record as long as they ran, less what --operations say that they computed; by traces, "

@@ -98,7 +98,7 @@ Status MakeOne(const ClientSample& sample, uint64_t index, std::span<std::byte> 
     MOSA_RETURN_IF_ERROR(WriteBytes(file.get(), part, path));
   }
   if (size > 0) {
-    fsync(file.get());
+    if (fsync(file.get()) != 0) return Refused("sync", path);
     posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   }
   return close(file.release()) == 0 ? OkStatus() : Refused("close", path);
@@ -134,8 +134,7 @@ ClientSample ClientSampleOf(const json& words) {
 Status EnvelopeClient::Prepare(const ClientSample& sample) {
   if (sample.operation == EnvelopeOperation::kCreate) return OkStatus();
   const auto block = std::make_unique_for_overwrite<std::byte[]>(kBlockBytes);
-  const uint64_t files = sample.operation == EnvelopeOperation::kSharedRead ? 1 : sample.operations;
-  for (uint64_t i = 0; i < files; ++i)
+  for (uint64_t i = 0; i < FilesOf(sample); ++i)
     MOSA_RETURN_IF_ERROR(MakeOne(sample, i, {block.get(), kBlockBytes}));
   return OkStatus();
 }
@@ -175,12 +174,13 @@ Status EnvelopeClient::Operate(const ClientSample& sample, uint64_t index) {
 
 Result<ClientSpan> EnvelopeClient::Go(const ClientSample& sample, Time begin) {
   const SystemClock clock;
-  if (begin - clock.Monotonic() > kWaitMax)
+  ClientSpan span;
+  span.told = clock.Monotonic();
+  if (begin - span.told > kWaitMax)
     return InvalidArgumentError("the moment to begin is too far away: is a clock wrong?");
   const timespec moment{begin.ns / 1'000'000'000, begin.ns % 1'000'000'000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, nullptr) == EINTR) {
   }
-  ClientSpan span;
   span.begin = clock.Monotonic();
   for (uint64_t i = 0; i < sample.operations; ++i) MOSA_RETURN_IF_ERROR(Operate(sample, i));
   span.end = clock.Monotonic();
@@ -216,7 +216,7 @@ Result<json> DoClientStep(EnvelopeClient& client, const std::string& step, const
   if (step == "go") {
     MOSA_ASSIGN_OR_RETURN(const ClientSpan span,
                           client.Go(sample, Time{words.at("begin_ns").get<int64_t>()}));
-    return json{{"begin_ns", span.begin.ns}, {"end_ns", span.end.ns}};
+    return json{{"told_ns", span.told.ns}, {"begin_ns", span.begin.ns}, {"end_ns", span.end.ns}};
   }
   if (step == "prepare") MOSA_RETURN_IF_ERROR(EnvelopeClient::Prepare(sample));
   if (step == "ready") MOSA_RETURN_IF_ERROR(client.Ready(sample, words.at("warm")));

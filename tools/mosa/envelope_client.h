@@ -35,6 +35,7 @@ ClientSample ClientSampleOf(const nlohmann::json& words);  // Throws as nlohmann
 
 // By the own monotonic clock.
 struct ClientSpan {
+  Time told;  // When to begin: later than that if the word came late.
   Time begin;
   Time end;
 };

@@ -9,6 +9,8 @@
 
 #include "common/base/clock.h"
 #include "tools/mosa/envelope_drawing.h"
+#include "tools/mosa/envelope_measure.h"
+#include "tools/mosa/envelope_results.h"
 
 namespace mosa::cli {
 namespace {
@@ -112,6 +114,53 @@ TEST_F(EnvelopeClientTest, WaitsForNoMomentThatIsFarAway) {
   ASSERT_TRUE(client_.Ready(sample, false).ok());
   const Time tomorrow = SystemClock().Monotonic() + Seconds(86400);
   EXPECT_EQ(client_.Go(sample, tomorrow).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(EnvelopeClientTest, SaysThatTheWordToBeginCameLate) {
+  const ClientSample sample = SampleOf(kCreate);
+  ASSERT_TRUE(client_.Ready(sample, false).ok());
+  const Time yesterday = SystemClock().Monotonic() - Seconds(1);
+  const auto span = client_.Go(sample, yesterday);
+  ASSERT_TRUE(span.ok()) << span.status();
+  EXPECT_GE(span->told, yesterday + Seconds(1));
+  EXPECT_LE(span->told, span->begin);
+}
+
+TEST(EnvelopeMeasure, HasTheNextProcessOnAnotherHost) {
+  for (size_t hosts = 2; hosts <= 9; ++hosts) {
+    for (uint32_t clients = 1; clients <= 16; ++clients) {
+      const size_t workers = WorkersFor(clients, hosts);
+      ASSERT_GE(workers, clients);
+      for (size_t client = 0; client < clients; ++client)
+        EXPECT_NE(client % hosts, (client + 1) % workers % hosts)
+            << client << " of " << clients << " clients on " << hosts << " hosts";
+    }
+  }
+}
+
+TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
+  predict::EnvelopeGrid grid;
+  grid.scale_millionths = 1000;  // 8 files.
+  const std::string path = directory_ + "/result.json";
+  EnvelopeResults whole(path, grid, {{"grid", 1}}, "");
+  whole.Add("store", {kWrite, 1024, 2}, 0.5);
+  ASSERT_TRUE(whole.Save("running").ok());
+  EnvelopeResults again(path, grid, {{"grid", 1}}, "");
+  ASSERT_TRUE(again.Load().ok());
+  EXPECT_EQ(again.ToJson().at("cells"), whole.ToJson().at("cells"));
+  EXPECT_EQ(again.Envelopes({"store"}).front().Find({kWrite, 1024, 2})->median, 16);
+  const auto refused = [&](const char* name, const nlohmann::json& value) {
+    nlohmann::json wrong = whole.ToJson();
+    wrong["cells"][0][name] = value;
+    std::ofstream(path) << wrong;
+    EnvelopeResults results(path, grid, {{"grid", 1}}, "");
+    EXPECT_EQ(results.Load().code(), StatusCode::kInvalidArgument) << name << ": " << value;
+  };
+  refused("operations", 0);
+  refused("operations", 7);
+  refused("clients", 4294967298);
+  refused("size_bytes", 1024.9);
+  refused("seconds", {1e-300});
 }
 
 TEST_F(EnvelopeClientTest, IsToldAllOfASampleInWords) {

@@ -2,9 +2,9 @@
 // at one moment of their own clocks; a sample lasts until the last of them is done.
 //
 // A sample has a directory and files of its own. Files that are read, or that writers find empty,
-// are made by the next client, which is on another host if there are two, and are dropped from its
+// are made by the next process, which is on another host if there are two, and are dropped from its
 // pages: who reads them has never seen them. What creating and writing left is looked at by that
-// other client, too.
+// other process, too.
 #ifndef MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 #define MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 
@@ -29,10 +29,21 @@ struct EnvelopeSystem {
   std::vector<RunHost> hosts;
 };
 
+// Processes for so many clients: as many on each host, in turn, so that after the last, too, the
+// next one is on another host.
+constexpr size_t WorkersFor(uint32_t clients, size_t hosts) {
+  return (clients + hosts - 1) / hosts * hosts;
+}
+
+struct EnvelopeSample {
+  double seconds = 0;    // From the first client's beginning to the last one's end.
+  bool together = true;  // Whether they began at one moment, as far as that matters.
+};
+
 // One thread.
 class EnvelopeMeasure {
  public:
-  // `directory` is the name of a directory that this makes on every store, and removes; `warm`:
+  // `directory` begins the name of a directory that this makes on every store, and removes; `warm`:
   // clients have read before what they read.
   EnvelopeMeasure(std::vector<EnvelopeSystem> systems, std::string directory, bool warm)
       : systems_(std::move(systems)), directory_(std::move(directory)), warm_(warm) {}
@@ -45,10 +56,10 @@ class EnvelopeMeasure {
   // Makes the directory, also if another measurement left it. FailedPrecondition names the host
   // that does not see what the first one writes.
   Status Settle(size_t system);
-  // Seconds from the common beginning to the last client's end. DataLoss: a byte was wrong.
-  // Unavailable: a client is gone, or it takes longer than `at_most` for one step.
-  Result<double> Sample(size_t system, const predict::EnvelopeCell& cell, uint64_t operations,
-                        uint64_t seed, Duration at_most);
+  // Again, a few times, if clients did not begin together. DataLoss: a byte was wrong. Unavailable:
+  // a client is gone, or it takes longer than `at_most` for one step.
+  Result<EnvelopeSample> Sample(size_t system, const predict::EnvelopeCell& cell,
+                                uint64_t operations, uint64_t seed, Duration at_most);
   // Removes the directories, after a signal and without clients too. What is left and why, as
   // words; empty: nothing.
   std::string Clear();
@@ -69,13 +80,18 @@ class EnvelopeMeasure {
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;
   Status Step(const std::string& step, const Parts& parts, Duration at_most);
-  Result<double> Go(const Parts& parts, Duration at_most);
-  Result<double> Measured(const Parts& parts, Duration at_most);
-  std::string ClearOne(size_t system);
+  Result<EnvelopeSample> Go(const Parts& parts, Duration at_most);
+  Result<EnvelopeSample> Measured(const Parts& parts, Duration at_most);
+  Result<EnvelopeSample> SampleOnce(size_t system, const predict::EnvelopeCell& cell,
+                                    uint64_t operations, uint64_t seed, Duration at_most);
+  std::string ClearOne(size_t system, Time until);
 
   static constexpr Duration kStartMax = Seconds(20);
   static constexpr Duration kAnswerMax = Seconds(20);  // Of what moves no bytes.
   static constexpr Duration kClearMax = Seconds(10);   // Of each host, also after a signal.
+  static constexpr Duration kClearAllMax = Seconds(30);
+  // Clocks that drift apart by 50 millionths are 1 ms off then.
+  static constexpr Duration kClocksGoodFor = Seconds(20);
 
   const std::vector<EnvelopeSystem> systems_;
   const std::string directory_;
@@ -83,8 +99,11 @@ class EnvelopeMeasure {
   const SystemClock clock_;
   std::optional<IdentifyWorkers> workers_;
   std::vector<Duration> offsets_;  // By client: what its clock is ahead of ours.
-  Duration round_trip_max_;
-  std::vector<bool> settled_;  // By system.
+  Time clocks_read_;
+  Duration notice_;  // Between telling clients to begin, and that moment.
+  // By system: of the directory there.
+  enum class Made : uint8_t { kNo, kPerhaps, kYes };
+  std::vector<Made> made_;
   uint64_t samples_ = 0;
 };
 

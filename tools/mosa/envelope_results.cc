@@ -21,6 +21,9 @@ using predict::EnvelopeCell;
 using predict::Estimate;
 
 constexpr uintmax_t kResultBytesMax = 64 << 20;
+// Of a sample; its rates are such as ReadEnvelopes() takes.
+constexpr double kSecondsMin = 1e-9;
+constexpr double kSecondsMax = 1e9;
 
 json EstimateToJson(const Estimate& rate, double unit) {
   return {{"median", rate.median * unit},
@@ -59,8 +62,10 @@ void AddRow(const Envelope& envelope, EnvelopeCell cell, double unit, const char
 
 }  // namespace
 
-EnvelopeResults::EnvelopeResults(std::string path, json configuration, std::string conditions)
+EnvelopeResults::EnvelopeResults(std::string path, predict::EnvelopeGrid grid, json configuration,
+                                 std::string conditions)
     : path_(std::move(path)),
+      grid_(std::move(grid)),
       configuration_(std::move(configuration)),
       conditions_(std::move(conditions)) {}
 
@@ -89,13 +94,15 @@ Status EnvelopeResults::Load() {
     }
     for (const json& note : root.at("notes")) AddNote(note.get<std::string>());
     for (const json& object : root.at("cells")) {
-      const auto operation =
-          predict::EnvelopeOperationOf(object.at("operation").get<std::string>());
-      if (!operation) return refused("an operation that is none");
-      const EnvelopeCell cell{*operation, object.at("size_bytes"), object.at("clients")};
+      const Result<EnvelopeCell> cell = predict::EnvelopeCellOf(object);
+      if (!cell.ok()) return refused(MessageOf(cell.status()));
+      if (object.at("operations") != OperationsOf(grid_, *cell))
+        return refused(fmt::format("{} operations in a cell of {}", object.at("operations").dump(),
+                                   OperationsOf(grid_, *cell)));
       for (const double seconds : object.at("seconds")) {
-        if (!(seconds > 0)) return refused("a sample that took no time");
-        Add(object.at("system"), cell, object.at("operations"), seconds);
+        if (!(seconds >= kSecondsMin && seconds <= kSecondsMax))
+          return refused(fmt::format("a sample of {} s", seconds));
+        Add(object.at("system"), *cell, seconds);
       }
     }
   } catch (const json::exception& wrong) {
@@ -111,20 +118,18 @@ Status EnvelopeResults::Save(const std::string& outcome) {
 
 size_t EnvelopeResults::Count(const std::string& system, const EnvelopeCell& cell) const {
   const auto found = cells_.find({system, cell});
-  return found == cells_.end() ? 0 : found->second.seconds.size();
+  return found == cells_.end() ? 0 : found->second.size();
 }
 
-void EnvelopeResults::Add(const std::string& system, const EnvelopeCell& cell, uint64_t operations,
-                          double seconds) {
-  Samples& samples = cells_[{system, cell}];
-  samples.operations = operations;
-  samples.seconds.push_back(seconds);
+void EnvelopeResults::Add(const std::string& system, const EnvelopeCell& cell, double seconds) {
+  cells_[{system, cell}].push_back(seconds);
 }
 
-Estimate EnvelopeResults::RateOf(const Samples& samples) {
+Estimate EnvelopeResults::RateOf(const EnvelopeCell& cell,
+                                 const std::vector<double>& seconds) const {
   std::vector<double> rates;
-  for (const double seconds : samples.seconds)
-    rates.push_back(static_cast<double>(samples.operations) / seconds);
+  for (const double taken : seconds)
+    rates.push_back(static_cast<double>(OperationsOf(grid_, cell)) / taken);
   return predict::MedianOf(std::move(rates));
 }
 
@@ -132,8 +137,8 @@ std::vector<Envelope> EnvelopeResults::Envelopes(const std::vector<std::string>&
   std::vector<Envelope> envelopes;
   for (const std::string& name : systems) {
     Envelope envelope{name, {}};
-    for (const auto& [key, samples] : cells_) {
-      if (key.first == name) envelope.cells.emplace(key.second, RateOf(samples));
+    for (const auto& [key, seconds] : cells_) {
+      if (key.first == name) envelope.cells.emplace(key.second, RateOf(key.second, seconds));
     }
     envelopes.push_back(std::move(envelope));
   }
@@ -147,15 +152,15 @@ json EnvelopeResults::ToJson() const {
                {"conditions", conditions_},
                {"notes", notes_},
                {"cells", json::array()}};
-  for (const auto& [key, samples] : cells_) {
+  for (const auto& [key, seconds] : cells_) {
     const auto& [system, cell] = key;
-    const Estimate rate = RateOf(samples);
+    const Estimate rate = RateOf(cell, seconds);
     json object = {{"system", system},
                    {"operation", NameOf(cell.operation)},
                    {"size_bytes", cell.size_bytes},
                    {"clients", cell.clients},
-                   {"operations", samples.operations},
-                   {"seconds", samples.seconds},
+                   {"operations", OperationsOf(grid_, cell)},
+                   {"seconds", seconds},
                    {"operations_per_second", EstimateToJson(rate, 1)}};
     if (MovesBytes(cell.operation))
       object["bytes_per_second"] = EstimateToJson(rate, static_cast<double>(cell.size_bytes));

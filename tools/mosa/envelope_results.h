@@ -19,9 +19,10 @@ namespace mosa::cli {
 
 class EnvelopeResults {
  public:
-  // `configuration` is all that must be equal for samples to be of one kind; `conditions` says for
-  // people how they are taken.
-  EnvelopeResults(std::string path, nlohmann::json configuration, std::string conditions);
+  // `configuration` is all that must be equal for samples to be of one kind, the `grid` in it;
+  // `conditions` says for people how they are taken.
+  EnvelopeResults(std::string path, predict::EnvelopeGrid grid, nlohmann::json configuration,
+                  std::string conditions);
 
   // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
   // configuration, and says what differs; InvalidArgument if it is no such file.
@@ -31,9 +32,8 @@ class EnvelopeResults {
 
   bool empty() const { return cells_.empty(); }
   size_t Count(const std::string& system, const predict::EnvelopeCell& cell) const;
-  // Seconds that so many operations took.
-  void Add(const std::string& system, const predict::EnvelopeCell& cell, uint64_t operations,
-           double seconds);
+  // Seconds that the cell's operations took.
+  void Add(const std::string& system, const predict::EnvelopeCell& cell, double seconds);
 
   // In the order of `systems`; cells without samples are not in them.
   std::vector<predict::Envelope> Envelopes(const std::vector<std::string>& systems) const;
@@ -45,18 +45,17 @@ class EnvelopeResults {
   const std::set<std::string>& notes() const { return notes_; }
 
  private:
-  struct Samples {
-    uint64_t operations = 0;
-    std::vector<double> seconds;
-  };
-  static predict::Estimate RateOf(const Samples& samples);
+  predict::Estimate RateOf(const predict::EnvelopeCell& cell,
+                           const std::vector<double>& seconds) const;
 
   const std::string path_;
+  const predict::EnvelopeGrid grid_;
   const nlohmann::json configuration_;
   const std::string conditions_;
   std::string outcome_ = "running";
   std::set<std::string> notes_;
-  std::map<std::pair<std::string, predict::EnvelopeCell>, Samples> cells_;
+  // Seconds of each sample.
+  std::map<std::pair<std::string, predict::EnvelopeCell>, std::vector<double>> cells_;
 };
 
 // Rows of operations and sizes, columns of clients.

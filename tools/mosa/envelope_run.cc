@@ -57,8 +57,6 @@ struct Options {
   bool is_warm() const { return pages == "warm"; }
 };
 
-Status Refused(const std::string& what) { return InvalidArgumentError(what); }
-
 // ---- what is asked for
 
 Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
@@ -67,7 +65,8 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
   for (const std::string& word : options.sizes) {
     const Result<int64_t> size = ParseBytes(word);
     if (!size.ok() || *size <= 0 || static_cast<uint64_t>(*size) > kSizeMax)
-      return Refused(fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
+      return InvalidArgumentError(
+          fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
     grid.sizes.push_back(static_cast<uint64_t>(*size));
   }
   if (!options.clients.empty()) grid.clients = options.clients;
@@ -79,22 +78,22 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
   }
   for (const uint32_t count : grid.clients) {
     if (count == 0 || count > kClientsMax)
-      return Refused(fmt::format("--clients {}: give 1 to {}", count, kClientsMax));
+      return InvalidArgumentError(fmt::format("--clients {}: give 1 to {}", count, kClientsMax));
   }
   const double millionths = std::round(options.scale * predict::kScaleOneMillionths);
   if (!(millionths >= 1) || !(options.scale <= kScaleMax))
-    return Refused(fmt::format("--scale {}: give a share of {} files, 0.000001 to {}",
-                               options.scale, predict::kEnvelopeFiles, kScaleMax));
+    return InvalidArgumentError(fmt::format("--scale {}: give a share of {} files, 0.000001 to {}",
+                                            options.scale, predict::kEnvelopeFiles, kScaleMax));
   grid.scale_millionths = static_cast<uint64_t>(millionths);
   const Result<int64_t> bytes = ParseBytes(options.bytes_max);
   if (!bytes.ok() || *bytes < 0)
-    return Refused(
+    return InvalidArgumentError(
         fmt::format("--bytes-max {}: give a size like 64M, or 0 for no limit", options.bytes_max));
   grid.bytes_max = static_cast<uint64_t>(*bytes);
   for (const EnvelopeCell& cell : CellsOf(grid)) {
     const uint64_t own = OperationsOf(grid, cell) / cell.clients * cell.size_bytes;
     if (own > kBytesOfClientMax)
-      return Refused(fmt::format(
+      return InvalidArgumentError(fmt::format(
           "a client keeps what it reads until it is compared, here {}: lower --scale or "
           "--bytes-max, at most {} for each client",
           HumanBytes(static_cast<int64_t>(own)),
@@ -105,11 +104,13 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
 
 Status CheckOptions(const Options& options) {
   if (options.repeats == 0 || options.repeats > kRepeatsMax)
-    return Refused(fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
+    return InvalidArgumentError(
+        fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
   if (!(options.budget_seconds > 0 && options.budget_seconds <= 86400))
-    return Refused(fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
+    return InvalidArgumentError(
+        fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
   if (!options.paths.empty() && !options.hosts.mount.empty())
-    return Refused("--mount is for when no PATH is given: give one of them");
+    return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
   return OkStatus();
 }
 
@@ -144,9 +145,9 @@ Result<std::vector<EnvelopeSystem>> FindSystems(const Options& options) {
   for (const std::string& word : options.paths) {
     const auto [name, path] = NameAndPath(word);
     if (name.empty() || path.empty())
-      return Refused(fmt::format("'{}': write PATH or NAME=PATH", word));
+      return InvalidArgumentError(fmt::format("'{}': write PATH or NAME=PATH", word));
     if (!names.insert(name).second)
-      return Refused(
+      return InvalidArgumentError(
           fmt::format("'{}' is named twice: give each store a name, as NAME=PATH", name));
     MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system, FindSystem(options, name, path));
     systems.push_back(std::move(system));
@@ -167,17 +168,32 @@ std::vector<std::string> NamesOf(const std::vector<EnvelopeSystem>& systems) {
 
 // ---- what is there
 
+// Of a machine's memory, by its boot id, at most: what clients on it keep and, of a store in
+// memory, its share of the files. Hosts may be one machine.
+uint64_t MemoryTaken(const std::string& machine, const EnvelopeGrid& grid,
+                     const std::vector<json>& facts) {
+  const auto is_here = [&](const json& host) { return host.at("boot_id") == machine; };
+  const bool in_memory =
+      facts.front().at("mosa").get<bool>() || facts.front().at("file_system") == "tmpfs";
+  const auto hosts = static_cast<uint64_t>(std::count_if(facts.begin(), facts.end(), is_here));
+  uint64_t most = 0;
+  for (const EnvelopeCell& cell : CellsOf(grid)) {
+    uint64_t clients = 0;
+    for (uint32_t i = 0; i < cell.clients; ++i) clients += is_here(facts[i % facts.size()]) ? 1 : 0;
+    const uint64_t kept = OperationsOf(grid, cell) / cell.clients * cell.size_bytes * clients;
+    const uint64_t stored = in_memory ? StoredBytesOf(grid, cell) / facts.size() * hosts : 0;
+    most = std::max(most, kept + stored);
+  }
+  return most;
+}
+
 // Room of one store for the largest cell, and memory of its hosts for what clients keep.
 Status CheckRoom(const EnvelopeSystem& system, const EnvelopeGrid& grid,
                  const std::vector<json>& facts) {
-  uint64_t bytes = 0, files = 0, kept = 0;
-  const uint64_t hosts = system.hosts.size();
+  uint64_t bytes = 0, files = 0;
   for (const EnvelopeCell& cell : CellsOf(grid)) {
-    const uint64_t operations = OperationsOf(grid, cell);
     bytes = std::max(bytes, StoredBytesOf(grid, cell));
-    files = std::max(files, operations);
-    const uint64_t busiest = (cell.clients + hosts - 1) / hosts;
-    kept = std::max(kept, operations / cell.clients * cell.size_bytes * busiest);
+    files = std::max(files, OperationsOf(grid, cell));
   }
   for (size_t i = 0; i < facts.size(); ++i) {
     const RunHost& host = system.hosts[i];
@@ -194,12 +210,13 @@ Status CheckRoom(const EnvelopeSystem& system, const EnvelopeGrid& grid,
           fmt::format("{} (host {}) takes {} more files, and a cell has {}: lower --scale",
                       host.mount_point, host.name, names, files));
     const uint64_t memory = facts[i].at("memory_available_kib").get<uint64_t>() * 1024;
-    if (memory < kept)
+    const uint64_t taken = MemoryTaken(facts[i].at("boot_id"), grid, facts);
+    if (memory < taken)
       return ResourceExhaustedError(fmt::format(
-          "host {} has {} of memory left, and its clients keep up to {} until it is compared: "
-          "lower --scale or --bytes-max",
+          "host {} has {} of memory left, and the clients and the store on its machine take up to "
+          "{} until all is compared: lower --scale or --bytes-max",
           host.name, HumanBytes(static_cast<int64_t>(memory)),
-          HumanBytes(static_cast<int64_t>(kept))));
+          HumanBytes(static_cast<int64_t>(taken))));
   }
   return OkStatus();
 }
@@ -210,7 +227,11 @@ json SystemToJson(const EnvelopeSystem& system, const std::vector<json>& facts) 
     const json& own = facts[i];
     hosts.push_back({{"name", system.hosts[i].name},
                      {"path", system.hosts[i].directory},
+                     {"link_bytes_per_second", system.hosts[i].link_bytes_per_second},
                      {"file_system", own.at("file_system")},
+                     {"source", own.at("source")},
+                     {"mount_options", own.at("mount_options")},
+                     {"born_us", own.at("born_us")},
                      {"store_bytes", own.at("store_bytes")},
                      {"cores", own.at("cores")},
                      {"processor", own.at("processor")},
@@ -224,13 +245,14 @@ std::string ConditionsOf(const Options& options) {
       "Clients are processes, in turn on the hosts, that begin at one moment; a sample lasts until "
       "the last has closed its last file. Create: empty files in one directory. Open: files that "
       "are there, each once. Read: whole files into memory. Write: into empty files that are "
-      "there; close, no fsync. What is read, opened or written another client has made, of another "
-      "host if there is one; it was synced and dropped there from the page cache (posix_fadvise), "
-      "and each sample has its own files. Pages of readers: {}. Every byte is compared, outside of "
-      "the time.",
+      "there; close, no fsync. What is read, opened or written another process has made, of "
+      "another host if there is one; it was synced and dropped there from the page cache "
+      "(posix_fadvise), and each sample has its own files. Pages of readers: {}. N-to-1: each "
+      "client reads the one file again and again, and only its first read can be cold. Every byte "
+      "is compared, outside of the time.",
       options.is_warm() ? "warm, each has read its files once before"
-                        : "cold, no reader has seen its files before (on a tmpfs, and on a host "
-                          "alone, names and files are in memory all the same)");
+                        : "cold, no reader has seen its files before (on a tmpfs files are in "
+                          "memory all the same, on a host alone their names)");
 }
 
 json ConfigurationOf(const Options& options, const EnvelopeGrid& grid, json systems) {
@@ -291,13 +313,17 @@ class EnvelopeRun {
     const Duration at_most =
         kStepMin + Seconds(static_cast<int64_t>(operations * cell.size_bytes / kBytesPerSecondMin +
                                                 operations / kOperationsPerSecondMin));
-    const Result<double> seconds = measure_.Sample(system, cell, operations, seed, at_most);
-    if (!seconds.ok())
-      return Status(seconds.status().code(),
-                    fmt::format("{}: {}", name, MessageOf(seconds.status())));
+    const Result<EnvelopeSample> sample = measure_.Sample(system, cell, operations, seed, at_most);
+    if (!sample.ok())
+      return Status(sample.status().code(),
+                    fmt::format("{}: {}", name, MessageOf(sample.status())));
+    if (!sample->together)
+      results_.AddNote(
+          "clients of some samples did not begin at one moment, however often they were repeated: "
+          "rates of short samples are too low");
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
-    results_.Add(systems_[system], cell, operations, *seconds);
+    results_.Add(systems_[system], cell, sample->seconds);
     return results_.Save("running");
   }
 
@@ -359,7 +385,7 @@ Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& sys
     MOSA_RETURN_IF_ERROR(CheckRoom(systems[i], grid, facts));
     described.push_back(SystemToJson(systems[i], facts));
   }
-  EnvelopeResults kept(options.out, ConfigurationOf(options, grid, std::move(described)),
+  EnvelopeResults kept(options.out, grid, ConfigurationOf(options, grid, std::move(described)),
                        ConditionsOf(options));
   MOSA_RETURN_IF_ERROR(kept.Load());
   NoteLoad(systems.back(), facts, kept);

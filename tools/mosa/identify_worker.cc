@@ -1,12 +1,12 @@
 // What `mosa identify` and `mosa envelope` start on each host: it says what the host is, sends and
 // receives, and does to files what it is told, timed.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -69,24 +69,34 @@ MountFacts FactsOf(const std::string& mount_point) {
   return {true, fuse.value("passthrough", false)};
 }
 
-// As the kernel calls what is mounted there: "tmpfs", "nfs4", "fuse.mosa"; empty if it is not
-// known.
-std::string FileSystemOf(const std::string& directory) {
-  struct stat seen {};
-  if (stat(directory.c_str(), &seen) != 0) return "";
-  const std::string device = fmt::format("{}:{}", major(seen.st_dev), minor(seen.st_dev));
+// What is mounted there, as the kernel says it; all empty if it is not known.
+struct FileSystem {
+  std::string type;      // "tmpfs", "nfs4", "fuse.mosa".
+  std::string source;    // "10.0.0.1:/export".
+  std::string options;   // Of the mount, and of the file system.
+  uint64_t born_us = 0;  // The directory itself, since 1970; 0: it does not say.
+};
+FileSystem FileSystemOf(const std::string& directory) {
+  struct statx seen {};
+  if (statx(AT_FDCWD, directory.c_str(), 0, STATX_BTIME, &seen) != 0) return {};
+  const std::string device = fmt::format("{}:{}", seen.stx_dev_major, seen.stx_dev_minor);
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream fields(line);
-    std::string id, parent, number, word, type;
-    fields >> id >> parent >> number;
+    std::string id, parent, number, root, mount_point, own, word, of_all;
+    fields >> id >> parent >> number >> root >> mount_point >> own;
     if (number != device) continue;
     while (fields >> word && word != "-") {
     }
-    fields >> type;
-    return type;
+    FileSystem found;
+    fields >> found.type >> found.source >> of_all;
+    found.options = own + "," + of_all;
+    if ((seen.stx_mask & STATX_BTIME) != 0)
+      found.born_us =
+          static_cast<uint64_t>(seen.stx_btime.tv_sec) * 1'000'000 + seen.stx_btime.tv_nsec / 1000;
+    return found;
   }
-  return "";
+  return {};
 }
 
 // How many cores were at work during a moment, whoever's work it was.
@@ -114,6 +124,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
   struct statvfs space {};
   statvfs(directory.c_str(), &space);
   const uint64_t block = space.f_frsize;
+  const FileSystem store = FileSystemOf(directory);
   return {{"mosa", mount.mosa},
           {"passthrough", mount.passthrough},
           {"busy_cores", BusyCores()},
@@ -123,7 +134,10 @@ json Facts(const std::string& directory, const std::string& mount_point) {
           {"kernel", std::string(system.release)},
           {"memory_available_kib",
            std::strtoull(ValueIn("/proc/meminfo", "MemAvailable").c_str(), nullptr, 10)},
-          {"file_system", FileSystemOf(directory)},
+          {"file_system", store.type},
+          {"source", store.source},
+          {"mount_options", store.options},
+          {"born_us", store.born_us},
           {"store_bytes", uint64_t{space.f_blocks} * block},
           {"store_free_bytes", uint64_t{space.f_bavail} * block},
           // Some file systems do not count them.
@@ -153,15 +167,16 @@ std::string Attribute(const std::string& path, const std::string& name) {
   return value;
 }
 
-// Another host may just be making the last file below it.
-Status Clear(const std::string& path) {
+// Whether there was anything. Another host may just be making the last file below it.
+Result<bool> Clear(const std::string& path) {
   std::error_code error;
+  const bool found = fs::exists(path, error);
   for (int trial = 0; trial < 5; ++trial) {
     fs::remove_all(path, error);
     if (error != std::errc::directory_not_empty) break;
     usleep(100'000);
   }
-  if (!error) return OkStatus();
+  if (!error) return found;
   return FailedPreconditionError(fmt::format("cannot remove {}: {}", path, error.message()));
 }
 
@@ -232,6 +247,10 @@ class IdentifyWorker {
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
     if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
     if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
+    if (what == "clear") {
+      MOSA_ASSIGN_OR_RETURN(const bool found, Clear(words.at("path").get<std::string>()));
+      return json{{"found", found}};
+    }
     MOSA_RETURN_IF_ERROR(Change(what, words));
     return json::object();
   }
@@ -239,7 +258,6 @@ class IdentifyWorker {
     if (what == "make") return MakeDirectory(words.at("path"), words.at("placement"));
     if (what == "write") return files_.Write(FilesFrom(words));
     if (what == "remove") return files_.Remove(FilesFrom(words));
-    if (what == "clear") return Clear(words.at("path").get<std::string>());
     if (what == "look") {
       std::error_code error;
       if (fs::is_directory(words.at("path").get<std::string>(), error)) return OkStatus();

@@ -36,15 +36,11 @@ std::string Stroke(const Svg::LineStyle& style) {
 }  // namespace
 
 void Svg::Text(Point at, std::string_view text, const TextStyle& style) {
-  std::string turned;
-  if (style.turned_degrees != 0)
-    turned =
-        fmt::format(R"~( transform="rotate({} {:.1f} {:.1f})")~", style.turned_degrees, at.x, at.y);
   elements_ += fmt::format(
-      R"(<text x="{:.1f}" y="{:.1f}" font-size="{}" text-anchor="{}" fill="{}"{}{}>{}</text>)"
+      R"(<text x="{:.1f}" y="{:.1f}" font-size="{}" text-anchor="{}" fill="{}"{}>{}</text>)"
       "\n",
       at.x, at.y, style.size, NameOf(style.anchor), style.color,
-      style.bold ? R"( font-weight="bold")" : "", turned, Escaped(text));
+      style.bold ? R"( font-weight="bold")" : "", Escaped(text));
 }
 
 void Svg::Line(Point from, Point to, const LineStyle& style) {

@@ -23,7 +23,6 @@ class Svg {
     Anchor anchor = Anchor::kStart;
     std::string_view color = "#222";
     bool bold = false;
-    int turned_degrees = 0;
   };
   struct LineStyle {
     std::string_view color = "#222";
