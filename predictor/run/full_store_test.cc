@@ -71,5 +71,39 @@ TEST(FullStore, IsOfOneNodeWhereOthersAreLarger) {
   EXPECT_NE(full.failure->find("fails on h1 at "), std::string::npos) << *full.failure;
 }
 
+TEST(FullStore, SaysWhyAFileMayNotGoOnElsewhere) {
+  WorkflowMaker maker;
+  maker.File("out", 40 * kMiB, {{"placement", "local"}, {"strict", "1"}})
+      .Task("write", {}, {"out"});
+  const Prediction prediction =
+      MustPredict(maker.Build(), BusyPlatform(), "hosts=2,slots=1,h1.store=16M");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("node h1 is full: 'out'"), std::string::npos)
+      << *prediction.failure;
+  EXPECT_NE(prediction.failure->find("set strict to 0"), std::string::npos) << *prediction.failure;
+  ASSERT_TRUE(prediction.full);
+  EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h1"});
+}
+
+// What else the task has open finds no room either, when the task gives it up.
+TEST(FullStore, IsNamedWithTheFileThatFails) {
+  WorkflowMaker maker;
+  maker.File("first", 310 * kMiB, {{"placement", "local"}}).File("second", 500 * kMiB);
+  maker.Task("write", {}, {"first", "second"});
+  Workflow workflow = maker.Build();
+  using Kind = TaskOperation::Kind;
+  const std::vector<PathIndex> outputs = workflow.tasks[0].outputs;
+  workflow.tasks[0].operations = {{{}, Kind::kWrite, outputs[0], 0, 300 * kMiB},
+                                  {{}, Kind::kWrite, outputs[1], 0, 500 * kMiB},
+                                  {{}, Kind::kWrite, outputs[0], 300 * kMiB, 10 * kMiB}};
+  Platform platform = BusyPlatform();
+  platform.client.passthrough = true;
+  const Prediction prediction = MustPredict(workflow, platform, "hosts=2,slots=1,store=320M");
+  ASSERT_TRUE(prediction.failure);
+  ASSERT_TRUE(prediction.full) << *prediction.failure;
+  EXPECT_EQ(prediction.full->file, "second");
+  EXPECT_NE(prediction.failure->find("'second'"), std::string::npos) << *prediction.failure;
+}
+
 }  // namespace
 }  // namespace mosa::predict
