@@ -85,24 +85,20 @@ TEST(FullStore, SaysWhyAFileMayNotGoOnElsewhere) {
   EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h1"});
 }
 
-// What else the task has open finds no room either, when the task gives it up.
+// Two tasks of one host find no room at nearly the same time.
 TEST(FullStore, IsNamedWithTheFileThatFails) {
-  WorkflowMaker maker;
-  maker.File("first", 310 * kMiB, {{"placement", "local"}}).File("second", 500 * kMiB);
-  maker.Task("write", {}, {"first", "second"});
-  Workflow workflow = maker.Build();
-  using Kind = TaskOperation::Kind;
-  const std::vector<PathIndex> outputs = workflow.tasks[0].outputs;
-  workflow.tasks[0].operations = {{{}, Kind::kWrite, outputs[0], 0, 300 * kMiB},
-                                  {{}, Kind::kWrite, outputs[1], 0, 500 * kMiB},
-                                  {{}, Kind::kWrite, outputs[0], 300 * kMiB, 10 * kMiB}};
-  Platform platform = BusyPlatform();
-  platform.client.passthrough = true;
-  const Prediction prediction = MustPredict(workflow, platform, "hosts=2,slots=1,store=320M");
-  ASSERT_TRUE(prediction.failure);
-  ASSERT_TRUE(prediction.full) << *prediction.failure;
-  EXPECT_EQ(prediction.full->file, "second");
-  EXPECT_NE(prediction.failure->find("'second'"), std::string::npos) << *prediction.failure;
+  for (const int second_mib : {90, 100, 110}) {
+    WorkflowMaker maker;
+    maker.File("first", 100 * kMiB).File("second", static_cast<uint64_t>(second_mib) * kMiB);
+    maker.Task("one", {}, {"first"}).Task("two", {}, {"second"});
+    const Prediction prediction =
+        MustPredict(maker.Build(), BusyPlatform(), "hosts=1,storage=1,slots=2,store=128M");
+    ASSERT_TRUE(prediction.failure) << second_mib;
+    ASSERT_TRUE(prediction.full) << *prediction.failure;
+    EXPECT_NE(prediction.failure->find("'" + prediction.full->file + "' ("), std::string::npos)
+        << *prediction.failure << ", not " << prediction.full->file;
+    EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h2"});
+  }
 }
 
 }  // namespace
