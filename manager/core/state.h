@@ -360,7 +360,7 @@ struct ManagerCore::State {
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
-  const EffectiveHints& HintsOf(const Inode& inode) const;
+  const EffectiveHints& HintsOf(const Inode& inode) const;  // Valid until the next call.
   // Chunks of the file's own size in one of its layout.
   uint64_t RunChunksOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;

@@ -370,6 +370,27 @@ TEST(EventLoop, TakesNoMemoryForWhatHasRunWhileTimeStandsStill) {
   EXPECT_LT(second_bytes, before_bytes + kTimes);
 }
 
+Activity<void> JoinTwice(EventLoop& loop, SharedServer& server, std::vector<int64_t>& ends_ns) {
+  Join join;
+  server.Begin(Nanoseconds(100), join);
+  co_await join.All();
+  ends_ns.push_back(loop.now().ns);
+  server.Begin(Nanoseconds(100), join);
+  co_await loop.Sleep(Nanoseconds(1000));
+  ends_ns.push_back(loop.now().ns);
+  co_await join.All();
+  ends_ns.push_back(loop.now().ns);
+}
+
+TEST(SharedServer, ResumesNobodyForWorkThatIsNotAwaitedYet) {
+  EventLoop loop;
+  SharedServer server(loop, 1);
+  std::vector<int64_t> ends_ns;
+  Spawn(loop, JoinTwice(loop, server, ends_ns));
+  loop.Run();
+  EXPECT_EQ(ends_ns, (std::vector<int64_t>{100, 1100, 1100}));
+}
+
 uint64_t DigestOf(uint64_t seed) {
   Rng rng(seed);
   EventLoop loop;

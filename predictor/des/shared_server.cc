@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/base/rng.h"
@@ -73,7 +74,7 @@ std::coroutine_handle<> SharedServer::TakeEnded() {
   const Job job = jobs_.back();
   jobs_.pop_back();
   if (job.join == nullptr) return job.waiter;
-  return --job.join->under_way_ == 0 ? job.join->waiter_ : nullptr;
+  return --job.join->under_way_ == 0 ? std::exchange(job.join->waiter_, nullptr) : nullptr;
 }
 
 void SharedServer::Ring() {

@@ -18,8 +18,6 @@ constexpr uint32_t kReplicasMax = 64;
 constexpr uint32_t kSlotsMax = 4096;
 constexpr uint32_t kCoresMax = 4096;
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
-constexpr double kSpeedMin = 0.001;
-constexpr double kSpeedMax = 1000;
 
 Status Wrong(std::string_view name, std::string_view value, std::string_view what) {
   return InvalidArgumentError(fmt::format("configuration: {}={}: {}", name, value, what));
@@ -113,8 +111,10 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
   const std::pair<const char*, std::optional<uint64_t>> rates[] = {
       {"out", change.out_bytes_per_second}, {"in", change.in_bytes_per_second}};
   for (const auto& [field, rate] : rates)
-    if (rate && (*rate == 0 || *rate > kBytesMax))
-      return wrong(field, *rate, fmt::format("1 to {} bytes per second", kBytesMax));
+    if (rate && (*rate < kLinkBytesPerSecondMin || *rate > kBytesMax))
+      return wrong(
+          field, *rate,
+          fmt::format("{} to {} bytes per second, as 12M", kLinkBytesPerSecondMin, kBytesMax));
   const std::pair<const char*, std::optional<uint64_t>> sizes[] = {
       {"cache", change.page_cache_bytes}, {"store", change.store_bytes}};
   for (const auto& [field, bytes] : sizes)
@@ -238,11 +238,17 @@ Status Check(const Configuration& c) {
 
 Status CheckOn(const Platform& platform, const Configuration& configuration) {
   MOSA_RETURN_IF_ERROR(Check(configuration));
-  for (const auto& [index, change] : configuration.unequal_hosts)
+  for (const auto& [index, change] : configuration.unequal_hosts) {
+    const double speed = HostOf(platform, configuration, index).speed;
+    if (!(speed >= kSpeedMin && speed <= kSpeedMax))
+      return Wrong(fmt::format("h{}.speed", index + 1), fmt::format("{}", change.speed.value_or(1)),
+                   fmt::format("with the platform's {} it is {}, and may be {} to {}",
+                               platform.host.speed, speed, kSpeedMin, kSpeedMax));
     if (change.cores && platform.shared_cores > 0)
       return Wrong(fmt::format("h{}.cores", index + 1), fmt::format("{}", *change.cores),
                    fmt::format("all hosts of this platform share {} cores, and none has its own",
                                platform.shared_cores));
+  }
   return OkStatus();
 }
 

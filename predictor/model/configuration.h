@@ -27,7 +27,7 @@ struct HostChange {
   std::optional<uint64_t> out_bytes_per_second;
   std::optional<uint64_t> in_bytes_per_second;
   std::optional<uint64_t> page_cache_bytes;
-  std::optional<uint64_t> store_bytes;
+  std::optional<uint64_t> store_bytes;  // The limit of its node. 0: it keeps nothing.
   auto operator<=>(const HostChange&) const = default;
 };
 

@@ -25,8 +25,8 @@ TEST(Configuration, SaysItAllInOneLineThatReadsBack) {
 
 TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   const auto parsed = ParseConfiguration(
-      "hosts=4,storage=2,manager=apart,h2.speed=0.25,h3-4.cores=2,h3.link=12M,h4.in=1000,"
-      "h5.store=1G,h5-6.cache=0,h7.out=5");
+      "hosts=4,storage=2,manager=apart,h2.speed=0.25,h3-4.cores=2,h3.link=12M,h4.in=10000,"
+      "h5.store=1G,h5-6.cache=0,h7.out=20000");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   ASSERT_EQ(parsed->unequal_hosts.size(), 6U);
   Platform platform;
@@ -38,7 +38,7 @@ TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   EXPECT_EQ(linked.in_bytes_per_second, 12U << 20);
   EXPECT_EQ(linked.out_bytes_per_second, 12U << 20);
   EXPECT_EQ(linked.cores, 2U);
-  EXPECT_EQ(HostOf(platform, *parsed, 3).in_bytes_per_second, 1000U);
+  EXPECT_EQ(HostOf(platform, *parsed, 3).in_bytes_per_second, 10000U);
   EXPECT_EQ(HostOf(platform, *parsed, 3).out_bytes_per_second, platform.host.out_bytes_per_second);
   EXPECT_EQ(HostOf(platform, *parsed, 4).store_bytes, 1U << 30);
   EXPECT_EQ(HostOf(platform, *parsed, 5).page_cache_bytes, 0U);
@@ -54,6 +54,11 @@ TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   ASSERT_TRUE(limited.ok()) << limited.status();
   EXPECT_EQ(HostOf(platform, *limited, 0).store_bytes, 1U << 20);
   EXPECT_EQ(HostOf(platform, *limited, 1).store_bytes, 2U << 20);
+  // And none is none, where of all 0 is as the platform says.
+  const auto none = ParseConfiguration("store=0,h2.store=0");
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(HostOf(platform, *none, 0).store_bytes, platform.host.store_bytes);
+  EXPECT_EQ(HostOf(platform, *none, 1).store_bytes, 0U);
 }
 
 TEST(Configuration, KnowsThatSharedCoresAreNobodysOwn) {
@@ -65,6 +70,16 @@ TEST(Configuration, KnowsThatSharedCoresAreNobodysOwn) {
   EXPECT_EQ(MessageOf(CheckOn(platform, *parsed)),
             "configuration: h2.cores=3: all hosts of this platform share 8 cores, and none has its "
             "own");
+}
+
+TEST(Configuration, KnowsThatSpeedsMultiply) {
+  Platform platform;
+  platform.host.speed = 0.01;
+  EXPECT_TRUE(CheckOn(platform, *ParseConfiguration("h2.speed=0.5")).ok());
+  EXPECT_EQ(
+      MessageOf(CheckOn(platform, *ParseConfiguration("h2.speed=0.001"))),
+      "configuration: h2.speed=0.001: with the platform's 0.01 it is 1e-05, and may be 0.001 to "
+      "1000");
 }
 
 TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
@@ -101,7 +116,8 @@ TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
       {"h2.speed=0", "h2.speed=0: 0.001 to 1000"},
       {"h2.speed=nan", "h2.speed=nan: 0.001 to 1000"},
       {"h2.cores=0", "h2.cores=0: 1 to 4096"},
-      {"h2.link=0", "h2.out=0: 1 to "},
+      {"h2.link=0", "h2.out=0: 10000 to "},
+      {"h2.link=12", "h2.out=12: 10000 to "},
       {"h2.link=slow", "a size is needed"},
       {"storage=1,h1.store=1G", "h1.store=1073741824: that host has no storage node"},
   };

@@ -18,8 +18,6 @@ namespace {
 constexpr double kNsMax = 1e13;
 constexpr double kNsPerByteMax = 1e6;
 constexpr double kSpreadMax = 1;
-constexpr double kSpeedMin = 0.001;
-constexpr double kSpeedMax = 1000;
 constexpr uint64_t kWholeMax = uint64_t{1} << 60;
 constexpr uint32_t kCoresMax = 4096;
 
@@ -70,8 +68,12 @@ Status Check(const Platform& platform) {
       wrong = fmt::format("{} is {}: it must be above 0", name, value);
   };
   needs("host.cores", platform.host.cores);
-  needs("host.out_bytes_per_second", static_cast<double>(platform.host.out_bytes_per_second));
-  needs("host.in_bytes_per_second", static_cast<double>(platform.host.in_bytes_per_second));
+  const auto needs_rate = [&wrong](const char* name, uint64_t value) {
+    if (wrong.empty() && value < kLinkBytesPerSecondMin)
+      wrong = fmt::format("{} is {}: it must be at least {}", name, value, kLinkBytesPerSecondMin);
+  };
+  needs_rate("host.out_bytes_per_second", platform.host.out_bytes_per_second);
+  needs_rate("host.in_bytes_per_second", platform.host.in_bytes_per_second);
   needs("client.fuse_read_bytes", static_cast<double>(platform.client.fuse_read_bytes));
   needs("client.fuse_write_bytes", static_cast<double>(platform.client.fuse_write_bytes));
   needs("client.io_threads", platform.client.io_threads);
@@ -91,7 +93,8 @@ Platform Perturbed(const Platform& platform, uint64_t seed) {
   });
   const double factor = FactorOf(drawn.network.spread, rng);
   for (uint64_t* rate : {&drawn.host.out_bytes_per_second, &drawn.host.in_bytes_per_second})
-    *rate = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(*rate) * factor));
+    *rate = std::max(kLinkBytesPerSecondMin,
+                     static_cast<uint64_t>(static_cast<double>(*rate) * factor));
   return drawn;
 }
 

@@ -16,6 +16,11 @@ namespace mosa::predict {
 inline constexpr int kPlatformVersion = 2;
 // No single service takes longer, so that sums of them fit: 11 days.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
+// Of a link: slower, and what is under way in it would take longer than can be counted.
+inline constexpr uint64_t kLinkBytesPerSecondMin = 10'000;
+// Of a host's cores.
+inline constexpr double kSpeedMin = 0.001;
+inline constexpr double kSpeedMax = 1000;
 
 // The processor time of one call: `ns_per_call + bytes * ns_per_byte`.
 struct Cost {

@@ -71,5 +71,37 @@ TEST(FullStore, IsOfOneNodeWhereOthersAreLarger) {
   EXPECT_NE(full.failure->find("fails on h1 at "), std::string::npos) << *full.failure;
 }
 
+TEST(FullStore, SaysWhyAFileMayNotGoOnElsewhere) {
+  WorkflowMaker maker;
+  maker.File("out", 40 * kMiB, {{"placement", "local"}, {"strict", "1"}})
+      .Task("write", {}, {"out"});
+  const Prediction prediction =
+      MustPredict(maker.Build(), BusyPlatform(), "hosts=2,slots=1,h1.store=16M");
+  ASSERT_TRUE(prediction.failure);
+  EXPECT_NE(prediction.failure->find("node h1 is full: 'out'"), std::string::npos)
+      << *prediction.failure;
+  EXPECT_NE(prediction.failure->find("set strict to 0"), std::string::npos) << *prediction.failure;
+  ASSERT_TRUE(prediction.full);
+  EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h1"});
+}
+
+// Two tasks of one host find no room at nearly the same time; closing takes a while.
+TEST(FullStore, IsNamedWithTheFileThatFails) {
+  Platform platform = BusyPlatform();
+  platform.client.call = {2e8, 0, 0};
+  for (const int second_mib : {90, 100, 110}) {
+    WorkflowMaker maker;
+    maker.File("first", 100 * kMiB).File("second", static_cast<uint64_t>(second_mib) * kMiB);
+    maker.Task("one", {}, {"first"}).Task("two", {}, {"second"});
+    const Prediction prediction =
+        MustPredict(maker.Build(), platform, "hosts=1,storage=1,slots=2,store=128M");
+    ASSERT_TRUE(prediction.failure) << second_mib;
+    ASSERT_TRUE(prediction.full) << *prediction.failure;
+    EXPECT_NE(prediction.failure->find("'" + prediction.full->file + "' ("), std::string::npos)
+        << *prediction.failure << ", not " << prediction.full->file;
+    EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h2"});
+  }
+}
+
 }  // namespace
 }  // namespace mosa::predict

@@ -76,7 +76,7 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Duration out = std::min(source.out.Backlog(), leaving);
   const Duration in = target.in_cast ? std::min(target.in.Backlog(), meeting) : Duration();
   return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
-         TimeAt(source.host.out_bytes_per_second, bytes);
+         TimeAt(std::min(source.host.out_bytes_per_second, target.host.in_bytes_per_second), bytes);
 }
 
 HostUse Machines::UseOf(MachineIndex of) const {

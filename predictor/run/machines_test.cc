@@ -76,5 +76,25 @@ TEST(Machines, LetMessagesWaitNoLongerThanForWhatIsUnderWay) {
   EXPECT_NEAR(WaitsMs(meet, 10, deep), 199.7, 0.1) << "and the largest figure does no harm";
 }
 
+TEST(Machines, SendMessagesAsFastAsTheSlowerLinkIs) {
+  const struct {
+    const char* configuration;
+    double expected_ms;  // Of 1,000 bytes from host 0 to host 1.
+  } rows[] = {{"", 0.1},
+              {"h1.out=1000000", 1},
+              {"h2.in=100000", 10},
+              {"h1.out=1000000,h2.in=100000", 10},
+              {"h1.in=100000,h2.out=100000", 0.1}};
+  for (const auto& row : rows) {
+    des::EventLoop loop;
+    const Platform platform = Links();
+    const auto configuration = ParseConfiguration(row.configuration);
+    ASSERT_TRUE(configuration.ok()) << configuration.status();
+    const Machines machines(loop, platform, *configuration);
+    const Duration delay = machines.MessageDelay(MachineIndex{0}, MachineIndex{1}, 1000);
+    EXPECT_NEAR(static_cast<double>(delay.ns) / 1e6, row.expected_ms, 1e-6) << row.configuration;
+  }
+}
+
 }  // namespace
 }  // namespace mosa::predict

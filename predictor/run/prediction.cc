@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "predictor/des/activity.h"
+#include "predictor/model/cost.h"
 #include "predictor/run/simulated_runner.h"
 
 namespace mosa::predict {
@@ -174,6 +175,25 @@ Prediction Simulate(const std::vector<Run>& runs, const Platform& platform,
   return prediction;
 }
 
+// What is computed may take too long on the slowest host.
+Status CheckComputing(const Workflow& workflow, const Platform& platform,
+                      const Configuration& configuration) {
+  double speed = kSpeedMax;
+  for (uint32_t i = 0; i < configuration.hosts; ++i)
+    speed = std::min(speed, HostOf(platform, configuration, i).speed);
+  for (const Task& task : workflow.tasks) {
+    Duration longest = task.expected.value_or(Duration());
+    for (const TaskOperation& operation : task.operations)
+      longest = std::max(longest, operation.before);
+    if (static_cast<double>(longest.ns) / speed > static_cast<double>(kServiceMax.ns))
+      return InvalidArgumentError(
+          fmt::format("{} is said to compute {:.0f} s, and a host has speed {}: a prediction is "
+                      "for at most {} s",
+                      Describe(task), SecondsOf(longest), speed, kServiceMax.ns / 1'000'000'000));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckSizes(const Workflow& workflow) {
@@ -205,6 +225,7 @@ Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
   MOSA_RETURN_IF_ERROR(Check(platform));
   MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
+  MOSA_RETURN_IF_ERROR(CheckComputing(workflow, platform, configuration));
   return Simulate({{&workflow}}, platform, configuration, options);
 }
 

@@ -69,7 +69,7 @@ struct PredictedMachine {
 
 // Why a run fails for want of room.
 struct PredictedFull {
-  std::vector<std::string> nodes;  // That had none left for it; empty: none had any for its begin.
+  std::vector<std::string> nodes;  // That refused it; empty: none had any for its begin.
   std::string file;
 };
 
@@ -81,9 +81,9 @@ struct Prediction {
   std::vector<PredictedMachine> machines;
   std::vector<PredictedFile> files;
   // The run would fail: which task, where, when and why. Nothing more starts then; what runs goes
-  // on to its end, which is the turnaround.
+  // on to its end, which is the turnaround; where staging in fails, nothing runs.
   std::optional<std::string> failure;
-  Duration failed_at;  // From the beginning of staging in, if that fails.
+  Duration failed_at;                 // From the beginning of staging in, if that fails.
   std::optional<PredictedFull> full;  // The store, of which that is the consequence.
   uint64_t manager_calls = 0;
   uint64_t events = 0;
@@ -98,8 +98,8 @@ struct PredictOptions {
 // InvalidArgument: which file of the workflow has no size, or what else of it cannot be predicted.
 Status CheckSizes(const Workflow& workflow);
 
-// InvalidArgument: what is wrong with the platform or the configuration, or as
-// CheckSizes().
+// InvalidArgument: what is wrong with the platform or the configuration, which task computes for
+// too long on hosts as slow, or as CheckSizes().
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options = {});
 // The stages of a synthetic workflow, on a cluster where the phases before them have run: as

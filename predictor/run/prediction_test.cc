@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "predictor/run/prediction_fixture.h"
@@ -164,13 +165,25 @@ TEST(Prediction, GoesByTheLinkOfEachHost) {
        5 * alone_s},
   };
   for (const auto& row : rows) {
-    const Prediction prediction = MustPredict(Writers(1), PlainPlatform(),
-                                              std::string("system=dss,") + row.configuration);
+    const Prediction prediction =
+        MustPredict(Writers(1), PlainPlatform(), std::string("system=dss,") + row.configuration);
     ASSERT_FALSE(prediction.failure) << *prediction.failure;
     EXPECT_NEAR(static_cast<double>(prediction.turnaround.ns) / 1e9, row.expected_s,
                 0.01 * row.expected_s)
         << row.what;
   }
+}
+
+TEST(Prediction, RefusesWhatIsComputedForLongerThanCanBeCounted) {
+  WorkflowMaker maker;
+  maker.Task("long", {}, {}, Seconds(7200));
+  const auto slow = ParseConfiguration("hosts=2,h2.speed=0.001");
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  const auto refused = Predict(maker.Build(), PlainPlatform(), *slow);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(MessageOf(refused.status()).find("a host has speed 0.001: a prediction is for at most"),
+            std::string::npos)
+      << refused.status();
 }
 
 TEST(Prediction, GoesByTheProcessorsOfEachHost) {
@@ -262,7 +275,7 @@ TEST(Prediction, OfAStoreThatIsFullBeforeTheRunSaysWhen) {
   // 64 MiB are written; then the manager is asked again for 600 ms.
   EXPECT_NE(prediction.failure->find("staging 'in' in fails on h1 at 0.66"), std::string::npos)
       << *prediction.failure;
-  EXPECT_EQ(prediction.turnaround.ns, 0);
+  EXPECT_EQ(prediction.turnaround, prediction.failed_at);
   EXPECT_FALSE(prediction.tasks[0].ran);
 }
 
@@ -411,7 +424,7 @@ TEST(Prediction, OfManyHostsInOneDirectoryRecallsAndGoesOn) {
 
 // ---- synthetic workflows
 
-Prediction Stages(const char* text, const char* configuration, const Platform& platform) {
+Prediction AnyStages(const char* text, const char* configuration, const Platform& platform) {
   auto options = ParseSynthetic(text);
   EXPECT_TRUE(options.ok()) << options.status();
   const auto parsed = ParseConfiguration(configuration);
@@ -419,8 +432,12 @@ Prediction Stages(const char* text, const char* configuration, const Platform& p
   options->width = parsed->hosts;
   auto prediction = PredictStages(MakeSynthetic(*options), platform, *parsed);
   EXPECT_TRUE(prediction.ok()) << prediction.status();
-  EXPECT_FALSE(prediction->failure) << *prediction->failure;
   return *std::move(prediction);
+}
+Prediction Stages(const char* text, const char* configuration, const Platform& platform) {
+  Prediction prediction = AnyStages(text, configuration, platform);
+  EXPECT_FALSE(prediction.failure) << *prediction.failure;
+  return prediction;
 }
 
 uint64_t ReadRemotely(const Prediction& prediction) {
@@ -459,6 +476,18 @@ TEST(Stages, RegionsAreReadAndWrittenWhereTheyLie) {
   const Prediction spread =
       Stages("gather,medium,scale=0.1", "hosts=4,slots=1,manager=apart,system=dss", BusyPlatform());
   EXPECT_GT(spread.machines[0].link.received, 30'007'296u);
+}
+
+// As whole files do.
+TEST(Stages, RegionsAskAgainForRoomBeforeTheyFail) {
+  const Prediction prediction = AnyStages(
+      "gather,medium,scale=0.1", "hosts=4,slots=1,manager=apart,h2.store=5M", BusyPlatform());
+  ASSERT_TRUE(prediction.failure);
+  ASSERT_TRUE(prediction.full) << *prediction.failure;
+  EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h2"}) << *prediction.failure;
+  Duration longest;
+  for (const PredictedTask& task : prediction.tasks) longest = std::max(longest, task.writing);
+  EXPECT_GE(longest, Milliseconds(600)) << *prediction.failure;
 }
 
 TEST(Stages, ComputingIsAProgramsOwnTime) {

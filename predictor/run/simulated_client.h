@@ -51,7 +51,8 @@ struct FullStore {
   std::string path;
 };
 
-// One loop; activities of one client may overlap. Paths outlive the calls.
+// One loop; activities of one client may overlap. Paths and tasks outlive the
+// calls; of what is opened, its close.
 class SimulatedClient {
  public:
   template <typename T>
@@ -63,8 +64,8 @@ class SimulatedClient {
                   SimulatedManager& manager, ClientId id, MachineIndex on);
 
   MachineIndex machine() const { return machine_; }
-  // Of the last write that failed for want of room.
-  const FullStore& full() const { return full_; }
+  // Why the last write of `task` that failed for want of room did; null if none did.
+  const FullStore* FullOf(const std::string& task) const;
 
   // ---- what programs do
   // All of a file, or only `part` of it.
@@ -178,7 +179,9 @@ class SimulatedClient {
   des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
-  Failure NoSpace(const Writer& writer, const std::vector<NodeId>& nodes);
+  // `why`: what the manager says besides, if anything.
+  Failure NoSpace(Writer& writer, const std::vector<NodeId>& nodes, const std::string& why = "");
+  void NoteFull(const Writing& writing, const Outcome<Done>& written);
   // ---- where writes go on when a node is full (simulated_spill.cc)
   des::Activity<Outcome<Done>> Spill(Writer& writer, ByteRange range, NodeId full);
   des::Activity<Outcome<Done>> GoOnElsewhere(Writer& writer, ByteRange range);
@@ -210,8 +213,8 @@ class SimulatedClient {
   std::map<FileId, File> files_;
   std::map<FileId, uint64_t> recalls_;  // How often each was recalled: what came meanwhile is old.
   uint64_t buffered_bytes_ = 0;
-  uint64_t streams_ = 0;  // Files that are read from other hosts now.
-  FullStore full_;
+  uint64_t streams_ = 0;                   // Files that are read from other hosts now.
+  std::map<std::string, FullStore> full_;  // By task.
   des::Signal buffer_freed_;
   des::Slots io_threads_;
   des::Slots fetch_threads_;

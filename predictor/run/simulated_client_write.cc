@@ -25,22 +25,35 @@ uint64_t BytesFrom(uint64_t end, ByteRange range) {
 // What a program has open for writing.
 struct SimulatedClient::Writing {
   Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range,
-          Content before)
-      : writer(loop, id, f, path, range, before), at(range.begin) {}
+          Content before, const std::string& t)
+      : writer(loop, id, f, path, range, before), task(t), at(range.begin) {}
   Writer writer;
+  const std::string& task;
   uint64_t at;
   bool is_whole = false;           // Every byte was written once.
   Outcome<Done> written = Done{};  // A failure stays: nothing more is written.
 };
 
-Failure SimulatedClient::NoSpace(const Writer& writer, const std::vector<NodeId>& nodes) {
-  full_ = {{}, writer.path};
-  for (const NodeId node : nodes) full_.nodes.push_back(manager_.NameOf(node));
+const FullStore* SimulatedClient::FullOf(const std::string& task) const {
+  const auto found = full_.find(task);
+  return found == full_.end() ? nullptr : &found->second;
+}
+
+void SimulatedClient::NoteFull(const Writing& writing, const Outcome<Done>& written) {
+  if (!written.ok() && written.failure().reason == ErrorReason::kNoSpace)
+    full_.insert_or_assign(writing.task, writing.writer.lacking);
+}
+
+Failure SimulatedClient::NoSpace(Writer& writer, const std::vector<NodeId>& nodes,
+                                 const std::string& why) {
+  std::vector<std::string>& names = writer.lacking.nodes;
+  names.clear();
+  for (const NodeId node : nodes) names.push_back(manager_.NameOf(node));
   const bool is_one = nodes.size() == 1;
   return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-          fmt::format("{} {} {} full: '{}' ({} B) does not fit", is_one ? "node" : "nodes",
-                      fmt::join(full_.nodes, ", "), is_one ? "is" : "are", writer.path,
-                      writer.range.end)};
+          fmt::format("{} {} {} full: '{}' ({} B) does not fit{}{}", is_one ? "node" : "nodes",
+                      fmt::join(names, ", "), is_one ? "is" : "are", writer.path, writer.range.end,
+                      why.empty() ? "" : ": ", why)};
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
@@ -68,7 +81,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
     const std::string& path, ByteRange range, Content before, const std::string& task) {
   const Outcome<FileId> file = co_await FileToWrite(path, before, task);
   if (!file.ok()) co_return file.failure();
-  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before);
+  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before, task);
   ++writing->writer.state.handles;
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
@@ -89,6 +102,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writi
     }
     writing.written = co_await WriteRange(writer, range);
   }
+  NoteFull(writing, writing.written);
   co_return writing.written;
 }
 
@@ -110,6 +124,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   if (writer.full) written = NoSpace(writer, {*writer.full});
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
+  NoteFull(writing, written);
   --writer.state.handles;
   writer.state.pinned = false;
   if (written.ok()) co_await AwaitCopies(writer);
@@ -246,7 +261,6 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writ
       co_return Done{};
     }
     if (bound.failure().reason != ErrorReason::kNoSpace) co_return bound.failure();
-    full_ = {{}, writer.path};
     if (attempt == std::size(kNoSpaceDelays)) co_return bound.failure();
     co_await loop_.Sleep(kNoSpaceDelays[attempt]);
   }
@@ -281,8 +295,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
 }
 
 // On every node that keeps a copy. Returns one that has none; then none is taken.
-des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer,
-                                                               const Piece& piece) {
+des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t begin = std::max(pages.begin, writer.pages_end);
   const uint64_t bytes = pages.end > begin ? pages.end - begin : 0;

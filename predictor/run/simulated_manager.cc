@@ -197,9 +197,10 @@ void SimulatedManager::Step(const manager::Command& command) {
 
 void SimulatedManager::Deliver(manager::Effects effects) {
   for (const KvBatch::Write& write : effects.writes.writes) {
-    uint32_t crc = Crc32c(write.key.data(), write.key.size());
-    if (write.value) crc = ExtendCrc32c(crc, write.value->data(), write.value->size());
-    decisions_ = HashCombine(decisions_, crc);
+    decisions_ = HashCombine(decisions_, Crc32c(write.key.data(), write.key.size()));
+    constexpr uint64_t kDeleted = uint64_t{1} << 32;  // No checksum is.
+    decisions_ = HashCombine(
+        decisions_, write.value ? Crc32c(write.value->data(), write.value->size()) : kDeleted);
   }
   for (manager::ToClient& to : effects.to_clients) {
     if (auto* ready = std::get_if<SessionReady>(&to.message)) {

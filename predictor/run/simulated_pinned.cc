@@ -72,7 +72,7 @@ des::Activity<void> SimulatedRunner::PrepareRegions() {
       else
         done = co_await client.WriteFile(file.path, 0, kTask);
     }
-    if (!done.ok()) Fail("preparing '" + file.path + "'", HostIndex{0}, done.failure());
+    if (!done.ok()) Fail("preparing '" + file.path + "'", HostIndex{0}, done.failure(), kTask);
   }
 }
 
@@ -101,7 +101,7 @@ des::Activity<void> SimulatedRunner::WriteTransfers(TaskIndex task, HostIndex ho
       done = co_await at(host).WriteFile(transfer.path, transfer.bytes, id);
     }
     if (!done.ok()) {
-      Fail(Describe(workflow_.at(task)), host, done.failure());
+      Fail(Describe(workflow_.at(task)), host, done.failure(), id);
       co_return;
     }
     at(task).written += transfer.bytes;

@@ -69,13 +69,16 @@ des::Activity<void> SimulatedRunner::StageIn() {
     auto done = co_await client.PrepareOutput(file.path, file.hints);
     if (done.ok()) done = co_await client.WriteFile(file.path, *file.size_bytes, kTask);
     if (done.ok()) continue;
-    Fail(fmt::format("staging '{}' in", file.path), HostIndex{0}, done.failure());
+    Fail(fmt::format("staging '{}' in", file.path), HostIndex{0}, done.failure(), kTask);
     break;
   }
 }
 
 des::Activity<void> SimulatedRunner::Run() {
-  if (prediction_.failure) co_return;
+  if (prediction_.failure) {
+    prediction_.turnaround = prediction_.failed_at;
+    co_return;
+  }
   if (part_ != nullptr && HasRegions(*part_))
     co_await RunPinned();
   else
@@ -224,7 +227,8 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
 des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host) {
   SimulatedOperations operations(loop_, workflow_, task, machines_, at(host), at(task));
   const auto played = co_await operations.Play();
-  if (!played.ok()) Fail(Describe(workflow_.at(task)), host, played.failure());
+  if (!played.ok())
+    Fail(Describe(workflow_.at(task)), host, played.failure(), workflow_.at(task).id);
 }
 
 // False: it fails, and computes nothing.
@@ -269,7 +273,7 @@ des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host
     const auto written =
         co_await at(host).WriteFile(file.path, *file.size_bytes, workflow_.at(task).id);
     if (!written.ok()) {
-      Fail(Describe(workflow_.at(task)), host, written.failure());
+      Fail(Describe(workflow_.at(task)), host, written.failure(), workflow_.at(task).id);
       co_return;
     }
     at(task).written += *file.size_bytes;
@@ -327,13 +331,13 @@ std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) co
 }
 
 // The first failure is the prediction.
-void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why) {
+void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why,
+                           const std::string& writer) {
   if (prediction_.failure) return;
   prediction_.failed_at = Elapsed();
-  if (why.reason == ErrorReason::kNoSpace) {
-    const FullStore& full = at(host).full();
-    prediction_.full = PredictedFull{full.nodes, full.path};
-  }
+  if (why.reason == ErrorReason::kNoSpace)
+    if (const FullStore* full = at(host).FullOf(writer))
+      prediction_.full = PredictedFull{full->nodes, full->path};
   prediction_.failure = fmt::format("{} fails on h{} at {:.3f} s: {}", what, host.value + 1,
                                     static_cast<double>(Elapsed().ns) / 1e9, why.message);
 }

@@ -67,7 +67,9 @@ class SimulatedRunner {
   des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
   void ExpectEnds(const ReadyTask& ready, Time asked_at);
   std::optional<Time> NextEndOn(HostIndex host, Time asked_at) const;
-  void Fail(const std::string& what, HostIndex host, const Failure& why);
+  // `writer`: the task, if it may be for want of room for what it writes.
+  void Fail(const std::string& what, HostIndex host, const Failure& why,
+            const std::string& writer = "");
   const HintMap& HintsOf(PathIndex file) const;
 
   SimulatedClient& at(HostIndex host) { return *clients_[host.value]; }

@@ -1,6 +1,7 @@
 // Where a simulated mount's writes go on when a node is full: as client-sai/sai/spill.cc does it.
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "predictor/run/ask.h"
@@ -16,14 +17,17 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
   const auto refused = [&writer] {
     return std::vector<NodeId>(writer.refusing.begin(), writer.refusing.end());
   };
-  // Of what is there already nothing moves, and where its holes are is not known here.
-  if (writer.before == Content::kKept) co_return NoSpace(writer, refused());
   // What has room takes it, and nobody stores by a layout that changes.
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
-  const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
-  if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
-  if (writer.refusals == std::size(kNoSpaceDelays)) co_return NoSpace(writer, refused());
+  std::string why;
+  // Of what is there already nothing moves, and where its holes are is not known here.
+  if (writer.before != Content::kKept) {
+    const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
+    if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
+    why = spilled.failure().message;
+  }
+  if (writer.refusals == std::size(kNoSpaceDelays)) co_return NoSpace(writer, refused(), why);
   co_await loop_.Sleep(kNoSpaceDelays[writer.refusals++]);
   writer.refusing.clear();
   co_return Done{};

@@ -18,7 +18,7 @@ inline constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150
 // One file that is being written, from its open to its close.
 struct SimulatedClient::Writer {
   Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r, Content b)
-      : file(id), state(f), path(p), range(r), before(b), sending(loop) {}
+      : file(id), state(f), path(p), range(r), before(b), sending(loop), lacking{{}, p} {}
   const FileId file;
   File& state;
   const std::string& path;
@@ -36,6 +36,7 @@ struct SimulatedClient::Writer {
   // Since bytes were last taken: who had no room for the next ones, and how often nobody had.
   std::set<NodeId> refusing;
   size_t refusals = 0;
+  FullStore lacking;  // If it fails for want of room.
 };
 
 }  // namespace mosa::predict

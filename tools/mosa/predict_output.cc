@@ -164,9 +164,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
     root["failure"] = *prediction.failure;
     root["failed_at_s"] = SecondsOf(prediction.failed_at);
     if (prediction.full)
-      root["full"] = {{"nodes", prediction.full->nodes},
-                      {"file", prediction.full->file},
-                      {"at_s", SecondsOf(prediction.failed_at)}};
+      root["full"] = {{"nodes", prediction.full->nodes}, {"file", prediction.full->file}};
   }
   for (const predict::PredictedFile& file : prediction.files)
     root["files"].push_back(FileToJson(workflow, configuration, file));
@@ -185,6 +183,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   }
   for (const predict::PredictedMachine& machine : prediction.machines)
     root["hosts"].push_back({{"name", machine.name},
+                             {"cores", machine.cores},
                              {"bytes_sent", machine.link.sent},
                              {"bytes_received", machine.link.received},
                              {"bytes_inside", machine.link.inside},
