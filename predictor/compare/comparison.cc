@@ -1,0 +1,389 @@
+#include "predictor/compare/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/base/check.h"
+#include "predictor/compare/sentence.h"
+#include "predictor/compare/statistics.h"
+
+namespace mosa::predict {
+namespace {
+
+// By its own test, in one run.
+constexpr double kShownP = 0.05;
+constexpr size_t kShownRunsMin = 2;
+constexpr double kBytesOffShare = 0.1;
+constexpr double kBytesOffMin = 1 << 20;
+// Fewer tasks tell no parts apart.
+constexpr size_t kTasksBlamedMin = 3;
+
+// A cell in one run.
+struct InRun {
+  CellValue value;
+  Residual residual;
+  double effect_share = 0;
+  bool shows = false;
+  bool shows_much = false;  // Enough for an anomaly by itself.
+};
+
+struct Judged {
+  std::vector<double> places, seconds;     // Of the draws.
+  std::vector<std::optional<InRun>> runs;  // All, by run.
+  bool stands = false;
+};
+
+double SumOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+class Comparer {
+ public:
+  Comparer(const Workflow& workflow, const std::vector<SeenRun>& draws,
+           const std::vector<SeenRun>& runs, const CompareOptions& options)
+      : workflow_(workflow),
+        draws_(draws),
+        runs_(runs),
+        options_(options),
+        first_judged_(runs.size() - std::min(runs.size(), kJudgedRuns)),
+        typical_s_(TypicalSeconds(workflow, draws)),
+        computing_(workflow.tasks.size()) {
+    for (const SeenRun& draw : draws)
+      for (size_t i = 0; i < computing_.size(); ++i)
+        computing_[i] = std::max(computing_[i], draw.tasks[i].computing);
+  }
+
+  Comparison Compare() {
+    for (const SeenRun& run : runs_) comparison_.runs.push_back(run.name);
+    comparison_.judged.assign(comparison_.runs.begin() + static_cast<ptrdiff_t>(first_judged_),
+                              comparison_.runs.end());
+    comparison_.draws = static_cast<uint32_t>(draws_.size());
+    CollectCells();
+    for (size_t run = 0; run < runs_.size(); ++run) JudgeRun(run);
+    for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
+    JudgeCells();
+    CompareBytes();
+    comparison_.blamed = BlameOf({}, JudgedRuns());
+    for (size_t cell = 0; cell < judged_.size(); ++cell)
+      if (comparison_.cells[cell].verdict == Verdict::kAnomaly) AddAnomaly(cell);
+    std::stable_sort(comparison_.anomalies.begin(), comparison_.anomalies.end(),
+                     [](const Anomaly& a, const Anomaly& b) {
+                       return std::abs(a.effect_share) > std::abs(b.effect_share);
+                     });
+    return std::move(comparison_);
+  }
+
+ private:
+  // What enough draws have.
+  void CollectCells() {
+    std::map<CellName, Judged> found;
+    for (const SeenRun& draw : draws_) {
+      for (const auto& [name, value] : CellsOf(workflow_, draw, typical_s_, options_.slots)) {
+        found[name].places.push_back(value.place);
+        found[name].seconds.push_back(value.seconds);
+      }
+    }
+    std::vector<Cells> measured;
+    for (const SeenRun& run : runs_)
+      measured.push_back(CellsOf(workflow_, run, typical_s_, options_.slots));
+    for (auto& [name, judged] : found) {
+      if (judged.places.size() < kDrawsMin) continue;
+      if (name.level == Level::kWorkflow) workflow_s_ = Median(judged.seconds);
+      for (const Cells& cells : measured) {
+        const auto value = cells.find(name);
+        auto& in_run = judged.runs.emplace_back();
+        if (value != cells.end()) in_run.emplace().value = value->second;
+      }
+      comparison_.cells.emplace_back().cell = name;
+      judged_.push_back(std::move(judged));
+    }
+  }
+
+  // What is predicted of the cell where it was measured so.
+  double PredictedOf(size_t cell, const CellValue& value) const {
+    const Judged& judged = judged_[cell];
+    if (comparison_.cells[cell].cell.level != Level::kHost) return Median(judged.seconds);
+    return value.expected_s *
+           std::exp(SumOf(judged.places) / static_cast<double>(judged.places.size()));
+  }
+  double EffectOf(size_t cell, const CellValue& value) const {
+    if (workflow_s_ <= 0) return 0;
+    return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
+  }
+  // A host that is faster than others is there because they are slower.
+  bool Matters(size_t cell, double residual) const {
+    return residual > 0 || comparison_.cells[cell].cell.level != Level::kHost;
+  }
+
+  void JudgeRun(size_t run) {
+    std::vector<double> p_values;
+    std::vector<size_t> cells;
+    for (size_t cell = 0; cell < judged_.size(); ++cell) {
+      auto& in_run = judged_[cell].runs[run];
+      if (!in_run) continue;
+      in_run->residual =
+          ResidualOf(judged_[cell].places, {in_run->value.place}, options_.surest);
+      in_run->effect_share = EffectOf(cell, in_run->value);
+      p_values.push_back(in_run->residual.p);
+      cells.push_back(cell);
+    }
+    const std::vector<bool> stands = Standing(p_values, options_.rate_once);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      InRun& in_run = *judged_[cells[i]].runs[run];
+      if (!Matters(cells[i], in_run.residual.size)) continue;
+      const double effect = std::abs(in_run.effect_share);
+      in_run.shows = in_run.residual.p <= kShownP && effect >= options_.share_min;
+      in_run.shows_much = stands[i] && effect >= options_.share_once_min;
+    }
+  }
+
+  void MeasureCell(size_t index) {
+    const Judged& judged = judged_[index];
+    ComparedCell& cell = comparison_.cells[index];
+    cell.predicted_interval_s = NineOfTen(judged.seconds);
+    std::vector<double> places, seconds, predicted, effects;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (!judged.runs[run]) continue;
+      const InRun& in_run = *judged.runs[run];
+      places.push_back(in_run.value.place);
+      seconds.push_back(in_run.value.seconds);
+      predicted.push_back(PredictedOf(index, in_run.value));
+      effects.push_back(in_run.effect_share);
+    }
+    cell.predicted_s = predicted.empty() ? Median(judged.seconds) : Median(predicted);
+    cell.runs = static_cast<uint32_t>(seconds.size());
+    if (seconds.empty()) return;
+    if (cell.cell.level == Level::kHost) cell.predicted_interval_s = HostInterval(judged, cell);
+    const Residual residual = ResidualOf(judged.places, places, options_.surest);
+    cell.p = residual.p;
+    cell.measured_s = Median(seconds);
+    const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+    cell.measured_range_s = {*least, *most};
+    cell.residual_s = cell.measured_s - cell.predicted_s;
+    cell.residual_share = std::exp(residual.size) - 1;
+    const Interval<double> interval = IntervalOf(residual);
+    cell.residual_share_interval = {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+    cell.effect_share = Median(effects);
+  }
+  // Of what the runs expect of the host, as far as draws differ.
+  static std::optional<Interval<double>> HostInterval(const Judged& judged,
+                                                      const ComparedCell& cell) {
+    auto interval = NineOfTen(judged.places);
+    if (!interval) return std::nullopt;
+    const double mean = SumOf(judged.places) / static_cast<double>(judged.places.size());
+    return Interval<double>{cell.predicted_s * std::exp(interval->low - mean),
+                            cell.predicted_s * std::exp(interval->high - mean)};
+  }
+
+  void JudgeCells() {
+    std::vector<double> p_values;
+    std::vector<size_t> measured;
+    for (size_t i = 0; i < judged_.size(); ++i) {
+      if (comparison_.cells[i].runs == 0) continue;
+      p_values.push_back(comparison_.cells[i].p);
+      measured.push_back(i);
+    }
+    const std::vector<bool> stands = Standing(p_values, options_.rate);
+    for (size_t i = 0; i < measured.size(); ++i) {
+      judged_[measured[i]].stands = stands[i];
+      comparison_.cells[measured[i]].verdict = VerdictOf(measured[i]);
+    }
+  }
+
+  bool ShowsAs(size_t cell, size_t run, bool slower) const {
+    const auto& in_run = judged_[cell].runs[run];
+    return in_run && in_run->shows && (in_run->residual.size > 0) == slower;
+  }
+  bool Persists(size_t cell) const {
+    if (!judged_[cell].stands) return false;
+    const bool slower = comparison_.cells[cell].residual_share > 0;
+    size_t shown = 0;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (ShowsAs(cell, run, slower)) ++shown;
+    return shown >= kShownRunsMin;
+  }
+  Verdict VerdictOf(size_t cell) const {
+    if (Persists(cell)) return Verdict::kAnomaly;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (judged_[cell].runs[run] && judged_[cell].runs[run]->shows_much) return Verdict::kAnomaly;
+    const ComparedCell& compared = comparison_.cells[cell];
+    if (!judged_[cell].stands || !Matters(cell, compared.residual_share))
+      return Verdict::kAsPredicted;
+    return std::abs(compared.effect_share) < options_.share_min ? Verdict::kSmall
+                                                                : Verdict::kNotYet;
+  }
+
+  // By stage what its tasks find or put on other nodes than their host's; by host what of that
+  // crosses its link.
+  static std::pair<std::map<std::string, double>, std::map<std::string, double>> Moved(
+      const Workflow& workflow, const SeenRun& run) {
+    std::map<std::string, double> by_stage, by_link;
+    for (const std::string& host : run.hosts) by_link[host] = 0;
+    for (size_t i = 0; i < run.tasks.size(); ++i) {
+      const SeenTask& task = run.tasks[i];
+      double& of_stage = by_stage[workflow.tasks[i].stage];
+      if (!task.ran) continue;
+      const std::string& host = run.hosts[task.host.value];
+      for (const BytesByNodeName* found : {&task.read, &task.written}) {
+        for (const auto& [node, bytes] : *found) {
+          if (node == host) continue;
+          of_stage += static_cast<double>(bytes);
+          by_link[host] += static_cast<double>(bytes);
+          by_link[node] += static_cast<double>(bytes);
+        }
+      }
+    }
+    return {std::move(by_stage), std::move(by_link)};
+  }
+  void CompareBytes() {
+    std::map<std::string, std::vector<double>> drawn[2], measured[2];
+    for (const SeenRun& draw : draws_) {
+      const auto [stages, links] = Moved(workflow_, draw);
+      for (const auto& [name, bytes] : stages) drawn[0][name].push_back(bytes);
+      for (const auto& [name, bytes] : links) drawn[1][name].push_back(bytes);
+    }
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (!runs_[run].whole) continue;  // Less was moved, then.
+      const auto [stages, links] = Moved(workflow_, runs_[run]);
+      for (const auto& [name, bytes] : stages) measured[0][name].push_back(bytes);
+      for (const auto& [name, bytes] : links) measured[1][name].push_back(bytes);
+    }
+    for (size_t kind = 0; kind < 2; ++kind) {
+      auto& compared = kind == 0 ? comparison_.stage_bytes : comparison_.link_bytes;
+      for (const auto& [name, bytes] : drawn[kind]) {
+        const auto found = measured[kind].find(name);
+        if (found != measured[kind].end()) compared.push_back(BytesOf(name, bytes, found->second));
+      }
+    }
+  }
+  static ComparedBytes BytesOf(const std::string& name, const std::vector<double>& drawn,
+                               const std::vector<double>& measured) {
+    const auto [least, most] = std::minmax_element(drawn.begin(), drawn.end());
+    ComparedBytes bytes{name, Median(drawn), {*least, *most}, Median(measured)};
+    const auto beyond = [](double less, double more) {
+      return more - less > std::max(kBytesOffMin, kBytesOffShare * more);
+    };
+    bytes.off = beyond(bytes.measured, *least) || beyond(*most, bytes.measured);
+    return bytes;
+  }
+
+  std::vector<SeenRun> JudgedRuns() const {
+    return {runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end()};
+  }
+  // Of the tasks of this stage; empty: of all.
+  std::vector<Blame> BlameOf(const std::string& stage, const std::vector<SeenRun>& runs) const {
+    return BlameFor(workflow_, runs, typical_s_, computing_, [&](TaskIndex task) {
+      return stage.empty() || workflow_.at(task).stage == stage;
+    });
+  }
+
+  void AddAnomaly(size_t index) {
+    const ComparedCell& cell = comparison_.cells[index];
+    const bool persists = Persists(index);
+    Anomaly anomaly;
+    anomaly.cell = index;
+    anomaly.judged = runs_.size() - first_judged_;
+    std::vector<double> seconds, predicted, effects;
+    std::vector<SeenRun> shown;
+    anomaly.slower = cell.residual_share > 0;
+    for (size_t run = first_judged_; run < runs_.size() && !persists; ++run) {
+      const auto& in_run = judged_[index].runs[run];
+      if (in_run && in_run->shows_much) anomaly.slower = in_run->residual.size > 0;
+    }
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      const auto& in_run = judged_[index].runs[run];
+      if (!ShowsAs(index, run, anomaly.slower)) continue;
+      anomaly.shown_in.push_back(runs_[run].name);
+      seconds.push_back(in_run->value.seconds);
+      predicted.push_back(PredictedOf(index, in_run->value));
+      effects.push_back(in_run->effect_share);
+      shown.push_back(runs_[run]);
+    }
+    anomaly.measured_s = Median(seconds);
+    anomaly.predicted_s = Median(predicted);
+    anomaly.effect_share = Median(effects);
+    anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
+    const std::string stage = StageOfCell(cell.cell);
+    if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(stage, shown);
+    Explain({&cell, LiesBetweenTasks(cell.cell), Misplaced(cell.cell, anomaly.slower),
+             options_.link_bytes_per_second},
+            anomaly);
+    comparison_.anomalies.push_back(std::move(anomaly));
+  }
+  // Back from the last run, as long as no two in a row do not show it; if these are the last two,
+  // `first`.
+  std::string Since(size_t cell, bool slower, const std::string& first) const {
+    std::string since = first;
+    size_t missed = 0;
+    for (size_t run = runs_.size(); run-- > 0 && missed <= 1;) {
+      if (ShowsAs(cell, run, slower)) {
+        since = runs_[run].name;
+        missed = 0;
+      } else {
+        ++missed;
+      }
+    }
+    return since;
+  }
+  // Whose tasks are to be blamed for; empty: all.
+  std::string StageOfCell(const CellName& cell) const {
+    std::string stage;
+    if (cell.level == Level::kStage || cell.level == Level::kTasks) stage = cell.name;
+    size_t tasks = 0;
+    for (const Task& task : workflow_.tasks) {
+      if (cell.level == Level::kTask && task.id == cell.name) stage = task.stage;
+    }
+    for (const Task& task : workflow_.tasks) tasks += task.stage == stage ? 1 : 0;
+    return tasks < kTasksBlamedMin ? "" : stage;
+  }
+  double EffectAt(Level level, const std::string& stage) const {
+    double effect = 0;
+    for (const ComparedCell& cell : comparison_.cells)
+      if (cell.cell.level == level && (stage.empty() || cell.cell.name == stage))
+        effect += cell.effect_share;
+    return effect;
+  }
+  bool LiesBetweenTasks(const CellName& cell) const {
+    if (cell.level == Level::kStart) return true;
+    if (cell.level != Level::kWorkflow && cell.level != Level::kStage) return false;
+    const std::string stage = cell.level == Level::kStage ? cell.name : "";
+    return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
+  }
+  const ComparedBytes* Misplaced(const CellName& cell, bool slower) const {
+    if (!slower || cell.level == Level::kStart || cell.level == Level::kHost) return nullptr;
+    const std::string stage = cell.level == Level::kWorkflow ? "" : StageOfCell(cell);
+    for (const ComparedBytes& bytes : comparison_.stage_bytes)
+      if (bytes.off && bytes.measured > bytes.predicted && (stage.empty() || stage == bytes.name))
+        return &bytes;
+    return nullptr;
+  }
+
+  const Workflow& workflow_;
+  const std::vector<SeenRun>& draws_;
+  const std::vector<SeenRun>& runs_;
+  const CompareOptions options_;
+  const size_t first_judged_;
+  const std::vector<double> typical_s_;
+  std::vector<Duration> computing_;  // By task, as the workload says.
+  double workflow_s_ = 0;
+  std::vector<Judged> judged_;  // By comparison_.cells.
+  Comparison comparison_;
+};
+
+}  // namespace
+
+const char* ToText(Verdict verdict) {
+  static constexpr const char* kNames[] = {"as predicted", "not measured", "small", "not yet",
+                                           "anomaly"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+Comparison Compare(const Workflow& workflow, const std::vector<SeenRun>& draws,
+                   const std::vector<SeenRun>& runs, const CompareOptions& options) {
+  MOSA_CHECK(draws.size() >= kDrawsMin);
+  return Comparer(workflow, draws, runs, options).Compare();
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,181 @@
+#include "tools/mosa/compare_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/base/units.h"
+#include "predictor/compare/sentence.h"
+#include "tools/mosa/command.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::ComparedCell;
+using predict::Interval;
+using predict::Level;
+using predict::Verdict;
+
+// Single tasks and anomalies beyond that are in the JSON only.
+constexpr size_t kTasksShownMax = 10;
+constexpr size_t kAnomaliesShownMax = 8;
+
+std::string ShowSeconds(double seconds) { return fmt::format("{:.3f}", seconds); }
+std::string ShowShare(double share) { return fmt::format("{:+.1f}%", share * 100); }
+std::string ShowBytes(double bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+json ToJson(const Interval<double>& interval) { return {interval.low, interval.high}; }
+
+json ToJson(const ComparedCell& cell) {
+  json object = {{"level", predict::ToText(cell.cell.level)},
+                 {"name", cell.cell.name},
+                 {"predicted_s", cell.predicted_s},
+                 {"predicted_interval_s", nullptr},
+                 {"runs", cell.runs},
+                 {"measured_s", nullptr},
+                 {"measured_range_s", nullptr},
+                 {"residual_s", nullptr},
+                 {"residual_share", nullptr},
+                 {"residual_share_interval", nullptr},
+                 {"p", nullptr},
+                 {"effect_share", nullptr},
+                 {"verdict", predict::ToText(cell.verdict)}};
+  if (cell.predicted_interval_s)
+    object["predicted_interval_s"] = ToJson(*cell.predicted_interval_s);
+  if (cell.runs == 0) return object;
+  object["measured_s"] = cell.measured_s;
+  object["measured_range_s"] = ToJson(cell.measured_range_s);
+  object["residual_s"] = cell.residual_s;
+  object["residual_share"] = cell.residual_share;
+  object["residual_share_interval"] = ToJson(cell.residual_share_interval);
+  object["p"] = cell.p;
+  object["effect_share"] = cell.effect_share;
+  return object;
+}
+
+json ToJson(const std::vector<predict::ComparedBytes>& compared) {
+  json list = json::array();
+  for (const predict::ComparedBytes& bytes : compared)
+    list.push_back({{"name", bytes.name},
+                    {"predicted_bytes", bytes.predicted},
+                    {"predicted_range_bytes", ToJson(bytes.drawn)},
+                    {"measured_bytes", bytes.measured},
+                    {"off", bytes.off}});
+  return list;
+}
+
+json ToJson(const std::vector<predict::Blame>& blamed) {
+  json list = json::array();
+  for (const predict::Blame& blame : blamed)
+    list.push_back({{"part", predict::ToText(blame.suspect.part)},
+                    {"host", blame.suspect.host.empty() ? json() : json(blame.suspect.host)},
+                    {"explained", blame.explained}});
+  return list;
+}
+
+json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparison) {
+  const predict::CellName& cell = comparison.cells[anomaly.cell].cell;
+  return {{"level", predict::ToText(cell.level)},
+          {"name", cell.name},
+          {"slower", anomaly.slower},
+          {"predicted_s", anomaly.predicted_s},
+          {"measured_s", anomaly.measured_s},
+          {"effect_share", anomaly.effect_share},
+          {"shown_in", anomaly.shown_in},
+          {"judged", anomaly.judged},
+          {"since", anomaly.since},
+          {"blamed", ToJson(anomaly.blamed)},
+          {"sentence", anomaly.sentence},
+          {"open_first", anomaly.open_first}};
+}
+
+void PrintCells(const predict::Comparison& comparison) {
+  Table table({"WHAT", "NAME", "PREDICTED S", "NINE OF TEN", "MEASURED S", "RANGE", "OFF BY",
+               "95 %", "EFFECT", "VERDICT"});
+  size_t tasks = 0;
+  for (const ComparedCell& cell : comparison.cells) {
+    const bool plain =
+        cell.verdict == Verdict::kAsPredicted || cell.verdict == Verdict::kNotMeasured;
+    if (cell.cell.level == Level::kTask && (plain || ++tasks > kTasksShownMax)) continue;
+    const auto range = [](const Interval<double>& interval) {
+      return fmt::format("{} to {}", ShowSeconds(interval.low), ShowSeconds(interval.high));
+    };
+    const bool measured = cell.runs > 0;
+    table.Add({predict::ToText(cell.cell.level), cell.cell.name, ShowSeconds(cell.predicted_s),
+               cell.predicted_interval_s ? range(*cell.predicted_interval_s) : "-",
+               measured ? ShowSeconds(cell.measured_s) : "-",
+               measured ? range(cell.measured_range_s) : "-",
+               measured ? ShowShare(cell.residual_share) : "-",
+               measured ? fmt::format("{} to {}", ShowShare(cell.residual_share_interval.low),
+                                      ShowShare(cell.residual_share_interval.high))
+                        : "-",
+               measured ? ShowShare(cell.effect_share) : "-", predict::ToText(cell.verdict)});
+  }
+  table.Print();
+}
+
+void PrintBytes(const predict::Comparison& comparison) {
+  if (comparison.stage_bytes.empty()) return;
+  Table table({"BYTES ON OTHER NODES", "NAME", "PREDICTED", "RANGE", "MEASURED", "VERDICT"});
+  const auto add = [&table](const char* what, const std::vector<predict::ComparedBytes>& compared) {
+    for (const predict::ComparedBytes& bytes : compared)
+      table.Add({what, bytes.name, ShowBytes(bytes.predicted),
+                 fmt::format("{} to {}", ShowBytes(bytes.drawn.low), ShowBytes(bytes.drawn.high)),
+                 ShowBytes(bytes.measured), bytes.off ? "elsewhere" : "as predicted"});
+  };
+  add("stage", comparison.stage_bytes);
+  add("link", comparison.link_bytes);
+  fmt::print("\n");
+  table.Print();
+}
+
+}  // namespace
+
+void PrintComparison(const CompareReport& report, const predict::Comparison& comparison) {
+  PrintCells(comparison);
+  PrintBytes(comparison);
+  if (!report.notes.empty()) fmt::print("\n");
+  for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
+  const auto& anomalies = comparison.anomalies;
+  const std::string runs = fmt::format("{} run{}", comparison.judged.size(),
+                                       comparison.judged.size() == 1 ? "" : "s");
+  if (anomalies.empty()) {
+    fmt::print("\nNo anomaly in {}.\n", runs);
+    return;
+  }
+  fmt::print("\n{} anomal{} in {}, the largest first:\n", anomalies.size(),
+             anomalies.size() == 1 ? "y" : "ies", runs);
+  for (size_t i = 0; i < std::min(anomalies.size(), kAnomaliesShownMax); ++i)
+    fmt::print("{}. {}\n   Open first: {}.\n", i + 1, anomalies[i].sentence,
+               anomalies[i].open_first);
+  if (anomalies.size() > kAnomaliesShownMax)
+    fmt::print("And {} more: see --json.\n", anomalies.size() - kAnomaliesShownMax);
+}
+
+json ToJson(const CompareReport& report, const predict::Comparison& comparison) {
+  json root = {{"workflow", report.workflow},
+               {"platform", report.platform},
+               {"configuration", report.configuration},
+               {"draws", comparison.draws},
+               {"draws_failed", report.draws_failed},
+               {"runs", comparison.runs},
+               {"judged", comparison.judged},
+               {"notes", report.notes},
+               {"cells", PredictedToJson(comparison)},
+               {"stage_bytes", ToJson(comparison.stage_bytes)},
+               {"link_bytes", ToJson(comparison.link_bytes)},
+               {"blamed", ToJson(comparison.blamed)},
+               {"anomalies", json::array()}};
+  for (const predict::Anomaly& anomaly : comparison.anomalies)
+    root["anomalies"].push_back(ToJson(anomaly, comparison));
+  return root;
+}
+
+json PredictedToJson(const predict::Comparison& comparison) {
+  json cells = json::array();
+  for (const ComparedCell& cell : comparison.cells) cells.push_back(ToJson(cell));
+  return cells;
+}
+
+}  // namespace mosa::cli
