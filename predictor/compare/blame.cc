@@ -11,7 +11,6 @@ namespace {
 
 // Of one suspect: sums over tasks of what they used of it, squared, and times what they are off by.
 struct Fit {
-  double used = 0;
   double used_squared = 0;
   double used_off = 0;
 };
@@ -21,7 +20,6 @@ class Fits {
   void Add(Suspect suspect, double used, double off_s) {
     if (used <= 0) return;
     Fit& fit = fits_[std::move(suspect)];
-    fit.used += used;
     fit.used_squared += used * used;
     fit.used_off += used * off_s;
   }
@@ -35,7 +33,7 @@ class Fits {
     for (const auto& [suspect, fit] : fits_) {
       if (fit.used_off * off_ <= 0) continue;
       ranked.push_back({suspect, fit.used_off * fit.used_off / (fit.used_squared * off_squared_),
-                        fit.used_off / fit.used_squared, fit.used});
+                        fit.used_off / fit.used_squared});
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const Blame& a, const Blame& b) { return a.explained > b.explained; });

@@ -41,7 +41,6 @@ struct Blame {
   Suspect suspect;
   double explained = 0;  // From 0 to 1.
   double factor = 0;     // Seconds more for each second, byte, file or task.
-  double used = 0;       // Of the seconds, bytes, files or tasks, by all tasks.
 };
 
 // Every suspect that explains something in the direction in which tasks are off in all, best first;

@@ -135,7 +135,7 @@ class Comparer {
       if (!Matters(cells[i], in_run.residual.size)) continue;
       const double effect = std::abs(in_run.effect_share);
       in_run.shows = in_run.residual.p <= kShownP && effect >= options_.share_min;
-      in_run.shows_much = stands[i] && effect >= options_.share_once_min;
+      in_run.shows_much = in_run.shows && stands[i] && effect >= options_.share_once_min;
     }
   }
 
@@ -157,15 +157,23 @@ class Comparer {
     if (seconds.empty()) return;
     if (cell.cell.level == Level::kHost) cell.predicted_interval_s = HostInterval(judged, cell);
     const Residual residual = ResidualOf(judged.places, places, options_.surest);
-    cell.p = residual.p;
+    const std::vector<size_t> shown = RunsThatShow(index);
+    cell.p = shown.size() < kShownRunsMin
+                 ? residual.p
+                 : std::min(1.0, WaysToChoose(shown.size(), places.size()) *
+                                     ResidualOf(judged.places, PlacesOf(index, shown),
+                                                options_.surest).p);
     cell.measured_s = Median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
     cell.measured_range_s = {*least, *most};
     cell.residual_s = cell.measured_s - cell.predicted_s;
     cell.residual_share = std::exp(residual.size) - 1;
-    const Interval<double> interval = IntervalOf(residual);
-    cell.residual_share_interval = {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+    cell.residual_share_interval = SharesOf(residual);
     cell.effect_share = Median(effects);
+  }
+  static Interval<double> SharesOf(const Residual& residual) {
+    const Interval<double> interval = IntervalOf(residual);
+    return {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
   }
   // Of what the runs expect of the host, as far as draws differ.
   static std::optional<Interval<double>> HostInterval(const Judged& judged,
@@ -196,18 +204,34 @@ class Comparer {
     const auto& in_run = judged_[cell].runs[run];
     return in_run && in_run->shows && (in_run->residual.size > 0) == slower;
   }
+  // The judged runs in which the cell is off in the same direction: the one of more runs.
+  std::vector<size_t> RunsThatShow(size_t cell) const {
+    std::vector<size_t> slower, faster;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (ShowsAs(cell, run, true)) slower.push_back(run);
+      if (ShowsAs(cell, run, false)) faster.push_back(run);
+    }
+    return slower.size() >= faster.size() ? slower : faster;
+  }
+  std::vector<double> PlacesOf(size_t cell, const std::vector<size_t>& runs) const {
+    std::vector<double> places;
+    for (const size_t run : runs) places.push_back(judged_[cell].runs[run]->value.place);
+    return places;
+  }
+  // Those that show it were chosen for that: each of so many choices was another test.
+  static double WaysToChoose(size_t chosen, size_t all) {
+    double ways = 1;
+    for (size_t i = 0; i < chosen; ++i)
+      ways *= static_cast<double>(all - i) / static_cast<double>(i + 1);
+    return ways;
+  }
   bool Persists(size_t cell) const {
-    if (!judged_[cell].stands) return false;
-    const bool slower = comparison_.cells[cell].residual_share > 0;
-    size_t shown = 0;
-    for (size_t run = first_judged_; run < runs_.size(); ++run)
-      if (ShowsAs(cell, run, slower)) ++shown;
-    return shown >= kShownRunsMin;
+    return judged_[cell].stands && RunsThatShow(cell).size() >= kShownRunsMin;
   }
   Verdict VerdictOf(size_t cell) const {
     if (Persists(cell)) return Verdict::kAnomaly;
-    for (size_t run = first_judged_; run < runs_.size(); ++run)
-      if (judged_[cell].runs[run] && judged_[cell].runs[run]->shows_much) return Verdict::kAnomaly;
+    for (const size_t run : RunsThatShow(cell))
+      if (judged_[cell].runs[run]->shows_much) return Verdict::kAnomaly;
     const ComparedCell& compared = comparison_.cells[cell];
     if (!judged_[cell].stands || !Matters(cell, compared.residual_share))
       return Verdict::kAsPredicted;
@@ -281,32 +305,32 @@ class Comparer {
 
   void AddAnomaly(size_t index) {
     const ComparedCell& cell = comparison_.cells[index];
-    const bool persists = Persists(index);
     Anomaly anomaly;
     anomaly.cell = index;
     anomaly.judged = runs_.size() - first_judged_;
-    std::vector<double> seconds, predicted, effects;
-    std::vector<SeenRun> shown;
-    anomaly.slower = cell.residual_share > 0;
-    for (size_t run = first_judged_; run < runs_.size() && !persists; ++run) {
-      const auto& in_run = judged_[index].runs[run];
-      if (in_run && in_run->shows_much) anomaly.slower = in_run->residual.size > 0;
+    std::vector<size_t> shown = RunsThatShow(index);
+    if (!Persists(index)) {
+      std::erase_if(shown, [&](size_t run) { return !judged_[index].runs[run]->shows_much; });
     }
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      const auto& in_run = judged_[index].runs[run];
-      if (!ShowsAs(index, run, anomaly.slower)) continue;
+    std::vector<double> seconds, predicted, effects;
+    std::vector<SeenRun> shown_runs;
+    for (const size_t run : shown) {
+      const InRun& in_run = *judged_[index].runs[run];
       anomaly.shown_in.push_back(runs_[run].name);
-      seconds.push_back(in_run->value.seconds);
-      predicted.push_back(PredictedOf(index, in_run->value));
-      effects.push_back(in_run->effect_share);
-      shown.push_back(runs_[run]);
+      anomaly.slower = in_run.residual.size > 0;
+      seconds.push_back(in_run.value.seconds);
+      predicted.push_back(PredictedOf(index, in_run.value));
+      effects.push_back(in_run.effect_share);
+      shown_runs.push_back(runs_[run]);
     }
     anomaly.measured_s = Median(seconds);
     anomaly.predicted_s = Median(predicted);
     anomaly.effect_share = Median(effects);
+    anomaly.residual_share_interval =
+        SharesOf(ResidualOf(judged_[index].places, PlacesOf(index, shown), options_.surest));
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
     const std::string stage = StageOfCell(cell.cell);
-    if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(stage, shown);
+    if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(stage, shown_runs);
     Explain({&cell, LiesBetweenTasks(cell.cell), Misplaced(cell.cell, anomaly.slower),
              options_.link_bytes_per_second},
             anomaly);

@@ -4,13 +4,15 @@
 //
 // A cell is judged by its last three runs (kJudgedRuns).
 //
-//  1. Its residual is tested against the spread of the prediction and of the repeats (statistics.h)
-//     and must stand among all cells at a false-discovery rate of 1 %.
-//  2. It must persist: be off in the same direction, by its own test at 5 %, in two of these runs.
-//     One run alone is enough if it stands among all cells of that run at 0.1 %, and
-//  3. matters more: one run's effect must be a tenth of the workflow's predicted time; of what
-//     persists a twentieth is enough. The effect is the residual, times how often one such time
-//     follows another.
+//  1. It must persist: be off in the same direction, by its own test at 5 %, in two of these runs.
+//  2. The residual of the runs that show it is tested against the spread of the prediction and
+//     theirs (statistics.h), its p times in how many ways they could have been chosen; it must
+//     stand among all cells at a false-discovery rate of 1 %.
+//  3. It must matter: its effect in each of them is at least a twentieth of the workflow's
+//     predicted time. The effect is the residual, times how often one such time follows another.
+//
+// One run alone is enough if the cell stands among all of that run at 0.1 %, and its effect is a
+// tenth of the workflow's time.
 //
 // A host is beside other hosts: only a slower one is an anomaly. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
@@ -78,6 +80,7 @@ struct Anomaly {
   bool slower = true;
   double measured_s = 0;  // The median of the runs that show it.
   double predicted_s = 0;
+  Interval<double> residual_share_interval;  // Of 95 %, of these runs.
   double effect_share = 0;
   std::vector<std::string> shown_in;  // Names of judged runs.
   size_t judged = 0;                  // Of how many.

@@ -43,9 +43,9 @@ struct SeenRun {
 void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
              BytesByNodeName& found);
 
-// Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks. Nodes
-// on others keep the names that the prediction gave them. A task's end is when the runner notices
-// it.
+// Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
+// Nodes on others keep the names that the prediction gave them. A task's end is when the runner
+// notices it.
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
                const Configuration& configuration, const std::vector<std::string>& hosts);
 

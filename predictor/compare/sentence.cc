@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 
 #include "common/base/units.h"
 
@@ -149,9 +149,8 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
   anomaly.sentence = fmt::format(
       "{} ({}", Took(anomaly, cell.cell),
       percent((anomaly.measured_s + kSmallSeconds) / (anomaly.predicted_s + kSmallSeconds) - 1));
-  if (anomaly.shown_in.size() > 1)
-    anomaly.sentence += fmt::format(", 95 %: {} to {}", percent(cell.residual_share_interval.low),
-                                    percent(cell.residual_share_interval.high));
+  anomaly.sentence += fmt::format(", 95 %: {} to {}", percent(anomaly.residual_share_interval.low),
+                                  percent(anomaly.residual_share_interval.high));
   anomaly.sentence += fmt::format(
       "), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
       anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s", anomaly.since,

@@ -81,6 +81,7 @@ json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparis
           {"slower", anomaly.slower},
           {"predicted_s", anomaly.predicted_s},
           {"measured_s", anomaly.measured_s},
+          {"residual_share_interval", ToJson(anomaly.residual_share_interval)},
           {"effect_share", anomaly.effect_share},
           {"shown_in", anomaly.shown_in},
           {"judged", anomaly.judged},

@@ -31,18 +31,17 @@ Duration FromSeconds(double seconds) {
   return Nanoseconds(std::llround(std::clamp(seconds, 0.0, kSecondsMax) * 1e9));
 }
 
-// Of what happened to several tasks: how many, and one of them.
+// Of what is so of several tasks or files: how many, and one of them.
 class Several {
  public:
   void Add(const std::string& example) {
     if (count_++ == 0) example_ = example;
   }
-  // "3 tasks WHAT, as in 'make_1'".
-  void Say(const std::string& path, const std::string& things, const std::string& what,
-           std::vector<std::string>& notes) const {
+  // "run.json: WHAT: 'make_1' and 2 more".
+  void Say(const std::string& path, const char* what, std::vector<std::string>& notes) const {
     if (count_ == 0) return;
-    notes.push_back(fmt::format("{}: {} {} {}: '{}'{}", path, count_, things, what, example_,
-                                count_ > 1 ? " and others" : ""));
+    notes.push_back(fmt::format("{}: {}: '{}'{}", path, what, example_,
+                                count_ > 1 ? fmt::format(" and {} more", count_ - 1) : ""));
   }
   size_t count() const { return count_; }
 
@@ -148,19 +147,19 @@ class Reader {
     if (stepped)
       notes.push_back(fmt::format("{}: the run ends before it begins: its clock was set back",
                                   file_.path));
-    const auto say = [&](const Several& some, const char* things, const char* what) {
-      some.Say(file_.path, things, what, notes);
+    const auto say = [&](const Several& some, const char* what) {
+      some.Say(file_.path, what, notes);
     };
-    say(faults_.unknown, "tasks", "are none of the workload's, and left out");
-    say(faults_.unlike, "tasks", "have another command or other files in the workload; left out");
-    say(missing_, "tasks", "of the workload are not in the run");
-    say(faults_.kept, "tasks", "were kept from an earlier run, and are left out");
-    say(faults_.not_done, "tasks", "did not succeed, and are left out");
-    say(faults_.repeated, "tasks", "needed more than one attempt: the last one is compared");
-    say(faults_.impossible, "tasks",
-        "end before they begin, begin before the run, or ran on no host of it: left out (was the "
-        "clock set back?)");
-    say(faults_.resized, "files", "have another size in the workload than in the run");
+    say(faults_.unknown, "not in the workload, left out");
+    say(faults_.unlike, "another command or other files than in the workload, left out");
+    say(missing_, "in the workload, but not in the run");
+    say(faults_.kept, "kept from an earlier run, left out");
+    say(faults_.not_done, "not done, left out");
+    say(faults_.repeated, "done at a second attempt or later, of which the last is compared");
+    say(faults_.impossible,
+        "an end before the begin, a begin before the run's, or a host that is none of the run's, "
+        "left out (was a clock set back?)");
+    say(faults_.resized, "another size in the run than in the workload");
     if (!other_nodes_.empty())
       notes.push_back(fmt::format(
           "{}: files lie on nodes that are no hosts of the run: {}; say 'storage=' in --config if "
