@@ -65,6 +65,10 @@ class Comparer {
     for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
     JudgeCells();
     CompareBytes();
+    std::vector<RequestTimes> requests;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
+    comparison_.slow_requests = FindSlowRequests(requests, options_.share_min * workflow_s_);
     comparison_.blamed = BlameOf({}, JudgedRuns());
     for (size_t cell = 0; cell < judged_.size(); ++cell)
       if (comparison_.cells[cell].verdict == Verdict::kAnomaly) AddAnomaly(cell);

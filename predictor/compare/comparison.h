@@ -25,6 +25,7 @@
 
 #include "predictor/compare/blame.h"
 #include "predictor/compare/cells.h"
+#include "predictor/compare/requests.h"
 #include "predictor/compare/seen_run.h"
 #include "predictor/model/draws.h"
 
@@ -96,6 +97,9 @@ struct Comparison {
   uint32_t draws = 0;
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
+  // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
+  // all than the same elsewhere.
+  std::vector<SlowRequests> slow_requests;
   std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
   std::vector<Blame> blamed;       // Of all tasks.
 };

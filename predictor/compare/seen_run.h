@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/time.h"
+#include "predictor/compare/requests.h"
 #include "predictor/run/prediction.h"
 #include "predictor/workflow/scheduler.h"
 #include "predictor/workflow/workflow.h"
@@ -35,7 +36,8 @@ struct SeenRun {
   bool whole = true;
   Duration computing;  // In which any task computes, as Prediction's; of stages by name.
   std::map<std::string, Duration> stage_computing;
-  double factor = 1;  // What times are off by where no task computes: ModelFactor().
+  RequestTimes requests;  // Empty: not known, as of simulated runs.
+  double factor = 1;      // What times are off by where no task computes: ModelFactor().
 };
 
 // Counts a file's bytes where a task on `host` finds them: on its own node what is there, the rest

@@ -238,6 +238,27 @@ def test_partly(made):
         check(len(answer["runs"]) == 1 and any(expected in n and n.endswith("left out") for n in answer["notes"]), f"{answer['notes']}")
 
 
+def test_requests(made):
+    """Requests are held against the same ones elsewhere, if the records have them."""
+    answer = made.run([made.clean[0]])
+    check(any("does not say how long requests stayed" in note for note in answer["notes"]), f"{answer['notes']}")
+    runs = copy.deepcopy(made.clean)
+    for record in runs:
+        daemons = []
+        for host in ("h1", "h2", "h3", "h4"):
+            rows = [{"class": "node.read", "peer": peer, "count": 100, "sum_ns": 10**9 * (8 if peer == "h2" else 1)}
+                    for peer in ("h1", "h2", "h3", "h4") if peer != host]
+            daemons.append({"component": "mount", "host": host, "requests": rows})
+        record["residence"] = {"daemons": daemons}
+    answer = made.run(runs)
+    check(not any("requests" in note for note in answer["notes"]), f"{answer['notes']}")
+    slow = [(r["component"], r["host"], r["class"], r["peer"], r["runs"]) for r in answer["slow_requests"]]
+    check(slow == [("mount", host, "node.read", "h2", 3) for host in ("h1", "h3", "h4")], f"{slow}")
+    check(abs(answer["slow_requests"][0]["more_s"] - 7) < 1e-6, f"{answer['slow_requests']}")
+    table = run(made.mosa, *made.words(runs))
+    check("SLOW REQUESTS" in table.stdout, table.stdout)
+
+
 def test_refusals(made):
     good = made.clean[0]
     other = copy.deepcopy(good)
@@ -268,6 +289,7 @@ def main():
         test_clean(made)
         test_slow(made)
         test_partly(made)
+        test_requests(made)
         test_refusals(made)
     print("passed")
 

@@ -194,8 +194,8 @@ Status Report(const Options& options, const Asked& asked, const DrawnRuns& drawn
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
                                 drawn.failed, drawn.failure));
   notes.push_back(
-      "records of runs say neither how a task's time splits into reading, computing and writing, "
-      "nor how long requests took: parts are told apart by what tasks used of them");
+      "records of runs do not say how a task's time splits into reading, computing and writing: "
+      "parts are told apart by what tasks used of them");
   const predict::Comparison comparison =
       predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
   const CompareReport report{asked.inputs.workflow.name, options.platform,

@@ -20,6 +20,7 @@ using predict::Verdict;
 // Single tasks and anomalies beyond that are in the JSON only.
 constexpr size_t kTasksShownMax = 10;
 constexpr size_t kAnomaliesShownMax = 8;
+constexpr size_t kRequestsShownMax = 10;
 
 std::string ShowSeconds(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string ShowShare(double share) { return fmt::format("{:+.1f}%", share * 100); }
@@ -71,6 +72,21 @@ json ToJson(const std::vector<predict::Blame>& blamed) {
     list.push_back({{"part", predict::ToText(blame.suspect.part)},
                     {"host", blame.suspect.host.empty() ? json() : json(blame.suspect.host)},
                     {"explained", blame.explained}});
+  return list;
+}
+
+json ToJson(const std::vector<predict::SlowRequests>& slow) {
+  json list = json::array();
+  for (const predict::SlowRequests& requests : slow)
+    list.push_back({{"component", requests.which.component},
+                    {"host", requests.which.host},
+                    {"class", requests.which.name},
+                    {"peer", requests.which.peer},
+                    {"runs", requests.runs},
+                    {"count", requests.count},
+                    {"mean_s", requests.mean_s},
+                    {"elsewhere_s", requests.elsewhere_s},
+                    {"more_s", requests.more_s}});
   return list;
 }
 
@@ -131,11 +147,29 @@ void PrintBytes(const predict::Comparison& comparison) {
   table.Print();
 }
 
+void PrintRequests(const predict::Comparison& comparison) {
+  if (comparison.slow_requests.empty()) return;
+  Table table({"SLOW REQUESTS", "HOST", "CLASS", "PEER", "RUNS", "COUNT", "MEAN MS", "ELSEWHERE",
+               "MORE S"});
+  const size_t shown = std::min(comparison.slow_requests.size(), kRequestsShownMax);
+  for (size_t i = 0; i < shown; ++i) {
+    const predict::SlowRequests& requests = comparison.slow_requests[i];
+    table.Add({requests.which.component, requests.which.host, requests.which.name,
+               requests.which.peer.empty() ? "-" : requests.which.peer,
+               fmt::format("{}", requests.runs), fmt::format("{:.0f}", requests.count),
+               fmt::format("{:.3f}", requests.mean_s * 1e3),
+               fmt::format("{:.3f}", requests.elsewhere_s * 1e3), ShowSeconds(requests.more_s)});
+  }
+  fmt::print("\n");
+  table.Print();
+}
+
 }  // namespace
 
 void PrintComparison(const CompareReport& report, const predict::Comparison& comparison) {
   PrintCells(comparison);
   PrintBytes(comparison);
+  PrintRequests(comparison);
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
   const auto& anomalies = comparison.anomalies;
@@ -166,6 +200,7 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison) 
                {"cells", PredictedToJson(comparison)},
                {"stage_bytes", ToJson(comparison.stage_bytes)},
                {"link_bytes", ToJson(comparison.link_bytes)},
+               {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},
                {"anomalies", json::array()}};
   for (const predict::Anomaly& anomaly : comparison.anomalies)

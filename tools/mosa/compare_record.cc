@@ -87,6 +87,7 @@ class Reader {
           file_.path, file_.root.at("workflow").value("name", ""), workflow_.name));
     for (size_t i = 0; i < workflow_.tasks.size(); ++i)
       if (!met.contains(i)) missing_.Add(workflow_.tasks[i].id);
+    ReadRequests();
     Say();
     return std::move(measured_);
   }
@@ -128,6 +129,27 @@ class Reader {
       if (std::abs(said - static_cast<double>(size_bytes)) > kSizeShare * said &&
           resized_.insert(files[i]).second)
         faults_.resized.Add(file.path);
+    }
+  }
+
+  // As `mosa residence --json` says it, of the time between the run's begin and end.
+  void ReadRequests() {
+    const auto residence = file_.root.find("residence");
+    if (residence == file_.root.end() || !residence->contains("daemons")) {
+      measured_.notes.push_back(fmt::format(
+          "{}: the record does not say how long requests stayed in the daemons", file_.path));
+      return;
+    }
+    for (const json& daemon : residence->at("daemons")) {
+      for (const json& row : daemon.at("requests")) {
+        predict::SeenRequests& seen =
+            measured_.seen.requests[{daemon.at("component").get<std::string>(),
+                                     row.at("class").get<std::string>(),
+                                     daemon.at("host").get<std::string>(),
+                                     row.at("peer").get<std::string>()}];
+        seen.count += row.at("count").get<uint64_t>();
+        seen.seconds += row.at("sum_ns").get<double>() / 1e9;
+      }
     }
   }
 
