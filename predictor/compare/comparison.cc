@@ -237,8 +237,8 @@ class Comparer {
     for (const size_t run : RunsThatShow(cell))
       if (judged_[cell].runs[run]->shows_much) return Verdict::kAnomaly;
     const ComparedCell& compared = comparison_.cells[cell];
-    if (!judged_[cell].stands || !Matters(cell, compared.residual_share))
-      return Verdict::kAsPredicted;
+    if (!judged_[cell].stands) return Verdict::kAsPredicted;
+    if (!Matters(cell, compared.residual_share)) return Verdict::kOthersSlower;
     return std::abs(compared.effect_share) < options_.share_min ? Verdict::kSmall
                                                                 : Verdict::kNotYet;
   }
@@ -403,8 +403,8 @@ class Comparer {
 }  // namespace
 
 const char* ToText(Verdict verdict) {
-  static constexpr const char* kNames[] = {"as predicted", "not measured", "small", "not yet",
-                                           "anomaly"};
+  static constexpr const char* kNames[] = {"as predicted", "not measured",  "small",
+                                           "not yet",      "others slower", "anomaly"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

@@ -46,8 +46,9 @@ struct CompareOptions {
 enum class Verdict : uint8_t {
   kAsPredicted,
   kNotMeasured,
-  kSmall,   // Off, but too little of the workflow's time to matter.
-  kNotYet,  // Off in one run, and not enough to be believed.
+  kSmall,         // Off, but too little of the workflow's time to matter.
+  kNotYet,        // Off in one run, and not enough to be believed.
+  kOthersSlower,  // Of a host: it is faster than others, since one of them is slow.
   kAnomaly,
 };
 const char* ToText(Verdict verdict);
@@ -87,8 +88,9 @@ struct Anomaly {
   size_t judged = 0;                  // Of how many.
   std::string since;                  // The first run of those that show it up to now.
   std::vector<Blame> blamed;          // Best first; of the tasks that the cell is about.
-  std::string sentence;               // What, where, since when, how large.
-  std::string open_first;             // What to look at.
+  std::string sentence;               // What, where, since when, how large;
+  std::string cause;                  // which part explains it, and how well; may be empty;
+  std::string open_first;             // what to look at.
 };
 
 struct Comparison {

@@ -71,11 +71,11 @@ std::string Blamed(const Anomaly& anomaly, uint64_t link_bytes_per_second) {
   const Blame& best = blamed.front();
   const std::string share = fmt::format("{:.0f} %", best.explained * 100);
   if (best.explained < kExplainedMin)
-    return fmt::format(" No part alone explains half of it: the best, {}, explains {}.",
+    return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
                        Describe(best.suspect), share);
-  std::string text = fmt::format(" {} explains {} of it, {}", Describe(best.suspect), share,
+  std::string text = fmt::format("{} explains {} of it, {}", Describe(best.suspect), share,
                                  HowMuch(best, link_bytes_per_second));
-  text[1] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[1])));
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
     if (blamed[i].explained < best.explained - kExplainedAlike) break;
@@ -156,18 +156,20 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
       anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s", anomaly.since,
       percent(anomaly.effect_share));
   if (facts.misplaced != nullptr)
-    anomaly.sentence += fmt::format(
-        " {} found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
+    anomaly.cause = fmt::format(
+        "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
         facts.misplaced->name, Bytes(facts.misplaced->measured), Bytes(facts.misplaced->drawn.low),
         Bytes(facts.misplaced->drawn.high));
+  const std::string blamed = facts.waits ? "It lies between tasks, not in them."
+                                         : Blamed(anomaly, facts.link_bytes_per_second);
+  if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
+  anomaly.cause += blamed;
   if (facts.waits) {
-    anomaly.sentence += " It lies between tasks, not in them.";
     anomaly.open_first =
         "the machine of 'mosa run' ('top' there): it hands out tasks one after the other; then the "
         "run record's 'placed': for which hosts tasks have waited";
     return;
   }
-  anomaly.sentence += Blamed(anomaly, facts.link_bytes_per_second);
   if (facts.misplaced != nullptr) {
     anomaly.open_first =
         "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "

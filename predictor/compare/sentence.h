@@ -21,7 +21,7 @@ struct AnomalyFacts {
 // "the link of h2".
 std::string Describe(const Suspect& suspect);
 
-// Sets the anomaly's sentence and what to open first.
+// Sets the anomaly's sentence, cause and what to open first.
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly);
 
 }  // namespace mosa::predict

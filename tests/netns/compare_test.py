@@ -15,7 +15,7 @@ HOSTS = 4
 RATE_MBIT = 200
 SLOWER = 8
 SLOW = "h2"
-FILE_BYTES = 6 << 20
+FILE_BYTES = 8 << 20
 ANOMALY = 7
 PLATFORM = pathlib.Path(__file__).resolve().parent.parent / "predict" / "platform_guess.json"
 
@@ -57,7 +57,7 @@ def compare(arguments, store, path, directory):
     whole = next(c for c in answer["cells"] if c["level"] == "workflow")
     print(f"  {directory.name}: {whole['measured_s']:.3f} s, predicted {whole['predicted_s']:.3f} s")
     for anomaly in answer["anomalies"][:3]:
-        print(f"    {anomaly['sentence']}\n    Open first: {anomaly['open_first']}")
+        print(f"    {anomaly['sentence']} {anomaly['cause']}\n    Open first: {anomaly['open_first']}")
     return answer, whole["measured_s"]
 
 

@@ -195,7 +195,7 @@ def test_slow(made):
         check((first["part"], first["host"]) == (part, name) and first["explained"] > 0.9, f"{answer['blamed'][:4]}")
         largest = answer["anomalies"][0]
         check(largest["slower"] and len(largest["shown_in"]) == 3 and largest["effect_share"] > 0.1, f"{largest}")
-        check(f"{name} explains" in largest["sentence"] and f"{name}:" in largest["open_first"], f"{largest}")
+        check(f"{name} explains" in largest["cause"] and f"{name}:" in largest["open_first"], f"{largest}")
         check(largest["since"] == answer["runs"][0], f"since {largest['since']} of {answer['runs']}")
         # Runs are put in order by their own times, whatever the order of the words.
         words = made.words(list(reversed(runs)))
@@ -241,7 +241,7 @@ def test_partly(made):
 def test_requests(made):
     """Requests are held against the same ones elsewhere, if the records have them."""
     answer = made.run([made.clean[0]])
-    check(any("does not say how long requests stayed" in note for note in answer["notes"]), f"{answer['notes']}")
+    check(any("1 of 1 records do not say how long requests stayed" in note for note in answer["notes"]), f"{answer['notes']}")
     runs = copy.deepcopy(made.clean)
     for record in runs:
         daemons = []
@@ -272,6 +272,15 @@ def test_refusals(made):
     made.refused("leave out that, or what follows --", [good], "--", "run", made.path)
     made.refused("what follows -- is 'run', the workflow", [], "--", "ls")
     made.refused("--record cannot be said", [], "--", "run", made.path, "--record", "x.json")
+    to_run = ["compare", "--platform", PLATFORM, "--config", "hosts=4,manager=apart", "-o", made.directory / "made", "--", "run", made.path,
+              "--cluster", "none", "--dir", made.directory]
+    done = run(made.mosa, *to_run)
+    check(done.returncode == 3 and "and wrote no record" in done.stderr, f"{done.returncode}: {done.stderr}")
+    known = json.loads((made.directory / "made" / "prediction.json").read_text(encoding="utf-8"))
+    check(any(c["level"] == "workflow" and c["measured_s"] is None and c["predicted_s"] > 1 for c in known["cells"]), f"{known['cells'][:1]}")
+    (made.directory / "made" / "run-1.json").write_text("{}", encoding="utf-8")
+    done = run(made.mosa, *to_run)
+    check(done.returncode == 3 and "is of an earlier comparison" in done.stderr, f"{done.returncode}: {done.stderr}")
     done = run(made.mosa, "compare", "--run", made.path)
     check(done.returncode == 2 and "--platform is required" in done.stderr, done.stderr)
     words = made.words([good])

@@ -190,6 +190,12 @@ Status Report(const Options& options, const Asked& asked, const DrawnRuns& drawn
     notes.insert(notes.end(), measured->notes.begin(), measured->notes.end());
   }
   if (runs.empty()) return first;
+  const auto silent = std::count_if(runs.begin(), runs.end(), [](const predict::SeenRun& run) {
+    return run.requests.empty();
+  });
+  if (silent > 0)
+    notes.push_back(fmt::format("{} of {} records do not say how long requests stayed in daemons",
+                                silent, runs.size()));
   if (drawn.failed > 0)
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
                                 drawn.failed, drawn.failure));
@@ -239,6 +245,10 @@ std::string ValueOf(const std::vector<std::string>& words, const std::string& op
   return "";
 }
 
+std::string RecordOf(const Options& options, uint32_t run) {
+  return fmt::format("{}/run-{}.json", options.directory, run);
+}
+
 Status CheckCommand(const Options& options) {
   const std::vector<std::string>& words = options.command;
   if (words.size() < 2 || words[0] != "run" || words[1].starts_with("-"))
@@ -254,6 +264,12 @@ Status CheckCommand(const Options& options) {
                         own));
   if (!options.runs.empty())
     return InvalidArgumentError("--run is of finished runs: leave out that, or what follows --");
+  std::error_code error;
+  for (uint32_t i = 1; i <= options.repeats; ++i)
+    if (fs::exists(RecordOf(options, i), error))
+      return AlreadyExistsError(
+          fmt::format("{} is of an earlier comparison: say another directory with -o",
+                      RecordOf(options, i)));
   return OkStatus();
 }
 
@@ -312,7 +328,7 @@ Result<std::vector<std::string>> MakeRuns(const Options& options,
   const cluster::InterruptGuard guard;
   std::vector<std::string> records;
   for (uint32_t i = 1; i <= options.repeats; ++i) {
-    const std::string record = fmt::format("{}/run-{}.json", options.directory, i);
+    const std::string record = RecordOf(options, i);
     std::vector<std::string> words = options.command;
     words.insert(words.end(), {"--record", record});
     fmt::print(stderr, "mosa compare: run {} of {}\n", i, options.repeats);

@@ -104,6 +104,7 @@ json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparis
           {"since", anomaly.since},
           {"blamed", ToJson(anomaly.blamed)},
           {"sentence", anomaly.sentence},
+          {"cause", anomaly.cause},
           {"open_first", anomaly.open_first}};
 }
 
@@ -181,9 +182,16 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   }
   fmt::print("\n{} anomal{} in {}, the largest first:\n", anomalies.size(),
              anomalies.size() == 1 ? "y" : "ies", runs);
-  for (size_t i = 0; i < std::min(anomalies.size(), kAnomaliesShownMax); ++i)
-    fmt::print("{}. {}\n   Open first: {}.\n", i + 1, anomalies[i].sentence,
-               anomalies[i].open_first);
+  // What several have in common is said once, after the last of them.
+  const size_t shown = std::min(anomalies.size(), kAnomaliesShownMax);
+  for (size_t i = 0; i < shown; ++i) {
+    fmt::print("{}. {}\n", i + 1, anomalies[i].sentence);
+    if (i + 1 < shown && anomalies[i + 1].cause == anomalies[i].cause &&
+        anomalies[i + 1].open_first == anomalies[i].open_first)
+      continue;
+    if (!anomalies[i].cause.empty()) fmt::print("   {}\n", anomalies[i].cause);
+    fmt::print("   Open first: {}.\n", anomalies[i].open_first);
+  }
   if (anomalies.size() > kAnomaliesShownMax)
     fmt::print("And {} more: see --json.\n", anomalies.size() - kAnomaliesShownMax);
 }

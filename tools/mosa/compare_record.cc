@@ -132,14 +132,10 @@ class Reader {
     }
   }
 
-  // As `mosa residence --json` says it, of the time between the run's begin and end.
+  // Of the time between the run's begin and end, if the cluster was asked.
   void ReadRequests() {
     const auto residence = file_.root.find("residence");
-    if (residence == file_.root.end() || !residence->contains("daemons")) {
-      measured_.notes.push_back(fmt::format(
-          "{}: the record does not say how long requests stayed in the daemons", file_.path));
-      return;
-    }
+    if (residence == file_.root.end() || !residence->contains("daemons")) return;
     for (const json& daemon : residence->at("daemons")) {
       for (const json& row : daemon.at("requests")) {
         predict::SeenRequests& seen =
