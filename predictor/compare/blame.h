@@ -10,7 +10,7 @@
 
 #include <compare>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,15 +19,15 @@
 namespace mosa::predict {
 
 enum class Part : uint8_t {
-  kHost,        // All that a task does on this host: its predicted time.
-  kProcessor,   // What it computes on this host.
-  kLink,        // Bytes that cross this host's link.
-  kNode,        // Bytes on this host's storage node, whoever moves them.
-  kComputing,   // What it computes, on any host.
-  kNetwork,     // Bytes that cross any link.
-  kMounts,      // All its bytes.
-  kManager,     // Its files: each is looked up, opened or made, and closed.
-  kLaunch,      // That it starts at all.
+  kHost,       // All that a task does on this host: its predicted time.
+  kProcessor,  // What it computes on this host.
+  kLink,       // Bytes that cross this host's link.
+  kNode,       // Bytes on this host's storage node, whoever moves them.
+  kComputing,  // What it computes, on any host.
+  kNetwork,    // Bytes that cross any link.
+  kMounts,     // All its bytes.
+  kManager,    // Its files: each is looked up, opened or made, and closed.
+  kLaunch,     // That it starts at all.
 };
 const char* ToText(Part part);
 
@@ -43,12 +43,21 @@ struct Blame {
   double factor = 0;     // Seconds more for each second, byte, file or task.
 };
 
-// Every suspect that explains something in the direction in which tasks are off in all, best first;
-// equals in the order above. Tasks that did not run do not count. `only` says which tasks do.
+struct BlameQuestion {
+  std::vector<size_t> runs;  // Of those given.
+  std::string stage;         // Whose tasks count; empty: all.
+  // Tasks are off from what the same stage's take on other hosts than this, not from what is
+  // predicted; empty: from that. Stages that were on this host only do not count, then.
+  std::string beside_host;
+  std::optional<bool> slower;  // What is to be explained; none: what tasks are in all.
+  auto operator<=>(const BlameQuestion&) const = default;
+};
+
+// Every suspect that explains something in that direction, best first; equals in the order above.
+// Tasks that did not run do not count.
 std::vector<Blame> BlameFor(const Workflow& workflow, const std::vector<SeenRun>& runs,
                             const std::vector<double>& typical_s,
-                            const std::vector<Duration>& computing,
-                            const std::function<bool(TaskIndex)>& only);
+                            const std::vector<Duration>& computing, const BlameQuestion& question);
 
 }  // namespace mosa::predict
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "predictor/model/cost.h"
@@ -36,13 +37,33 @@ struct StageSums {
   double typical_s = 0;  // Of these.
   Duration begin, end;
   double waits_s = 0;
+  size_t chain = 0;  // The most tasks of which each is a predecessor of the next.
   std::map<uint32_t, Sum> on_host;
 };
 
-// How often one of so many tasks follows another on the same slot.
-double RoundsOf(size_t tasks, size_t hosts, uint32_t slots) {
-  return std::ceil(static_cast<double>(tasks) / static_cast<double>(std::max<size_t>(1, hosts)) /
-                   std::max(1U, slots));
+// How often one task of the stage follows another: in a chain or on the same slot, where those that
+// did not run are spread evenly.
+double RoundsOf(const StageSums& stage, size_t hosts, uint32_t slots) {
+  const auto even = static_cast<double>(stage.tasks) / static_cast<double>(hosts);
+  double on_host = even;
+  for (const auto& [host, sum] : stage.on_host)
+    on_host = std::max(on_host, static_cast<double>(sum.tasks));
+  return std::max(static_cast<double>(stage.chain), std::ceil(on_host / std::max(1U, slots)));
+}
+
+// Of each task how many of its stage are in the longest chain of predecessors that ends with it.
+std::vector<size_t> ChainsOf(const Workflow& workflow, const SeenRun& run) {
+  std::vector<size_t> order(run.tasks.size()), chains(run.tasks.size(), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&run](size_t a, size_t b) { return run.tasks[a].start < run.tasks[b].start; });
+  for (const size_t i : order) {
+    for (const TaskIndex before : workflow.tasks[i].predecessors)
+      if (workflow.at(before).stage == workflow.tasks[i].stage)
+        chains[i] = std::max(chains[i], chains[before.value]);
+    ++chains[i];
+  }
+  return chains;
 }
 
 // When tasks on each host ended, ascending.
@@ -68,6 +89,7 @@ std::map<std::string, StageSums> SumsOf(const Workflow& workflow, const SeenRun&
                                         const std::vector<double>& typical_s) {
   std::map<std::string, StageSums> sums;
   const auto ends = EndsByHost(run);
+  const auto chains = ChainsOf(workflow, run);
   for (size_t i = 0; i < run.tasks.size(); ++i) {
     StageSums& stage = sums[workflow.tasks[i].stage];
     ++stage.tasks;
@@ -76,6 +98,7 @@ std::map<std::string, StageSums> SumsOf(const Workflow& workflow, const SeenRun&
     if (!task.ran) continue;
     if (stage.all.tasks == 0 || task.start < stage.begin) stage.begin = task.start;
     stage.end = std::max(stage.end, task.end);
+    stage.chain = std::max(stage.chain, chains[i]);
     const double seconds = SecondsOf(run, task);
     stage.all.Add(seconds, typical_s[i]);
     stage.on_host[task.host.value].Add(seconds, typical_s[i]);
@@ -109,7 +132,7 @@ std::optional<CellValue> HostCell(const std::map<std::string, StageSums>& sums, 
 void AddStage(const SeenRun& run, const std::string& name, const StageSums& stage, uint32_t slots,
               Cells& cells) {
   if (stage.all.tasks == 0) return;
-  const double rounds = RoundsOf(stage.tasks, run.hosts.size(), slots);
+  const double rounds = RoundsOf(stage, run.hosts.size(), slots);
   // Of tasks that did not run, what they would have taken at the others' pace.
   double mean_s = stage.all.seconds / static_cast<double>(stage.all.tasks);
   if (stage.all.tasks < stage.tasks && stage.all.typical_s > 0)
@@ -121,7 +144,7 @@ void AddStage(const SeenRun& run, const std::string& name, const StageSums& stag
   const double seconds =
       Off(run, stage.end - stage.begin,
           computing == run.stage_computing.end() ? Duration() : computing->second);
-  cells[{Level::kStage, name}] = {seconds, 0, PlaceOf(seconds), 1};
+  if (stage.tasks > 1) cells[{Level::kStage, name}] = {seconds, 0, PlaceOf(seconds), 1};
   const double wait_s = stage.waits_s / static_cast<double>(stage.all.tasks);
   cells[{Level::kStart, name}] = {wait_s, 0, PlaceOf(wait_s), rounds};
 }
@@ -161,7 +184,8 @@ Cells CellsOf(const Workflow& workflow, const SeenRun& run, const std::vector<do
     const SeenTask& task = run.tasks[i];
     if (!task.ran) continue;
     const double seconds = SecondsOf(run, task);
-    cells[{Level::kTask, workflow.tasks[i].id}] = {seconds, 0, PlaceOf(seconds), 1};
+    if (sums.at(workflow.tasks[i].stage).tasks > 1)
+      cells[{Level::kTask, workflow.tasks[i].id}] = {seconds, 0, PlaceOf(seconds), 1};
     end = std::max(end, task.end);
   }
   if (run.whole) {

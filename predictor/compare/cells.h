@@ -50,8 +50,9 @@ double SecondsOf(const SeenRun& run, const SeenTask& task);
 // Of each task the median over the draws in which it ran, 0 if in none.
 std::vector<double> TypicalSeconds(const Workflow& workflow, const std::vector<SeenRun>& draws);
 
-// What the run shows. Workflow, stages and waits only if it is whole; a host only if others had
-// tasks of the same stages. `typical_s` by task; `slots` of each host.
+// What the run shows. A stage of one task is its kTasks only, not the same twice more. Workflow,
+// stages and waits only if it is whole; a host only if others had tasks of the same stages.
+// `typical_s` by task; `slots` of each host.
 Cells CellsOf(const Workflow& workflow, const SeenRun& run, const std::vector<double>& typical_s,
               uint32_t slots);
 

@@ -17,6 +17,10 @@ constexpr double kShownP = 0.05;
 constexpr size_t kShownRunsMin = 2;
 constexpr double kBytesOffShare = 0.1;
 constexpr double kBytesOffMin = 1 << 20;
+// Files that lie elsewhere explain what is off if moving them takes as much of it.
+constexpr double kMovingShareMin = 0.25;
+// Of single tasks no more are explained.
+constexpr size_t kTaskAnomaliesMax = 100;
 // Fewer tasks tell no parts apart.
 constexpr size_t kTasksBlamedMin = 3;
 
@@ -69,9 +73,10 @@ class Comparer {
     for (size_t run = first_judged_; run < runs_.size(); ++run)
       if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
     comparison_.slow_requests = FindSlowRequests(requests, options_.share_min * workflow_s_);
-    comparison_.blamed = BlameOf({}, JudgedRuns());
-    for (size_t cell = 0; cell < judged_.size(); ++cell)
-      if (comparison_.cells[cell].verdict == Verdict::kAnomaly) AddAnomaly(cell);
+    BlameQuestion of_all;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
+    comparison_.blamed = BlameOf(of_all);
+    for (const size_t cell : AnomalousCells()) AddAnomaly(cell);
     std::stable_sort(comparison_.anomalies.begin(), comparison_.anomalies.end(),
                      [](const Anomaly& a, const Anomaly& b) {
                        return std::abs(a.effect_share) > std::abs(b.effect_share);
@@ -121,19 +126,35 @@ class Comparer {
     return residual > 0 || comparison_.cells[cell].cell.level != Level::kHost;
   }
 
+  // Single tasks are a family of their own: thousands of them would hide a host or a stage.
+  std::vector<bool> StandingCells(const std::vector<size_t>& cells,
+                                  const std::vector<double>& p_values, double rate) const {
+    std::vector<bool> stands(cells.size(), false);
+    for (const bool tasks : {false, true}) {
+      std::vector<size_t> family;
+      std::vector<double> p_values_of_family;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        if ((comparison_.cells[cells[i]].cell.level == Level::kTask) != tasks) continue;
+        family.push_back(i);
+        p_values_of_family.push_back(p_values[i]);
+      }
+      const std::vector<bool> standing = Standing(p_values_of_family, rate);
+      for (size_t i = 0; i < family.size(); ++i) stands[family[i]] = standing[i];
+    }
+    return stands;
+  }
   void JudgeRun(size_t run) {
     std::vector<double> p_values;
     std::vector<size_t> cells;
     for (size_t cell = 0; cell < judged_.size(); ++cell) {
       auto& in_run = judged_[cell].runs[run];
       if (!in_run) continue;
-      in_run->residual =
-          ResidualOf(judged_[cell].places, {in_run->value.place}, options_.surest);
+      in_run->residual = ResidualOf(judged_[cell].places, {in_run->value.place}, options_.surest);
       in_run->effect_share = EffectOf(cell, in_run->value);
       p_values.push_back(in_run->residual.p);
       cells.push_back(cell);
     }
-    const std::vector<bool> stands = Standing(p_values, options_.rate_once);
+    const std::vector<bool> stands = StandingCells(cells, p_values, options_.rate_once);
     for (size_t i = 0; i < cells.size(); ++i) {
       InRun& in_run = *judged_[cells[i]].runs[run];
       if (!Matters(cells[i], in_run.residual.size)) continue;
@@ -162,11 +183,12 @@ class Comparer {
     if (cell.cell.level == Level::kHost) cell.predicted_interval_s = HostInterval(judged, cell);
     const Residual residual = ResidualOf(judged.places, places, options_.surest);
     const std::vector<size_t> shown = RunsThatShow(index);
-    cell.p = shown.size() < kShownRunsMin
-                 ? residual.p
-                 : std::min(1.0, WaysToChoose(shown.size(), places.size()) *
-                                     ResidualOf(judged.places, PlacesOf(index, shown),
-                                                options_.surest).p);
+    cell.p =
+        shown.size() < kShownRunsMin
+            ? residual.p
+            : std::min(1.0,
+                       WaysToChoose(shown.size(), places.size()) *
+                           ResidualOf(judged.places, PlacesOf(index, shown), options_.surest).p);
     cell.measured_s = Median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
     cell.measured_range_s = {*least, *most};
@@ -197,7 +219,7 @@ class Comparer {
       p_values.push_back(comparison_.cells[i].p);
       measured.push_back(i);
     }
-    const std::vector<bool> stands = Standing(p_values, options_.rate);
+    const std::vector<bool> stands = StandingCells(measured, p_values, options_.rate);
     for (size_t i = 0; i < measured.size(); ++i) {
       judged_[measured[i]].stands = stands[i];
       comparison_.cells[measured[i]].verdict = VerdictOf(measured[i]);
@@ -232,10 +254,19 @@ class Comparer {
   bool Persists(size_t cell) const {
     return judged_[cell].stands && RunsThatShow(cell).size() >= kShownRunsMin;
   }
+  // The runs by which the cell is an anomaly: in one direction; none: it is no anomaly.
+  std::vector<size_t> AnomalousRuns(size_t cell) const {
+    if (Persists(cell)) return RunsThatShow(cell);
+    std::vector<size_t> slower, faster;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      const auto& in_run = judged_[cell].runs[run];
+      if (in_run && in_run->shows_much)
+        (in_run->residual.size > 0 ? slower : faster).push_back(run);
+    }
+    return slower.size() >= faster.size() ? slower : faster;
+  }
   Verdict VerdictOf(size_t cell) const {
-    if (Persists(cell)) return Verdict::kAnomaly;
-    for (const size_t run : RunsThatShow(cell))
-      if (judged_[cell].runs[run]->shows_much) return Verdict::kAnomaly;
+    if (!AnomalousRuns(cell).empty()) return Verdict::kAnomaly;
     const ComparedCell& compared = comparison_.cells[cell];
     if (!judged_[cell].stands) return Verdict::kAsPredicted;
     if (!Matters(cell, compared.residual_share)) return Verdict::kOthersSlower;
@@ -243,41 +274,46 @@ class Comparer {
                                                                 : Verdict::kNotYet;
   }
 
-  // By stage what its tasks find or put on other nodes than their host's; by host what of that
-  // crosses its link.
-  static std::pair<std::map<std::string, double>, std::map<std::string, double>> Moved(
-      const Workflow& workflow, const SeenRun& run) {
-    std::map<std::string, double> by_stage, by_link;
-    for (const std::string& host : run.hosts) by_link[host] = 0;
+  // What tasks find or put on other nodes than their host's, and of how much; by stage. By host
+  // what of that crosses its link, of all that the run moves.
+  struct MovedBytes {
+    double elsewhere = 0, all = 0;
+  };
+  using Moved = std::map<std::string, MovedBytes>;
+  static std::pair<Moved, Moved> MovedIn(const Workflow& workflow, const SeenRun& run) {
+    Moved by_stage, by_link;
+    double all = 0;
+    for (const std::string& host : run.hosts) by_link[host];
     for (size_t i = 0; i < run.tasks.size(); ++i) {
       const SeenTask& task = run.tasks[i];
-      double& of_stage = by_stage[workflow.tasks[i].stage];
+      MovedBytes& of_stage = by_stage[workflow.tasks[i].stage];
       if (!task.ran) continue;
       const std::string& host = run.hosts[task.host.value];
       for (const BytesByNodeName* found : {&task.read, &task.written}) {
-        for (const auto& [node, bytes] : *found) {
+        for (const auto& [node, count] : *found) {
+          const auto bytes = static_cast<double>(count);
+          of_stage.all += bytes;
+          all += bytes;
           if (node == host) continue;
-          of_stage += static_cast<double>(bytes);
-          by_link[host] += static_cast<double>(bytes);
-          by_link[node] += static_cast<double>(bytes);
+          of_stage.elsewhere += bytes;
+          by_link[host].elsewhere += bytes;
+          by_link[node].elsewhere += bytes;
         }
       }
     }
+    for (auto& [name, bytes] : by_link) bytes.all = all;
     return {std::move(by_stage), std::move(by_link)};
   }
   void CompareBytes() {
-    std::map<std::string, std::vector<double>> drawn[2], measured[2];
-    for (const SeenRun& draw : draws_) {
-      const auto [stages, links] = Moved(workflow_, draw);
-      for (const auto& [name, bytes] : stages) drawn[0][name].push_back(bytes);
-      for (const auto& [name, bytes] : links) drawn[1][name].push_back(bytes);
-    }
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      if (!runs_[run].whole) continue;  // Less was moved, then.
-      const auto [stages, links] = Moved(workflow_, runs_[run]);
-      for (const auto& [name, bytes] : stages) measured[0][name].push_back(bytes);
-      for (const auto& [name, bytes] : links) measured[1][name].push_back(bytes);
-    }
+    std::map<std::string, std::vector<MovedBytes>> drawn[2], measured[2];
+    const auto add = [this](const SeenRun& run, auto& sides) {
+      const auto [stages, links] = MovedIn(workflow_, run);
+      for (const auto& [name, bytes] : stages) sides[0][name].push_back(bytes);
+      for (const auto& [name, bytes] : links) sides[1][name].push_back(bytes);
+    };
+    for (const SeenRun& draw : draws_) add(draw, drawn);
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (runs_[run].whole) add(runs_[run], measured);  // Others moved less.
     for (size_t kind = 0; kind < 2; ++kind) {
       auto& compared = kind == 0 ? comparison_.stage_bytes : comparison_.link_bytes;
       for (const auto& [name, bytes] : drawn[kind]) {
@@ -286,38 +322,63 @@ class Comparer {
       }
     }
   }
-  static ComparedBytes BytesOf(const std::string& name, const std::vector<double>& drawn,
-                               const std::vector<double>& measured) {
-    const auto [least, most] = std::minmax_element(drawn.begin(), drawn.end());
-    ComparedBytes bytes{name, Median(drawn), {*least, *most}, Median(measured)};
+  // Shares are laid side by side: larger files than the workload's lie no other way for that.
+  static ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& drawn,
+                               const std::vector<MovedBytes>& measured) {
+    std::vector<double> elsewhere, all, measured_elsewhere, scaled;
+    for (const MovedBytes& bytes : drawn) {
+      elsewhere.push_back(bytes.elsewhere);
+      all.push_back(bytes.all);
+    }
+    const double all_predicted = Median(std::move(all));
+    for (const MovedBytes& bytes : measured) {
+      measured_elsewhere.push_back(bytes.elsewhere);
+      scaled.push_back(bytes.all > 0 ? bytes.elsewhere / bytes.all * all_predicted : 0);
+    }
+    const auto [least, most] = std::minmax_element(elsewhere.begin(), elsewhere.end());
+    ComparedBytes bytes{name, Median(elsewhere), {*least, *most}, Median(measured_elsewhere)};
+    const double held = Median(scaled);
     const auto beyond = [](double less, double more) {
       return more - less > std::max(kBytesOffMin, kBytesOffShare * more);
     };
-    bytes.off = beyond(bytes.measured, *least) || beyond(*most, bytes.measured);
+    bytes.off = beyond(held, *least) || beyond(*most, held);
+    bytes.more = held - bytes.predicted;
     return bytes;
   }
 
-  std::vector<SeenRun> JudgedRuns() const {
-    return {runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end()};
-  }
-  // Of the tasks of this stage; empty: of all.
-  std::vector<Blame> BlameOf(const std::string& stage, const std::vector<SeenRun>& runs) const {
-    return BlameFor(workflow_, runs, typical_s_, computing_, [&](TaskIndex task) {
-      return stage.empty() || workflow_.at(task).stage == stage;
-    });
+  // Many anomalies ask the same.
+  const std::vector<Blame>& BlameOf(const BlameQuestion& question) {
+    auto known = blames_.find(question);
+    if (known == blames_.end())
+      known =
+          blames_.emplace(question, BlameFor(workflow_, runs_, typical_s_, computing_, question))
+              .first;
+    return known->second;
   }
 
+  // In their order; of single tasks only the largest.
+  std::vector<size_t> AnomalousCells() {
+    std::vector<size_t> found, tasks;
+    for (size_t cell = 0; cell < judged_.size(); ++cell) {
+      if (comparison_.cells[cell].verdict != Verdict::kAnomaly) continue;
+      (comparison_.cells[cell].cell.level == Level::kTask ? tasks : found).push_back(cell);
+    }
+    std::stable_sort(tasks.begin(), tasks.end(), [this](size_t a, size_t b) {
+      return std::abs(comparison_.cells[a].effect_share) >
+             std::abs(comparison_.cells[b].effect_share);
+    });
+    const size_t explained = std::min(tasks.size(), kTaskAnomaliesMax);
+    comparison_.anomalies_left_out = tasks.size() - explained;
+    found.insert(found.end(), tasks.begin(), tasks.begin() + static_cast<ptrdiff_t>(explained));
+    return found;
+  }
   void AddAnomaly(size_t index) {
     const ComparedCell& cell = comparison_.cells[index];
     Anomaly anomaly;
     anomaly.cell = index;
     anomaly.judged = runs_.size() - first_judged_;
-    std::vector<size_t> shown = RunsThatShow(index);
-    if (!Persists(index)) {
-      std::erase_if(shown, [&](size_t run) { return !judged_[index].runs[run]->shows_much; });
-    }
+    const std::vector<size_t> shown = AnomalousRuns(index);
     std::vector<double> seconds, predicted, effects;
-    std::vector<SeenRun> shown_runs;
     for (const size_t run : shown) {
       const InRun& in_run = *judged_[index].runs[run];
       anomaly.shown_in.push_back(runs_[run].name);
@@ -325,7 +386,6 @@ class Comparer {
       seconds.push_back(in_run.value.seconds);
       predicted.push_back(PredictedOf(index, in_run.value));
       effects.push_back(in_run.effect_share);
-      shown_runs.push_back(runs_[run]);
     }
     anomaly.measured_s = Median(seconds);
     anomaly.predicted_s = Median(predicted);
@@ -333,9 +393,12 @@ class Comparer {
     anomaly.residual_share_interval =
         SharesOf(ResidualOf(judged_[index].places, PlacesOf(index, shown), options_.surest));
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
-    const std::string stage = StageOfCell(cell.cell);
-    if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(stage, shown_runs);
-    Explain({&cell, LiesBetweenTasks(cell.cell), Misplaced(cell.cell, anomaly.slower),
+    if (cell.cell.level != Level::kStart) {
+      const bool host = cell.cell.level == Level::kHost;
+      anomaly.blamed =
+          BlameOf({shown, StageBlamed(cell.cell), host ? cell.cell.name : "", anomaly.slower});
+    }
+    Explain({&cell, LiesBetweenTasks(cell.cell), Misplaced(cell.cell, anomaly),
              options_.link_bytes_per_second},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
@@ -355,16 +418,23 @@ class Comparer {
     }
     return since;
   }
-  // Whose tasks are to be blamed for; empty: all.
-  std::string StageOfCell(const CellName& cell) const {
-    std::string stage;
-    if (cell.level == Level::kStage || cell.level == Level::kTasks) stage = cell.name;
-    size_t tasks = 0;
-    for (const Task& task : workflow_.tasks) {
-      if (cell.level == Level::kTask && task.id == cell.name) stage = task.stage;
-    }
-    for (const Task& task : workflow_.tasks) tasks += task.stage == stage ? 1 : 0;
-    return tasks < kTasksBlamedMin ? "" : stage;
+  // Empty: all.
+  std::string StageOf(const CellName& cell) const {
+    if (cell.level == Level::kStage || cell.level == Level::kTasks) return cell.name;
+    if (cell.level != Level::kTask) return "";
+    for (const Task& task : workflow_.tasks)
+      if (task.id == cell.name) return task.stage;
+    return "";
+  }
+  size_t TasksOf(const std::string& stage) const {
+    return static_cast<size_t>(
+        std::count_if(workflow_.tasks.begin(), workflow_.tasks.end(),
+                      [&](const Task& task) { return task.stage == stage; }));
+  }
+  // Whose tasks tell parts apart; empty: all.
+  std::string StageBlamed(const CellName& cell) const {
+    const std::string stage = StageOf(cell);
+    return TasksOf(stage) < kTasksBlamedMin ? "" : stage;
   }
   double EffectAt(Level level, const std::string& stage) const {
     double effect = 0;
@@ -379,13 +449,23 @@ class Comparer {
     const std::string stage = cell.level == Level::kStage ? cell.name : "";
     return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
   }
-  const ComparedBytes* Misplaced(const CellName& cell, bool slower) const {
-    if (!slower || cell.level == Level::kStart || cell.level == Level::kHost) return nullptr;
-    const std::string stage = cell.level == Level::kWorkflow ? "" : StageOfCell(cell);
+  // The stage that moves most more than predicted, if that takes long enough: by its tasks one
+  // after the other, or by all hosts at once.
+  const ComparedBytes* Misplaced(const CellName& cell, const Anomaly& anomaly) const {
+    if (!anomaly.slower || cell.level == Level::kStart || cell.level == Level::kHost)
+      return nullptr;
+    const std::string stage = StageOf(cell);
+    const ComparedBytes* most = nullptr;
     for (const ComparedBytes& bytes : comparison_.stage_bytes)
-      if (bytes.off && bytes.measured > bytes.predicted && (stage.empty() || stage == bytes.name))
-        return &bytes;
-    return nullptr;
+      if (bytes.off && bytes.more > 0 && (stage.empty() || stage == bytes.name) &&
+          (most == nullptr || bytes.more > most->more))
+        most = &bytes;
+    if (most == nullptr || options_.link_bytes_per_second == 0) return most;
+    const bool of_tasks = cell.level == Level::kTasks || cell.level == Level::kTask;
+    const size_t ways = of_tasks ? TasksOf(stage) : runs_.back().hosts.size();
+    const double moving_s = most->more / static_cast<double>(options_.link_bytes_per_second) /
+                            static_cast<double>(ways);
+    return moving_s < kMovingShareMin * (anomaly.measured_s - anomaly.predicted_s) ? nullptr : most;
   }
 
   const Workflow& workflow_;
@@ -397,6 +477,7 @@ class Comparer {
   std::vector<Duration> computing_;  // By task, as the workload says.
   double workflow_s_ = 0;
   std::vector<Judged> judged_;  // By comparison_.cells.
+  std::map<BlameQuestion, std::vector<Blame>> blames_;
   Comparison comparison_;
 };
 

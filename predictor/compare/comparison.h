@@ -7,12 +7,12 @@
 //  1. It must persist: be off in the same direction, by its own test at 5 %, in two of these runs.
 //  2. The residual of the runs that show it is tested against the spread of the prediction and
 //     theirs (statistics.h), its p times in how many ways they could have been chosen; it must
-//     stand among all cells at a false-discovery rate of 1 %.
+//     stand at a false-discovery rate of 1 %, tasks among tasks, other cells among the others.
 //  3. It must matter: its effect in each of them is at least a twentieth of the workflow's
 //     predicted time. The effect is the residual, times how often one such time follows another.
 //
-// One run alone is enough if the cell stands among all of that run at 0.1 %, and its effect is a
-// tenth of the workflow's time.
+// One run alone is enough if the cell stands so at 0.1 % in that run, and its effect is a tenth of
+// the workflow's time.
 //
 // A host is beside other hosts: only a slower one is an anomaly. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
@@ -34,12 +34,12 @@ namespace mosa::predict {
 inline constexpr size_t kJudgedRuns = 3;
 
 struct CompareOptions {
-  double rate = 0.01;            // Of false discoveries among what persists,
-  double rate_once = 0.001;      // and in what one run alone shows.
-  double share_min = 0.05;       // Of the workflow's time: the effect of what persists,
-  double share_once_min = 0.1;   // and of what one run alone shows.
-  double surest = 0.03;          // No prediction is surer than that.
-  uint32_t slots = 1;            // Tasks at a time on each host.
+  double rate = 0.01;                  // Of false discoveries among what persists,
+  double rate_once = 0.001;            // and in what one run alone shows.
+  double share_min = 0.05;             // Of the workflow's time: the effect of what persists,
+  double share_once_min = 0.1;         // and of what one run alone shows.
+  double surest = 0.03;                // No prediction is surer than that.
+  uint32_t slots = 1;                  // Tasks at a time on each host.
   uint64_t link_bytes_per_second = 0;  // As predicted, each direction.
 };
 
@@ -70,11 +70,13 @@ struct ComparedCell {
 
 // Bytes that tasks find or put on other nodes than their host's, by where files lie.
 struct ComparedBytes {
-  std::string name;          // A stage, or a host: what its link carries of that.
-  double predicted = 0;      // Median,
-  Interval<double> drawn;    // least and most of the draws.
-  double measured = 0;       // Median.
-  bool off = false;          // Outside that by a tenth, and by a MiB.
+  std::string name;        // A stage, or a host: what its link carries of that.
+  double predicted = 0;    // Median,
+  Interval<double> drawn;  // least and most of the draws.
+  double measured = 0;     // Median.
+  // Were as much moved in all as predicted:
+  double more = 0;   // beyond the median,
+  bool off = false;  // and outside the range by a tenth, and by a MiB.
 };
 
 struct Anomaly {
@@ -103,6 +105,7 @@ struct Comparison {
   // all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;
   std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
+  size_t anomalies_left_out = 0;   // Of single tasks, which are smaller than 100 of them.
   std::vector<Blame> blamed;       // Of all tasks.
 };
 

@@ -84,9 +84,8 @@ SeenRun Replayed(const Workflow& workflow, const SeenRun& run,
   SeenRun replayed = run;
   std::vector<size_t> order(run.tasks.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return run.tasks[a].start < run.tasks[b].start;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return run.tasks[a].start < run.tasks[b].start; });
   for (const size_t i : order) {
     const SeenTask& task = run.tasks[i];
     Duration could, could_now;
@@ -195,21 +194,29 @@ TEST_F(CompareTest, BlamesThePartThatIsSlow) {
     return [&, more](const SeenRun& run) { return Replayed(workflow(), run, more); };
   };
   const Row rows[] = {
-      {"host", slow([](const SeenTask& task) {
+      {"host",
+       slow([](const SeenTask& task) {
          return kHosts[task.host.value] == "h3" ? SecondsOf(task.end - task.start) : 0;
-       }), {Part::kHost, "h3"}},
-      {"processor", slow([](const SeenTask& task) {
+       }),
+       {Part::kHost, "h3"}},
+      {"processor",
+       slow([](const SeenTask& task) {
          return kHosts[task.host.value] == "h1" ? 2 * SecondsOf(task.computing) : 0;
-       }), {Part::kProcessor, "h1"}},
-      {"link", slow([](const SeenTask& task) { return OverTheLinkOf("h2", task) * 7 / 1e8; }),
+       }),
+       {Part::kProcessor, "h1"}},
+      {"link",
+       slow([](const SeenTask& task) { return OverTheLinkOf("h2", task) * 7 / 1e8; }),
        {Part::kLink, "h2"}},
-      {"storage node", slow([](const SeenTask& task) {
+      {"storage node",
+       slow([](const SeenTask& task) {
          double bytes = 0;
          for (const BytesByNodeName* found : {&task.read, &task.written})
            if (found->contains("h4")) bytes += static_cast<double>(found->at("h4"));
          return bytes * 2e-7;
-       }), {Part::kNode, "h4"}},
-      {"computing", slow([](const SeenTask& task) { return SecondsOf(task.computing); }),
+       }),
+       {Part::kNode, "h4"}},
+      {"computing",
+       slow([](const SeenTask& task) { return SecondsOf(task.computing); }),
        {Part::kComputing, ""}},
       {"launch", slow([](const SeenTask&) { return 0.4; }), {Part::kLaunch, ""}},
   };
@@ -246,9 +253,8 @@ TEST_F(CompareTest, BlamesWhatIsSlowEverywhere) {
     const Comparison comparison = CompareWith(runs);
     ASSERT_FALSE(comparison.anomalies.empty());
     ASSERT_FALSE(comparison.blamed.empty());
-    EXPECT_GT(std::count(row.parts.begin(), row.parts.end(),
-                         comparison.blamed.front().suspect.part),
-              0)
+    EXPECT_GT(
+        std::count(row.parts.begin(), row.parts.end(), comparison.blamed.front().suspect.part), 0)
         << Said(comparison);
     EXPECT_NE(FindAnomaly(comparison, Level::kWorkflow, workflow().name), nullptr)
         << Said(comparison);
@@ -306,6 +312,145 @@ TEST_F(CompareTest, FindsASlowHostAndNamesTheEffect) {
   }
 }
 
+// It is slow beside others, whatever all of them are off by: none of what they share is to blame.
+TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
+  const struct {
+    const char* name;
+    double share, share_on_h3;
+  } rows[] = {{"all faster", -0.2, 0.2}, {"all slower", 0.3, 1.6}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const Comparison comparison = CompareWith(Runs([&](const SeenRun& run) {
+      return Replayed(workflow(), run, [&](const SeenTask& task) {
+        const double share = task.host.value == 2 ? row.share_on_h3 : row.share;
+        return share * SecondsOf(task.end - task.start);
+      });
+    }));
+    const Anomaly* anomaly = FindAnomaly(comparison, Level::kHost, "h3");
+    ASSERT_NE(anomaly, nullptr) << Said(comparison);
+    ASSERT_FALSE(anomaly->blamed.empty()) << Said(comparison);
+    EXPECT_EQ(anomaly->blamed.front().suspect, (Suspect{Part::kHost, "h3"})) << anomaly->cause;
+    EXPECT_NE(anomaly->cause.find("times as long as elsewhere"), std::string::npos)
+        << anomaly->cause;
+  }
+}
+
+// No more than that is said of a task that is slower in a stage that is faster.
+TEST_F(CompareTest, BlamesNothingThatIsOffTheOtherWay) {
+  const Comparison comparison = CompareWith(Runs([](const SeenRun& run) {
+    SeenRun changed = Replayed(workflow(), run, [](const SeenTask& task) {
+      return -0.4 * SecondsOf(task.end - task.start);
+    });
+    for (size_t i = 0; i < changed.tasks.size(); ++i)
+      if (workflow().tasks[i].id == "turn_5")
+        changed.tasks[i].end = changed.tasks[i].start + Milliseconds(1'500);
+    return changed;
+  }));
+  const Anomaly* anomaly = FindAnomaly(comparison, Level::kTask, "turn_5");
+  ASSERT_NE(anomaly, nullptr) << Said(comparison);
+  EXPECT_TRUE(anomaly->slower);
+  for (const Blame& blame : anomaly->blamed) EXPECT_GT(blame.factor, 0) << anomaly->cause;
+}
+
+TEST_F(CompareTest, DoesNotTakeLargerFilesForFilesElsewhere) {
+  const Comparison comparison = CompareWith(Runs([](const SeenRun& run) {
+    SeenRun larger = Replayed(
+        workflow(), run, [](const SeenTask& task) { return SecondsOf(task.end - task.start); });
+    for (SeenTask& task : larger.tasks)
+      for (BytesByNodeName* found : {&task.read, &task.written})
+        for (auto& [node, bytes] : *found) bytes *= 3;
+    return larger;
+  }));
+  ASSERT_FALSE(comparison.anomalies.empty());
+  EXPECT_EQ(Said(comparison).find("files lie elsewhere"), std::string::npos) << Said(comparison);
+  for (const ComparedBytes& bytes : comparison.stage_bytes) EXPECT_FALSE(bytes.off) << bytes.name;
+}
+
+TEST_F(CompareTest, SaysFilesLieElsewhereOnlyIfThatTakesLong) {
+  const auto draws = Draws(workflow(), "hosts=4,slots=1,manager=apart,system=wass");
+  SeenRun run = Drawn(workflow(), Known(), 780);
+  run = Replayed(workflow(), run, [](const SeenTask& task) {
+    return task.computing > Milliseconds(350) ? 30 : 0;  // Of stage 'sum'.
+  });
+  const Comparison comparison = Compare(workflow(), draws, {run}, Options());
+  const Anomaly* anomaly = FindAnomaly(comparison, Level::kWorkflow, workflow().name);
+  ASSERT_NE(anomaly, nullptr) << Said(comparison);
+  EXPECT_EQ(anomaly->cause.find("files lie elsewhere"), std::string::npos) << anomaly->cause;
+}
+
+// Faster once by so much that this alone is enough; slower once by less.
+TEST_F(CompareTest, TakesTheLargerOfTwoDirections) {
+  const auto off = [](double share) {
+    return [share](const SeenRun& run) {
+      return Replayed(workflow(), run, [share](const SeenTask& task) {
+        return share * SecondsOf(task.end - task.start);
+      });
+    };
+  };
+  CompareOptions options = Options();
+  options.share_once_min = 0.6;
+  const Comparison comparison = CompareWith({Runs(off(0.5))[0], Runs(off(-0.8))[1]}, options);
+  const Anomaly* anomaly = FindAnomaly(comparison, Level::kWorkflow, workflow().name);
+  ASSERT_NE(anomaly, nullptr) << Said(comparison);
+  EXPECT_FALSE(anomaly->slower);
+  EXPECT_EQ(anomaly->shown_in, std::vector<std::string>{"run-2"});
+}
+
+TEST(CompareManyTest, ExplainsTheLargestOfManyTasks) {
+  WorkflowMaker maker;
+  for (uint32_t i = 0; i < 150; ++i)
+    maker.Task(fmt::format("work_{}", i), {}, {}, Milliseconds(100 + i));
+  const Workflow workflow = maker.Build();
+  std::vector<SeenRun> runs;
+  for (uint64_t repeat = 0; repeat < 3; ++repeat)
+    runs.push_back(Replayed(workflow, Drawn(workflow, Known(), 777, repeat),
+                            [](const SeenTask& t) { return 19 * SecondsOf(t.end - t.start); }));
+  const Comparison comparison = Compare(workflow, Draws(workflow), runs, Options());
+  const auto tasks = std::count_if(
+      comparison.anomalies.begin(), comparison.anomalies.end(), [&](const Anomaly& anomaly) {
+        return comparison.cells[anomaly.cell].cell.level == Level::kTask;
+      });
+  EXPECT_EQ(tasks, 100);
+  EXPECT_EQ(comparison.anomalies_left_out, 50U);
+  EXPECT_NE(FindAnomaly(comparison, Level::kTask, "work_149"), nullptr);
+  EXPECT_EQ(FindAnomaly(comparison, Level::kTask, "work_0"), nullptr);
+}
+
+// One second more in each of them is so many in the workflow.
+TEST(CellsTest, CountsWhatFollowsOneAnother) {
+  WorkflowMaker chain, wide;
+  SeenRun spread, on_one;
+  spread.hosts = on_one.hosts = kHosts;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const std::string before = fmt::format("f.{}", i), after = fmt::format("f.{}", i + 1);
+    chain.File(after, 1);
+    chain.Task(fmt::format("step_{}", i), i == 0 ? std::vector<std::string>() : std::vector{before},
+               {after}, Milliseconds(100));
+    wide.Task(fmt::format("step_{}", i), {}, {}, Milliseconds(100));
+    SeenTask task;
+    task.ran = true;
+    task.start = Milliseconds(100 * i);
+    task.end = Milliseconds(100 * (i + 1));
+    on_one.tasks.push_back(task);
+    task.host.value = i % 4;
+    spread.tasks.push_back(task);
+  }
+  wide.Task("end", {}, {}, Milliseconds(100));
+  const std::vector<double> typical_s(9, 0.1);
+  const CellName step{Level::kTasks, "step"};
+  EXPECT_EQ(CellsOf(chain.Build(), spread, typical_s, 1).at(step).rounds, 8);
+  on_one.tasks.push_back(on_one.tasks.back());
+  spread.tasks.push_back(spread.tasks.back());
+  EXPECT_EQ(CellsOf(wide.Build(), on_one, typical_s, 1).at(step).rounds, 8);
+  EXPECT_EQ(CellsOf(wide.Build(), on_one, typical_s, 2).at(step).rounds, 4);
+  const Cells cells = CellsOf(wide.Build(), spread, typical_s, 1);
+  EXPECT_EQ(cells.at(step).rounds, 2);
+  // Of one task there is one time.
+  EXPECT_TRUE(cells.contains({Level::kTasks, "end"}));
+  EXPECT_FALSE(cells.contains({Level::kStage, "end"}));
+  EXPECT_FALSE(cells.contains({Level::kTask, "end"}));
+}
+
 TEST_F(CompareTest, WantsItTwiceUnlessItIsLarge) {
   const auto slower = [](double share) {
     return [share](const SeenRun& run) {
@@ -352,9 +497,12 @@ TEST_F(CompareTest, ComparesWhatIsLeftOfAFailedRun) {
   }
   const Comparison comparison = CompareWith(runs);
   EXPECT_NE(FindAnomaly(comparison, Level::kHost, "h3"), nullptr) << Said(comparison);
-  for (const auto& [level, name] : std::vector<std::pair<Level, std::string>>{
-           {Level::kWorkflow, workflow().name}, {Level::kStage, "make"}, {Level::kTasks, "sum"},
-           {Level::kStart, "make"}, {Level::kTask, "sum_0"}}) {
+  for (const auto& [level, name] :
+       std::vector<std::pair<Level, std::string>>{{Level::kWorkflow, workflow().name},
+                                                  {Level::kStage, "make"},
+                                                  {Level::kTasks, "sum"},
+                                                  {Level::kStart, "make"},
+                                                  {Level::kTask, "sum_0"}}) {
     const ComparedCell* cell = Find(comparison, level, name);
     ASSERT_NE(cell, nullptr) << name;
     EXPECT_EQ(cell->verdict, Verdict::kNotMeasured) << ToText(level) << " " << name;

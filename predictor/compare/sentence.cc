@@ -40,17 +40,18 @@ std::string Took(const Anomaly& anomaly, const CellName& cell) {
   }
 }
 
-// By how much the suspect is off.
-std::string HowMuch(const Blame& blame, uint64_t link_bytes_per_second) {
+// By how much the suspect is off; of a host, from others.
+std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
   constexpr double kMiB = 1 << 20;
   switch (blame.suspect.part) {
     case Part::kHost:
     case Part::kProcessor:
     case Part::kComputing:
-      return fmt::format("{:.2f} times as long as predicted", std::max(0.0, 1 + blame.factor));
+      return fmt::format("{:.2f} times as long as {}", std::max(0.0, 1 + blame.factor),
+                         facts.cell->cell.level == Level::kHost ? "elsewhere" : "predicted");
     case Part::kLink:
     case Part::kNetwork: {
-      const auto rate = static_cast<double>(link_bytes_per_second);
+      const auto rate = static_cast<double>(facts.link_bytes_per_second);
       if (rate <= 0 || blame.factor < 0) break;
       return fmt::format("as if it carried {}/s, not {}/s", Bytes(1 / (1 / rate + blame.factor)),
                          Bytes(rate));
@@ -65,7 +66,7 @@ std::string HowMuch(const Blame& blame, uint64_t link_bytes_per_second) {
   return fmt::format("{:+.1f} ms for each MiB", blame.factor * kMiB * 1e3);
 }
 
-std::string Blamed(const Anomaly& anomaly, uint64_t link_bytes_per_second) {
+std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   const auto& blamed = anomaly.blamed;
   if (blamed.empty()) return "";
   const Blame& best = blamed.front();
@@ -73,8 +74,8 @@ std::string Blamed(const Anomaly& anomaly, uint64_t link_bytes_per_second) {
   if (best.explained < kExplainedMin)
     return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
                        Describe(best.suspect), share);
-  std::string text = fmt::format("{} explains {} of it, {}", Describe(best.suspect), share,
-                                 HowMuch(best, link_bytes_per_second));
+  std::string text =
+      fmt::format("{} explains {} of it, {}", Describe(best.suspect), share, HowMuch(best, facts));
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
@@ -101,8 +102,8 @@ std::string OpenFirst(const Suspect& suspect) {
           "{}: 'ip -s link' and 'tc -s qdisc' there (rate, drops, errors), then the switch's port",
           host);
     case Part::kNode:
-      return fmt::format(
-          "{}: the log of its storage node, and whether its RAM disk swaps ('free')", host);
+      return fmt::format("{}: the log of its storage node, and whether its RAM disk swaps ('free')",
+                         host);
     case Part::kComputing:
       return "the workload's runtimes: 'mosa trace workload' of this run says what tasks compute";
     case Part::kNetwork:
@@ -151,17 +152,17 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
       percent((anomaly.measured_s + kSmallSeconds) / (anomaly.predicted_s + kSmallSeconds) - 1));
   anomaly.sentence += fmt::format(", 95 %: {} to {}", percent(anomaly.residual_share_interval.low),
                                   percent(anomaly.residual_share_interval.high));
-  anomaly.sentence += fmt::format(
-      "), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
-      anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s", anomaly.since,
-      percent(anomaly.effect_share));
+  anomaly.sentence +=
+      fmt::format("), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
+                  anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s",
+                  anomaly.since, percent(anomaly.effect_share));
   if (facts.misplaced != nullptr)
     anomaly.cause = fmt::format(
         "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
         facts.misplaced->name, Bytes(facts.misplaced->measured), Bytes(facts.misplaced->drawn.low),
         Bytes(facts.misplaced->drawn.high));
-  const std::string blamed = facts.waits ? "It lies between tasks, not in them."
-                                         : Blamed(anomaly, facts.link_bytes_per_second);
+  const std::string blamed =
+      facts.waits ? "It lies between tasks, not in them." : Blamed(anomaly, facts);
   if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
   anomaly.cause += blamed;
   if (facts.waits) {

@@ -28,8 +28,9 @@ Residual ResidualOf(const std::vector<double>& predicted, const std::vector<doub
 Interval<double> IntervalOf(const Residual& residual);
 
 // Which of these p-values stand if at most the `rate`-th part of those that stand is to be chance:
-// Benjamini and Hochberg (1995), right also where tests depend on each other positively, as those
-// of a stage and of its tasks do (Benjamini and Yekutieli 2001).
+// Benjamini and Hochberg (1995), who have it of independent tests. Those of a stage and of its
+// tasks are not; that these go up and down together, as Benjamini and Yekutieli (2001) want, is
+// likely, not shown.
 std::vector<bool> Standing(const std::vector<double>& p_values, double rate);
 
 }  // namespace mosa::predict

@@ -219,11 +219,18 @@ def test_partly(made):
         other_hosts["hosts"][number]["name"] = f"node{number}"
     for task in strange["tasks"][:3]:
         task["digest"] = "0" * 16
+    more, shrunk, held_less = (copy.deepcopy(made.clean[1]) for _ in range(3))
+    more["tasks"].append({**more["tasks"][0], "id": "other_0"})
+    shrunk["tasks"][0]["outputs"][0]["size_bytes"] = -1
+    held_less["tasks"][0]["outputs"][0]["nodes"]["h1"] = -1
     rows = [
         (lost, "the run lost h4: what it took in all is not compared", False),
         (stepped, "left out (was a clock set back?): 'make_0'", False),
         (failed, "the run is 'failed', not done", False),
         (strange, "another command or other files than in the workload, left out: 'make_0' and 2 more", False),
+        (more, "not in the workload, left out: 'other_0'", False),
+        (shrunk, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
+        (held_less, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
         (other_links, "was it measured on another deployment?", True),
     ]
     for record, expected, whole in rows:
@@ -236,6 +243,53 @@ def test_partly(made):
                              (other_hosts, "is of other hosts (node0, node1, node2, node3)")):
         answer = made.run([good, record])
         check(len(answer["runs"]) == 1 and any(expected in n and n.endswith("left out") for n in answer["notes"]), f"{answer['notes']}")
+
+
+def test_silent(made):
+    """Tasks of which nobody says how long they compute are not compared, and nothing is blamed for their time."""
+    form = workload()
+    for task in form["tasks"]:
+        if task["id"].startswith("turn"):
+            del task["runtime"]
+    some = made.directory / "some.json"
+    some.write_text(json.dumps(form), encoding="utf-8")
+    answer = made.run(made.clean, "--workload", some)
+    check(any("does not say how long it computes, left out" in note and "'turn_0' and 7 more" in note for note in answer["notes"]),
+          f"{answer['notes']}")
+    check(not answer["anomalies"], f"{answer['anomalies']}")
+    for level, name in (("workflow", "mixed"), ("tasks", "turn"), ("task", "turn_0")):
+        check(cell(answer, level, name)["verdict"] == "not measured", f"{level} {name}")
+    check(cell(answer, "tasks", "make")["runs"] == 3, "the rest is compared")
+    for task in form["tasks"]:
+        task.pop("runtime", None)
+    some.write_text(json.dumps(form), encoding="utf-8")
+    made.refused("give a --workload that does", made.clean, "--workload", some, code=3)
+
+
+def test_nothing(made):
+    """A run of which nothing can be compared is no run without anomaly."""
+    failed = copy.deepcopy(made.clean[1])
+    failed["outcome"] = "failed"
+    for task in failed["tasks"]:
+        task.update(state="pending", attempts=[])
+    made.refused("can be compared: ", [failed], code=3)
+    answer = made.run([made.clean[0], failed])
+    check(len(answer["runs"]) == 1 and any("can be compared; left out" in note for note in answer["notes"]), f"{answer['notes']}")
+
+
+def test_sizes(made):
+    """A file has the size of the last run that knows it."""
+    form = workload()
+    form["files"] = {}
+    bare = made.directory / "bare.json"
+    bare.write_text(json.dumps(form), encoding="utf-8")
+    failed = copy.deepcopy(made.clean[2])
+    failed["outcome"] = "failed"
+    failed["tasks"][-1]["state"] = "failed"
+    for file in failed["tasks"][-1]["outputs"]:
+        del file["size_bytes"]
+    answer = made.run([made.clean[0], failed], "--workload", bare)
+    check(any("20 files have no size in the workload" in note for note in answer["notes"]), f"{answer['notes']}")
 
 
 def test_requests(made):
@@ -278,9 +332,11 @@ def test_refusals(made):
     check(done.returncode == 3 and "and wrote no record" in done.stderr, f"{done.returncode}: {done.stderr}")
     known = json.loads((made.directory / "made" / "prediction.json").read_text(encoding="utf-8"))
     check(any(c["level"] == "workflow" and c["measured_s"] is None and c["predicted_s"] > 1 for c in known["cells"]), f"{known['cells'][:1]}")
-    (made.directory / "made" / "run-1.json").write_text("{}", encoding="utf-8")
-    done = run(made.mosa, *to_run)
-    check(done.returncode == 3 and "is of an earlier comparison" in done.stderr, f"{done.returncode}: {done.stderr}")
+    for name in ("prediction.json", "run-1.json"):
+        done = run(made.mosa, *to_run)
+        check(done.returncode == 3 and f"{name} is of an earlier comparison" in done.stderr, f"{done.returncode}: {done.stderr}")
+        (made.directory / "made" / "run-1.json").write_text("{}", encoding="utf-8")
+        (made.directory / "made" / "prediction.json").unlink(missing_ok=True)
     done = run(made.mosa, "compare", "--run", made.path)
     check(done.returncode == 2 and "--platform is required" in done.stderr, done.stderr)
     words = made.words([good])
@@ -298,6 +354,9 @@ def main():
         test_clean(made)
         test_slow(made)
         test_partly(made)
+        test_silent(made)
+        test_nothing(made)
+        test_sizes(made)
         test_requests(made)
         test_refusals(made)
     print("passed")

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -38,6 +39,8 @@ using predict::Workflow;
 
 constexpr uint32_t kDrawsMax = 10'000;
 constexpr uint32_t kRepeatsMax = 1000;
+// Whether a run has ended.
+constexpr Duration kLookedAtEach = Milliseconds(50);
 // Links that were measured carry less than their shape says, but not that much less.
 constexpr double kLinkShare = 0.25;
 // What mounts without a shape are said to carry: that says nothing.
@@ -56,11 +59,10 @@ struct Options {
   std::string directory = "compare";
 };
 
-// What was asked for, read; and what is to be said of it.
+// What was asked for, read.
 struct Asked {
   Inputs inputs;
   Configuration configuration;
-  std::vector<std::string> notes;
 };
 
 Status ReadAsked(const Options& options, const std::string& workload, const Configuration& base,
@@ -68,18 +70,9 @@ Status ReadAsked(const Options& options, const std::string& workload, const Conf
   MOSA_ASSIGN_OR_RETURN(asked.inputs, ReadFiles(options.platform, workload));
   if (!options.operations.empty())
     MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, asked.inputs.workflow));
-  if (!options.rules.empty())
-    MOSA_RETURN_IF_ERROR(ReadRules(options.rules, asked.inputs.workflow));
+  if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, asked.inputs.workflow));
   MOSA_ASSIGN_OR_RETURN(asked.configuration,
                         predict::ParseConfiguration(options.configuration, base));
-  const auto& tasks = asked.inputs.workflow.tasks;
-  const auto silent = std::count_if(tasks.begin(), tasks.end(), [](const predict::Task& task) {
-    return !task.expected && task.operations.empty();
-  });
-  if (silent > 0)
-    asked.notes.push_back(fmt::format(
-        "{} of {} tasks have no runtime in the workload: all that they compute counts as off",
-        silent, tasks.size()));
   return OkStatus();
 }
 
@@ -123,9 +116,8 @@ Result<std::vector<RunFile>> ReadRunFiles(const std::vector<std::string>& paths,
     }
   }
   if (files.empty()) return first;
-  std::stable_sort(files.begin(), files.end(), [](const RunFile& a, const RunFile& b) {
-    return a.start_s < b.start_s;
-  });
+  std::stable_sort(files.begin(), files.end(),
+                   [](const RunFile& a, const RunFile& b) { return a.start_s < b.start_s; });
   return files;
 }
 
@@ -142,16 +134,16 @@ Configuration DeploymentOf(const RunFile& file) {
 Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std::string>& notes) {
   const Configuration& configuration = asked.configuration;
   if (configuration.hosts != file.hosts.size())
-    return InvalidArgumentError(fmt::format(
-        "the prediction is of {} hosts, {} was on {} ({}): say --config hosts={}",
-        configuration.hosts, file.path, file.hosts.size(), fmt::join(NamesOf(file.hosts), ", "),
-        file.hosts.size()));
+    return InvalidArgumentError(
+        fmt::format("the prediction is of {} hosts, {} was on {} ({}): say --config hosts={}",
+                    configuration.hosts, file.path, file.hosts.size(),
+                    fmt::join(NamesOf(file.hosts), ", "), file.hosts.size()));
   const uint32_t slots = predict::SlotsOf(asked.inputs.platform, configuration);
   for (const RecordedHost& host : file.hosts) {
     if (host.slots != slots) {
-      notes.push_back(fmt::format(
-          "{}: {} ran {} tasks at a time, predicted is {}: say --config slots={}", file.path,
-          host.name, host.slots, slots, host.slots));
+      notes.push_back(
+          fmt::format("{}: {} ran {} tasks at a time, predicted is {}: say --config slots={}",
+                      file.path, host.name, host.slots, slots, host.slots));
       break;
     }
   }
@@ -178,7 +170,6 @@ Status Report(const Options& options, const Asked& asked, const DrawnRuns& drawn
               CommandLine& line) {
   std::vector<predict::SeenRun> runs;
   Status first;
-  notes.insert(notes.end(), asked.notes.begin(), asked.notes.end());
   for (const RunFile& file : files) {
     auto measured = ReadMeasured(file, asked.inputs.workflow);
     if (!measured.ok()) {
@@ -186,13 +177,20 @@ Status Report(const Options& options, const Asked& asked, const DrawnRuns& drawn
       notes.push_back(fmt::format("{}; left out", MessageOf(measured.status())));
       continue;
     }
-    runs.push_back(std::move(measured->seen));
     notes.insert(notes.end(), measured->notes.begin(), measured->notes.end());
+    const auto& tasks = measured->seen.tasks;
+    if (std::any_of(tasks.begin(), tasks.end(), [](const auto& task) { return task.ran; })) {
+      runs.push_back(std::move(measured->seen));
+      continue;
+    }
+    if (first.ok())
+      first = FailedPreconditionError(fmt::format("nothing of {} can be compared: {}", file.path,
+                                                  fmt::join(measured->notes, "; ")));
+    notes.push_back(fmt::format("nothing of {} can be compared; left out", file.path));
   }
   if (runs.empty()) return first;
-  const auto silent = std::count_if(runs.begin(), runs.end(), [](const predict::SeenRun& run) {
-    return run.requests.empty();
-  });
+  const auto silent = std::count_if(
+      runs.begin(), runs.end(), [](const predict::SeenRun& run) { return run.requests.empty(); });
   if (silent > 0)
     notes.push_back(fmt::format("{} of {} records do not say how long requests stayed in daemons",
                                 silent, runs.size()));
@@ -221,16 +219,19 @@ Status CompareFinished(const Options& options, CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<RunFile> files, ReadRunFiles(options.runs, notes));
   const RunFile& latest = files.back();
   Asked asked;
-  MOSA_RETURN_IF_ERROR(ReadAsked(
-      options, options.workload.empty() ? latest.workflow_path : options.workload,
-      DeploymentOf(latest), asked));
+  MOSA_RETURN_IF_ERROR(ReadAsked(options,
+                                 options.workload.empty() ? latest.workflow_path : options.workload,
+                                 DeploymentOf(latest), asked));
   MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));
-  if (const size_t filled = FillSizes(latest, asked.inputs.workflow); filled > 0)
-    notes.push_back(fmt::format("{} files have no size in the workload: they have that of {}",
-                                filled, latest.path));
-  MOSA_ASSIGN_OR_RETURN(
-      const DrawnRuns drawn,
-      DrawRuns(asked.inputs, asked.configuration, options.draws, NamesOf(latest.hosts)));
+  size_t filled = 0;
+  for (auto file = files.rbegin(); file != files.rend(); ++file)
+    filled += FillSizes(*file, asked.inputs.workflow);
+  if (filled > 0)
+    notes.push_back(fmt::format(
+        "{} files have no size in the workload: they have that of the last run that has one",
+        filled));
+  MOSA_ASSIGN_OR_RETURN(const DrawnRuns drawn, DrawRuns(asked.inputs, asked.configuration,
+                                                        options.draws, NamesOf(latest.hosts)));
   return Report(options, asked, drawn, files, std::move(notes), line);
 }
 
@@ -245,6 +246,7 @@ std::string ValueOf(const std::vector<std::string>& words, const std::string& op
   return "";
 }
 
+std::string PredictionOf(const Options& options) { return options.directory + "/prediction.json"; }
 std::string RecordOf(const Options& options, uint32_t run) {
   return fmt::format("{}/run-{}.json", options.directory, run);
 }
@@ -264,12 +266,13 @@ Status CheckCommand(const Options& options) {
                         own));
   if (!options.runs.empty())
     return InvalidArgumentError("--run is of finished runs: leave out that, or what follows --");
+  std::vector<std::string> written = {PredictionOf(options)};
+  for (uint32_t i = 1; i <= options.repeats; ++i) written.push_back(RecordOf(options, i));
   std::error_code error;
-  for (uint32_t i = 1; i <= options.repeats; ++i)
-    if (fs::exists(RecordOf(options, i), error))
+  for (const std::string& path : written)
+    if (fs::exists(path, error))
       return AlreadyExistsError(
-          fmt::format("{} is of an earlier comparison: say another directory with -o",
-                      RecordOf(options, i)));
+          fmt::format("{} is of an earlier comparison: say another directory with -o", path));
   return OkStatus();
 }
 
@@ -282,16 +285,14 @@ Status WritePrediction(const Options& options, const Asked& asked, const DrawnRu
   gmtime_r(&now, &utc);
   char written[32] = {};
   std::strftime(written, sizeof written, "%Y-%m-%d %H:%M:%S UTC", &utc);
-  const nlohmann::json root = {
-      {"written", written},
-      {"platform", options.platform},
-      {"draws", drawn.draws.size()},
-      {"cells", PredictedToJson(comparison)},
-      {"prediction",
-       ToJson(asked.inputs.workflow, asked.configuration, drawn.prediction, Forecast())}};
-  return WriteWhole(
-      options.directory + "/prediction.json",
-      root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  const nlohmann::json root = {{"written", written},
+                               {"platform", options.platform},
+                               {"draws", drawn.draws.size()},
+                               {"cells", PredictedToJson(comparison)},
+                               {"prediction", ToJson(asked.inputs.workflow, asked.configuration,
+                                                     drawn.prediction, Forecast())}};
+  return WriteWhole(PredictionOf(options),
+                    root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 // This program with other words; what it prints for programs is not ours to show. Its exit code.
@@ -299,8 +300,7 @@ Result<int> RunOurselves(std::vector<std::string> words) {
   std::error_code error;
   const std::string program = fs::read_symlink("/proc/self/exe", error);
   if (error)
-    return FailedPreconditionError(
-        fmt::format("cannot find this program: {}", error.message()));
+    return FailedPreconditionError(fmt::format("cannot find this program: {}", error.message()));
   words.insert(words.begin(), program);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -315,18 +315,29 @@ Result<int> RunOurselves(std::vector<std::string> words) {
   if (failed != 0)
     return FailedPreconditionError(fmt::format("cannot start {}: {}", program, strerror(failed)));
   int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      return FailedPreconditionError(fmt::format("lost 'mosa run': {}", strerror(errno)));
+  bool told = false;
+  pid_t ended = 0;
+  while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
+    // What a terminal sends has reached it too.
+    if (!told && cluster::InterruptGuard::Interrupted() == SIGTERM)
+      told = kill(child, SIGTERM) == 0;
+    cluster::Pause(kLookedAtEach);
   }
+  if (ended < 0)
+    return FailedPreconditionError(fmt::format("lost 'mosa run': {}", strerror(errno)));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Runs that fail are compared as far as they came; those that made no record are none.
-Result<std::vector<std::string>> MakeRuns(const Options& options,
-                                          std::vector<std::string>& notes) {
-  const cluster::InterruptGuard guard;
+struct MadeRuns {
   std::vector<std::string> records;
+  int exit_code = 0;  // Of the first run that failed.
+};
+
+// Runs that fail are compared as far as they came; after one that made no record there is no other.
+Result<MadeRuns> MakeRuns(const Options& options, const Asked& asked,
+                          std::vector<std::string>& notes) {
+  const cluster::InterruptGuard guard;
+  MadeRuns made;
   for (uint32_t i = 1; i <= options.repeats; ++i) {
     const std::string record = RecordOf(options, i);
     std::vector<std::string> words = options.command;
@@ -338,14 +349,26 @@ Result<std::vector<std::string>> MakeRuns(const Options& options,
           fmt::format("interrupted in run {} of {}: finished records are in {}", i, options.repeats,
                       options.directory));
     std::error_code error;
-    if (!fs::exists(record, error))
-      return FailedPreconditionError(fmt::format(
-          "'mosa {}' ended with {} and wrote no record: it says why above", fmt::join(words, " "),
-          code));
+    if (code != 0 && made.exit_code == 0) made.exit_code = code;
+    if (!fs::exists(record, error)) {
+      std::string what =
+          fmt::format("'mosa {}' ended with {} and wrote no record: it says why above",
+                      fmt::join(words, " "), code);
+      if (made.records.empty()) return FailedPreconditionError(std::move(what));
+      notes.push_back(std::move(what));
+      return made;
+    }
     if (code != 0) notes.push_back(fmt::format("{}: 'mosa run' ended with {}", record, code));
-    records.push_back(record);
+    made.records.push_back(record);
+    if (i > 1) continue;
+    MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(record));
+    std::vector<std::string> said_later;
+    const Status same = CheckDeployment(file, asked, said_later);
+    if (!same.ok())
+      return InvalidArgumentError(fmt::format("{}; compare what was made with --run {}/run-*.json",
+                                              MessageOf(same), options.directory));
   }
-  return records;
+  return made;
 }
 
 Status CompareMade(Options options, CommandLine& line) {
@@ -369,16 +392,18 @@ Status CompareMade(Options options, CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn,
                         DrawRuns(asked.inputs, asked.configuration, options.draws, names));
   MOSA_RETURN_IF_ERROR(WritePrediction(options, asked, drawn));
-  fmt::print(stderr, "mosa compare: the prediction is in {}/prediction.json\n", options.directory);
+  fmt::print(stderr, "mosa compare: the prediction is in {}\n", PredictionOf(options));
   std::vector<std::string> notes;
-  MOSA_ASSIGN_OR_RETURN(const std::vector<std::string> records, MakeRuns(options, notes));
-  MOSA_ASSIGN_OR_RETURN(const std::vector<RunFile> files, ReadRunFiles(records, notes));
+  MOSA_ASSIGN_OR_RETURN(const MadeRuns made, MakeRuns(options, asked, notes));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<RunFile> files, ReadRunFiles(made.records, notes));
   MOSA_RETURN_IF_ERROR(CheckDeployment(files.back(), asked, notes));
   if (NamesOf(files.back().hosts) != names) {  // The same draws, of hosts with other names.
     MOSA_ASSIGN_OR_RETURN(drawn, DrawRuns(asked.inputs, asked.configuration, options.draws,
                                           NamesOf(files.back().hosts)));
   }
-  return Report(options, asked, drawn, files, std::move(notes), line);
+  MOSA_RETURN_IF_ERROR(Report(options, asked, drawn, files, std::move(notes), line));
+  if (line.exit_code == 0) line.exit_code = made.exit_code;
+  return OkStatus();
 }
 
 Status CompareRuns(const Options& options, CommandLine& line) {
@@ -402,10 +427,12 @@ void AddCompare(CLI::App& app, CommandLine& line) {
       "  mosa compare --platform lab.json --config manager=apart --run mon.json --run tue.json\n"
       "  mosa compare --platform lab.json --config hosts=4,manager=apart -o tue -- \\\n"
       "    run words.yaml --cluster lab\n\n"
-      "The second form predicts, writes that down, runs, and compares. An anomaly is what cannot "
-      "be\n"
+      "The workflow, or --workload, says how long tasks compute; before runs are made, also how "
+      "large\n"
+      "files are. The second form predicts, writes that down, runs, and compares. An anomaly is "
+      "hardly\n"
       "chance, matters, and was so in two of the last three runs, or much so in one.\n"
-      "Exit code 7: there is one.");
+      "Exit code 7: there is one. Without one, that of a run that was made and failed.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command->add_option("--workload", options->workload,

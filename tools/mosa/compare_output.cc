@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/units.h"
 #include "predictor/compare/sentence.h"
@@ -17,7 +18,7 @@ using predict::Interval;
 using predict::Level;
 using predict::Verdict;
 
-// Single tasks and anomalies beyond that are in the JSON only.
+// Anomalies, and single tasks that are less off, are in the JSON only beyond that.
 constexpr size_t kTasksShownMax = 10;
 constexpr size_t kAnomaliesShownMax = 8;
 constexpr size_t kRequestsShownMax = 10;
@@ -108,14 +109,28 @@ json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparis
           {"open_first", anomaly.open_first}};
 }
 
+// Of single tasks those that are off most.
+std::vector<const ComparedCell*> CellsShown(const predict::Comparison& comparison) {
+  std::vector<const ComparedCell*> shown, tasks;
+  for (const ComparedCell& cell : comparison.cells) {
+    if (cell.cell.level != Level::kTask)
+      shown.push_back(&cell);
+    else if (cell.verdict != Verdict::kAsPredicted && cell.verdict != Verdict::kNotMeasured)
+      tasks.push_back(&cell);
+  }
+  std::stable_sort(tasks.begin(), tasks.end(), [](const ComparedCell* a, const ComparedCell* b) {
+    return std::abs(a->effect_share) > std::abs(b->effect_share);
+  });
+  tasks.resize(std::min(tasks.size(), kTasksShownMax));
+  shown.insert(shown.end(), tasks.begin(), tasks.end());
+  return shown;
+}
+
 void PrintCells(const predict::Comparison& comparison) {
   Table table({"WHAT", "NAME", "PREDICTED S", "NINE OF TEN", "MEASURED S", "RANGE", "OFF BY",
                "95 %", "EFFECT", "VERDICT"});
-  size_t tasks = 0;
-  for (const ComparedCell& cell : comparison.cells) {
-    const bool plain =
-        cell.verdict == Verdict::kAsPredicted || cell.verdict == Verdict::kNotMeasured;
-    if (cell.cell.level == Level::kTask && (plain || ++tasks > kTasksShownMax)) continue;
+  for (const ComparedCell* shown : CellsShown(comparison)) {
+    const ComparedCell& cell = *shown;
     const auto range = [](const Interval<double>& interval) {
       return fmt::format("{} to {}", ShowSeconds(interval.low), ShowSeconds(interval.high));
     };
@@ -174,8 +189,8 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
   const auto& anomalies = comparison.anomalies;
-  const std::string runs = fmt::format("{} run{}", comparison.judged.size(),
-                                       comparison.judged.size() == 1 ? "" : "s");
+  const std::string runs =
+      fmt::format("{} run{}", comparison.judged.size(), comparison.judged.size() == 1 ? "" : "s");
   if (anomalies.empty()) {
     fmt::print("\nNo anomaly in {}.\n", runs);
     return;
@@ -194,6 +209,9 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   }
   if (anomalies.size() > kAnomaliesShownMax)
     fmt::print("And {} more: see --json.\n", anomalies.size() - kAnomaliesShownMax);
+  if (comparison.anomalies_left_out > 0)
+    fmt::print("Of single tasks {} more are off, each less than these.\n",
+               comparison.anomalies_left_out);
 }
 
 json ToJson(const CompareReport& report, const predict::Comparison& comparison) {
@@ -210,6 +228,7 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison) 
                {"link_bytes", ToJson(comparison.link_bytes)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},
+               {"anomalies_left_out", comparison.anomalies_left_out},
                {"anomalies", json::array()}};
   for (const predict::Anomaly& anomaly : comparison.anomalies)
     root["anomalies"].push_back(ToJson(anomaly, comparison));

@@ -51,8 +51,18 @@ class Several {
 };
 
 struct Faults {
-  Several unknown, unlike, kept, not_done, repeated, impossible, resized;
+  Several unknown, unlike, kept, not_done, repeated, impossible, silent, resized;
 };
+
+// As many bytes as a file can have, where it is said.
+bool SizesArePossible(const json& files) {
+  return std::all_of(files.begin(), files.end(), [](const json& file) {
+    const json nodes = file.value("nodes", json::object());
+    return (!file.contains("size_bytes") || file.at("size_bytes").is_number_unsigned()) &&
+           std::all_of(nodes.begin(), nodes.end(),
+                       [](const json& bytes) { return bytes.is_number_unsigned(); });
+  });
+}
 
 class Reader {
  public:
@@ -98,12 +108,16 @@ class Reader {
     const json& attempts = object.at("attempts");
     if (object.value("kept", false)) return faults_.kept.Add(id);
     if (object.at("state") != "done" || attempts.empty()) return faults_.not_done.Add(id);
+    // All that it computes would count as off.
+    if (!workflow_.tasks[index].expected && workflow_.tasks[index].operations.empty())
+      return faults_.silent.Add(id);
     if (attempts.size() > 1) faults_.repeated.Add(id);
     const json& last = attempts.back();
     const double begin = last.at("start").get<double>() - file_.start_s;
     const double end = last.at("end").get<double>() - file_.start_s;
     const auto host = hosts_.find(last.at("host").get<std::string>());
-    if (host == hosts_.end() || begin < -kRoundedSeconds || !(end >= begin) || end > kSecondsMax)
+    if (host == hosts_.end() || begin < -kRoundedSeconds || !(end >= begin) || end > kSecondsMax ||
+        !SizesArePossible(object.at("inputs")) || !SizesArePossible(object.at("outputs")))
       return faults_.impossible.Add(id);
     SeenTask& task = measured_.seen.tasks[index];
     task.ran = true;
@@ -138,11 +152,9 @@ class Reader {
     if (residence == file_.root.end() || !residence->contains("daemons")) return;
     for (const json& daemon : residence->at("daemons")) {
       for (const json& row : daemon.at("requests")) {
-        predict::SeenRequests& seen =
-            measured_.seen.requests[{daemon.at("component").get<std::string>(),
-                                     row.at("class").get<std::string>(),
-                                     daemon.at("host").get<std::string>(),
-                                     row.at("peer").get<std::string>()}];
+        predict::SeenRequests& seen = measured_.seen.requests[{
+            daemon.at("component").get<std::string>(), row.at("class").get<std::string>(),
+            daemon.at("host").get<std::string>(), row.at("peer").get<std::string>()}];
         seen.count += row.at("count").get<uint64_t>();
         seen.seconds += row.at("sum_ns").get<double>() / 1e9;
       }
@@ -163,8 +175,8 @@ class Reader {
                                   file_.path, fmt::join(lost, ", ")));
     const bool stepped = root.value("end", 0.0) < file_.start_s;
     if (stepped)
-      notes.push_back(fmt::format("{}: the run ends before it begins: its clock was set back",
-                                  file_.path));
+      notes.push_back(
+          fmt::format("{}: the run ends before it begins: its clock was set back", file_.path));
     const auto say = [&](const Several& some, const char* what) {
       some.Say(file_.path, what, notes);
     };
@@ -175,8 +187,10 @@ class Reader {
     say(faults_.not_done, "not done, left out");
     say(faults_.repeated, "done at a second attempt or later, of which the last is compared");
     say(faults_.impossible,
-        "an end before the begin, a begin before the run's, or a host that is none of the run's, "
-        "left out (was a clock set back?)");
+        "an end before the begin, a begin before the run's, a host that is none of the run's, or a "
+        "size that no file has, left out (was a clock set back?)");
+    say(faults_.silent,
+        "the workload does not say how long it computes, left out (give a --workload that does)");
     say(faults_.resized, "another size in the run than in the workload");
     if (!other_nodes_.empty())
       notes.push_back(fmt::format(
@@ -184,8 +198,9 @@ class Reader {
           "they are hosts of their own",
           file_.path, fmt::join(other_nodes_, ", ")));
     measured_.seen.whole = outcome == "done" && lost.empty() && !stepped &&
-                           missing_.count() + faults_.kept.count() + faults_.not_done.count() +
-                                   faults_.repeated.count() + faults_.impossible.count() ==
+                           missing_.count() + faults_.unknown.count() + faults_.kept.count() +
+                                   faults_.not_done.count() + faults_.repeated.count() +
+                                   faults_.impossible.count() + faults_.silent.count() ==
                                0;
   }
 
@@ -216,8 +231,7 @@ Result<RunFile> ReadRunFile(const std::string& path) {
       return InvalidArgumentError(fmt::format("{} is a record of version {}, only {} is read", path,
                                               file.root.at("version").dump(), kVersion));
     file.workflow_path = file.root.at("workflow").at("path");
-    file.system =
-        file.root.at("system") == "dss" ? predict::System::kDss : predict::System::kWass;
+    file.system = file.root.at("system") == "dss" ? predict::System::kDss : predict::System::kWass;
     file.start_s = file.root.at("start");
     for (const json& host : file.root.at("hosts"))
       file.hosts.push_back({host.at("name").get<std::string>(), host.at("slots").get<uint32_t>(),
@@ -244,7 +258,7 @@ size_t FillSizes(const RunFile& file, Workflow& workflow) {
     for (const json& task : file.root.at("tasks"))
       for (const char* list : {"inputs", "outputs"})
         for (const json& object : task.at(list))
-          if (object.contains("size_bytes"))
+          if (object.contains("size_bytes") && object.at("size_bytes").is_number_unsigned())
             sizes[object.at("path").get<std::string>()] = object.at("size_bytes").get<uint64_t>();
   } catch (const json::exception&) {
     return 0;  // ReadMeasured() says what is wrong with it.
