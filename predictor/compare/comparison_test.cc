@@ -416,6 +416,23 @@ TEST(CompareManyTest, ExplainsTheLargestOfManyTasks) {
   EXPECT_EQ(FindAnomaly(comparison, Level::kTask, "work_0"), nullptr);
 }
 
+// A host that is an eighth slower would not stand among so many tests of single tasks.
+TEST(CompareManyTest, FindsAHostAmongManyTasks) {
+  WorkflowMaker maker;
+  for (uint32_t i = 0; i < 600; ++i)
+    maker.Task(fmt::format("work_{}", i), {}, {}, Milliseconds(100 + i % 50));
+  const Workflow workflow = maker.Build();
+  std::vector<SeenRun> runs;
+  for (uint64_t repeat = 0; repeat < 3; ++repeat)
+    runs.push_back(Replayed(workflow, Drawn(workflow, Known(), 777, repeat), [](const SeenTask& t) {
+      return t.host.value == 2 ? 0.125 * SecondsOf(t.end - t.start) : 0;
+    }));
+  const Comparison comparison = Compare(workflow, Draws(workflow), runs, Options());
+  const Anomaly* anomaly = FindAnomaly(comparison, Level::kHost, "h3");
+  ASSERT_NE(anomaly, nullptr) << Find(comparison, Level::kHost, "h3")->p;
+  EXPECT_GT(comparison.cells[anomaly->cell].p * 600, 0.01) << "too sure to test that";
+}
+
 // One second more in each of them is so many in the workflow.
 TEST(CellsTest, CountsWhatFollowsOneAnother) {
   WorkflowMaker chain, wide;

@@ -61,6 +61,17 @@ def compare(arguments, store, path, directory):
     return answer, whole["measured_s"]
 
 
+def refuse_other_hosts(arguments, store, path, directory):
+    """A prediction of other hosts is refused after the first run, before the second."""
+    done = cluster.subprocess.run(
+        [f"{arguments.bin}/mosa", "compare", "--platform", str(PLATFORM), "--config", f"hosts={HOSTS - 1},manager=apart", "--repeats", "2",
+         "-o", str(directory), "--", "run", str(path), "--cluster", store.name, "--dir", str(store.directory), "--slots", "1", "--workdir",
+         directory.name], capture_output=True, text=True, timeout=100, check=False)
+    check(done.returncode == 2 and f"say --config hosts={HOSTS}; compare what was made with --run {directory}/run-*.json" in done.stderr,
+          f"{done.returncode}: {done.stderr}")
+    check((directory / "run-1.json").exists() and not (directory / "run-2.json").exists(), "one run was made")
+
+
 def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         path = pathlib.Path(scratch) / "compare.json"
@@ -69,6 +80,7 @@ def test(arguments):
         with cluster.Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram="256M", flags=flags) as store:
             clean, clean_s = compare(arguments, store, path, pathlib.Path(scratch) / "clean")
             check(clean["cells"] and not clean["draws_failed"], f"{clean['notes']}")
+            refuse_other_hosts(arguments, store, path, pathlib.Path(scratch) / "other")
             slow_down(store, SLOW)
             slow, slow_s = compare(arguments, store, path, pathlib.Path(scratch) / "slow")
             check(slow_s > clean_s, f"{slow_s} s with a slow link, {clean_s} s without")
