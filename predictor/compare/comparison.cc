@@ -393,12 +393,13 @@ class Comparer {
     anomaly.residual_share_interval =
         SharesOf(ResidualOf(judged_[index].places, PlacesOf(index, shown), options_.surest));
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
-    if (cell.cell.level != Level::kStart) {
-      const bool host = cell.cell.level == Level::kHost;
-      anomaly.blamed =
-          BlameOf({shown, StageBlamed(cell.cell), host ? cell.cell.name : "", anomaly.slower});
-    }
-    Explain({&cell, LiesBetweenTasks(cell.cell), Misplaced(cell.cell, anomaly),
+    if (cell.cell.level != Level::kStart)
+      anomaly.blamed = BlameOf({shown, StageBlamed(cell.cell), "", anomaly.slower});
+    const bool beside =
+        cell.cell.level == Level::kHost &&
+        !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
+    if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
+    Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
              options_.link_bytes_per_second},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));

@@ -230,6 +230,10 @@ TEST_F(CompareTest, BlamesThePartThatIsSlow) {
     EXPECT_TRUE(comparison.anomalies.front().slower);
     EXPECT_EQ(comparison.anomalies.front().shown_in.size(), 3U) << Said(comparison);
     EXPECT_EQ(comparison.anomalies.front().since, "run-1");
+    const Anomaly* host = FindAnomaly(comparison, Level::kHost, row.suspect.host);
+    if (host != nullptr) {
+      EXPECT_EQ(host->blamed.front().suspect, row.suspect) << host->cause;
+    }
   }
 }
 
@@ -317,7 +321,10 @@ TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
   const struct {
     const char* name;
     double share, share_on_h3;
-  } rows[] = {{"all faster", -0.2, 0.2}, {"all slower", 0.3, 1.6}};
+    const char* said;
+  } rows[] = {{"all faster", -0.2, 0.2, "times as long as elsewhere"},
+              {"all slower", 0.3, 1.6, "times as long as predicted"},
+              {"all much slower", 1.5, 2.75, "times as long as elsewhere"}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     const Comparison comparison = CompareWith(Runs([&](const SeenRun& run) {
@@ -330,8 +337,7 @@ TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
     ASSERT_NE(anomaly, nullptr) << Said(comparison);
     ASSERT_FALSE(anomaly->blamed.empty()) << Said(comparison);
     EXPECT_EQ(anomaly->blamed.front().suspect, (Suspect{Part::kHost, "h3"})) << anomaly->cause;
-    EXPECT_NE(anomaly->cause.find("times as long as elsewhere"), std::string::npos)
-        << anomaly->cause;
+    EXPECT_NE(anomaly->cause.find(row.said), std::string::npos) << anomaly->cause;
   }
 }
 

@@ -10,7 +10,6 @@
 namespace mosa::predict {
 namespace {
 
-// Less is no explanation.
 constexpr double kExplainedMin = 0.5;
 // Who explains nearly as much cannot be told apart.
 constexpr double kExplainedAlike = 0.05;
@@ -40,7 +39,7 @@ std::string Took(const Anomaly& anomaly, const CellName& cell) {
   }
 }
 
-// By how much the suspect is off; of a host, from others.
+// By how much the suspect is off.
 std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
   constexpr double kMiB = 1 << 20;
   switch (blame.suspect.part) {
@@ -48,7 +47,7 @@ std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
     case Part::kProcessor:
     case Part::kComputing:
       return fmt::format("{:.2f} times as long as {}", std::max(0.0, 1 + blame.factor),
-                         facts.cell->cell.level == Level::kHost ? "elsewhere" : "predicted");
+                         facts.beside_others ? "elsewhere" : "predicted");
     case Part::kLink:
     case Part::kNetwork: {
       const auto rate = static_cast<double>(facts.link_bytes_per_second);
@@ -71,7 +70,7 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (blamed.empty()) return "";
   const Blame& best = blamed.front();
   const std::string share = fmt::format("{:.0f} %", best.explained * 100);
-  if (best.explained < kExplainedMin)
+  if (!Explains(blamed))
     return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
                        Describe(best.suspect), share);
   std::string text =
@@ -119,6 +118,10 @@ std::string OpenFirst(const Suspect& suspect) {
 }
 
 }  // namespace
+
+bool Explains(const std::vector<Blame>& blamed) {
+  return !blamed.empty() && blamed.front().explained >= kExplainedMin;
+}
 
 std::string Describe(const Suspect& suspect) {
   switch (suspect.part) {
@@ -175,7 +178,7 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
     anomaly.open_first =
         "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "
         "who said so";
-  } else if (anomaly.blamed.empty() || anomaly.blamed.front().explained < kExplainedMin) {
+  } else if (!Explains(anomaly.blamed)) {
     anomaly.open_first =
         "what the tasks printed (the record's 'stdout' and 'stderr'), then a trace of one run "
         "('mosa trace run')";

@@ -3,6 +3,7 @@
 #define MOSA_PREDICTOR_COMPARE_SENTENCE_H_
 
 #include <string>
+#include <vector>
 
 #include "predictor/compare/comparison.h"
 
@@ -13,10 +14,15 @@ struct AnomalyFacts {
   const ComparedCell* cell = nullptr;
   // Most of it lies between tasks, not in them.
   bool waits = false;
+  // Blamed is what others do not have, not what is off from predictions.
+  bool beside_others = false;
   // Bytes that lie elsewhere than predicted, and would make it slower; null: none.
   const ComparedBytes* misplaced = nullptr;
   uint64_t link_bytes_per_second = 0;
 };
+
+// Whether the best explains half of it: less is no explanation.
+bool Explains(const std::vector<Blame>& blamed);
 
 // "the link of h2".
 std::string Describe(const Suspect& suspect);
