@@ -1,12 +1,15 @@
 // What a program's exit code says of an error: by what the caller should do next, as in the error
 // model. 0 success, 2 fix the command, 3 the state of things forbids it, 4 no room, 5 try again
-// later, 6 bytes are lost or damaged, 70 a fault of ours.
+// later, 6 bytes are lost or damaged, 7 measured is not as predicted (of `mosa compare`, which did
+// what it should), 70 a fault of ours.
 #ifndef MOSA_COMMON_BASE_EXIT_CODE_H_
 #define MOSA_COMMON_BASE_EXIT_CODE_H_
 
 #include "common/base/status.h"
 
 namespace mosa {
+
+inline constexpr int kExitAnomaly = 7;
 
 constexpr int ToExitCode(StatusCode code) {
   switch (code) {

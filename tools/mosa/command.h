@@ -18,6 +18,7 @@ namespace mosa::cli {
 
 struct CommandLine {
   bool json = false;
+  int exit_code = 0;  // Of an action that succeeds.
   std::function<Status()> action;
 };
 
@@ -38,6 +39,7 @@ void AddWorkflow(CLI::App& app, CommandLine& line);
 void AddStage(CLI::App& app, CommandLine& line);
 void AddPredict(CLI::App& app, CommandLine& line);
 void AddExplore(CLI::App& app, CommandLine& line);
+void AddCompare(CLI::App& app, CommandLine& line);
 void AddAdvise(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);

@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
   AddPredict(app, line);
   AddExplore(app, line);
   AddAdvise(app, line);
+  AddCompare(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {
@@ -69,7 +70,7 @@ int Main(int argc, char** argv) {
   }
   const Status status = line.action();
   std::fflush(stdout);
-  if (status.ok()) return 0;
+  if (status.ok()) return line.exit_code;
   fmt::print(stderr, "mosa: {}\n", MessageOf(status));
   const int signal = cluster::InterruptGuard::Interrupted();
   return signal != 0 ? 128 + signal : ToExitCode(status.code());

@@ -1,0 +1,499 @@
+#include "predictor/compare/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/base/check.h"
+#include "predictor/compare/sentence.h"
+#include "predictor/compare/statistics.h"
+
+namespace mosa::predict {
+namespace {
+
+// By its own test, in one run.
+constexpr double kShownP = 0.05;
+constexpr size_t kShownRunsMin = 2;
+constexpr double kBytesOffShare = 0.1;
+constexpr double kBytesOffMin = 1 << 20;
+// Files that lie elsewhere explain what is off if moving them takes as much of it.
+constexpr double kMovingShareMin = 0.25;
+// Of single tasks no more are explained.
+constexpr size_t kTaskAnomaliesMax = 100;
+// Fewer tasks tell no parts apart.
+constexpr size_t kTasksBlamedMin = 3;
+
+// A cell in one run.
+struct InRun {
+  CellValue value;
+  Residual residual;
+  double effect_share = 0;
+  bool shows = false;
+  bool shows_much = false;  // Enough for an anomaly by itself.
+};
+
+struct Judged {
+  std::vector<double> places, seconds;     // Of the draws.
+  std::vector<std::optional<InRun>> runs;  // All, by run.
+  bool stands = false;
+};
+
+double SumOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+class Comparer {
+ public:
+  Comparer(const Workflow& workflow, const std::vector<SeenRun>& draws,
+           const std::vector<SeenRun>& runs, const CompareOptions& options)
+      : workflow_(workflow),
+        draws_(draws),
+        runs_(runs),
+        options_(options),
+        first_judged_(runs.size() - std::min(runs.size(), kJudgedRuns)),
+        typical_s_(TypicalSeconds(workflow, draws)),
+        computing_(workflow.tasks.size()) {
+    for (const SeenRun& draw : draws)
+      for (size_t i = 0; i < computing_.size(); ++i)
+        computing_[i] = std::max(computing_[i], draw.tasks[i].computing);
+  }
+
+  Comparison Compare() {
+    for (const SeenRun& run : runs_) comparison_.runs.push_back(run.name);
+    comparison_.judged.assign(comparison_.runs.begin() + static_cast<ptrdiff_t>(first_judged_),
+                              comparison_.runs.end());
+    comparison_.draws = static_cast<uint32_t>(draws_.size());
+    CollectCells();
+    for (size_t run = 0; run < runs_.size(); ++run) JudgeRun(run);
+    for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
+    JudgeCells();
+    CompareBytes();
+    std::vector<RequestTimes> requests;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
+    comparison_.slow_requests = FindSlowRequests(requests, options_.share_min * workflow_s_);
+    BlameQuestion of_all;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
+    comparison_.blamed = BlameOf(of_all);
+    for (const size_t cell : AnomalousCells()) AddAnomaly(cell);
+    std::stable_sort(comparison_.anomalies.begin(), comparison_.anomalies.end(),
+                     [](const Anomaly& a, const Anomaly& b) {
+                       return std::abs(a.effect_share) > std::abs(b.effect_share);
+                     });
+    return std::move(comparison_);
+  }
+
+ private:
+  // What enough draws have.
+  void CollectCells() {
+    std::map<CellName, Judged> found;
+    for (const SeenRun& draw : draws_) {
+      for (const auto& [name, value] : CellsOf(workflow_, draw, typical_s_, options_.slots)) {
+        found[name].places.push_back(value.place);
+        found[name].seconds.push_back(value.seconds);
+      }
+    }
+    std::vector<Cells> measured;
+    for (const SeenRun& run : runs_)
+      measured.push_back(CellsOf(workflow_, run, typical_s_, options_.slots));
+    for (auto& [name, judged] : found) {
+      if (judged.places.size() < kDrawsMin) continue;
+      if (name.level == Level::kWorkflow) workflow_s_ = Median(judged.seconds);
+      for (const Cells& cells : measured) {
+        const auto value = cells.find(name);
+        auto& in_run = judged.runs.emplace_back();
+        if (value != cells.end()) in_run.emplace().value = value->second;
+      }
+      comparison_.cells.emplace_back().cell = name;
+      judged_.push_back(std::move(judged));
+    }
+  }
+
+  // What is predicted of the cell where it was measured so.
+  double PredictedOf(size_t cell, const CellValue& value) const {
+    const Judged& judged = judged_[cell];
+    if (comparison_.cells[cell].cell.level != Level::kHost) return Median(judged.seconds);
+    return value.expected_s *
+           std::exp(SumOf(judged.places) / static_cast<double>(judged.places.size()));
+  }
+  double EffectOf(size_t cell, const CellValue& value) const {
+    if (workflow_s_ <= 0) return 0;
+    return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
+  }
+  // A host that is faster than others is there because they are slower.
+  bool Matters(size_t cell, double residual) const {
+    return residual > 0 || comparison_.cells[cell].cell.level != Level::kHost;
+  }
+
+  // Single tasks are a family of their own: thousands of them would hide a host or a stage.
+  std::vector<bool> StandingCells(const std::vector<size_t>& cells,
+                                  const std::vector<double>& p_values, double rate) const {
+    std::vector<bool> stands(cells.size(), false);
+    for (const bool tasks : {false, true}) {
+      std::vector<size_t> family;
+      std::vector<double> p_values_of_family;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        if ((comparison_.cells[cells[i]].cell.level == Level::kTask) != tasks) continue;
+        family.push_back(i);
+        p_values_of_family.push_back(p_values[i]);
+      }
+      const std::vector<bool> standing = Standing(p_values_of_family, rate);
+      for (size_t i = 0; i < family.size(); ++i) stands[family[i]] = standing[i];
+    }
+    return stands;
+  }
+  void JudgeRun(size_t run) {
+    std::vector<double> p_values;
+    std::vector<size_t> cells;
+    for (size_t cell = 0; cell < judged_.size(); ++cell) {
+      auto& in_run = judged_[cell].runs[run];
+      if (!in_run) continue;
+      in_run->residual = ResidualOf(judged_[cell].places, {in_run->value.place}, options_.surest);
+      in_run->effect_share = EffectOf(cell, in_run->value);
+      p_values.push_back(in_run->residual.p);
+      cells.push_back(cell);
+    }
+    const std::vector<bool> stands = StandingCells(cells, p_values, options_.rate_once);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      InRun& in_run = *judged_[cells[i]].runs[run];
+      if (!Matters(cells[i], in_run.residual.size)) continue;
+      const double effect = std::abs(in_run.effect_share);
+      in_run.shows = in_run.residual.p <= kShownP && effect >= options_.share_min;
+      in_run.shows_much = in_run.shows && stands[i] && effect >= options_.share_once_min;
+    }
+  }
+
+  void MeasureCell(size_t index) {
+    const Judged& judged = judged_[index];
+    ComparedCell& cell = comparison_.cells[index];
+    cell.predicted_interval_s = NineOfTen(judged.seconds);
+    std::vector<double> places, seconds, predicted, effects;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (!judged.runs[run]) continue;
+      const InRun& in_run = *judged.runs[run];
+      places.push_back(in_run.value.place);
+      seconds.push_back(in_run.value.seconds);
+      predicted.push_back(PredictedOf(index, in_run.value));
+      effects.push_back(in_run.effect_share);
+    }
+    cell.predicted_s = predicted.empty() ? Median(judged.seconds) : Median(predicted);
+    cell.runs = static_cast<uint32_t>(seconds.size());
+    if (seconds.empty()) return;
+    if (cell.cell.level == Level::kHost) cell.predicted_interval_s = HostInterval(judged, cell);
+    const Residual residual = ResidualOf(judged.places, places, options_.surest);
+    const std::vector<size_t> shown = RunsThatShow(index);
+    cell.p =
+        shown.size() < kShownRunsMin
+            ? residual.p
+            : std::min(1.0,
+                       WaysToChoose(shown.size(), places.size()) *
+                           ResidualOf(judged.places, PlacesOf(index, shown), options_.surest).p);
+    cell.measured_s = Median(seconds);
+    const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+    cell.measured_range_s = {*least, *most};
+    cell.residual_s = cell.measured_s - cell.predicted_s;
+    cell.residual_share = std::exp(residual.size) - 1;
+    cell.residual_share_interval = SharesOf(residual);
+    cell.effect_share = Median(effects);
+  }
+  static Interval<double> SharesOf(const Residual& residual) {
+    const Interval<double> interval = IntervalOf(residual);
+    return {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+  }
+  // Of what the runs expect of the host, as far as draws differ.
+  static std::optional<Interval<double>> HostInterval(const Judged& judged,
+                                                      const ComparedCell& cell) {
+    auto interval = NineOfTen(judged.places);
+    if (!interval) return std::nullopt;
+    const double mean = SumOf(judged.places) / static_cast<double>(judged.places.size());
+    return Interval<double>{cell.predicted_s * std::exp(interval->low - mean),
+                            cell.predicted_s * std::exp(interval->high - mean)};
+  }
+
+  void JudgeCells() {
+    std::vector<double> p_values;
+    std::vector<size_t> measured;
+    for (size_t i = 0; i < judged_.size(); ++i) {
+      if (comparison_.cells[i].runs == 0) continue;
+      p_values.push_back(comparison_.cells[i].p);
+      measured.push_back(i);
+    }
+    const std::vector<bool> stands = StandingCells(measured, p_values, options_.rate);
+    for (size_t i = 0; i < measured.size(); ++i) {
+      judged_[measured[i]].stands = stands[i];
+      comparison_.cells[measured[i]].verdict = VerdictOf(measured[i]);
+    }
+  }
+
+  bool ShowsAs(size_t cell, size_t run, bool slower) const {
+    const auto& in_run = judged_[cell].runs[run];
+    return in_run && in_run->shows && (in_run->residual.size > 0) == slower;
+  }
+  // The judged runs in which the cell is off in the same direction: the one of more runs.
+  std::vector<size_t> RunsThatShow(size_t cell) const {
+    std::vector<size_t> slower, faster;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (ShowsAs(cell, run, true)) slower.push_back(run);
+      if (ShowsAs(cell, run, false)) faster.push_back(run);
+    }
+    return slower.size() >= faster.size() ? slower : faster;
+  }
+  std::vector<double> PlacesOf(size_t cell, const std::vector<size_t>& runs) const {
+    std::vector<double> places;
+    for (const size_t run : runs) places.push_back(judged_[cell].runs[run]->value.place);
+    return places;
+  }
+  // Those that show it were chosen for that: each of so many choices was another test.
+  static double WaysToChoose(size_t chosen, size_t all) {
+    double ways = 1;
+    for (size_t i = 0; i < chosen; ++i)
+      ways *= static_cast<double>(all - i) / static_cast<double>(i + 1);
+    return ways;
+  }
+  bool Persists(size_t cell) const {
+    return judged_[cell].stands && RunsThatShow(cell).size() >= kShownRunsMin;
+  }
+  // The runs by which the cell is an anomaly: in one direction; none: it is no anomaly.
+  std::vector<size_t> AnomalousRuns(size_t cell) const {
+    if (Persists(cell)) return RunsThatShow(cell);
+    std::vector<size_t> slower, faster;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      const auto& in_run = judged_[cell].runs[run];
+      if (in_run && in_run->shows_much)
+        (in_run->residual.size > 0 ? slower : faster).push_back(run);
+    }
+    return slower.size() >= faster.size() ? slower : faster;
+  }
+  Verdict VerdictOf(size_t cell) const {
+    if (!AnomalousRuns(cell).empty()) return Verdict::kAnomaly;
+    const ComparedCell& compared = comparison_.cells[cell];
+    if (!judged_[cell].stands) return Verdict::kAsPredicted;
+    if (!Matters(cell, compared.residual_share)) return Verdict::kOthersSlower;
+    return std::abs(compared.effect_share) < options_.share_min ? Verdict::kSmall
+                                                                : Verdict::kNotYet;
+  }
+
+  // What tasks find or put on other nodes than their host's, and of how much; by stage. By host
+  // what of that crosses its link, of all that the run moves.
+  struct MovedBytes {
+    double elsewhere = 0, all = 0;
+  };
+  using Moved = std::map<std::string, MovedBytes>;
+  static std::pair<Moved, Moved> MovedIn(const Workflow& workflow, const SeenRun& run) {
+    Moved by_stage, by_link;
+    double all = 0;
+    for (const std::string& host : run.hosts) by_link[host];
+    for (size_t i = 0; i < run.tasks.size(); ++i) {
+      const SeenTask& task = run.tasks[i];
+      MovedBytes& of_stage = by_stage[workflow.tasks[i].stage];
+      if (!task.ran) continue;
+      const std::string& host = run.hosts[task.host.value];
+      for (const BytesByNodeName* found : {&task.read, &task.written}) {
+        for (const auto& [node, count] : *found) {
+          const auto bytes = static_cast<double>(count);
+          of_stage.all += bytes;
+          all += bytes;
+          if (node == host) continue;
+          of_stage.elsewhere += bytes;
+          by_link[host].elsewhere += bytes;
+          by_link[node].elsewhere += bytes;
+        }
+      }
+    }
+    for (auto& [name, bytes] : by_link) bytes.all = all;
+    return {std::move(by_stage), std::move(by_link)};
+  }
+  void CompareBytes() {
+    std::map<std::string, std::vector<MovedBytes>> drawn[2], measured[2];
+    const auto add = [this](const SeenRun& run, auto& sides) {
+      const auto [stages, links] = MovedIn(workflow_, run);
+      for (const auto& [name, bytes] : stages) sides[0][name].push_back(bytes);
+      for (const auto& [name, bytes] : links) sides[1][name].push_back(bytes);
+    };
+    for (const SeenRun& draw : draws_) add(draw, drawn);
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (runs_[run].whole) add(runs_[run], measured);  // Others moved less.
+    for (size_t kind = 0; kind < 2; ++kind) {
+      auto& compared = kind == 0 ? comparison_.stage_bytes : comparison_.link_bytes;
+      for (const auto& [name, bytes] : drawn[kind]) {
+        const auto found = measured[kind].find(name);
+        if (found != measured[kind].end()) compared.push_back(BytesOf(name, bytes, found->second));
+      }
+    }
+  }
+  // Shares are laid side by side: larger files than the workload's lie no other way for that.
+  static ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& drawn,
+                               const std::vector<MovedBytes>& measured) {
+    std::vector<double> elsewhere, all, measured_elsewhere, scaled;
+    for (const MovedBytes& bytes : drawn) {
+      elsewhere.push_back(bytes.elsewhere);
+      all.push_back(bytes.all);
+    }
+    const double all_predicted = Median(std::move(all));
+    for (const MovedBytes& bytes : measured) {
+      measured_elsewhere.push_back(bytes.elsewhere);
+      scaled.push_back(bytes.all > 0 ? bytes.elsewhere / bytes.all * all_predicted : 0);
+    }
+    const auto [least, most] = std::minmax_element(elsewhere.begin(), elsewhere.end());
+    ComparedBytes bytes{name, Median(elsewhere), {*least, *most}, Median(measured_elsewhere)};
+    const double held = Median(scaled);
+    const auto beyond = [](double less, double more) {
+      return more - less > std::max(kBytesOffMin, kBytesOffShare * more);
+    };
+    bytes.off = beyond(held, *least) || beyond(*most, held);
+    bytes.more = held - bytes.predicted;
+    return bytes;
+  }
+
+  // Many anomalies ask the same.
+  const std::vector<Blame>& BlameOf(const BlameQuestion& question) {
+    auto known = blames_.find(question);
+    if (known == blames_.end())
+      known =
+          blames_.emplace(question, BlameFor(workflow_, runs_, typical_s_, computing_, question))
+              .first;
+    return known->second;
+  }
+
+  // In their order; of single tasks only the largest.
+  std::vector<size_t> AnomalousCells() {
+    std::vector<size_t> found, tasks;
+    for (size_t cell = 0; cell < judged_.size(); ++cell) {
+      if (comparison_.cells[cell].verdict != Verdict::kAnomaly) continue;
+      (comparison_.cells[cell].cell.level == Level::kTask ? tasks : found).push_back(cell);
+    }
+    std::stable_sort(tasks.begin(), tasks.end(), [this](size_t a, size_t b) {
+      return std::abs(comparison_.cells[a].effect_share) >
+             std::abs(comparison_.cells[b].effect_share);
+    });
+    const size_t explained = std::min(tasks.size(), kTaskAnomaliesMax);
+    comparison_.anomalies_left_out = tasks.size() - explained;
+    found.insert(found.end(), tasks.begin(), tasks.begin() + static_cast<ptrdiff_t>(explained));
+    return found;
+  }
+  void AddAnomaly(size_t index) {
+    const ComparedCell& cell = comparison_.cells[index];
+    Anomaly anomaly;
+    anomaly.cell = index;
+    anomaly.judged = runs_.size() - first_judged_;
+    const std::vector<size_t> shown = AnomalousRuns(index);
+    std::vector<double> seconds, predicted, effects;
+    for (const size_t run : shown) {
+      const InRun& in_run = *judged_[index].runs[run];
+      anomaly.shown_in.push_back(runs_[run].name);
+      anomaly.slower = in_run.residual.size > 0;
+      seconds.push_back(in_run.value.seconds);
+      predicted.push_back(PredictedOf(index, in_run.value));
+      effects.push_back(in_run.effect_share);
+    }
+    anomaly.measured_s = Median(seconds);
+    anomaly.predicted_s = Median(predicted);
+    anomaly.effect_share = Median(effects);
+    anomaly.residual_share_interval =
+        SharesOf(ResidualOf(judged_[index].places, PlacesOf(index, shown), options_.surest));
+    anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
+    if (cell.cell.level != Level::kStart)
+      anomaly.blamed = BlameOf({shown, StageBlamed(cell.cell), "", anomaly.slower});
+    const bool beside =
+        cell.cell.level == Level::kHost &&
+        !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
+    if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
+    Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
+             options_.link_bytes_per_second},
+            anomaly);
+    comparison_.anomalies.push_back(std::move(anomaly));
+  }
+  // Back from the last run, as long as no two in a row do not show it; if these are the last two,
+  // `first`.
+  std::string Since(size_t cell, bool slower, const std::string& first) const {
+    std::string since = first;
+    size_t missed = 0;
+    for (size_t run = runs_.size(); run-- > 0 && missed <= 1;) {
+      if (ShowsAs(cell, run, slower)) {
+        since = runs_[run].name;
+        missed = 0;
+      } else {
+        ++missed;
+      }
+    }
+    return since;
+  }
+  // Empty: all.
+  std::string StageOf(const CellName& cell) const {
+    if (cell.level == Level::kStage || cell.level == Level::kTasks) return cell.name;
+    if (cell.level != Level::kTask) return "";
+    for (const Task& task : workflow_.tasks)
+      if (task.id == cell.name) return task.stage;
+    return "";
+  }
+  size_t TasksOf(const std::string& stage) const {
+    return static_cast<size_t>(
+        std::count_if(workflow_.tasks.begin(), workflow_.tasks.end(),
+                      [&](const Task& task) { return task.stage == stage; }));
+  }
+  // Whose tasks tell parts apart; empty: all.
+  std::string StageBlamed(const CellName& cell) const {
+    const std::string stage = StageOf(cell);
+    return TasksOf(stage) < kTasksBlamedMin ? "" : stage;
+  }
+  double EffectAt(Level level, const std::string& stage) const {
+    double effect = 0;
+    for (const ComparedCell& cell : comparison_.cells)
+      if (cell.cell.level == level && (stage.empty() || cell.cell.name == stage))
+        effect += cell.effect_share;
+    return effect;
+  }
+  bool LiesBetweenTasks(const CellName& cell) const {
+    if (cell.level == Level::kStart) return true;
+    if (cell.level != Level::kWorkflow && cell.level != Level::kStage) return false;
+    const std::string stage = cell.level == Level::kStage ? cell.name : "";
+    return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
+  }
+  // The stage that moves most more than predicted, if that takes long enough: by its tasks one
+  // after the other, or by all hosts at once.
+  const ComparedBytes* Misplaced(const CellName& cell, const Anomaly& anomaly) const {
+    if (!anomaly.slower || cell.level == Level::kStart || cell.level == Level::kHost)
+      return nullptr;
+    const std::string stage = StageOf(cell);
+    const ComparedBytes* most = nullptr;
+    for (const ComparedBytes& bytes : comparison_.stage_bytes)
+      if (bytes.off && bytes.more > 0 && (stage.empty() || stage == bytes.name) &&
+          (most == nullptr || bytes.more > most->more))
+        most = &bytes;
+    if (most == nullptr || options_.link_bytes_per_second == 0) return most;
+    const bool of_tasks = cell.level == Level::kTasks || cell.level == Level::kTask;
+    const size_t ways = of_tasks ? TasksOf(stage) : runs_.back().hosts.size();
+    const double moving_s = most->more / static_cast<double>(options_.link_bytes_per_second) /
+                            static_cast<double>(ways);
+    return moving_s < kMovingShareMin * (anomaly.measured_s - anomaly.predicted_s) ? nullptr : most;
+  }
+
+  const Workflow& workflow_;
+  const std::vector<SeenRun>& draws_;
+  const std::vector<SeenRun>& runs_;
+  const CompareOptions options_;
+  const size_t first_judged_;
+  const std::vector<double> typical_s_;
+  std::vector<Duration> computing_;  // By task, as the workload says.
+  double workflow_s_ = 0;
+  std::vector<Judged> judged_;  // By comparison_.cells.
+  std::map<BlameQuestion, std::vector<Blame>> blames_;
+  Comparison comparison_;
+};
+
+}  // namespace
+
+const char* ToText(Verdict verdict) {
+  static constexpr const char* kNames[] = {"as predicted", "not measured",  "small",
+                                           "not yet",      "others slower", "anomaly"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+Comparison Compare(const Workflow& workflow, const std::vector<SeenRun>& draws,
+                   const std::vector<SeenRun>& runs, const CompareOptions& options) {
+  MOSA_CHECK(draws.size() >= kDrawsMin);
+  return Comparer(workflow, draws, runs, options).Compare();
+}
+
+}  // namespace mosa::predict

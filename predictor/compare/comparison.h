@@ -1,0 +1,119 @@
+// Compare: predicted runs beside measured ones, cell by cell, and what of the differences is an
+// anomaly: which part of the deployment does not do what the prediction says it does (paper 000,
+// section 5; SPEC section 5).
+//
+// A cell is judged by its last three runs (kJudgedRuns).
+//
+//  1. It must persist: be off in the same direction, by its own test at 5 %, in two of these runs.
+//  2. The residual of the runs that show it is tested against the spread of the prediction and
+//     theirs (statistics.h), its p times in how many ways they could have been chosen; it must
+//     stand at a false-discovery rate of 1 %, tasks among tasks, other cells among the others.
+//  3. It must matter: its effect in each of them is at least a twentieth of the workflow's
+//     predicted time. The effect is the residual, times how often one such time follows another.
+//
+// One run alone is enough if the cell stands so at 0.1 % in that run, and its effect is a tenth of
+// the workflow's time.
+//
+// A host is beside other hosts: only a slower one is an anomaly. Pure.
+#ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
+#define MOSA_PREDICTOR_COMPARE_COMPARISON_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predictor/compare/blame.h"
+#include "predictor/compare/cells.h"
+#include "predictor/compare/requests.h"
+#include "predictor/compare/seen_run.h"
+#include "predictor/model/draws.h"
+
+namespace mosa::predict {
+
+inline constexpr size_t kJudgedRuns = 3;
+
+struct CompareOptions {
+  double rate = 0.01;                  // Of false discoveries among what persists,
+  double rate_once = 0.001;            // and in what one run alone shows.
+  double share_min = 0.05;             // Of the workflow's time: the effect of what persists,
+  double share_once_min = 0.1;         // and of what one run alone shows.
+  double surest = 0.03;                // No prediction is surer than that.
+  uint32_t slots = 1;                  // Tasks at a time on each host.
+  uint64_t link_bytes_per_second = 0;  // As predicted, each direction.
+};
+
+enum class Verdict : uint8_t {
+  kAsPredicted,
+  kNotMeasured,
+  kSmall,         // Off, but too little of the workflow's time to matter.
+  kNotYet,        // Off in one run, and not enough to be believed.
+  kOthersSlower,  // Of a host: it is faster than others, since one of them is slow.
+  kAnomaly,
+};
+const char* ToText(Verdict verdict);
+
+struct ComparedCell {
+  CellName cell;
+  double predicted_s = 0;  // The median of the draws. Of a host: what is expected of it.
+  std::optional<Interval<double>> predicted_interval_s;  // Nine of ten runs.
+  uint32_t runs = 0;                                     // Judged ones that have it.
+  double measured_s = 0;                                 // Their median,
+  Interval<double> measured_range_s;                     // least and most.
+  double residual_s = 0;
+  double residual_share = 0;                 // Of the predicted; 0.2: a fifth more.
+  Interval<double> residual_share_interval;  // Of 95 %.
+  double p = 1;
+  double effect_share = 0;  // What it makes of the workflow's predicted time, at most; signed.
+  Verdict verdict = Verdict::kNotMeasured;
+};
+
+// Bytes that tasks find or put on other nodes than their host's, by where files lie.
+struct ComparedBytes {
+  std::string name;        // A stage, or a host: what its link carries of that.
+  double predicted = 0;    // Median,
+  Interval<double> drawn;  // least and most of the draws.
+  double measured = 0;     // Median.
+  // Were as much moved in all as predicted:
+  double more = 0;   // beyond the median,
+  bool off = false;  // and outside the range by a tenth, and by a MiB.
+};
+
+struct Anomaly {
+  size_t cell = 0;  // Of Comparison::cells.
+  bool slower = true;
+  double measured_s = 0;  // The median of the runs that show it.
+  double predicted_s = 0;
+  Interval<double> residual_share_interval;  // Of 95 %, of these runs.
+  double effect_share = 0;
+  std::vector<std::string> shown_in;  // Names of judged runs.
+  size_t judged = 0;                  // Of how many.
+  std::string since;                  // The first run of those that show it up to now.
+  std::vector<Blame> blamed;          // Best first; of the tasks that the cell is about.
+  std::string sentence;               // What, where, since when, how large;
+  std::string cause;                  // which part explains it, and how well; may be empty;
+  std::string open_first;             // what to look at.
+};
+
+struct Comparison {
+  std::vector<std::string> runs;    // That were compared,
+  std::vector<std::string> judged;  // the last of them.
+  uint32_t draws = 0;
+  std::vector<ComparedCell> cells;  // By level and name.
+  std::vector<ComparedBytes> stage_bytes, link_bytes;
+  // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
+  // all than the same elsewhere.
+  std::vector<SlowRequests> slow_requests;
+  std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
+  size_t anomalies_left_out = 0;   // Of single tasks, which are smaller than 100 of them.
+  std::vector<Blame> blamed;       // Of all tasks.
+};
+
+// Preconditions: kDrawsMin draws; all of this workflow, on hosts of the same names, runs in their
+// order in time. Without runs every cell says what is predicted.
+Comparison Compare(const Workflow& workflow, const std::vector<SeenRun>& draws,
+                   const std::vector<SeenRun>& runs, const CompareOptions& options);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_COMPARE_COMPARISON_H_

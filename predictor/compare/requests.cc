@@ -1,0 +1,65 @@
+#include "predictor/compare/requests.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "predictor/model/draws.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kCountMin = 5;
+constexpr size_t kOthersMin = 2;
+constexpr double kTimesMin = 2;
+constexpr size_t kRunsMin = 2;
+
+double MeanOf(const SeenRequests& seen) { return seen.seconds / static_cast<double>(seen.count); }
+
+// One run's.
+std::optional<SlowRequests> Slow(const RequestClass& which, const SeenRequests& seen,
+                                 const RequestTimes& all, double more_s_min) {
+  if (seen.count < kCountMin) return std::nullopt;
+  std::vector<double> others;
+  for (auto other = all.lower_bound({which.component, which.name, "", ""});
+       other != all.end() && other->first.component == which.component &&
+       other->first.name == which.name;
+       ++other)
+    if (other->first != which && other->second.count >= kCountMin)
+      others.push_back(MeanOf(other->second));
+  if (others.size() < kOthersMin) return std::nullopt;
+  SlowRequests slow{which, 1, static_cast<double>(seen.count), MeanOf(seen), Median(others), 0};
+  slow.more_s = (slow.mean_s - slow.elsewhere_s) * slow.count;
+  if (slow.mean_s < kTimesMin * slow.elsewhere_s || slow.more_s < more_s_min) return std::nullopt;
+  return slow;
+}
+
+SlowRequests MedianOf(const std::vector<SlowRequests>& runs) {
+  const auto median = [&runs](double SlowRequests::*field) {
+    std::vector<double> values;
+    for (const SlowRequests& run : runs) values.push_back(run.*field);
+    return Median(std::move(values));
+  };
+  return {runs.front().which,          static_cast<uint32_t>(runs.size()),
+          median(&SlowRequests::count), median(&SlowRequests::mean_s),
+          median(&SlowRequests::elsewhere_s), median(&SlowRequests::more_s)};
+}
+
+}  // namespace
+
+std::vector<SlowRequests> FindSlowRequests(const std::vector<RequestTimes>& runs,
+                                           double more_s_min) {
+  std::map<RequestClass, std::vector<SlowRequests>> found;
+  for (const RequestTimes& run : runs)
+    for (const auto& [which, seen] : run)
+      if (const auto slow = Slow(which, seen, run, more_s_min)) found[which].push_back(*slow);
+  std::vector<SlowRequests> slow;
+  for (const auto& [which, shown] : found)
+    if (shown.size() >= std::min(kRunsMin, runs.size())) slow.push_back(MedianOf(shown));
+  std::stable_sort(slow.begin(), slow.end(), [](const SlowRequests& a, const SlowRequests& b) {
+    return a.more_s > b.more_s;
+  });
+  return slow;
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,56 @@
+// SeenRun: a run as its record shows it. Measured and simulated runs are brought into this form and
+// then looked at by the same code, so that what is compared is the same thing.
+#ifndef MOSA_PREDICTOR_COMPARE_SEEN_RUN_H_
+#define MOSA_PREDICTOR_COMPARE_SEEN_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/time.h"
+#include "predictor/compare/requests.h"
+#include "predictor/run/prediction.h"
+#include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/workflow.h"
+
+namespace mosa::predict {
+
+using BytesByNodeName = std::map<std::string, uint64_t>;
+
+struct SeenTask {
+  bool ran = false;  // To its end, in this run: else the rest says nothing.
+  HostIndex host;
+  Duration start, end;  // From the run's beginning. start <= end.
+  Duration computing;   // If it is known: of simulated runs, as the workload says.
+  // Bytes of its inputs as they lay, and of its outputs as they lie.
+  BytesByNodeName read, written;
+};
+
+struct SeenRun {
+  std::string name;                // For people.
+  std::vector<std::string> hosts;  // By HostIndex. A host's node has its name.
+  std::vector<SeenTask> tasks;     // As the workflow's.
+  // Every task ran, at the first attempt, and no host was lost: what the run took as a whole, its
+  // stages, and what lies between tasks can be compared.
+  bool whole = true;
+  Duration computing;  // In which any task computes, as Prediction's; of stages by name.
+  std::map<std::string, Duration> stage_computing;
+  RequestTimes requests;  // Empty: not known, as of simulated runs.
+  double factor = 1;      // What times are off by where no task computes: ModelFactor().
+};
+
+// Counts a file's bytes where a task on `host` finds them: on its own node what is there, the rest
+// on the others in the proportion in which they hold it.
+void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
+             BytesByNodeName& found);
+
+// Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
+// Nodes on others keep the names that the prediction gave them. A task's end is when the runner
+// notices it.
+SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
+               const Configuration& configuration, const std::vector<std::string>& hosts);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_COMPARE_SEEN_RUN_H_

@@ -1,0 +1,194 @@
+#include "predictor/compare/sentence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "common/base/units.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr double kExplainedMin = 0.5;
+// Who explains nearly as much cannot be told apart.
+constexpr double kExplainedAlike = 0.05;
+constexpr size_t kRivalsMax = 3;
+
+std::string Bytes(double bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
+
+std::string Took(const Anomaly& anomaly, const CellName& cell) {
+  const std::string seconds = fmt::format("{:.3f} s", anomaly.measured_s);
+  const std::string predicted = fmt::format("{:.3f} s", anomaly.predicted_s);
+  switch (cell.level) {
+    case Level::kWorkflow:
+      return fmt::format("The workflow took {}, predicted {}", seconds, predicted);
+    case Level::kStage:
+      return fmt::format("Stage '{}' took {}, predicted {}", cell.name, seconds, predicted);
+    case Level::kTasks:
+      return fmt::format("A task of stage '{}' took {} in the mean, predicted {}", cell.name,
+                         seconds, predicted);
+    case Level::kStart:
+      return fmt::format("A task of stage '{}' could have started {} before it did, predicted {}",
+                         cell.name, seconds, predicted);
+    case Level::kHost:
+      return fmt::format("Tasks on host {} took {}, by the same stages' elsewhere {}", cell.name,
+                         seconds, predicted);
+    default:
+      return fmt::format("Task '{}' took {}, predicted {}", cell.name, seconds, predicted);
+  }
+}
+
+// By how much the suspect is off.
+std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
+  constexpr double kMiB = 1 << 20;
+  switch (blame.suspect.part) {
+    case Part::kHost:
+    case Part::kProcessor:
+    case Part::kComputing:
+      return fmt::format("{:.2f} times as long as {}", std::max(0.0, 1 + blame.factor),
+                         facts.beside_others ? "elsewhere" : "predicted");
+    case Part::kLink:
+    case Part::kNetwork: {
+      const auto rate = static_cast<double>(facts.link_bytes_per_second);
+      if (rate <= 0 || blame.factor < 0) break;
+      return fmt::format("as if it carried {}/s, not {}/s", Bytes(1 / (1 / rate + blame.factor)),
+                         Bytes(rate));
+    }
+    case Part::kManager:
+      return fmt::format("{:+.1f} ms for each file", blame.factor * 1e3);
+    case Part::kLaunch:
+      return fmt::format("{:+.1f} ms for each task", blame.factor * 1e3);
+    default:
+      break;
+  }
+  return fmt::format("{:+.1f} ms for each MiB", blame.factor * kMiB * 1e3);
+}
+
+std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
+  const auto& blamed = anomaly.blamed;
+  if (blamed.empty()) return "";
+  const Blame& best = blamed.front();
+  const std::string share = fmt::format("{:.0f} %", best.explained * 100);
+  if (!Explains(blamed))
+    return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
+                       Describe(best.suspect), share);
+  std::string text =
+      fmt::format("{} explains {} of it, {}", Describe(best.suspect), share, HowMuch(best, facts));
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  std::string rivals;
+  for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
+    if (blamed[i].explained < best.explained - kExplainedAlike) break;
+    rivals += fmt::format("{}{}", rivals.empty() ? "" : ", ", Describe(blamed[i].suspect));
+  }
+  if (!rivals.empty()) text += fmt::format("; not to be told apart by these tasks: {}", rivals);
+  return text + ".";
+}
+
+std::string OpenFirst(const Suspect& suspect) {
+  const std::string& host = suspect.host;
+  switch (suspect.part) {
+    case Part::kHost:
+      return fmt::format(
+          "{}: 'top' there (what else runs, stolen time), then the logs of its mount and storage "
+          "node",
+          host);
+    case Part::kProcessor:
+      return fmt::format("{}: 'top' there: what else runs, stolen time, the processor's frequency",
+                         host);
+    case Part::kLink:
+      return fmt::format(
+          "{}: 'ip -s link' and 'tc -s qdisc' there (rate, drops, errors), then the switch's port",
+          host);
+    case Part::kNode:
+      return fmt::format("{}: the log of its storage node, and whether its RAM disk swaps ('free')",
+                         host);
+    case Part::kComputing:
+      return "the workload's runtimes: 'mosa trace workload' of this run says what tasks compute";
+    case Part::kNetwork:
+      return "the switch between the hosts; then 'mosa identify', whether links are as they were";
+    case Part::kMounts:
+      return "'mosa stat MOUNT': whether the kernel reads and writes by itself, and why not";
+    case Part::kManager:
+      return "the manager's host: 'top' there, then the manager's log";
+    case Part::kLaunch:
+      return "one task by hand in a mount: how long its program takes to start";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool Explains(const std::vector<Blame>& blamed) {
+  return !blamed.empty() && blamed.front().explained >= kExplainedMin;
+}
+
+std::string Describe(const Suspect& suspect) {
+  switch (suspect.part) {
+    case Part::kHost:
+      return fmt::format("host {}", suspect.host);
+    case Part::kProcessor:
+      return fmt::format("the processor of {}", suspect.host);
+    case Part::kLink:
+      return fmt::format("the link of {}", suspect.host);
+    case Part::kNode:
+      return fmt::format("the storage node of {}", suspect.host);
+    case Part::kComputing:
+      return "computing on all hosts";
+    case Part::kNetwork:
+      return "the network between all hosts";
+    case Part::kMounts:
+      return "what mounts or storage nodes do with bytes, on all hosts";
+    case Part::kManager:
+      return "the manager";
+    case Part::kLaunch:
+      return "the start of tasks, on all hosts";
+  }
+  return "";
+}
+
+void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
+  const ComparedCell& cell = *facts.cell;
+  const auto percent = [](double share) { return fmt::format("{:+.0f} %", share * 100); };
+  anomaly.sentence = fmt::format(
+      "{} ({}", Took(anomaly, cell.cell),
+      percent((anomaly.measured_s + kSmallSeconds) / (anomaly.predicted_s + kSmallSeconds) - 1));
+  anomaly.sentence += fmt::format(", 95 %: {} to {}", percent(anomaly.residual_share_interval.low),
+                                  percent(anomaly.residual_share_interval.high));
+  anomaly.sentence +=
+      fmt::format("), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
+                  anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s",
+                  anomaly.since, percent(anomaly.effect_share));
+  if (facts.misplaced != nullptr)
+    anomaly.cause = fmt::format(
+        "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
+        facts.misplaced->name, Bytes(facts.misplaced->measured), Bytes(facts.misplaced->drawn.low),
+        Bytes(facts.misplaced->drawn.high));
+  const std::string blamed =
+      facts.waits ? "It lies between tasks, not in them." : Blamed(anomaly, facts);
+  if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
+  anomaly.cause += blamed;
+  if (facts.waits) {
+    anomaly.open_first =
+        "the machine of 'mosa run' ('top' there): it hands out tasks one after the other; then the "
+        "run record's 'placed': for which hosts tasks have waited";
+    return;
+  }
+  if (facts.misplaced != nullptr) {
+    anomaly.open_first =
+        "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "
+        "who said so";
+  } else if (!Explains(anomaly.blamed)) {
+    anomaly.open_first =
+        "what the tasks printed (the record's 'stdout' and 'stderr'), then a trace of one run "
+        "('mosa trace run')";
+  } else if (!anomaly.slower) {
+    anomaly.open_first =
+        "the platform file: 'mosa identify' again; it was slower when that was measured, or the "
+        "workload says more than tasks do";
+  } else {
+    anomaly.open_first = OpenFirst(anomaly.blamed.front().suspect);
+  }
+}
+
+}  // namespace mosa::predict

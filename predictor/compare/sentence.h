@@ -1,0 +1,35 @@
+// What a developer is told of an anomaly: what, where, since when, how large, and what to look at.
+#ifndef MOSA_PREDICTOR_COMPARE_SENTENCE_H_
+#define MOSA_PREDICTOR_COMPARE_SENTENCE_H_
+
+#include <string>
+#include <vector>
+
+#include "predictor/compare/comparison.h"
+
+namespace mosa::predict {
+
+// What is known of an anomaly besides its own fields.
+struct AnomalyFacts {
+  const ComparedCell* cell = nullptr;
+  // Most of it lies between tasks, not in them.
+  bool waits = false;
+  // Blamed is what others do not have, not what is off from predictions.
+  bool beside_others = false;
+  // Bytes that lie elsewhere than predicted, and would make it slower; null: none.
+  const ComparedBytes* misplaced = nullptr;
+  uint64_t link_bytes_per_second = 0;
+};
+
+// Whether the best explains half of it: less is no explanation.
+bool Explains(const std::vector<Blame>& blamed);
+
+// "the link of h2".
+std::string Describe(const Suspect& suspect);
+
+// Sets the anomaly's sentence, cause and what to open first.
+void Explain(const AnomalyFacts& facts, Anomaly& anomaly);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_COMPARE_SENTENCE_H_

@@ -1,0 +1,71 @@
+#include "predictor/compare/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "common/base/check.h"
+#include "predictor/model/student_t.h"
+
+namespace mosa::predict {
+namespace {
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Precondition: two values.
+double VarianceOf(const std::vector<double>& values) {
+  const double mean = MeanOf(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum / static_cast<double>(values.size() - 1);
+}
+
+}  // namespace
+
+Residual ResidualOf(const std::vector<double>& predicted, const std::vector<double>& measured,
+                    double floor) {
+  MOSA_CHECK(predicted.size() >= 2 && !measured.empty() && floor > 0);
+  const auto draws = static_cast<double>(predicted.size());
+  const auto runs = static_cast<double>(measured.size());
+  Residual residual;
+  residual.size = Median(measured) - MeanOf(predicted);
+  const double of_draws = VarianceOf(predicted) * (1 + 1 / draws);
+  double of_runs = 0;
+  if (measured.size() > 1)
+    of_runs = VarianceOf(measured) / runs * (measured.size() == 2 ? 1 : std::numbers::pi / 2);
+  const double whole = of_draws + of_runs + floor * floor;
+  double parts = of_draws * of_draws / (draws - 1);
+  if (measured.size() > 1) parts += of_runs * of_runs / (runs - 1);
+  residual.error = std::sqrt(whole);
+  // The floor is known, not estimated: it adds degrees. No more than tables tell apart.
+  constexpr double kDegreesMax = 1000;
+  residual.degrees = parts > 0 ? std::min(kDegreesMax, whole * whole / parts) : kDegreesMax;
+  residual.p = StudentTail(residual.size / residual.error, residual.degrees);
+  return residual;
+}
+
+Interval<double> IntervalOf(const Residual& residual) {
+  const auto degrees = std::max<size_t>(1, static_cast<size_t>(residual.degrees));
+  const double half = StudentT95(degrees) * residual.error;
+  return {residual.size - half, residual.size + half};
+}
+
+std::vector<bool> Standing(const std::vector<double>& p_values, double rate) {
+  std::vector<size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return p_values[a] < p_values[b]; });
+  size_t standing = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const double most = rate * static_cast<double>(i + 1) / static_cast<double>(order.size());
+    if (p_values[order[i]] <= most) standing = i + 1;
+  }
+  std::vector<bool> stands(p_values.size(), false);
+  for (size_t i = 0; i < standing; ++i) stands[order[i]] = true;
+  return stands;
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,78 @@
+#include "predictor/compare/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/rng.h"
+#include "predictor/model/student_t.h"
+
+namespace mosa::predict {
+namespace {
+
+TEST(StudentTail, IsThatOfTheTables) {
+  const struct {
+    double t, degrees, p;
+  } rows[] = {
+      {0, 5, 1},           {12.706, 1, 0.05},    {2.571, 5, 0.05},   {2.042, 30, 0.05},
+      {4.032, 5, 0.01},    {2.750, 30, 0.01},    {3.646, 30, 0.001}, {1.962, 1000, 0.05},
+      {-2.571, 5, 0.05},   {63.657, 1, 0.01},
+  };
+  for (const auto& row : rows)
+    EXPECT_NEAR(StudentTail(row.t, row.degrees), row.p, 2e-4 + row.p * 2e-3)
+        << row.t << " of " << row.degrees;
+  for (const size_t degrees : {1, 2, 7, 30, 31, 120})
+    EXPECT_NEAR(StudentTail(StudentT95(degrees), static_cast<double>(degrees)), 0.05, 2e-4);
+  EXPECT_LT(StudentTail(50, 39), 1e-30);
+  EXPECT_GT(StudentTail(50, 39), 0);
+}
+
+// The example of Benjamini and Hochberg (1995), section 4: at 0.05 the first four stand, while by
+// Bonferroni only three would.
+TEST(Standing, IsThatOfThePaper) {
+  const std::vector<double> p_values = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201,
+                                        0.0278, 0.0298, 0.0344, 0.0459, 0.3240,
+                                        0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
+  std::vector<bool> expected(p_values.size(), false);
+  std::fill_n(expected.begin(), 4, true);
+  EXPECT_EQ(Standing(p_values, 0.05), expected);
+  EXPECT_EQ(Standing({0.5, 0.0001, 0.03}, 0.05), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(Standing({0.5, 0.06}, 0.05), (std::vector<bool>{false, false}));
+  EXPECT_TRUE(Standing({}, 0.05).empty());
+}
+
+TEST(ResidualOf, IsWiderTheLessIsKnown) {
+  const std::vector<double> predicted = {0.9, 1.0, 1.1, 0.95, 1.05};
+  const Residual once = ResidualOf(predicted, {1.3}, 0.03);
+  EXPECT_NEAR(once.size, 0.3, 1e-12);
+  EXPECT_LT(once.p, 0.05);
+  // Repeats that differ as much as the prediction is off say less.
+  EXPECT_GT(ResidualOf(predicted, {1.0, 1.3, 1.9}, 0.03).p, 0.2);
+  // Such that agree say no more than the prediction does.
+  const Residual thrice = ResidualOf(predicted, {1.3, 1.3, 1.3}, 0.03);
+  EXPECT_NEAR(thrice.error, once.error, 1e-12);
+  EXPECT_GT(ResidualOf(predicted, {1.3}, 0.3).p, once.p);
+  const Interval<double> interval = IntervalOf(once);
+  EXPECT_LT(0, interval.low);
+  EXPECT_NEAR(interval.high - 0.3, 0.3 - interval.low, 1e-12);
+  // Without any spread the floor alone is left.
+  const Residual sure = ResidualOf({1, 1, 1}, {1.02}, 0.03);
+  EXPECT_NEAR(sure.error, 0.03, 1e-12);
+  EXPECT_GT(sure.p, 0.05);
+}
+
+TEST(ResidualOf, RejectsASoundOneAsOftenAsItSays) {
+  Rng rng(7);
+  int rejected = 0;
+  constexpr int kTrials = 4000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> predicted;
+    for (int i = 0; i < 20; ++i) predicted.push_back(NormalDraw(rng));
+    if (ResidualOf(predicted, {NormalDraw(rng)}, 1e-6).p <= 0.05) ++rejected;
+  }
+  EXPECT_NEAR(rejected, kTrials * 0.05, 3.3 * std::sqrt(kTrials * 0.05));
+}
+
+}  // namespace
+}  // namespace mosa::predict

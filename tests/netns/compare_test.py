@@ -1,0 +1,95 @@
+"""`mosa compare` predicts, writes that down, and runs: on a cluster where one host's link has become eight times slower than
+the platform says, that host is named; the same runs before that are faster, and no link is said to be slow for all of them.
+
+One task after the other, each with bytes on all nodes, so that nobody waits for anybody else's bytes by chance.
+"""
+
+import json
+import pathlib
+import tempfile
+
+import cluster
+from cluster import check
+
+HOSTS = 4
+RATE_MBIT = 200
+SLOWER = 8
+SLOW = "h2"
+FILE_BYTES = 8 << 20
+ANOMALY = 7
+PLATFORM = pathlib.Path(__file__).resolve().parent.parent / "predict" / "platform_guess.json"
+
+
+def workflow():
+    tasks, files = [], {}
+    for k in range(2 * HOSTS):
+        path = f"part/{k}"
+        files[path] = {"size": FILE_BYTES}
+        tasks.append({"id": f"write_{k}", "command": f"head -c {FILE_BYTES} /dev/zero > {path}", "outputs": [path], "runtime": 0.02,
+                      "after": [tasks[-1]["id"]] if tasks else []})
+    return {"name": "compare", "tasks": tasks, "files": files}
+
+
+def slow_down(store, host):
+    rate = ["rate", f"{RATE_MBIT // SLOWER}mbit", "burst", "256kb", "latency", "50ms"]
+    place = store.host(host)
+    for command in (["tc"], ["tc", "-n", place["net_namespace"]]):
+        device = place["link"] if len(command) == 1 else "eth0"
+        done = cluster.subprocess.run([*command, "qdisc", "change", "dev", device, "root", "tbf", *rate], capture_output=True,
+                                      text=True, check=False)
+        check(done.returncode == 0, f"tc of {device}: {done.stderr}")
+
+
+def compare(arguments, store, path, directory):
+    command = [f"{arguments.bin}/mosa", "--json", "compare", "--platform", str(PLATFORM), "--config",
+               f"hosts={HOSTS},manager=apart,chunk=256K", "--repeats", "1", "-o", str(directory), "--", "run", str(path),
+               "--cluster", store.name, "--dir", str(store.directory), "--system", "dss", "--slots", "1",
+               "--workdir", directory.name]
+    done = cluster.subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    check(done.returncode in (0, ANOMALY), f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
+    answer = json.loads(done.stdout)
+    check((done.returncode == ANOMALY) == bool(answer["anomalies"]), f"{done.returncode}: {answer['anomalies']}")
+    known = json.loads((directory / "prediction.json").read_text(encoding="utf-8"))
+    before = (directory / "prediction.json").stat().st_mtime
+    check(before <= (directory / "run-1.json").stat().st_mtime, "the prediction was there before the run")
+    check([c["predicted_s"] for c in known["cells"] if c["level"] == "workflow"]
+          == [c["predicted_s"] for c in answer["cells"] if c["level"] == "workflow"], "what is compared is what was written")
+    whole = next(c for c in answer["cells"] if c["level"] == "workflow")
+    print(f"  {directory.name}: {whole['measured_s']:.3f} s, predicted {whole['predicted_s']:.3f} s")
+    for anomaly in answer["anomalies"][:3]:
+        print(f"    {anomaly['sentence']} {anomaly['cause']}\n    Open first: {anomaly['open_first']}")
+    return answer, whole["measured_s"]
+
+
+def refuse_other_hosts(arguments, store, path, directory):
+    """A prediction of other hosts is refused after the first run, before the second."""
+    done = cluster.subprocess.run(
+        [f"{arguments.bin}/mosa", "compare", "--platform", str(PLATFORM), "--config", f"hosts={HOSTS - 1},manager=apart", "--repeats", "2",
+         "-o", str(directory), "--", "run", str(path), "--cluster", store.name, "--dir", str(store.directory), "--slots", "1", "--workdir",
+         directory.name], capture_output=True, text=True, timeout=100, check=False)
+    check(done.returncode == 2 and f"say --config hosts={HOSTS}; compare what was made with --run {directory}/run-*.json" in done.stderr,
+          f"{done.returncode}: {done.stderr}")
+    check((directory / "run-1.json").exists() and not (directory / "run-2.json").exists(), "one run was made")
+
+
+def test(arguments):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
+        path = pathlib.Path(scratch) / "compare.json"
+        path.write_text(json.dumps(workflow()), encoding="utf-8")
+        flags = ["--chunk-size", str(256 << 10)]
+        with cluster.Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram="256M", flags=flags) as store:
+            clean, clean_s = compare(arguments, store, path, pathlib.Path(scratch) / "clean")
+            check(clean["cells"] and not clean["draws_failed"], f"{clean['notes']}")
+            refuse_other_hosts(arguments, store, path, pathlib.Path(scratch) / "other")
+            slow_down(store, SLOW)
+            slow, slow_s = compare(arguments, store, path, pathlib.Path(scratch) / "slow")
+            check(slow_s > clean_s, f"{slow_s} s with a slow link, {clean_s} s without")
+            check(slow["anomalies"], f"nothing is said of the slow link: {slow['cells']}")
+            blamed = slow["blamed"][0]
+            check(blamed["host"] == SLOW and blamed["part"] in ("link", "host"), f"blamed: {slow['blamed'][:4]}")
+            host = next((a for a in slow["anomalies"] if (a["level"], a["name"]) == ("host", SLOW)), None)
+            check(host is not None and f" {SLOW} " in host["sentence"], f"{[a['sentence'] for a in slow['anomalies']]}")
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=120, description=__doc__)

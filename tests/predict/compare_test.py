@@ -1,0 +1,366 @@
+"""What `mosa compare` promises on its command line: runs as predicted are no anomaly, a host or a link that is slow is named;
+what cannot be compared is said, and the rest is compared.
+
+Records are simulated: what `mosa predict` says of a cluster with another seed, in the form of `mosa run`.
+
+    compare_test.py --mosa PROGRAM
+"""
+
+import argparse
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLATFORM = HERE / "platform_guess.json"
+DEPLOYMENT = "hosts=4,slots=1,manager=apart,system=dss"
+BEGUN = 1_790_000_000
+MIB = 1 << 20
+ANOMALY = 7
+
+
+def check(condition, text):
+    if not condition:
+        raise SystemExit(f"FAILED: {text}")
+
+
+def run(mosa, *words):
+    return subprocess.run([mosa, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+
+
+def workload():
+    """Writers, readers, and a few that gather."""
+    tasks, files = [], {}
+
+    def add(name, inputs, outputs, seconds):
+        tasks.append({"id": name, "command": ["work", name], "inputs": inputs, "outputs": list(outputs), "runtime": seconds})
+        files.update({path: {"size": size} for path, size in outputs.items()})
+
+    for i in range(8):
+        add(f"make_{i}", [], {f"a.{i}": 12 * MIB}, 0.3)
+    for i in range(8):
+        add(f"turn_{i}", [f"a.{i}"], {f"b.{i}": (2 + i % 3) * MIB}, 0.6)
+    for i in range(4):
+        add(f"sum_{i}", [f"b.{i}", f"b.{i + 4}"], {f"c.{i}": MIB}, 1)
+    return {"name": "mixed", "tasks": tasks, "files": files}
+
+
+def mix(number):
+    mask = (1 << 64) - 1
+    number = (number + 0x9E3779B97F4A7C15) & mask
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & mask
+    return number ^ (number >> 31)
+
+
+def digest(task):
+    """As DigestOf() in tools/mosa/run_record.cc: by this a record's task is known again."""
+    number = 0xCBF29CE484222325 ^ mix(0)
+    words = [("c", word) for word in task["command"]]
+    words += [("i", path) for path in task["inputs"]] + [("o", path) for path in task["outputs"]]
+    for kind, word in words:
+        for byte in f"{kind}{word}\0".encode():
+            number = ((number ^ byte) * 0x100000001B3) & ((1 << 64) - 1)
+    return f"{mix(number):016x}"
+
+
+def held(file, size):
+    nodes = {}
+    for segment in file["segments"]:
+        for chunk in range((size + file["chunk_size"] - 1) // file["chunk_size"]):
+            node = segment["nodes"][chunk % segment["width"]]
+            nodes[node] = nodes.get(node, 0) + min(file["chunk_size"], size - chunk * file["chunk_size"])
+    return nodes
+
+
+def simulated(mosa, path, seed):
+    """A record as `mosa run` would write it on a cluster with this seed."""
+    words = ["--json", "predict", "--platform", PLATFORM, "--workload", path, "--config", f"{DEPLOYMENT},seed={seed}",
+             "--repeats", 0, "--layouts"]
+    done = run(mosa, *words)
+    check(done.returncode == 0, done.stderr)
+    said = json.loads(done.stdout)
+    layouts = {file["path"]: file for file in said["files"]}
+    form = workload()
+    begun = BEGUN + 1000 * seed
+
+    def facts(name):
+        size = form["files"][name]["size"]
+        return {"path": name, "size_bytes": size, "mtime_ns": 0, "nodes": held(layouts[name], size)}
+
+    record = {"version": 1, "workflow": {"name": "mixed", "path": str(path)}, "system": "dss", "outcome": "done", "start": begun,
+              "end": begun + said["turnaround_s"], "turnaround_seconds": said["turnaround_s"], "hosts_lost": [], "tasks": [],
+              "hosts": [{"name": f"h{i}", "slots": 1, "mount": "/mnt", "link_bytes_per_second": 25_000_000} for i in range(1, 5)]}
+    for task, ran in zip(form["tasks"], said["tasks"]):
+        check(task["id"] == ran["id"], f"{task['id']}: {ran['id']}")
+        attempt = {"host": ran["host"], "start": begun + ran["start_s"], "end": begun + ran["end_s"], "exit_code": 0}
+        record["tasks"].append({"id": task["id"], "stage": task["id"].rpartition("_")[0], "state": "done", "kept": False,
+                                "digest": digest(task), "command": task["command"], "inputs": [facts(f) for f in task["inputs"]],
+                                "outputs": [facts(f) for f in task["outputs"]], "attempts": [attempt]})
+    return record
+
+
+def slower(record, more):
+    """The same run with tasks that take more(task, attempt) seconds longer: what followed a task follows it still."""
+    slow = copy.deepcopy(record)
+    writers = {file["path"]: k for k, task in enumerate(record["tasks"]) for file in task["outputs"]}
+    was = [task["attempts"][0] for task in record["tasks"]]
+    now = [task["attempts"][0] for task in slow["tasks"]]
+    for k in sorted(range(len(was)), key=lambda k: was[k]["start"]):
+        before = [writers[file["path"]] for file in record["tasks"][k]["inputs"]]
+        before += [j for j, other in enumerate(was) if other["host"] == was[k]["host"] and other["end"] <= was[k]["start"]]
+        could = max([record["start"], *(was[j]["end"] for j in before)])
+        could_now = max([record["start"], *(now[j]["end"] for j in before)])
+        now[k]["start"] = could_now + was[k]["start"] - could
+        now[k]["end"] = now[k]["start"] + was[k]["end"] - was[k]["start"] + more(record["tasks"][k], was[k])
+    slow["end"] = max(attempt["end"] for attempt in now)
+    return slow
+
+
+def over_link(host, task, attempt):
+    moved = [(node, count) for file in task["inputs"] + task["outputs"] for node, count in file["nodes"].items()]
+    here = attempt["host"] == host
+    return sum(count for node, count in moved if (node == host) != here)
+
+
+class Comparison:
+    def __init__(self, mosa, directory):
+        self.mosa = mosa
+        self.directory = pathlib.Path(directory)
+        self.path = self.directory / "mixed.json"
+        self.path.write_text(json.dumps(workload()), encoding="utf-8")
+        self.clean = [simulated(mosa, self.path, seed) for seed in (71, 72, 73)]
+        self.count = 0
+
+    def words(self, records, *more):
+        words = ["compare", "--platform", PLATFORM, "--config", "manager=apart"]
+        for record in records:
+            self.count += 1
+            path = self.directory / f"run-{self.count}.json"
+            path.write_text(record if isinstance(record, str) else json.dumps(record), encoding="utf-8")
+            words += ["--run", path]
+        return [*words, *more]
+
+    def run(self, records, *more):
+        done = run(self.mosa, "--json", *self.words(records, *more))
+        check(done.returncode in (0, ANOMALY), f"exit code {done.returncode}: {done.stderr}")
+        answer = json.loads(done.stdout)
+        check((done.returncode == ANOMALY) == bool(answer["anomalies"]), f"exit code {done.returncode}: {answer['anomalies']}")
+        return answer
+
+    def refused(self, expected, records, *more, code=2):
+        done = run(self.mosa, *self.words(records, *more))
+        check(done.returncode == code and not done.stdout, f"exit code {done.returncode}, not {code}: {done.stdout}{done.stderr}")
+        check(expected in done.stderr, f"expected '{expected}': {done.stderr}")
+
+
+def cell(answer, level, name):
+    found = [c for c in answer["cells"] if (c["level"], c["name"]) == (level, name)]
+    check(len(found) == 1, f"{level} {name}: {found}")
+    return found[0]
+
+
+def test_clean(made):
+    answer = made.run(made.clean)
+    check(not answer["anomalies"], f"{answer['anomalies']}")
+    whole = cell(answer, "workflow", "mixed")
+    low, high = whole["predicted_interval_s"]
+    check(low < whole["predicted_s"] < high and low < whole["measured_s"] < high and whole["runs"] == 3, f"{whole}")
+    levels = {c["level"] for c in answer["cells"]}
+    check(levels == {"workflow", "stage", "tasks", "start", "host", "task"}, f"{levels}")
+    check(all(c["verdict"] != "not measured" for c in answer["cells"]), "all is measured")
+    check([b["name"] for b in answer["link_bytes"]] == ["h1", "h2", "h3", "h4"], f"{answer['link_bytes']}")
+    check(not any(b["off"] for b in answer["stage_bytes"] + answer["link_bytes"]), "bytes are where they are predicted")
+    words = made.words(made.clean)
+    one, other = run(made.mosa, "--json", *words), run(made.mosa, "--json", *words)
+    check(one.returncode == 0 and one.stdout == other.stdout, "the same question has the same answer")
+    table = run(made.mosa, *words)
+    check(table.returncode == 0 and "No anomaly in 3 runs." in table.stdout and "NINE OF TEN" in table.stdout, table.stdout)
+
+
+def test_slow(made):
+    def host(_, attempt):
+        return attempt["end"] - attempt["start"] if attempt["host"] == "h3" else 0
+
+    def link(task, attempt):
+        return over_link("h2", task, attempt) * 7 / 23_850_000
+
+    for more, part, name in ((host, "host", "h3"), (link, "link", "h2")):
+        runs = [slower(record, more) for record in made.clean]
+        answer = made.run(runs)
+        first = answer["blamed"][0]
+        check((first["part"], first["host"]) == (part, name) and first["explained"] > 0.9, f"{answer['blamed'][:4]}")
+        largest = answer["anomalies"][0]
+        check(largest["slower"] and len(largest["shown_in"]) == 3 and largest["effect_share"] > 0.1, f"{largest}")
+        check(f"{name} explains" in largest["cause"] and f"{name}:" in largest["open_first"], f"{largest}")
+        check(largest["since"] == answer["runs"][0], f"since {largest['since']} of {answer['runs']}")
+        # Runs are put in order by their own times, whatever the order of the words.
+        words = made.words(list(reversed(runs)))
+        again = json.loads(run(made.mosa, "--json", *words).stdout)
+        check(again["runs"] == [str(word) for word in reversed(words) if str(word).endswith(".json") and "run-" in str(word)],
+              f"{again['runs']}")
+    table = run(made.mosa, *made.words(runs))
+    check(table.returncode == ANOMALY and "Open first: h2: 'ip -s link'" in table.stdout, table.stdout)
+
+
+def test_partly(made):
+    """What a record lacks is said; the rest is compared."""
+    good = made.clean[0]
+    lost, stepped, failed, other_links, other_hosts, strange = (copy.deepcopy(made.clean[1]) for _ in range(6))
+    lost.update(hosts_lost=["h4"])
+    stepped["tasks"][0]["attempts"][0]["end"] = stepped["tasks"][0]["attempts"][0]["start"] - 5
+    failed.update(outcome="failed")
+    failed["tasks"][-1]["state"] = "failed"
+    for number, one in enumerate(other_links["hosts"]):
+        one["link_bytes_per_second"] = 125_000_000
+        other_hosts["hosts"][number]["name"] = f"node{number}"
+    for task in strange["tasks"][:3]:
+        task["digest"] = "0" * 16
+    more, shrunk, held_less = (copy.deepcopy(made.clean[1]) for _ in range(3))
+    more["tasks"].append({**more["tasks"][0], "id": "other_0"})
+    shrunk["tasks"][0]["outputs"][0]["size_bytes"] = -1
+    held_less["tasks"][0]["outputs"][0]["nodes"]["h1"] = -1
+    rows = [
+        (lost, "the run lost h4: what it took in all is not compared", False),
+        (stepped, "left out (was a clock set back?): 'make_0'", False),
+        (failed, "the run is 'failed', not done", False),
+        (strange, "another command or other files than in the workload, left out: 'make_0' and 2 more", False),
+        (more, "not in the workload, left out: 'other_0'", False),
+        (shrunk, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
+        (held_less, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
+        (other_links, "was it measured on another deployment?", True),
+    ]
+    for record, expected, whole in rows:
+        answer = made.run([record])
+        check(any(expected in note for note in answer["notes"]), f"expected '{expected}': {answer['notes']}")
+        verdict = cell(answer, "workflow", "mixed")["verdict"]
+        check((verdict == "not measured") != whole and not answer["anomalies"], f"{expected}: {verdict}, {answer['anomalies']}")
+        check(cell(answer, "tasks", "turn")["runs"] == 1, f"{expected}: the rest is compared")
+    for record, expected in ((json.dumps(made.clean[1])[:3000], "no whole record of a run"), (good, "is the same run as"),
+                             (other_hosts, "is of other hosts (node0, node1, node2, node3)")):
+        answer = made.run([good, record])
+        check(len(answer["runs"]) == 1 and any(expected in n and n.endswith("left out") for n in answer["notes"]), f"{answer['notes']}")
+
+
+def test_silent(made):
+    """Tasks of which nobody says how long they compute are not compared, and nothing is blamed for their time."""
+    form = workload()
+    for task in form["tasks"]:
+        if task["id"].startswith("turn"):
+            del task["runtime"]
+    some = made.directory / "some.json"
+    some.write_text(json.dumps(form), encoding="utf-8")
+    answer = made.run(made.clean, "--workload", some)
+    check(any("does not say how long it computes, left out" in note and "'turn_0' and 7 more" in note for note in answer["notes"]),
+          f"{answer['notes']}")
+    check(not answer["anomalies"], f"{answer['anomalies']}")
+    for level, name in (("workflow", "mixed"), ("tasks", "turn"), ("task", "turn_0")):
+        check(cell(answer, level, name)["verdict"] == "not measured", f"{level} {name}")
+    check(cell(answer, "tasks", "make")["runs"] == 3, "the rest is compared")
+    for task in form["tasks"]:
+        task.pop("runtime", None)
+    some.write_text(json.dumps(form), encoding="utf-8")
+    made.refused("give a --workload that does", made.clean, "--workload", some, code=3)
+
+
+def test_nothing(made):
+    """A run of which nothing can be compared is no run without anomaly."""
+    failed = copy.deepcopy(made.clean[1])
+    failed["outcome"] = "failed"
+    for task in failed["tasks"]:
+        task.update(state="pending", attempts=[])
+    made.refused("can be compared: ", [failed], code=3)
+    answer = made.run([made.clean[0], failed])
+    check(len(answer["runs"]) == 1 and any("can be compared; left out" in note for note in answer["notes"]), f"{answer['notes']}")
+
+
+def test_sizes(made):
+    """A file has the size of the last run that knows it."""
+    form = workload()
+    form["files"] = {}
+    bare = made.directory / "bare.json"
+    bare.write_text(json.dumps(form), encoding="utf-8")
+    failed = copy.deepcopy(made.clean[2])
+    failed["outcome"] = "failed"
+    failed["tasks"][-1]["state"] = "failed"
+    for file in failed["tasks"][-1]["outputs"]:
+        del file["size_bytes"]
+    answer = made.run([made.clean[0], failed], "--workload", bare)
+    check(any("20 files have no size in the workload" in note for note in answer["notes"]), f"{answer['notes']}")
+
+
+def test_requests(made):
+    """Requests are held against the same ones elsewhere, if the records have them."""
+    answer = made.run([made.clean[0]])
+    check(any("1 of 1 records do not say how long requests stayed" in note for note in answer["notes"]), f"{answer['notes']}")
+    runs = copy.deepcopy(made.clean)
+    for record in runs:
+        daemons = []
+        for host in ("h1", "h2", "h3", "h4"):
+            rows = [{"class": "node.read", "peer": peer, "count": 100, "sum_ns": 10**9 * (8 if peer == "h2" else 1)}
+                    for peer in ("h1", "h2", "h3", "h4") if peer != host]
+            daemons.append({"component": "mount", "host": host, "requests": rows})
+        record["residence"] = {"daemons": daemons}
+    answer = made.run(runs)
+    check(not any("requests" in note for note in answer["notes"]), f"{answer['notes']}")
+    slow = [(r["component"], r["host"], r["class"], r["peer"], r["runs"]) for r in answer["slow_requests"]]
+    check(slow == [("mount", host, "node.read", "h2", 3) for host in ("h1", "h3", "h4")], f"{slow}")
+    check(abs(answer["slow_requests"][0]["more_s"] - 7) < 1e-6, f"{answer['slow_requests']}")
+    table = run(made.mosa, *made.words(runs))
+    check("SLOW REQUESTS" in table.stdout, table.stdout)
+
+
+def test_refusals(made):
+    good = made.clean[0]
+    other = copy.deepcopy(good)
+    for task in other["tasks"]:
+        task["id"] += "x"
+    made.refused("no whole record of a run", [json.dumps(good)[:3000]])
+    made.refused("is a run of another workflow", [other])
+    made.refused("there is no run to compare", [])
+    made.refused("--draws 5: 19 and more", [good], "--draws", 5)
+    made.refused("cannot read", [], "--run", "/nonexistent.json", code=3)
+    made.refused("leave out that, or what follows --", [good], "--", "run", made.path)
+    made.refused("what follows -- is 'run', the workflow", [], "--", "ls")
+    made.refused("--record cannot be said", [], "--", "run", made.path, "--record", "x.json")
+    to_run = ["compare", "--platform", PLATFORM, "--config", "hosts=4,manager=apart", "-o", made.directory / "made", "--", "run", made.path,
+              "--cluster", "none", "--dir", made.directory]
+    done = run(made.mosa, *to_run)
+    check(done.returncode == 3 and "and wrote no record" in done.stderr, f"{done.returncode}: {done.stderr}")
+    known = json.loads((made.directory / "made" / "prediction.json").read_text(encoding="utf-8"))
+    check(any(c["level"] == "workflow" and c["measured_s"] is None and c["predicted_s"] > 1 for c in known["cells"]), f"{known['cells'][:1]}")
+    for name in ("prediction.json", "run-1.json"):
+        done = run(made.mosa, *to_run)
+        check(done.returncode == 3 and f"{name} is of an earlier comparison" in done.stderr, f"{done.returncode}: {done.stderr}")
+        (made.directory / "made" / "run-1.json").write_text("{}", encoding="utf-8")
+        (made.directory / "made" / "prediction.json").unlink(missing_ok=True)
+    done = run(made.mosa, "compare", "--run", made.path)
+    check(done.returncode == 2 and "--platform is required" in done.stderr, done.stderr)
+    words = made.words([good])
+    words[words.index("manager=apart")] = "manager=apart,hosts=3"
+    done = run(made.mosa, *words)
+    check(done.returncode == 2 and "say --config hosts=4" in done.stderr, done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mosa", required=True)
+    mosa = parser.parse_args().mosa
+    with tempfile.TemporaryDirectory() as directory:
+        made = Comparison(mosa, directory)
+        test_clean(made)
+        test_slow(made)
+        test_partly(made)
+        test_silent(made)
+        test_nothing(made)
+        test_sizes(made)
+        test_requests(made)
+        test_refusals(made)
+    print("passed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

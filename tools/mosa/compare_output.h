@@ -1,0 +1,29 @@
+// How a comparison is shown: tables and sentences for people, JSON for programs.
+#ifndef MOSA_TOOLS_MOSA_COMPARE_OUTPUT_H_
+#define MOSA_TOOLS_MOSA_COMPARE_OUTPUT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "predictor/compare/comparison.h"
+
+namespace mosa::cli {
+
+// What is said beside the comparison itself.
+struct CompareReport {
+  std::string workflow;
+  std::string platform;       // The file,
+  std::string configuration;  // as of `mosa predict`.
+  uint32_t draws_failed = 0;
+  std::vector<std::string> notes;  // What could not be compared, and what to mind.
+};
+
+void PrintComparison(const CompareReport& report, const predict::Comparison& comparison);
+nlohmann::json ToJson(const CompareReport& report, const predict::Comparison& comparison);
+// Of a comparison without runs: what is predicted of every cell.
+nlohmann::json PredictedToJson(const predict::Comparison& comparison);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_COMPARE_OUTPUT_H_

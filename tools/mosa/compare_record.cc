@@ -1,0 +1,276 @@
+#include "tools/mosa/compare_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "common/base/text_file.h"
+#include "predictor/workflow/document.h"
+#include "tools/mosa/run_record.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::PathIndex;
+using predict::SeenTask;
+using predict::Workflow;
+
+constexpr int kVersion = 1;
+// Files are said to have other sizes only beyond that.
+constexpr double kSizeShare = 0.01;
+// Times in a record are rounded to microseconds.
+constexpr double kRoundedSeconds = 1e-5;
+// Later times are no times.
+constexpr double kSecondsMax = 1e9;
+
+Duration FromSeconds(double seconds) {
+  return Nanoseconds(std::llround(std::clamp(seconds, 0.0, kSecondsMax) * 1e9));
+}
+
+// Of what is so of several tasks or files: how many, and one of them.
+class Several {
+ public:
+  void Add(const std::string& example) {
+    if (count_++ == 0) example_ = example;
+  }
+  // "run.json: WHAT: 'make_1' and 2 more".
+  void Say(const std::string& path, const char* what, std::vector<std::string>& notes) const {
+    if (count_ == 0) return;
+    notes.push_back(fmt::format("{}: {}: '{}'{}", path, what, example_,
+                                count_ > 1 ? fmt::format(" and {} more", count_ - 1) : ""));
+  }
+  size_t count() const { return count_; }
+
+ private:
+  size_t count_ = 0;
+  std::string example_;
+};
+
+struct Faults {
+  Several unknown, unlike, kept, not_done, repeated, impossible, silent, resized;
+};
+
+// As many bytes as a file can have, where it is said.
+bool SizesArePossible(const json& files) {
+  return std::all_of(files.begin(), files.end(), [](const json& file) {
+    const json nodes = file.value("nodes", json::object());
+    return (!file.contains("size_bytes") || file.at("size_bytes").is_number_unsigned()) &&
+           std::all_of(nodes.begin(), nodes.end(),
+                       [](const json& bytes) { return bytes.is_number_unsigned(); });
+  });
+}
+
+class Reader {
+ public:
+  Reader(const RunFile& file, const Workflow& workflow) : file_(file), workflow_(workflow) {}
+
+  Result<MeasuredRun> Read() {
+    measured_.seen.name = file_.path;
+    for (const RecordedHost& host : file_.hosts) {
+      hosts_.emplace(host.name, static_cast<uint32_t>(hosts_.size()));
+      measured_.seen.hosts.push_back(host.name);
+    }
+    measured_.seen.tasks.resize(workflow_.tasks.size());
+    std::map<std::string, size_t> places;
+    for (size_t i = 0; i < workflow_.tasks.size(); ++i) places.emplace(workflow_.tasks[i].id, i);
+    std::set<size_t> met;
+    for (const json& object : file_.root.at("tasks")) {
+      const std::string id = object.at("id");
+      const auto place = places.find(id);
+      if (place == places.end()) {
+        faults_.unknown.Add(id);
+      } else if (object.at("digest") != DigestOf(workflow_, workflow_.tasks[place->second])) {
+        faults_.unlike.Add(id);
+      } else {
+        met.insert(place->second);
+        ReadTask(object, place->second);
+      }
+    }
+    if (met.empty())
+      return InvalidArgumentError(fmt::format(
+          "{} is a run of another workflow ('{}'): no task of it has the name, the command and the "
+          "files of one of '{}'; give the --workload that was run",
+          file_.path, file_.root.at("workflow").value("name", ""), workflow_.name));
+    for (size_t i = 0; i < workflow_.tasks.size(); ++i)
+      if (!met.contains(i)) missing_.Add(workflow_.tasks[i].id);
+    ReadRequests();
+    Say();
+    return std::move(measured_);
+  }
+
+ private:
+  void ReadTask(const json& object, size_t index) {
+    const std::string& id = workflow_.tasks[index].id;
+    const json& attempts = object.at("attempts");
+    if (object.value("kept", false)) return faults_.kept.Add(id);
+    if (object.at("state") != "done" || attempts.empty()) return faults_.not_done.Add(id);
+    // All that it computes would count as off.
+    if (!workflow_.tasks[index].expected && workflow_.tasks[index].operations.empty())
+      return faults_.silent.Add(id);
+    if (attempts.size() > 1) faults_.repeated.Add(id);
+    const json& last = attempts.back();
+    const double begin = last.at("start").get<double>() - file_.start_s;
+    const double end = last.at("end").get<double>() - file_.start_s;
+    const auto host = hosts_.find(last.at("host").get<std::string>());
+    if (host == hosts_.end() || begin < -kRoundedSeconds || !(end >= begin) || end > kSecondsMax ||
+        !SizesArePossible(object.at("inputs")) || !SizesArePossible(object.at("outputs")))
+      return faults_.impossible.Add(id);
+    SeenTask& task = measured_.seen.tasks[index];
+    task.ran = true;
+    task.host = predict::HostIndex{host->second};
+    task.start = FromSeconds(begin);
+    task.end = FromSeconds(end);
+    AddFiles(object.at("inputs"), workflow_.tasks[index].inputs, host->first, task.read);
+    AddFiles(object.at("outputs"), workflow_.tasks[index].outputs, host->first, task.written);
+  }
+
+  // In the order of the task's files, as the digest is the same.
+  void AddFiles(const json& list, const std::vector<PathIndex>& files, const std::string& host,
+                predict::BytesByNodeName& found) {
+    for (size_t i = 0; i < list.size() && i < files.size(); ++i) {
+      if (!list[i].contains("size_bytes")) continue;
+      const auto size_bytes = list[i].at("size_bytes").get<uint64_t>();
+      const auto held = list[i].value("nodes", predict::BytesByNodeName());
+      predict::AddFile(size_bytes, held, host, found);
+      for (const auto& [node, bytes] : held)
+        if (!hosts_.contains(node)) other_nodes_.insert(node);
+      const predict::WorkflowFile& file = workflow_.at(files[i]);
+      const auto said = static_cast<double>(file.size_bytes.value_or(size_bytes));
+      if (std::abs(said - static_cast<double>(size_bytes)) > kSizeShare * said &&
+          resized_.insert(files[i]).second)
+        faults_.resized.Add(file.path);
+    }
+  }
+
+  // Of the time between the run's begin and end, if the cluster was asked.
+  void ReadRequests() {
+    const auto residence = file_.root.find("residence");
+    if (residence == file_.root.end() || !residence->contains("daemons")) return;
+    for (const json& daemon : residence->at("daemons")) {
+      for (const json& row : daemon.at("requests")) {
+        predict::SeenRequests& seen = measured_.seen.requests[{
+            daemon.at("component").get<std::string>(), row.at("class").get<std::string>(),
+            daemon.at("host").get<std::string>(), row.at("peer").get<std::string>()}];
+        seen.count += row.at("count").get<uint64_t>();
+        seen.seconds += row.at("sum_ns").get<double>() / 1e9;
+      }
+    }
+  }
+
+  void Say() {
+    std::vector<std::string>& notes = measured_.notes;
+    const json& root = file_.root;
+    const std::string outcome = root.value("outcome", "");
+    if (outcome != "done")
+      notes.push_back(
+          fmt::format("{}: the run is '{}', not done: only tasks that ended are compared",
+                      file_.path, outcome));
+    const auto lost = root.value("hosts_lost", std::vector<std::string>());
+    if (!lost.empty())
+      notes.push_back(fmt::format("{}: the run lost {}: what it took in all is not compared",
+                                  file_.path, fmt::join(lost, ", ")));
+    const bool stepped = root.value("end", 0.0) < file_.start_s;
+    if (stepped)
+      notes.push_back(
+          fmt::format("{}: the run ends before it begins: its clock was set back", file_.path));
+    const auto say = [&](const Several& some, const char* what) {
+      some.Say(file_.path, what, notes);
+    };
+    say(faults_.unknown, "not in the workload, left out");
+    say(faults_.unlike, "another command or other files than in the workload, left out");
+    say(missing_, "in the workload, but not in the run");
+    say(faults_.kept, "kept from an earlier run, left out");
+    say(faults_.not_done, "not done, left out");
+    say(faults_.repeated, "done at a second attempt or later, of which the last is compared");
+    say(faults_.impossible,
+        "an end before the begin, a begin before the run's, a host that is none of the run's, or a "
+        "size that no file has, left out (was a clock set back?)");
+    say(faults_.silent,
+        "the workload does not say how long it computes, left out (give a --workload that does)");
+    say(faults_.resized, "another size in the run than in the workload");
+    if (!other_nodes_.empty())
+      notes.push_back(fmt::format(
+          "{}: files lie on nodes that are no hosts of the run: {}; say 'storage=' in --config if "
+          "they are hosts of their own",
+          file_.path, fmt::join(other_nodes_, ", ")));
+    measured_.seen.whole = outcome == "done" && lost.empty() && !stepped &&
+                           missing_.count() + faults_.unknown.count() + faults_.kept.count() +
+                                   faults_.not_done.count() + faults_.repeated.count() +
+                                   faults_.impossible.count() + faults_.silent.count() ==
+                               0;
+  }
+
+  const RunFile& file_;
+  const Workflow& workflow_;
+  MeasuredRun measured_;
+  std::map<std::string, uint32_t> hosts_;
+  Faults faults_;
+  Several missing_;
+  std::set<std::string> other_nodes_;
+  std::set<PathIndex> resized_;
+};
+
+Status NoRecord(const std::string& path, const json::exception& error) {
+  return InvalidArgumentError(
+      fmt::format("{} is no whole record of a run: {}", path, error.what()));
+}
+
+}  // namespace
+
+Result<RunFile> ReadRunFile(const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
+  RunFile file;
+  file.path = path;
+  try {
+    file.root = json::parse(text);
+    if (file.root.at("version") != kVersion)
+      return InvalidArgumentError(fmt::format("{} is a record of version {}, only {} is read", path,
+                                              file.root.at("version").dump(), kVersion));
+    file.workflow_path = file.root.at("workflow").at("path");
+    file.system = file.root.at("system") == "dss" ? predict::System::kDss : predict::System::kWass;
+    file.start_s = file.root.at("start");
+    for (const json& host : file.root.at("hosts"))
+      file.hosts.push_back({host.at("name").get<std::string>(), host.at("slots").get<uint32_t>(),
+                            host.value("link_bytes_per_second", uint64_t{0})});
+  } catch (const json::exception& error) {
+    return NoRecord(path, error);
+  }
+  if (file.hosts.empty())
+    return InvalidArgumentError(fmt::format("{}: the run has no hosts", path));
+  return file;
+}
+
+Result<MeasuredRun> ReadMeasured(const RunFile& file, const Workflow& workflow) {
+  try {
+    return Reader(file, workflow).Read();
+  } catch (const json::exception& error) {
+    return NoRecord(file.path, error);
+  }
+}
+
+size_t FillSizes(const RunFile& file, Workflow& workflow) {
+  std::map<std::string, uint64_t> sizes;
+  try {
+    for (const json& task : file.root.at("tasks"))
+      for (const char* list : {"inputs", "outputs"})
+        for (const json& object : task.at(list))
+          if (object.contains("size_bytes") && object.at("size_bytes").is_number_unsigned())
+            sizes[object.at("path").get<std::string>()] = object.at("size_bytes").get<uint64_t>();
+  } catch (const json::exception&) {
+    return 0;  // ReadMeasured() says what is wrong with it.
+  }
+  size_t filled = 0;
+  for (predict::WorkflowFile& known : workflow.files) {
+    const auto size = sizes.find(known.path);
+    if (known.size_bytes || size == sizes.end()) continue;
+    known.size_bytes = size->second;
+    ++filled;
+  }
+  return filled;
+}
+
+}  // namespace mosa::cli
