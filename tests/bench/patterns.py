@@ -132,7 +132,7 @@ def judge(targets, hosts, rate, cells):
                 bound = stage_bytes(best, "write", "written_bytes") / link
                 targets.at_least(where, "of the bound", bound / seconds(best), 0.9)
             # Until all have it, beside a writer who leaves the others' bytes at other hosts.
-            everywhere = cells.get(("broadcast", size, "wass", hosts))
+            everywhere = cells.get(("broadcast", size, f"wass-{hosts}", hosts))
             plain = cells.get(("broadcast", size, "dss", 0))
             if hosts >= 19 and not small and everywhere and plain:
                 slowdown = stage_seconds(everywhere, "write") / stage_seconds(plain, "write")
