@@ -1,7 +1,8 @@
 // BlockCache: bytes of files on other nodes that were fetched ahead, bounded over the mount.
 //
 // A block is put in before its bytes have come, so that several readers wait for one fetch.
-// Dropping a file's blocks while a fetch runs leaves that fetch to those who already wait for it.
+// Dropping a file's blocks while a fetch runs leaves that fetch to those who already wait for it;
+// one that has not begun, and whose block nobody else holds then, need not begin.
 // Thread-safe.
 #ifndef MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_
 #define MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_

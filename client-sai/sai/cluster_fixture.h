@@ -74,6 +74,8 @@ class Cluster {
   }
   LocalMount& a() { return *a_; }
   LocalMount& b() { return *b_; }
+  // What b has queued is run before this returns.
+  void UnmountB() { b_.reset(); }
   LocalManager& manager() { return *manager_; }
   LocalNodes& nodes() { return *nodes_; }
 

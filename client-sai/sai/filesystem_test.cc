@@ -415,6 +415,31 @@ TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
   EXPECT_LT(cluster.nodes().operations(), 60u) << "of 96 reads";
 }
 
+TEST(Reading, WhatWasAskedForAheadOfAReaderThatHasClosedIsNotFetched) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(32 * kMiB, 3))));
+  // Six reads of a MiB need six fetches, and four are under way at once: the last that is needed is
+  // among the first nine. By then fourteen have been asked for.
+  constexpr int kPass = 9;
+  std::atomic<int> begun = 0;
+  std::promise<void> closed;
+  const std::shared_future<void> is_closed = closed.get_future().share();
+  cluster.nodes().Get(cluster.node_a).before_read = [&] {
+    if (++begun > kPass) is_closed.wait();
+  };
+  const auto opened = cluster.b().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(opened));
+  for (uint64_t i = 0; i < 6; ++i)
+    ASSERT_TRUE(Ok(cluster.b().fs().Read(opened->handle, i * kMiB, kMiB)));
+  ASSERT_TRUE(Ok(cluster.b().Close(opened->handle)));
+  closed.set_value();
+  cluster.UnmountB();
+  EXPECT_GE(begun, 6);
+  EXPECT_LE(begun, kPass + 4);
+}
+
 TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));

@@ -271,6 +271,8 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
   for (const std::shared_ptr<Block>& block : blocks) {
     fetches_.Run({inode->file, LaneOf(*access, block->range().begin)}, at_once,
                  [this, inode, access, block, mark] {
+                   // The cache has dropped it, as when the file is closed, and nobody waits for it.
+                   if (block.use_count() == 1) return;
                    Outcome<Done> fetched =
                        FetchRange(*inode, *access, block->range(), block->bytes(), false);
                    {

@@ -175,6 +175,7 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes) {
     --streams_;
     reading.read = reading.reader->read;
+    reading.reader->blocks.clear();
   }
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
@@ -307,7 +308,7 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
   }
 }
 
-// What was fetched for nobody, since the reader ends before the file does, still comes.
+// What is being fetched for nobody, since the reader ends before the file does, still comes.
 void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
   Reader& reader = *stream;
   uint64_t at = std::max(range.begin, reader.blocks_end);
@@ -330,7 +331,9 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
   des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
-  for (ByteRange left = block.range; !left.empty();) {
+  // Of a file that was closed meanwhile it is fetched only for who waits already.
+  const bool is_wanted = its.use_count() > 1;
+  for (ByteRange left = block.range; is_wanted && !left.empty();) {
     const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);
     co_await FetchPiece(reader, piece);
     left.begin = piece.range.end;
