@@ -38,7 +38,7 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
        {{kMiB, 2 * kMiB}, {kMiB, 3 * kMiB}},
        {{3 * kMiB, 4 * kMiB}, {3 * kMiB, 6 * kMiB}},
        {{2 * kMiB, 3 * kMiB}, {}},
-       {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 9 * kMiB}}},
+       {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 7 * kMiB}}},
       // Random reads, and a jump out of a stream.
       {{{50 * kMiB, 51 * kMiB}, {}}, {{10 * kMiB, 11 * kMiB}, {}}, {{90 * kMiB, 91 * kMiB}, {}}},
       // The file's end bounds it.
@@ -53,6 +53,23 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
       const ByteRange want = streams[s][i].fetch;
       EXPECT_TRUE(want.empty() ? got.empty() : got == want)
           << "stream " << s << " read " << i << ": " << got.begin << "-" << got.end;
+    }
+  }
+}
+
+// Of a stream that begins in the middle of a file.
+TEST(ReadAhead, AsksForLittleMoreThanAQuarterOfWhatWasRead) {
+  const uint64_t begin = 100 * kMiB;
+  ReadAhead machine;
+  uint64_t asked_end = begin;
+  for (uint64_t read = kMiB; read <= 128 * kMiB; read += kMiB) {
+    const uint64_t end = begin + read;
+    asked_end =
+        std::max({asked_end, end, machine.OnRead({end - kMiB, end}, 1000 * kMiB, 24 * kMiB).end});
+    const uint64_t ahead = asked_end - end;
+    EXPECT_LE(ahead, std::max(2 * kMiB, std::min(read / 4, 24 * kMiB))) << read;
+    if (read >= 2 * kMiB) {
+      EXPECT_GE(ahead, std::min(read / 4, 24 * kMiB) / 2) << read;
     }
   }
 }

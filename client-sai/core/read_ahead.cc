@@ -8,6 +8,9 @@ namespace {
 // Several of the kernel's largest reads, which its threads may bring in any order.
 constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
+// As much may be asked for of any stream; beyond that a quarter of what the stream has read: who
+// reads only a part of a file has the links carry little for nobody.
+constexpr uint64_t kFreeWindowBytes = 2 << 20;
 // The window is kept full but for this: what waits for the slowest of several nodes is then as much
 // as it can be.
 constexpr uint64_t kStepBytes = 1 << 20;
@@ -20,6 +23,7 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
   // A stream begins with reads that meet exactly; once it flows, disorder is forgiven.
   const bool follows = window_ > 0 ? near : exact;
   if (!follows) {
+    begin_ = range.begin;
     expected_ = range.end;
     fetched_end_ = 0;
     window_ = 0;
@@ -33,7 +37,8 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
   const uint64_t ahead = fetched_end_ > range.end ? fetched_end_ - range.end : 0;
   if ((!opens && ahead + std::min(kStepBytes, window_ / 2) > window_) || fetched_end_ >= file_bytes)
     return {};
-  window_ = std::min(opens ? kFirstWindowBytes : window_ * 2, window_bytes_max);
+  const uint64_t earned = std::max(kFreeWindowBytes, (expected_ - begin_) / 4);
+  window_ = std::min({opens ? kFirstWindowBytes : window_ * 2, earned, window_bytes_max});
   const ByteRange fetch{std::max(fetched_end_, range.begin),
                         std::min(file_bytes, range.end + window_)};
   if (fetch.empty()) return {};

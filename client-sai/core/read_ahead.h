@@ -2,7 +2,8 @@
 //
 // The kernel asks for a sequential stream in pieces that several threads deliver out of order, so
 // "sequential" means near where the stream was expected to go on. The window doubles with each
-// fetch that the stream has used, and is closed by a jump.
+// fetch that the stream has used, but not far beyond what it has read so far, and is closed by a
+// jump.
 // One owner, one thread.
 #ifndef MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
 #define MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
@@ -20,6 +21,7 @@ class ReadAhead {
   ByteRange OnRead(ByteRange range, uint64_t file_bytes, uint64_t window_bytes_max);
 
  private:
+  uint64_t begin_ = 0;        // Where the stream began.
   uint64_t expected_ = 0;     // Where the stream goes on.
   uint64_t fetched_end_ = 0;  // How far fetches have been asked for.
   uint64_t window_ = 0;       // 0: not a stream (yet).
