@@ -37,7 +37,9 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
   const uint64_t ahead = fetched_end_ > range.end ? fetched_end_ - range.end : 0;
   if ((!opens && ahead + std::min(kStepBytes, window_ / 2) > window_) || fetched_end_ >= file_bytes)
     return {};
-  const uint64_t earned = std::max(kFreeWindowBytes, (expected_ - begin_) / 4);
+  // In whole steps: what is fetched is cut where they end.
+  const uint64_t quarter = (expected_ - begin_) / 4 / kStepBytes * kStepBytes;
+  const uint64_t earned = std::max(kFreeWindowBytes, quarter);
   window_ = std::min({opens ? kFirstWindowBytes : window_ * 2, earned, window_bytes_max});
   const ByteRange fetch{std::max(fetched_end_, range.begin),
                         std::min(file_bytes, range.end + window_)};
