@@ -120,6 +120,7 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
 // Runs waiting grant requests again: all of them when room may have come back (they may go on
 // waiting), else those that have waited long enough (they are answered with what there is).
 void ManagerCore::State::RetrySpaceWaiters(bool only_expired) {
+  if (space_queue_.empty()) return;
   std::deque<Waiter> queue = std::exchange(space_queue_, {});
   for (const Waiter& waiter : queue) {
     Session* session = FindSession(waiter.client);
