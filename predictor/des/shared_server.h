@@ -33,12 +33,6 @@ class Join {
     };
     return Awaiter{*this};
   }
-  // The same for an awaiter of others: goes on with `waiter`, unless nothing is under way.
-  bool Await(std::coroutine_handle<> waiter) {
-    if (under_way_ == 0) return false;
-    waiter_ = waiter;
-    return true;
-  }
 
  private:
   friend class SharedServer;

@@ -41,34 +41,31 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
   }
 }
 
-bool Machines::BeginTransfer(MachineIndex from, MachineIndex to, uint64_t bytes, des::Join& links,
-                             std::coroutine_handle<> waiter) {
+des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint64_t bytes) {
   Machine& source = *machines_[from.value];
+  Machine& target = *machines_[to.value];
   if (from == to) {
     source.bytes.inside += bytes;
-    loop_.ResumeAt(source.inside.Enter(platform_.network.loopback.Of(bytes)).end, waiter);
-    return true;
+    co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.network.loopback_latency_ns)));
+    co_await source.inside.Serve(platform_.network.loopback.Of(bytes));
+    co_return;
   }
-  Machine& target = *machines_[to.value];
+  const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
   source.bytes.sent += bytes;
+  co_await loop_.Sleep(latency);
   // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
-  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), links);
-  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), links);
-  return links.Await(waiter);
-}
-
-Duration Machines::LatencyOf(MachineIndex from, MachineIndex to) const {
-  const NetworkPlatform& network = platform_.network;
-  return Nanoseconds(
-      static_cast<int64_t>(from == to ? network.loopback_latency_ns : network.latency_ns));
+  des::Join both;
+  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), both);
+  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), both);
+  co_await both.All();
+  target.bytes.received += bytes;
 }
 
 Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {
   const NetworkPlatform& network = platform_.network;
-  const Duration latency = LatencyOf(from, to);
-  if (from == to) return latency;
+  if (from == to) return Nanoseconds(static_cast<int64_t>(network.loopback_latency_ns));
   const Machine& source = *machines_[from.value];
   const Machine& target = *machines_[to.value];
   const Duration each = AtMost(network.out_queue_ns_max);
@@ -78,7 +75,7 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Duration leaving = std::min(Nanoseconds(each.ns * streams), std::max(each, meeting));
   const Duration out = std::min(source.out.Backlog(), leaving);
   const Duration in = target.in_cast ? std::min(target.in.Backlog(), meeting) : Duration();
-  return latency + out + in +
+  return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
          TimeAt(std::min(source.host.out_bytes_per_second, target.host.in_bytes_per_second), bytes);
 }
 

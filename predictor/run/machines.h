@@ -5,14 +5,13 @@
 // connection of its own: equally, packet by packet. (Paper 000 has queues of whole chunks instead;
 // then who asks for one chunk at a time gets as much as who sends eight at once, which connections
 // do not give.) A transfer takes its share of the sender's link and of the receiver's at the same
-// time, and ends when the last byte has passed both. Small messages wait only as long as
+// time, and is there when the last byte has passed both. Small messages wait only as long as
 // packet queues are at most: at their sender, where each stream keeps a little of itself in the
 // queue, and at a receiver, where streams of several hosts meet and fill what there is.
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
 #include <algorithm>
-#include <coroutine>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -64,27 +63,8 @@ class Machines {
     account = account + work;
     return machine.cpu->Work(work);
   }
-  // `co_await machines.Transfer(from, to, bytes)`: bulk data from one process to another, until the
-  // last byte has passed the links. The latency of the way comes besides: as all that takes the way
-  // is later by the same, who transfers waits for it together with the message that goes before or
-  // comes back, without an event of its own.
-  auto Transfer(MachineIndex from, MachineIndex to, uint64_t bytes) {
-    struct Awaiter {
-      Machines& machines;
-      MachineIndex from, to;
-      uint64_t bytes;
-      des::Join links{};
-      bool await_ready() const { return false; }
-      bool await_suspend(std::coroutine_handle<> waiter) {
-        return machines.BeginTransfer(from, to, bytes, links, waiter);
-      }
-      void await_resume() const {
-        if (from != to) machines.machines_[to.value]->bytes.received += bytes;
-      }
-    };
-    return Awaiter{*this, from, to, bytes};
-  }
-  Duration LatencyOf(MachineIndex from, MachineIndex to) const;
+  // Bulk data from one process to another: ends when the last byte has come.
+  des::Activity<void> Transfer(MachineIndex from, MachineIndex to, uint64_t bytes);
   // How long a small message would take now.
   Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
 
@@ -95,10 +75,6 @@ class Machines {
   HostUse UseOf(MachineIndex of) const;
 
  private:
-  // Goes on with `waiter` at the end; false: it takes no time.
-  bool BeginTransfer(MachineIndex from, MachineIndex to, uint64_t bytes, des::Join& links,
-                     std::coroutine_handle<> waiter);
-
   struct Machine {
     Machine(des::EventLoop& loop, const HostPlatform& h, des::SharedServer* cores)
         : host(h), cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}

@@ -373,8 +373,7 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   }
   reader.read.remote += bytes;
   const MachineIndex there = manager_.MachineOf(node);
-  co_await loop_.Sleep(machines_.MessageDelay(machine_, there, kRequestBytes) +
-                       machines_.LatencyOf(there, machine_));
+  co_await loop_.Sleep(machines_.MessageDelay(machine_, there, kRequestBytes));
   co_await machines_.Work(there, platform_.node.read.Of(bytes));
   co_await machines_.Transfer(there, machine_, bytes);
   co_await Work(platform_.client.receive, bytes);

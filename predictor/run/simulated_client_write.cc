@@ -14,8 +14,6 @@ namespace {
 
 // As of the SAI's writer.
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
-// What says that a piece is stored.
-constexpr uint64_t kAnswerBytes = 64;
 
 // The bytes that are not overwritten.
 uint64_t BytesFrom(uint64_t end, ByteRange range) {
@@ -369,8 +367,7 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
   co_await machines_.Transfer(machine_, there, bytes);
   co_await machines_.Work(there, platform_.node.write.Of(bytes));
   const bool stored = manager_.Store(node, file, fresh_bytes);
-  co_await loop_.Sleep(machines_.LatencyOf(machine_, there) +
-                       machines_.MessageDelay(there, machine_, kAnswerBytes));
+  co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
   co_return stored;
 }
 

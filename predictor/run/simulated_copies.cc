@@ -72,8 +72,7 @@ des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
   if (source != kNoNode && source != key.first) {
     const MachineIndex from = manager_.MachineOf(source);
     const MachineIndex to = manager_.MachineOf(key.first);
-    co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes) +
-                         machines_.LatencyOf(from, to));
+    co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
     co_await machines_.Work(from, platform_.node.read.Of(bytes));
     co_await machines_.Transfer(from, to, bytes);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));

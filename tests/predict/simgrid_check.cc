@@ -246,22 +246,18 @@ struct Times {
   std::vector<double> flows_s;  // How long each took, from when it could begin.
 };
 
-des::Activity<void> Connection(des::EventLoop& loop, Machines& machines, const Flow& flow,
-                               uint64_t piece_bytes, uint64_t& left_bytes) {
-  const MachineIndex from{flow.from};
-  const MachineIndex to{flow.to};
+des::Activity<void> Connection(Machines& machines, const Flow& flow, uint64_t piece_bytes,
+                               uint64_t& left_bytes) {
   while (left_bytes > 0) {
     const uint64_t bytes = std::min(piece_bytes, left_bytes);
     left_bytes -= bytes;
-    co_await loop.Sleep(machines.LatencyOf(from, to));
-    co_await machines.Transfer(from, to, bytes);
+    co_await machines.Transfer(MachineIndex{flow.from}, MachineIndex{flow.to}, bytes);
   }
 }
 
-des::Activity<void> ConnectionBeside(des::EventLoop& loop, Machines& machines, const Flow& flow,
-                                     uint64_t piece_bytes, uint64_t& left_bytes,
-                                     des::Group& beside) {
-  co_await Connection(loop, machines, flow, piece_bytes, left_bytes);
+des::Activity<void> ConnectionBeside(Machines& machines, const Flow& flow, uint64_t piece_bytes,
+                                     uint64_t& left_bytes, des::Group& beside) {
+  co_await Connection(machines, flow, piece_bytes, left_bytes);
   beside.End();
 }
 
@@ -274,9 +270,9 @@ des::Activity<void> Row(des::EventLoop& loop, Machines& machines, const std::vec
     des::Group beside(loop);
     for (uint64_t n = 1; n < cut.Connections(flow); ++n) {
       beside.Begin();
-      des::Spawn(loop, ConnectionBeside(loop, machines, flow, cut.piece_bytes, left_bytes, beside));
+      des::Spawn(loop, ConnectionBeside(machines, flow, cut.piece_bytes, left_bytes, beside));
     }
-    co_await Connection(loop, machines, flow, cut.piece_bytes, left_bytes);
+    co_await Connection(machines, flow, cut.piece_bytes, left_bytes);
     while (beside.under_way() > 0) co_await beside.changed().Wait();
     *flows_s++ = SecondsOf(loop.now() - begin);
   }
