@@ -20,7 +20,7 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
   while (piece.range.end < range.end) {
     const uint64_t at = piece.range.end;
     const Segment& segment = layout.SegmentAt(at);
-    const uint64_t position = layout.PositionAt(at);
+    const uint64_t position = segment.width == 1 ? 0 : layout.PositionAt(at);
     const uint32_t copies = segment.copies();
     const auto node = [&](uint32_t copy) { return segment.nodes[copy * segment.width + position]; };
     if (piece.range.empty()) {
@@ -31,7 +31,7 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
       for (uint32_t copy = 0; same && copy < copies; ++copy) same = piece.nodes[copy] == node(copy);
       if (!same) break;
     }
-    uint64_t end = layout.SegmentEnd(at);
+    uint64_t end = &segment == &layout.segments.back() ? UINT64_MAX : layout.SegmentEnd(at);
     if (segment.width > 1) end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
     piece.range.end = std::min(end, range.end);
   }

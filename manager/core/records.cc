@@ -1,7 +1,9 @@
 #include "manager/core/records.h"
 
+#include <endian.h>
 #include <fmt/format.h>
 
+#include <cstring>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -26,17 +28,14 @@ class Writer {
   template <typename Integer>
   requires std::is_integral_v<Integer>
   void Number(Integer& value) {
-    auto rest = static_cast<std::make_unsigned_t<Integer>>(value);
-    for (size_t i = 0; i < sizeof(Integer); ++i) {
-      bytes_ += static_cast<char>(rest & 0xff);
-      rest = static_cast<decltype(rest)>(sizeof(Integer) > 1 ? rest >> 8 : 0);
-    }
+    const uint64_t little = htole64(static_cast<uint64_t>(value));
+    std::memcpy(Room(sizeof(Integer)), &little, sizeof(Integer));
   }
-  void Flag(bool& value) { bytes_ += value ? '\1' : '\0'; }
+  void Flag(bool& value) { *Room(1) = value ? '\1' : '\0'; }
   void Text(std::string& value) {
     auto size = static_cast<uint32_t>(value.size());
     Number(size);
-    bytes_ += value;
+    value.copy(Room(size), size);
   }
   uint32_t Count(size_t count) {
     auto size = static_cast<uint32_t>(count);
@@ -47,10 +46,24 @@ class Writer {
   bool ok() const { return true; }
   // Of the record that is visited.
   uint8_t version() const { return kRecordVersion; }
-  std::string Take() { return std::move(bytes_); }
+  std::string Take() {
+    bytes_.resize(size_);
+    return std::move(bytes_);
+  }
 
  private:
-  std::string bytes_;
+  // Most records have fewer.
+  static constexpr size_t kBytesAtFirst = 256;
+
+  // Where the next bytes go.
+  char* Room(size_t bytes) {
+    const size_t at = std::exchange(size_, size_ + bytes);
+    if (size_ > bytes_.size()) bytes_.resize(2 * size_);
+    return bytes_.data() + at;
+  }
+
+  std::string bytes_ = std::string(kBytesAtFirst, '\0');
+  size_t size_ = 0;
 };
 
 class Reader {
@@ -413,7 +426,8 @@ std::string EncodeRecord(const T& record) {
 }
 
 void AppendBigEndian(std::string& key, uint64_t number) {
-  for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>((number >> shift) & 0xff);
+  const uint64_t big = htobe64(number);
+  key.append(reinterpret_cast<const char*>(&big), sizeof(big));
 }
 
 std::string KeyOf(char kind, uint64_t number) {
@@ -429,6 +443,7 @@ std::string Encode(const InodeRecord& record) { return EncodeRecord(record); }
 std::string Encode(const NodeRecord& record) { return EncodeRecord(record); }
 std::string Encode(const SessionRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RepliesRecord& record) { return EncodeRecord(record); }
+std::string Encode(const std::vector<Reply>& replies) { return EncodeRecord(replies); }
 std::string Encode(const EntryRecord& record) { return EncodeRecord(record); }
 std::string Encode(const GroupRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }

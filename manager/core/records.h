@@ -144,6 +144,8 @@ std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
 std::string Encode(const SessionRecord& record);
 std::string Encode(const RepliesRecord& record);
+// As of a RepliesRecord, which would be a copy.
+std::string Encode(const std::vector<Reply>& replies);
 std::string Encode(const EntryRecord& record);
 std::string Encode(const GroupRecord& record);
 std::string Encode(const RuleRecord& record);

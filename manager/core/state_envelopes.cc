@@ -258,7 +258,7 @@ void ManagerCore::State::CorrectDelegations(ClientId client, Pending& pending) c
 
 void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
                                        const std::vector<Reply>& replies) {
-  std::string encoded = Encode(RepliesRecord{replies});
+  std::string encoded = Encode(replies);
   effects_.writes.Put(RepliesKey(client, id), encoded);
   auto& recorded = reply_logs_[client].replies;
   recorded.insert_or_assign(id, std::move(encoded));

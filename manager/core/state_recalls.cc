@@ -113,6 +113,7 @@ void ManagerCore::State::TouchAccess(FileId file, bool waits) {
 // Who has not yet confirmed an earlier recall is nowhere else named as such, and is asked again:
 // what it confirms may be older than what it was told since.
 size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> waiter) {
+  if (access_changed_.empty()) return 0;
   size_t held_back = 0;
   for (const auto& [file, waits] : std::exchange(access_changed_, {})) {
     const Inode* inode = Find(file);
@@ -140,6 +141,7 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
 
 size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
   size_t held_back = RecallAccess(actor, waiter);
+  if (touched_.empty()) return held_back;
   for (const FileId file : std::exchange(touched_, {})) {
     Inode* inode = Find(file);
     if (!inode) continue;

@@ -25,22 +25,25 @@ uint64_t ManagerCore::State::FreeBytes(const Node& node) const {
 ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grants_of_others) const {
   ClusterView view;
   view.nodes.reserve(nodes_.size());
+  // All three are in the order of nodes: one walk, as a cluster may have thousands.
+  static const std::map<NodeId, uint64_t> kNone;
+  const std::map<NodeId, uint64_t>& grants = session ? session->grants : kNone;
+  auto own = grants.begin();
+  auto anchor = anchors_.begin();
   for (const auto& [id, node] : nodes_) {
-    uint64_t own_bytes = 0;
-    if (session) {
-      const auto own = session->grants.find(id);
-      if (own != session->grants.end()) own_bytes = own->second;
-    }
+    while (own != grants.end() && own->first < id) ++own;
+    while (anchor != anchors_.end() && anchor->first < id) ++anchor;
+    const uint64_t own_bytes = own != grants.end() && own->first == id ? own->second : 0;
     const uint64_t others_bytes = node.granted_bytes - own_bytes;
     const uint64_t free_bytes =
         FreeBytes(node) + own_bytes + (count_grants_of_others ? others_bytes : 0);
-    const auto groups = anchors_.find(id);
-    view.nodes.push_back({.node = id,
-                          .name = node.address.name,
-                          .free_bytes = std::min(free_bytes, node.limit_bytes),
-                          .accepts = node.address.state == NodeState::kLive,
-                          .reclaimable_bytes = count_grants_of_others ? 0 : others_bytes,
-                          .groups = groups == anchors_.end() ? 0 : groups->second});
+    NodeView& seen = view.nodes.emplace_back();
+    seen.node = id;
+    seen.name = node.address.name;
+    seen.free_bytes = std::min(free_bytes, node.limit_bytes);
+    seen.accepts = node.address.state == NodeState::kLive;
+    seen.reclaimable_bytes = count_grants_of_others ? 0 : others_bytes;
+    seen.groups = anchor != anchors_.end() && anchor->first == id ? anchor->second : 0;
   }
   return view;
 }
@@ -117,6 +120,7 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
 // Runs waiting grant requests again: all of them when room may have come back (they may go on
 // waiting), else those that have waited long enough (they are answered with what there is).
 void ManagerCore::State::RetrySpaceWaiters(bool only_expired) {
+  if (space_queue_.empty()) return;
   std::deque<Waiter> queue = std::exchange(space_queue_, {});
   for (const Waiter& waiter : queue) {
     Session* session = FindSession(waiter.client);

@@ -6,11 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/base/rng.h"
 #include "predictor/des/activity.h"
 #include "predictor/des/event_loop.h"
+#include "predictor/des/event_queue.h"
 #include "predictor/des/fifo_server.h"
 #include "predictor/des/shared_server.h"
 #include "predictor/des/waiting.h"
@@ -247,6 +250,32 @@ TEST(Waiting, FewGoOnAtATimeAndSomebodyWaitsForAll) {
   EXPECT_EQ(all, 30);
 }
 
+Activity<void> NoteWhen(Signal& signal, std::vector<int>& list, int what) {
+  co_await signal.Wait();
+  list.push_back(what);
+}
+
+// Who waits alone goes on in the same event, unless something was asked for before.
+TEST(Signal, GivenLastNeedsNoEventForTheLastWhoWaits) {
+  EventLoop loop;
+  Signal signal(loop);
+  std::vector<int> order;
+  struct Both {
+    Signal& signal;
+    std::vector<int>& order;
+  } both{signal, order};
+  Spawn(loop, NoteWhen(signal, order, 1));
+  loop.At(Time{5}, [b = &both] { b->signal.GiveLast(); });
+  loop.Run();
+  EXPECT_EQ(loop.events(), 1U);
+  for (const int what : {3, 4}) Spawn(loop, NoteWhen(signal, order, what));
+  loop.At(Time{6}, [b = &both] { b->signal.GiveLast(); });
+  loop.At(Time{6}, [b = &both] { b->order.push_back(2); });
+  loop.Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_EQ(loop.events(), 5U);
+}
+
 Activity<void> AwaitBoth(EventLoop& loop, Join& join, int64_t& end_ns) {
   co_await join.All();
   end_ns = loop.now().ns;
@@ -270,6 +299,34 @@ TEST(SharedServer, ServesForAJoinAsForOneWhoWaits) {
   Join nothing;
   Spawn(loop, AwaitBoth(loop, nothing, all));
   EXPECT_EQ(all, 150);  // It has not waited.
+}
+
+// Beside a map, whose order is by time and then by sequence: what is added later comes at the same
+// time, soon, or after very long.
+TEST(EventQueue, GivesTheEarliestFirstAndTiesInTheOrderOfAdding) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng(seed);
+    int64_t now_ns = int64_t{1} << 60;
+    EventQueue queue(now_ns);
+    std::set<std::pair<int64_t, uint64_t>> expected;
+    uint64_t sequence = 0;
+    EventQueue::Entry next;
+    do {
+      for (uint64_t more = sequence < 5'000 ? rng.Below(4) : 0; more > 0; --more) {
+        const int64_t at_ns =
+            now_ns + static_cast<int64_t>(rng.Below(uint64_t{1} << rng.Below(40)) / 2);
+        expected.emplace(at_ns, sequence);
+        queue.Add({at_ns, sequence++, 0});
+      }
+      if (expected.empty()) continue;
+      EXPECT_EQ(queue.HasMoreNow(), expected.begin()->first == now_ns);
+      ASSERT_TRUE(queue.Take(next));
+      ASSERT_EQ(std::pair(next.at_ns, next.sequence), *expected.begin()) << "seed " << seed;
+      now_ns = next.at_ns;
+      expected.erase(expected.begin());
+    } while (!expected.empty() || sequence < 5'000);
+    EXPECT_FALSE(queue.Take(next));
+  }
 }
 
 TEST(EventLoop, RunsTiesInTheOrderOfAsking) {

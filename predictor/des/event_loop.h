@@ -2,9 +2,6 @@
 // one time in the order in which they were asked for. Integer nanoseconds; the same actions give
 // the same run, and the same digest, everywhere.
 //
-// What is asked for at once, as the end of a wait is, needs no heap: it comes behind all that was
-// asked for earlier and before time goes on, in its own order.
-//
 // One owner, one thread. What waits in the loop refers to its owners: they outlive Run().
 #ifndef MOSA_PREDICTOR_DES_EVENT_LOOP_H_
 #define MOSA_PREDICTOR_DES_EVENT_LOOP_H_
@@ -18,8 +15,8 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "common/base/rng.h"
 #include "common/base/time.h"
+#include "predictor/des/event_queue.h"
 
 namespace mosa::des {
 
@@ -27,7 +24,7 @@ class Root;
 
 class EventLoop {
  public:
-  explicit EventLoop(Time start = {}) : now_(start) {}
+  explicit EventLoop(Time start = {}) : now_(start), queue_(start.ns) {}
   ~EventLoop() { EndAll(); }
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -55,7 +52,7 @@ class EventLoop {
   // Goes on with `waiter` now, behind all that was asked for before: at once, if there is nothing.
   // For the end of an action, when the caller is done.
   void ResumeLast(std::coroutine_handle<> waiter) {
-    if (HasMoreNow())
+    if (queue_.HasMoreNow())
       ResumeAt(now_, waiter);
     else
       waiter.resume();
@@ -110,47 +107,20 @@ class EventLoop {
   // four: that of a bell with the second bit, or that of a coroutine.
   static constexpr uintptr_t kIsSlot = 1;
   static constexpr uintptr_t kIsBell = 2;
-  struct Entry {
-    int64_t at_ns = 0;  // Not negative.
-    uint64_t sequence = 0;
-    uintptr_t what = 0;
-    // As one number, which is compared without a branch.
-    bool Before(const Entry& other) const { return Order() < other.Order(); }
-    Wide Order() const { return Wide{static_cast<uint64_t>(at_ns)} << 64 | sequence; }
-  };
 
   uint32_t TakeSlot();
   void Add(Time at, uintptr_t what) {
     MOSA_CHECK(at >= now_);
-    const Entry entry{at.ns, sequence_++, what};
-    if (at == now_) {
-      asked_.push_back(entry);
-    } else {
-      Push(entry);
-    }
+    queue_.Add({at.ns, sequence_++, what});
   }
-  bool HasMoreNow() const {
-    return !asked_.empty() || due_begin_ < due_.size() ||
-           (!heap_.empty() && heap_.front().at_ns == now_.ns);
-  }
-  bool TakeNext(Entry& next);
   void Do(uintptr_t what);
-  void Push(const Entry& entry);
-  Entry Pop();
-  size_t LeastOf(size_t first, size_t size) const;
 
   Time now_;
   uint64_t sequence_ = 0;
   uint64_t events_ = 0;
   uint64_t digest_ = 0;
   bool stopped_ = false;
-  // A heap of four children each: half as deep as a binary one, and its entries are small.
-  std::vector<Entry> heap_;
-  // At now(), asked for since it is. Those of due_ come first, and below due_begin_ have run;
-  // behind them come those of asked_, so that memory grows with what waits, not with what has run.
-  std::vector<Entry> due_;
-  size_t due_begin_ = 0;
-  std::vector<Entry> asked_;
+  EventQueue queue_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   Root* roots_ = nullptr;  // What is under way.

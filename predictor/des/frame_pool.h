@@ -1,7 +1,8 @@
-// FramePool: memory for the frames of activities. A simulation begins and ends several of them for
-// each chunk that it moves, of a few sizes; each size has a list of its own, so that a frame costs
-// a few instructions and mostly lies where one was a moment ago. Memory of one size (rounded up to
-// 64 B) is never used for another; frames above kBytesMax come from the heap and go back to it.
+// FramePool: memory for the frames of activities, and for what lives about as long. A simulation
+// begins and ends several of them for each chunk that it moves, of a few sizes; each size has a
+// list of its own, so that a frame costs a few instructions and mostly lies where one was a moment
+// ago. Memory of one size (rounded up to 64 B) is never used for another; frames above kBytesMax
+// come from the heap and go back to it.
 //
 // A thread has one, and keeps what its frames have taken at most until it ends. Who has taken a
 // frame gives it back on the same thread.
@@ -69,6 +70,23 @@ struct Pooled {
   static void* operator new(size_t bytes) { return FramePool::OfThread().Take(bytes); }
   static void operator delete(void* frame, size_t bytes) {
     FramePool::OfThread().Give(frame, bytes);
+  }
+};
+
+// The same for what the standard library allocates: what comes and goes with each chunk.
+template <typename T>
+struct PoolAllocator {
+  using value_type = T;
+  PoolAllocator() = default;
+  template <typename Other>
+  explicit PoolAllocator(const PoolAllocator<Other>& /*other*/) {}
+  T* allocate(size_t count) {
+    return static_cast<T*>(FramePool::OfThread().Take(count * sizeof(T)));
+  }
+  void deallocate(T* given, size_t count) { FramePool::OfThread().Give(given, count * sizeof(T)); }
+  template <typename Other>
+  bool operator==(const PoolAllocator<Other>& /*other*/) const {
+    return true;
   }
 };
 

@@ -43,6 +43,15 @@ class Signal {
   void Give() {
     while (!waiters_.empty()) loop_.ResumeAt(loop_.now(), waiters_.TakeFirst());
   }
+  // The same at the end of an action, when the caller is done: the last of those who wait needs no
+  // event if nothing was asked for before (EventLoop::ResumeLast).
+  void GiveLast() {
+    if (waiters_.empty()) return;
+    std::coroutine_handle<> last = waiters_.TakeFirst();
+    while (!waiters_.empty())
+      loop_.ResumeAt(loop_.now(), std::exchange(last, waiters_.TakeFirst()));
+    loop_.ResumeLast(last);
+  }
   auto Wait() {
     struct Awaiter {
       Signal& signal;

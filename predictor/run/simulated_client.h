@@ -191,6 +191,7 @@ class SimulatedClient {
   std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   bool HasPages(Reading& reading, ByteRange range) const;
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
+  std::shared_ptr<Block> NewBlock(ByteRange range);
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);

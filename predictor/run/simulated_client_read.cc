@@ -56,9 +56,11 @@ struct SimulatedClient::Reader {
   uint64_t mark = 0;                         // Where the program sets the next window off.
   std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
   sai::ReadAhead read_ahead;
-  uint64_t blocks_end = 0;                            // Blocks below have been made.
-  std::map<uint64_t, std::shared_ptr<Block>> blocks;  // By their begin.
-  std::vector<des::Slots> lanes;                      // One per node beside each other.
+  uint64_t blocks_end = 0;  // Blocks below have been made.
+  std::map<uint64_t, std::shared_ptr<Block>, std::less<>,
+           des::PoolAllocator<std::pair<const uint64_t, std::shared_ptr<Block>>>>
+      blocks;                     // By their begin.
+  std::vector<des::Slots> lanes;  // One per node beside each other.
 };
 
 // What a program has open for reading.
@@ -243,11 +245,15 @@ des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, 
   }
 }
 
+std::shared_ptr<SimulatedClient::Block> SimulatedClient::NewBlock(ByteRange range) {
+  return std::allocate_shared<Block>(des::PoolAllocator<Block>(), loop_, range);
+}
+
 void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range) {
   const uint64_t step = platform_.client.fuse_read_bytes;
   for (uint64_t at = range.begin; at < range.end; at += step) {
     const ByteRange pages{at, std::min(at + step, range.end)};
-    stream->asked.push_back(std::make_shared<Block>(loop_, pages));
+    stream->asked.push_back(NewBlock(pages));
     des::Spawn(loop_, ReadPages(stream, stream->asked.back()));
   }
   stream->asked_end = range.end;
@@ -280,7 +286,7 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
   }
   co_await Work(platform_.client.fuse_read, range.size());
   pages->done = true;
-  pages->come.Give();
+  pages->come.GiveLast();
 }
 
 // From the blocks that were or are fetched ahead; what no block has is fetched now.
@@ -314,9 +320,8 @@ void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRang
   uint64_t at = std::max(range.begin, reader.blocks_end);
   while (at < range.end) {
     const uint64_t end = std::min(range.end, (at / kBlockBytesMax + 1) * kBlockBytesMax);
-    auto& block = reader.blocks[at];
-    block = std::make_shared<Block>(loop_, ByteRange{at, end});
-    des::Spawn(loop_, FetchBlock(stream, block));
+    const auto block = reader.blocks.insert_or_assign(at, NewBlock({at, end})).first;
+    des::Spawn(loop_, FetchBlock(stream, block->second));
     at = end;
   }
   reader.blocks_end = std::max(reader.blocks_end, at);
@@ -341,7 +346,7 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
   fetch_threads_.Return();
   lane.Return();
   block.done = true;
-  block.come.Give();
+  block.come.GiveLast();
 }
 
 des::Activity<void> SimulatedClient::FetchBeside(Reader& reader, Piece piece, des::Group& group) {

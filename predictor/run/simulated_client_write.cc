@@ -356,8 +356,8 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   io_threads_.Return();
   writer.buffered_bytes -= extent.size();
   buffered_bytes_ -= extent.size();
-  buffer_freed_.Give();
   writer.sending.End();
+  buffer_freed_.GiveLast();
 }
 
 des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes,

@@ -13,8 +13,10 @@ namespace {
 
 // What an envelope takes on the wire besides inline bytes.
 constexpr uint64_t kMessageBytes = 256;
-// A heartbeat or a keep-alive that says nothing new decides nothing: often enough to be alive.
-constexpr Duration kSignOfLifeEvery = Seconds(2);
+// A heartbeat or a keep-alive that says nothing new decides nothing: often enough to be alive,
+// where that is looked at every kHeartbeatEvery.
+constexpr Duration kSignOfLifeEvery = Seconds(4);
+static_assert(kSignOfLifeEvery + kHeartbeatEvery < std::min(kNodeDeadAfter, kSessionLease));
 // What mounts say that they have used up is counted besides until the second heartbeat from then
 // on (NodeReport).
 constexpr uint32_t kNews = 2;
@@ -93,7 +95,7 @@ SessionReady SimulatedManager::AddClient(ClientId client, MachineIndex on,
   Client& made = clients_[client];
   made.machine = on;
   made.on_push = std::move(on_push);
-  made.last_sent = loop_.now();
+  made.last_heard = loop_.now();
   SessionStart start;
   start.client = client;
   start.node_name = start.host_identity = fmt::format("h{}", on.value + 1);
@@ -120,8 +122,8 @@ des::Activity<void> SimulatedManager::Upkeep() {
       Step(manager::NodeReport{node.id, heartbeat});
     }
     for (auto& [id, client] : clients_) {
-      if (loop_.now() - client.last_sent < kSignOfLifeEvery) continue;
-      client.last_sent = loop_.now();
+      if (loop_.now() - client.last_heard < kSignOfLifeEvery) continue;
+      client.last_heard = loop_.now();
       Step(manager::SessionRequest{id, {}});
     }
   }
@@ -131,7 +133,6 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
                                                          std::vector<Request> requests) {
   ++calls_;
   Client& from = clients_.at(client);
-  from.last_sent = loop_.now();
   RequestEnvelope envelope;
   envelope.id = RequestId{++from.last_request};
   envelope.answered_below =
@@ -150,6 +151,7 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   co_await machines_.Work(here, cost);
   const manager::Command command = manager::SessionRequest{client, std::move(envelope)};
   manager::Effects effects = core_.Step(command, loop_.now());
+  from.last_heard = loop_.now();
   for (const Request& request : std::get<manager::SessionRequest>(command).envelope.requests)
     NoteConsumed(request);
   uint64_t written = 0;
@@ -195,7 +197,7 @@ void SimulatedManager::Step(const manager::Command& command) {
   Deliver(core_.Step(command, loop_.now()));
 }
 
-void SimulatedManager::Deliver(manager::Effects effects) {
+void SimulatedManager::Deliver(manager::Effects&& effects) {
   for (const KvBatch::Write& write : effects.writes.writes) {
     decisions_ = HashCombine(decisions_, Crc32c(write.key.data(), write.key.size()));
     constexpr uint64_t kDeleted = uint64_t{1} << 32;  // No checksum is.

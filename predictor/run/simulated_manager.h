@@ -81,7 +81,7 @@ class SimulatedManager {
     MachineIndex machine;
     std::function<void(const Push&)> on_push;
     uint64_t last_request = 0;
-    Time last_sent;
+    Time last_heard;    // By the manager.
     Time last_arrival;  // Messages from one client, and to it, keep their order.
     Time last_delivery;
     std::map<uint64_t, Answer*> waiting;
@@ -104,7 +104,7 @@ class SimulatedManager {
   des::Activity<void> Upkeep();
   void Step(const manager::Command& command);
   void NoteConsumed(const Request& request);
-  void Deliver(manager::Effects effects);
+  void Deliver(manager::Effects&& effects);
   void DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message);
   void Receive(ClientId client);
   void Obey(NodeId node, const NodeOrder& order);
