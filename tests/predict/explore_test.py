@@ -76,6 +76,31 @@ def test_answers(mosa, directory):
     check(len(wide["configurations"]) == 2, "--config need not be possible without the dimensions")
 
 
+def test_file_classes(mosa, directory):
+    """Where classes of files lie: each combination once, as of mosa predict, and known from before."""
+    results = pathlib.Path(directory) / "classes"
+    words = ["--config", "hosts=2", "--vary", "system=wass,dss", "--vary", "placement:a.*=default,local,stripe",
+             "--vary", "placement@turn=local,stripe", "--repeats", 0, "--no-prune"]
+    answer = explore(mosa, *words, "--results", results)
+    check(answer["points"] == 12 and answer["simulated"] == 7 and answer["collapsed"] == 5, f"without hints all are one: {answer}")
+    points = {p["configuration"].split("seed=1,")[1] + "," + p["configuration"].split(",")[4]: p for p in answer["configurations"]}
+    near = points["placement:a.*=local,placement@turn=local,system=wass"]["turnaround_s"]
+    far = points["placement:a.*=stripe,placement@turn=local,system=wass"]["turnaround_s"]
+    check(near < far, f"what was written elsewhere is read over the network: {near} and {far} s")
+    for point in answer["configurations"]:
+        if point["fate"] == "simulated":
+            alone = predict(mosa, "--config", point["configuration"], "--repeats", 0)
+            check(alone["turnaround_s"] == point["turnaround_s"], f"mosa predict says {alone['turnaround_s']}: {point}")
+    again = explore(mosa, *words, "--results", results)
+    check(again["remembered"] == again["simulations"] == 7 and whole(again) == whole(answer), "all was known")
+    table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, *words).stdout
+    check("placement:a.*=local,placement@turn=local" in table, table)
+    space = pathlib.Path(directory) / "classes.yaml"
+    space.write_text("system: [wass, dss]\nplacement:a.*: [default, local, stripe]\nplacement@turn: [local, stripe]\n")
+    check(whole(explore(mosa, "--config", "hosts=2", "--space", space, "--repeats", 0, "--no-prune")) == whole(answer),
+          "a file says it as well")
+
+
 def platform_with(directory, name, network, others, model=0):
     """The platform with this spread of its links, that one of the model, and one of all else."""
     def spread(figures):
@@ -277,6 +302,10 @@ def test_bad_input(mosa, directory):
         (["--vary", "hosts=1", "--results", broken], "line 2 of"),
         (["--vary", "hosts=1", "--results", "/nonexistent/results"], "cannot write /nonexistent/results"),
         (["--vary", "hosts=1", "--workload", sizeless], "file 'x' has no size"),
+        (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
+        (["--vary", "placement@x=local"], "'pipeline' has no such stage, its stages are join, make, turn"),
+        (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' is of two classes"),
+        (["--vary", "placement:a.*=near"], "placement:a.*=near: it is default, stripe, local"),
     ]
     for words, expected in rows:
         workload = [] if "--workload" in words else ["--workload", WORKLOAD]
@@ -294,6 +323,7 @@ def main():
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory() as directory:
         test_answers(mosa, directory)
+        test_file_classes(mosa, directory)
         test_like_best(mosa, directory)
         test_energy(mosa, directory)
         test_failures(mosa)

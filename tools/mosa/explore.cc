@@ -125,11 +125,16 @@ void AddExplore(CLI::App& app, CommandLine& line) {
       "  mosa explore --platform lab.json --workload blast.yaml --config manager=apart \\\n"
       "    --vary nodes=11,17,20 --vary storage=0..19 --vary chunk=64K..4M\n"
       "  mosa explore --platform lab.json --workload blast.yaml --space space.yaml \\\n"
-      "    --power power.yaml --results blast.results\n\n"
+      "    --power power.yaml --results blast.results\n"
+      "  mosa explore --platform lab.json --workload montage.yaml --vary hosts=2..8 \\\n"
+      "    --vary 'placement:projected/*.fits=default,local,stripe' --vary placement@mAdd=local\n\n"
       "Prints those that nothing is better than in time, cost (and energy), and those that cannot "
       "be\ntold apart from the fastest. A space file has a line for each dimension, as\n"
       "'chunk: [64K..1M, 4M]'. Dimensions are nodes (all hosts; those that 'storage' and a manager "
-      "apart\nleave run tasks), frequency (MHz), and what --config names.");
+      "apart\nleave run tasks), frequency (MHz), and what --config names; so also where a class of "
+      "outputs\nlies, which a glob matches or the tasks of a stage write: default is as the "
+      "workflow "
+      "and its\ngraph say, and system=dss takes no hints at all.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
