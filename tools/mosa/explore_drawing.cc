@@ -401,23 +401,33 @@ class FrontPanel {
     DrawNumbers(svg, panel, scale, front);
   }
 
-  // What lies at nearly the same place has them one after the other.
+  // What lies at nearly the same place has them together.
   void DrawNumbers(Svg& svg, const ChartPanel& panel, const Scale& scale,
                    const std::vector<size_t>& front) const {
-    std::vector<std::pair<Point, std::string>> labels;
+    std::vector<std::pair<Point, std::vector<size_t>>> labels;
     for (size_t rank = 0; rank < std::min(front.size(), kFrontRowsMax); ++rank) {
       const Point at = At(panel, scale, front[rank]);
-      const auto near = std::find_if(labels.begin(), labels.end(), [&at](const auto& label) {
-        return std::abs(label.first.x - at.x) < kLabelWidthMin &&
-               std::abs(label.first.y - at.y) < kLabelHeight;
+      auto label = std::find_if(labels.begin(), labels.end(), [&at](const auto& other) {
+        return std::abs(other.first.x - at.x) < kLabelWidthMin &&
+               std::abs(other.first.y - at.y) < kLabelHeight;
       });
-      if (near == labels.end())
-        labels.emplace_back(at, fmt::format("{}", rank + 1));
-      else
-        near->second += fmt::format(", {}", rank + 1);
+      if (label == labels.end()) label = labels.insert(label, {at, {}});
+      label->second.push_back(rank + 1);
     }
-    for (const auto& [at, text] : labels)
-      svg.Text({at.x + 9, at.y - 6}, text, {.color = kColors[1], .bold = true});
+    for (const auto& [at, numbers] : labels)
+      svg.Text({at.x + 9, at.y - 6}, Listed(numbers), {.color = kColors[1], .bold = true});
+  }
+
+  // "1-3, 5".
+  static std::string Listed(const std::vector<size_t>& numbers) {
+    std::string text;
+    for (size_t i = 0, last = 0; i < numbers.size(); i = last + 1) {
+      last = i;
+      while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", numbers[i]);
+      if (last > i) text += fmt::format("-{}", numbers[last]);
+    }
+    return text;
   }
 
   const Exploration& exploration_;
