@@ -23,6 +23,9 @@ Point Canonical::Of(const Point& point) const {
   Configuration& c = canonical.configuration;
   c.slots = std::min(SlotsOf(platform_, c), tasks_);
   if (c.stripe_width == NodesOf(c)) c.stripe_width = 0;
+  std::erase_if(c.class_placements, [&c](const auto& of_class) {
+    return c.system == System::kDss || of_class.second == kPlacementByDefault;
+  });
   if (c.store_bytes == platform_.host.store_bytes) c.store_bytes = 0;
   // No piece that bytes are cut into is larger.
   if (c.chunk_bytes > file_bytes_max_ && c.chunk_bytes >= sai::kSpreadBytesMin)

@@ -14,6 +14,7 @@ namespace mosa::predict {
 //  - slots=0 is a number of slots, and more slots than there are tasks are as good as that many;
 //  - stripe=0 is the number of storage nodes;
 //  - store=0 is the limit that the platform says;
+//  - where system is dss, classes of files have no placements, and one by default is none;
 //  - a chunk that is larger than every file, and than what clients read from one copy in a row (4
 //    MiB), never ends: how large it is makes no difference.
 class Canonical {

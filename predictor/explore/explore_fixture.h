@@ -11,6 +11,7 @@
 
 #include "common/base/rng.h"
 #include "predictor/explore/explorer.h"
+#include "predictor/run/class_placement.h"
 #include "predictor/run/prediction_fixture.h"
 #include "predictor/workflow/random_workflow_fixture.h"
 
@@ -58,6 +59,16 @@ inline Configuration RandomConfiguration(Rng& rng) {
   c.replicas = static_cast<uint32_t>(1 + rng.Below(std::min<uint32_t>(4, NodesOf(c))));
   c.placement = rng.Chance(500) ? "stripe" : "local";
   return c;
+}
+
+// Of no class, one, or two.
+inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration& configuration) {
+  const char* values[] = {"default", "local", "stripe", "collocate:g", "scatter:2", "node:h1"};
+  for (const char* name : {":f[0-9].1", "@t"}) {
+    Configuration more = configuration;
+    more.class_placements[name] = values[rng.Below(6)];
+    if (rng.Chance(500) && WithPlacements(workflow, more).ok()) configuration = more;
+  }
 }
 
 // Simulates all that is asked for, the last of each batch first.

@@ -5,6 +5,7 @@
 
 #include "predictor/explore/canonical.h"
 #include "predictor/model/cost.h"
+#include "predictor/run/class_placement.h"
 
 namespace mosa::predict {
 namespace {
@@ -28,6 +29,8 @@ Outcome OutcomeOf(const Prediction& prediction) {
 Result<Explorer> Explorer::Make(const Workflow& workflow, const Platform& platform,
                                 const PowerProfile* power, const std::vector<Point>& points,
                                 const ExploreOptions& options) {
+  if (!points.empty())
+    MOSA_RETURN_IF_ERROR(WithPlacements(workflow, points.front().configuration).status());
   Explorer explorer(workflow, points, options);
   explorer.explored_.resize(points.size());
   explorer.bounds_.resize(points.size());

@@ -87,7 +87,8 @@ struct Explored {
 class Explorer {
  public:
   // Everything outlives this. `power` may be null: then energy is no objective. NotFound: a point's
-  // frequency is none of its levels.
+  // frequency is none of its levels. InvalidArgument also: as WithPlacements() (class_placement.h).
+  // Precondition: all points speak of the same classes of files, as Enumerate() makes them.
   static Result<Explorer> Make(const Workflow& workflow, const Platform& platform,
                                const PowerProfile* power, const std::vector<Point>& points,
                                const ExploreOptions& options);

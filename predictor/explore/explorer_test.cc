@@ -195,6 +195,26 @@ TEST(Explorer, SimulatesOnceWhatCannotDiffer) {
   for (const Explored& each : study.explored) EXPECT_EQ(each.same_as, 0U);
 }
 
+// What the second tasks read is best where it was written; what has nobody to read it may be
+// anywhere.
+TEST(Explorer, PlacesClassesOfFiles) {
+  const Workflow workflow = Pipelines(4, 20 * kMiB);
+  const std::vector<Point> points =
+      PointsOf({"hosts=4", "system=wass,dss", "placement:a.*=stripe,local",
+                "placement@third=default,local"});
+  const Study study =
+      Explore(workflow, BusyPlatform(), nullptr, points, {.draws = 0, .prune = false});
+  EXPECT_EQ(study.Count(Fate::kSimulated), 5U);  // Of dss one.
+  EXPECT_EQ(points[*study.best].configuration.class_placements.at(":a.*"), "local");
+  const auto seconds = [&](size_t i) { return study.explored[i].objectives.time_s; };
+  for (const size_t i : {0U, 1U}) EXPECT_GT(seconds(i), 1.2 * seconds(i + 2));
+  for (const size_t i : {5U, 6U, 7U}) EXPECT_EQ(study.explored[i].same_as, 4U);
+  const std::vector<Point> unknown = PointsOf({"hosts=4", "placement:x.*=stripe,local"});
+  EXPECT_NE(MessageOf(Explorer::Make(workflow, BusyPlatform(), nullptr, unknown, {}).status())
+                .find("placement:x.*: no task of '' writes"),
+            std::string::npos);
+}
+
 TEST(Explorer, TakesAFullStoreForAResult) {
   const Workflow workflow = Pipelines(4, 20 * kMiB);
   const std::vector<Point> points = PointsOf({"hosts=2", "store=32M,1G"});

@@ -39,8 +39,9 @@ TEST(LowerBound, IsNeverAboveWhatIsSimulated) {
     Rng rng(seed);
     Workflow workflow = RandomWorkload(rng);
     const Platform platform = RandomPlatform(rng);
-    const Configuration c = RandomConfiguration(rng);
+    Configuration c = RandomConfiguration(rng);
     if (seed % 3 == 0) AddOperations(rng, workflow);
+    AddClassPlacements(rng, workflow, c);
     const auto prediction = Predict(workflow, platform, c);
     ASSERT_TRUE(prediction.ok()) << "MOSA_SEED=" << seed << ": " << prediction.status();
     if (prediction->failure) continue;
@@ -133,6 +134,7 @@ TEST(Canonical, HasTheSamePrediction) {
     if (rng.Chance(300)) platform.host.store_bytes = 64 * kMiB;
     Point point{RandomConfiguration(rng), 0};
     if (rng.Chance(300)) point.configuration.store_bytes = platform.host.store_bytes;
+    AddClassPlacements(rng, workflow, point.configuration);
     const Point canonical = Canonical(workflow, platform).Of(point);
     if (canonical == point) continue;
     ++differ;
@@ -166,6 +168,10 @@ TEST(Canonical, KeepsApartWhatDiffers) {
       {"hosts=4,store=63G", "hosts=4", false},
       {"hosts=4,seed=2", "hosts=4", false},
       {"hosts=4,system=dss", "hosts=4", false},
+      {"placement:part.*=default", "hosts=4", true},
+      {"placement:part.*=stripe", "hosts=4", false},
+      {"placement:part.*=stripe", "placement:part.*=local", false},
+      {"placement:part.*=stripe,system=dss", "placement:part.*=local,system=dss", true},
   };
   const Canonical canonical(workflow, platform);
   for (const auto& row : rows) {

@@ -18,7 +18,7 @@ constexpr std::string_view kFrequency = "frequency";
 
 bool IsOfBytes(std::string_view name) { return name == "chunk" || name == "store"; }
 bool IsOfWords(std::string_view name) {
-  return name == "manager" || name == "system" || name == "placement";
+  return name == "manager" || name == "system" || name.starts_with("placement");
 }
 
 template <typename Whole>

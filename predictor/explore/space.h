@@ -8,6 +8,8 @@
 //   replicas: [1, 2]
 //   system: [dss, wass]
 //   frequency: [1200, 2300]   # MHz, levels of the power file
+//   placement:projected/*.fits: [default, local, stripe]   # of outputs that the glob matches
+//   placement@blastp: [local, stripe]                      # of what tasks of the stage write
 //
 // Names are those of a configuration (configuration.h), and `nodes` instead of `hosts`.
 #ifndef MOSA_PREDICTOR_EXPLORE_SPACE_H_

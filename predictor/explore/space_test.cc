@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ TEST(Dimension, SpellsRangesOut) {
       {"chunk=64K..512K", {"64K", "128K", "256K", "512K"}},
       {"chunk=3M,64K..100K", {"3M", "64K"}},
       {"system=dss,wass", {"dss", "wass"}},
+      {"placement:a..b/*=local,node:h1", {"local", "node:h1"}},
   };
   for (const auto& row : rows) {
     const auto dimension = ParseDimension(row.text);
@@ -68,6 +70,20 @@ TEST(Space, PartitionsNodes) {
   EXPECT_EQ(space->points[1].configuration.storage_hosts, 5U);
   EXPECT_EQ(space->points[2].configuration.hosts, 1U);
   EXPECT_EQ(space->impossible, 0U);
+}
+
+TEST(Space, PlacesClassesOfFiles) {
+  const auto dimensions =
+      ReadSpace("placement:mid/*.fits: [default, local]\nplacement@join: stripe\n");
+  ASSERT_TRUE(dimensions.ok()) << dimensions.status();
+  const auto space = Enumerate(*dimensions, *ParseConfiguration("placement:sum=local"));
+  ASSERT_TRUE(space.ok()) << space.status();
+  ASSERT_EQ(space->points.size(), 2U);
+  using Placements = std::map<std::string, std::string>;
+  EXPECT_EQ(space->points[0].configuration.class_placements,
+            (Placements{{":mid/*.fits", "default"}, {":sum", "local"}, {"@join", "stripe"}}));
+  EXPECT_EQ(space->points[1].configuration.class_placements,
+            (Placements{{":mid/*.fits", "local"}, {":sum", "local"}, {"@join", "stripe"}}));
 }
 
 TEST(Space, IsReadFromAFile) {
@@ -108,8 +124,12 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
       {"hosts: many", "hosts=many: a whole number is needed"},
       {"colour: [red]",
        "'colour' is no name; there are hosts, storage, manager, slots, system, "
-       "chunk, stripe, replicas, placement, store, seed; of one host, as h3: h3.speed and others; "
-       "and for explorations nodes, frequency"},
+       "chunk, stripe, replicas, placement, store, seed; of a class of files placement:GLOB, "
+       "placement@STAGE; of one host, as h3: h3.speed and others; and for explorations nodes, "
+       "frequency"},
+      {"placement:a/*: [local, wild]", "placement:a/*=wild: it is default, stripe, local, "},
+      {"placement@: local", "placement@=local: a class is a glob or a stage"},
+      {"placement:a=b/*: local", "placement:a=b/*=local: a class is a glob or a stage without"},
       {"h2.speed: [0.5, 1]", "h2 is unlike other hosts: only 'mosa predict'"},
       {"placement: [wild]", "nothing in it can be: configuration: placement=wild"},
       {"nodes: 4\nhosts: 2\n", "say either 'nodes', which is all hosts, or 'hosts'"},

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "common/base/units.h"
+#include "common/model/hint_values.h"
 
 namespace mosa::predict {
 namespace {
 
 constexpr uint64_t kChunkMax = uint64_t{1} << 30;
-constexpr uint32_t kReplicasMax = 64;
 constexpr uint32_t kSlotsMax = 4096;
 constexpr uint32_t kCoresMax = 4096;
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
@@ -69,6 +69,30 @@ std::optional<HostField> HostFieldOf(std::string_view name) {
   if (read.ptr == end || *read.ptr != '.') return std::nullopt;
   parsed.field = name.substr(static_cast<size_t>(read.ptr + 1 - name.data()));
   return parsed;
+}
+
+constexpr std::string_view kPlacement = "placement";
+
+// "placement:GLOB" or "placement@STAGE": what comes after the word, else nothing.
+std::string_view ClassOf(std::string_view name) {
+  if (!name.starts_with(kPlacement)) return {};
+  name.remove_prefix(kPlacement.size());
+  return name.starts_with(':') || name.starts_with('@') ? name : std::string_view();
+}
+
+Status SetClassPlacement(std::string_view name, std::string_view value, Configuration& into) {
+  const std::string_view of_class = ClassOf(name);
+  if (of_class.size() == 1 || of_class.find_first_of(",=") != std::string_view::npos)
+    return Wrong(
+        name, value,
+        "a class is a glob or a stage without ',' and '=', as in "
+        "placement:projected/*.fits=local or placement@project=local; '?' in a glob stands "
+        "for any byte");
+  if (value != kPlacementByDefault && !ParseHint(kPlacement, false, value).ok())
+    return Wrong(name, value,
+                 "it is default, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");
+  into.class_placements.insert_or_assign(std::string(of_class), value);
+  return OkStatus();
 }
 
 template <typename Value>
@@ -191,10 +215,11 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
   if (name == "replicas") return Number(name, value, into.replicas);
   if (name == "store") return Bytes(name, value, into.store_bytes);
   if (name == "seed") return Number(name, value, into.seed);
-  if (name == "placement") {
+  if (name == kPlacement) {
     into.placement = value;
     return OkStatus();
   }
+  if (!ClassOf(name).empty()) return SetClassPlacement(name, value, into);
   if (name == "system") {
     bool wass = false;
     MOSA_RETURN_IF_ERROR(Word(name, value, "dss", "wass", wass));
@@ -203,8 +228,9 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
   }
   return InvalidArgumentError(
       fmt::format("configuration: '{}' is no name; there are hosts, storage, manager, slots, "
-                  "system, chunk, stripe, replicas, placement, store, seed; of one host, as h3: "
-                  "h3.speed and others; and for explorations nodes, frequency",
+                  "system, chunk, stripe, replicas, placement, store, seed; of a class of files "
+                  "placement:GLOB, placement@STAGE; of one host, as h3: h3.speed and others; and "
+                  "for explorations nodes, frequency",
                   name));
 }
 
@@ -280,6 +306,8 @@ std::string ToText(const Configuration& c) {
       c.system == System::kWass ? "wass" : "dss", FormatBytes(static_cast<int64_t>(c.chunk_bytes)),
       c.stripe_width, c.replicas, c.placement, FormatBytes(static_cast<int64_t>(c.store_bytes)),
       c.seed);
+  for (const auto& [name, placement] : c.class_placements)
+    text += fmt::format(",{}{}={}", kPlacement, name, placement);
   for (const auto& [index, change] : c.unequal_hosts) text += ToText(index, change);
   return text;
 }

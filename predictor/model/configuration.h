@@ -18,6 +18,8 @@ namespace mosa::predict {
 
 inline constexpr uint32_t kSimulatedHostsMax = 10'000;
 inline constexpr uint64_t kChunkBytesMin = 4096;
+// Of a class of files: as the workflow and its graph say.
+inline constexpr std::string_view kPlacementByDefault = "default";
 
 // What of a host is not as the platform says of all.
 struct HostChange {
@@ -42,8 +44,11 @@ struct Configuration {
   uint32_t stripe_width = 0;         // 0: all nodes.
   uint32_t replicas = 1;             // Of every file that no hint says it of.
   std::string placement = "stripe";  // Of every file that no hint says it of: stripe or local.
-  uint64_t store_bytes = 0;          // The limit of each node. 0: as the platform says.
-  uint64_t seed = 1;                 // Of the cluster: where files without hints begin.
+  // Of classes of outputs, said as a hint; so it says nothing where system is dss. By ":GLOB",
+  // below the run's directory, or "@STAGE", what its tasks write.
+  std::map<std::string, std::string> class_placements;
+  uint64_t store_bytes = 0;  // The limit of each node. 0: as the platform says.
+  uint64_t seed = 1;         // Of the cluster: where files without hints begin.
   // Unlike the others, by number from 0: those that run tasks come first, then those with storage
   // alone, then the manager's own.
   std::map<uint32_t, HostChange> unequal_hosts;
@@ -65,8 +70,10 @@ Status CheckOn(const Platform& platform, const Configuration& configuration);
 
 // "hosts=19,storage=5,chunk=256K,system=dss" on top of `base`. Names: hosts, storage, manager
 // (apart or shared), slots, system (dss or wass), chunk, stripe, replicas, placement, store, seed;
-// and for hosts that are unlike others, as in "h3.speed=0.5" or "h5-8.link=12M": cores, speed, link
-// (bytes per second in both directions), out, in, cache, store. Checked.
+// for classes of files, as in "placement:projected/*.fits=local" or "placement@project=default", a
+// hint's placement or default; and for hosts that are unlike others, as in "h3.speed=0.5" or
+// "h5-8.link=12M": cores, speed, link (bytes per second in both directions), out, in, cache, store.
+// Checked.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
 // The same form onto `into`, whether it can be or not.
 Status SetFields(std::string_view text, Configuration& into);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 namespace mosa::predict {
@@ -61,6 +62,25 @@ TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   EXPECT_EQ(HostOf(platform, *none, 1).store_bytes, 0U);
 }
 
+TEST(Configuration, SaysOfClassesOfFilesWhereTheyLie) {
+  const auto parsed = ParseConfiguration(
+      "placement:mid/**/*.fits=local,placement@project=default,placement:sum=node:h2,"
+      "placement:parts/[a-c]?=collocate:parts,placement=local");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->placement, "local");
+  EXPECT_EQ(parsed->class_placements,
+            (std::map<std::string, std::string>{{":mid/**/*.fits", "local"},
+                                                {":parts/[a-c]?", "collocate:parts"},
+                                                {":sum", "node:h2"},
+                                                {"@project", "default"}}));
+  const auto again = ParseConfiguration(ToText(*parsed));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, *parsed);
+  const auto changed = ParseConfiguration("placement:sum=local", *parsed);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_EQ(changed->class_placements.at(":sum"), "local");
+}
+
 TEST(Configuration, KnowsThatSharedCoresAreNobodysOwn) {
   Platform platform;
   const auto parsed = ParseConfiguration("h2.cores=3");
@@ -102,6 +122,11 @@ TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
       {"hosts=9,storage=2,replicas=3", "there are only 2 storage nodes"},
       {"replicas=0", "1 to 64"},
       {"placement=near", "it is stripe or local"},
+      {"placement:a=near", "placement:a=near: it is default, stripe, local, collocate:GROUP"},
+      {"placement:a=", "placement:a=: it is default"},
+      {"placement:=local", "placement:=local: a class is a glob or a stage without"},
+      {"placement@=local", "placement@=local: a class is a glob or a stage without"},
+      {"placements:a=local", "'placements:a' is no name"},
       {"system=fast", "it is dss or wass"},
       {"manager=somewhere", "it is shared or apart"},
       {"hosts=2,,seed=1", "'' is not name=value"},

@@ -10,6 +10,7 @@
 #include "common/base/hash.h"
 #include "predictor/des/activity.h"
 #include "predictor/model/cost.h"
+#include "predictor/run/class_placement.h"
 #include "predictor/run/simulated_runner.h"
 
 namespace mosa::predict {
@@ -226,7 +227,10 @@ Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
   MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
   MOSA_RETURN_IF_ERROR(CheckComputing(workflow, platform, configuration));
-  return Simulate({{&workflow}}, platform, configuration, options);
+  if (configuration.class_placements.empty())
+    return Simulate({{&workflow}}, platform, configuration, options);
+  MOSA_ASSIGN_OR_RETURN(const Workflow placed, WithPlacements(workflow, configuration));
+  return Simulate({{&placed}}, platform, configuration, options);
 }
 
 Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const Platform& platform,
@@ -234,6 +238,11 @@ Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const 
                                  const PredictOptions& options) {
   MOSA_RETURN_IF_ERROR(Check(platform));
   MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
+  if (!configuration.class_placements.empty())
+    return InvalidArgumentError(
+        fmt::format("configuration: placement{}: the files of a synthetic workflow have hints of "
+                    "their own; leave it out",
+                    configuration.class_placements.begin()->first));
   std::vector<Run> runs;
   for (const SyntheticPart& part : parts) {
     runs.push_back({&part.workflow, &part});

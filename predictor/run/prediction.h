@@ -99,11 +99,12 @@ struct PredictOptions {
 Status CheckSizes(const Workflow& workflow);
 
 // InvalidArgument: what is wrong with the platform or the configuration, which task computes for
-// too long on hosts as slow, or as CheckSizes().
+// too long on hosts as slow, or as CheckSizes() and WithPlacements() (class_placement.h).
 Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
                            const Configuration& configuration, const PredictOptions& options = {});
 // The stages of a synthetic workflow, on a cluster where the phases before them have run: as
-// `mosa bench patterns` runs them. Precondition: no part reads or writes a backend.
+// `mosa bench patterns` runs them. InvalidArgument also: classes of files have placements.
+// Precondition: no part reads or writes a backend.
 Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const Platform& platform,
                                  const Configuration& configuration,
                                  const PredictOptions& options = {});

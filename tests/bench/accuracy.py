@@ -2,7 +2,7 @@
 """How right the predictor is: every cell is predicted, written down, and only then run.
 
   tests/bench/accuracy.py --bin build/release/bin --subset quick
-  tests/bench/accuracy.py --bin build/release/bin --cells accuracy.jsonl --table
+  tests/bench/accuracy.py --cells accuracy.jsonl --table --plot plots/
 
 A cell is a pattern of paper 002 (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
 broadcast) of so many hosts with links of a rate. `mosa identify` measures the platform once per rate, on three hosts,
@@ -35,6 +35,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
+from accuracy_plots import plot_all  # noqa: E402
 from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "pattern size scale system hosts rate")
@@ -325,6 +326,7 @@ def main():
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
     parser.add_argument("--any-commit", action="store_true", help="keep cells that another commit measured")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
+    parser.add_argument("--plot", type=pathlib.Path, metavar="DIR", help="draw what is shown: measured beside predicted")
     arguments = parser.parse_args()
     if arguments.draws < DRAWS_MIN:
         parser.error(f"--draws {arguments.draws}: fewer than {DRAWS_MIN} have no 90 % interval")
@@ -356,6 +358,8 @@ def main():
     if entries:
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
+    for path in plot_all(entries, arguments.plot) if arguments.plot else []:
+        print(path, file=sys.stderr)
     for entry in failed:
         print(f"failed: {' '.join(map(str, entry['cell'].values()))}: {entry['failed']}")
     missing = len(cells) - len(found)

@@ -174,6 +174,7 @@ def test_bad_input(mosa, directory):
         (["--workload", circle], 2, "file 'x': 'circle' is no value of hint 'pattern'"),
         ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
         ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
+        ([*good_workload, "--vary", "placement:**=local"], 2, "where classes of files lie is what advice is to find"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
         (["--record", WORKLOAD], 2, "is no record of a run"),

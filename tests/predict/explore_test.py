@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 from predict_test import PLATFORM, WORKLOAD, check, good, predict, run
 
@@ -74,6 +75,85 @@ def test_answers(mosa, directory):
           "the command line wins, and what no dimension names is as --config says")
     wide = explore(mosa, "--config", "stripe=8", "--vary", "hosts=8,9")
     check(len(wide["configurations"]) == 2, "--config need not be possible without the dimensions")
+
+
+def test_file_classes(mosa, directory):
+    """Where classes of files lie: each combination once, as of mosa predict, and known from before."""
+    results = pathlib.Path(directory) / "classes"
+    words = ["--config", "hosts=2", "--vary", "system=wass,dss", "--vary", "placement:a.*=default,local,stripe",
+             "--vary", "placement@turn=local,stripe", "--repeats", 0, "--no-prune"]
+    answer = explore(mosa, *words, "--results", results)
+    check(answer["points"] == 12 and answer["simulated"] == 7 and answer["collapsed"] == 5, f"without hints all are one: {answer}")
+    points = {p["configuration"].split("seed=1,")[1] + "," + p["configuration"].split(",")[4]: p for p in answer["configurations"]}
+    near = points["placement:a.*=local,placement@turn=local,system=wass"]["turnaround_s"]
+    far = points["placement:a.*=stripe,placement@turn=local,system=wass"]["turnaround_s"]
+    check(near < far, f"what was written elsewhere is read over the network: {near} and {far} s")
+    for point in answer["configurations"]:
+        if point["fate"] == "simulated":
+            alone = predict(mosa, "--config", point["configuration"], "--repeats", 0)
+            check(alone["turnaround_s"] == point["turnaround_s"], f"mosa predict says {alone['turnaround_s']}: {point}")
+    again = explore(mosa, *words, "--results", results)
+    check(again["remembered"] == again["simulations"] == 7 and whole(again) == whole(answer), "all was known")
+    table = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, *words).stdout
+    check("placement:a.*=local,placement@turn=local" in table, table)
+    space = pathlib.Path(directory) / "classes.yaml"
+    space.write_text("system: [wass, dss]\nplacement:a.*: [default, local, stripe]\nplacement@turn: [local, stripe]\n")
+    check(whole(explore(mosa, "--config", "hosts=2", "--space", space, "--repeats", 0, "--no-prune")) == whole(answer),
+          "a file says it as well")
+
+
+def drawing(path):
+    """Its circles by radius, each the place and the color, and its texts."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    circles = {}
+    for circle in root.iter(f"{svg}circle"):
+        place = (float(circle.get("cx")), float(circle.get("cy")))
+        circles.setdefault(circle.get("r"), []).append((place, circle.get("fill")))
+        check(all(0 <= at <= float(root.get(side)) for at, side in zip(place, ("width", "height"))), f"{path}: {place}")
+    return circles, [text.text for text in root.iter(f"{svg}text")]
+
+
+def test_plots(mosa, directory):
+    """Every point lies where its time and cost are; axes have units, and the front is there in words."""
+    power = pathlib.Path(directory) / "plot_power.yaml"
+    power.write_text(POWER)
+    plots = pathlib.Path(directory) / "plots" / "deep"
+    answer = explore(mosa, "--vary", "nodes=2..6", "--vary", "storage=0..2", "--vary", "chunk=64K,1M,64M", "--vary",
+                     "placement:a.*=local,stripe", "--power", power, "--plot", plots)
+    circles, texts = drawing(plots / "front.svg")
+    simulated = [p for p in answer["configurations"] if "turnaround_s" in p]
+    legend = [((24.0, 42.0), "#c44e52"), ((271.0, 41.0), "#2a6f97"), ((512.0, 42.0), "#b8b8b8")]
+    dots = [c for c in circles["2.4"] if c not in legend]
+    check(len(dots) == 2 * len(simulated), f"{len(dots)} dots of {len(simulated)} configurations over cost and energy")
+    for cost, of_panel in (("node_hours", dots[:len(simulated)]), ("energy_j", dots[len(simulated):])):
+        placed = list(zip(simulated, of_panel))
+        for (one, (at_one, color)), (other, (at_other, _)) in zip(placed, placed[1:]):
+            check(color == ("#2a6f97" if one["like_best"] else "#b8b8b8"), f"{color}: {one}")
+            check((one[cost] - other[cost]) * (at_one[0] - at_other[0]) >= 0, f"{cost} to the right: {one} {other}")
+            check((one["turnaround_s"] - other["turnaround_s"]) * (at_other[1] - at_one[1]) >= 0, f"time upwards: {one} {other}")
+    check(len([c for c in circles["4.0"] if c not in legend]) == 2 * len(answer["front"]), f"{circles['4.0']}")
+    check({"seconds", "node-hours", "kJ"} <= set(texts), f"units: {texts}")
+    for number, configuration in enumerate(answer["front"], 1):
+        chunk = next(word for word in configuration.split(",") if word.startswith("chunk="))
+        check(texts.count(str(number)) >= 1 and any(text.startswith(f"{number_of(answer, configuration)} seconds, ") and chunk in text
+                                           for text in texts), f"{configuration} in {texts}")
+    circles, texts = drawing(plots / "curves.svg")
+    titles = {"hosts in all", "hosts with storage alone (0: storage is on the tasks' hosts)", "chunk size, bytes", "placement:a.*"}
+    check(titles <= set(texts) and {"seconds", "node-hours", "kJ"} <= set(texts), f"{texts}")
+    check({"64K", "1M", "64M", "local", "stripe"} <= set(texts), f"values: {texts}")
+    check({color for _, color in circles["3.2"]} >= {"#2a6f97", "#c44e52"}, "a curve for each value of another dimension")
+    # One configuration has no curves; none that ends well has no plots.
+    explore(mosa, "--vary", "hosts=2", "--plot", plots.parent / "one")
+    check([path.name for path in (plots.parent / "one").iterdir()] == ["front.svg"], "there is no dimension")
+    done = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--vary", "store=32M", "--plot", plots.parent / "none")
+    check("nothing to plot" in done.stderr and not list((plots.parent / "none").iterdir()), done.stderr)
+
+
+def number_of(answer, configuration):
+    """Its seconds, with three digits."""
+    seconds = next(p["turnaround_s"] for p in answer["configurations"] if p["configuration"] == configuration)
+    return f"{seconds:.3g}"
 
 
 def platform_with(directory, name, network, others, model=0):
@@ -277,6 +357,12 @@ def test_bad_input(mosa, directory):
         (["--vary", "hosts=1", "--results", broken], "line 2 of"),
         (["--vary", "hosts=1", "--results", "/nonexistent/results"], "cannot write /nonexistent/results"),
         (["--vary", "hosts=1", "--workload", sizeless], "file 'x' has no size"),
+        (["--vary", "hosts=1", "--plot", path], "for the plots"),
+        (["--vary", "hosts=1", "--plot", "/proc/nowhere"], "cannot make /proc/nowhere for the plots"),
+        (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
+        (["--vary", "placement@x=local"], "'pipeline' has no such stage, its stages are join, make, turn"),
+        (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' is of two classes"),
+        (["--vary", "placement:a.*=near"], "placement:a.*=near: it is default, stripe, local"),
     ]
     for words, expected in rows:
         workload = [] if "--workload" in words else ["--workload", WORKLOAD]
@@ -294,6 +380,8 @@ def main():
     mosa = parser.parse_args().mosa
     with tempfile.TemporaryDirectory() as directory:
         test_answers(mosa, directory)
+        test_file_classes(mosa, directory)
+        test_plots(mosa, directory)
         test_like_best(mosa, directory)
         test_energy(mosa, directory)
         test_failures(mosa)

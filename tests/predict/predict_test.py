@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import chrome_trace
+
 HERE = pathlib.Path(__file__).resolve().parent
 PLATFORM = HERE / "platform_guess.json"
 WORKLOAD = HERE / "pipeline.yaml"
@@ -91,27 +93,77 @@ def test_energy(mosa, directory):
     check(done.returncode == 2 and "no level of 1800 MHz, there are 2400, 1200" in done.stderr, done.stderr)
 
 
-def test_trace(mosa, directory):
+def traced(mosa, directory, *words):
+    """What it predicts, and the trace of it."""
     path = pathlib.Path(directory) / "trace.json"
-    answer = predict(mosa, "--config", "hosts=2", "--trace", path)
-    trace = json.loads(path.read_text())
-    names = {e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M"}
-    check(names == {"h1", "h2"}, f"processes: {names}")
-    slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
-    check({"make_1", "join", "read", "compute", "write", "launch"} <= {e["name"] for e in slices}, "slices of all kinds")
-    tasks = {e["name"]: e for e in slices if "args" in e}
-    check(len(tasks) == len(answer["tasks"]), "a slice per task")
-    check(abs(tasks["join"]["ts"] + tasks["join"]["dur"] - answer["tasks"][4]["end_s"] * 1e6) < 1, "in microseconds")
-    rows = {}
-    for task in tasks.values():
-        rows.setdefault((task["pid"], task["tid"]), []).append((task["ts"], task["ts"] + task["dur"]))
-    for row in rows.values():
-        row.sort()
-        check(all(a[1] <= b[0] + 1e-3 for a, b in zip(row, row[1:])), "no two tasks in a slot at a time")
-    for part in slices:
-        owner = [t for t in tasks.values() if (t["pid"], t["tid"]) == (part["pid"], part["tid"])
-                 and t["ts"] - 1e-3 <= part["ts"] and part["ts"] + part["dur"] <= t["ts"] + t["dur"] + 1e-3]
-        check(len(owner) == 1, f"{part['name']} lies in one task")
+    workload = [] if "--workload" in words else ["--workload", WORKLOAD]
+    answer = json.loads(good(mosa, "--json", "predict", "--platform", PLATFORM, *workload, "--trace", path, *words).stdout)
+    return answer, chrome_trace.read(path.read_bytes())
+
+
+def test_trace(mosa, directory):
+    """The trace says of each task what the prediction says; its parts lie in it, one after the other."""
+    path = pathlib.Path(directory)
+    (path / "operations.json").write_text(json.dumps({"mosa_operations": 1, "tasks": [
+        {"id": "make_1", "files": ["a.1"], "operations": ["250000000 w 0 0 1048576", "9000 w 0 1048576 5", "90000000 c"]}]}),
+        encoding="utf-8")
+    (path / "odd.yaml").write_text(
+        "tasks:\n  - {id: 'a\"<\\é', command: 'true', outputs: [x], runtime: 0.1}\nfiles: {x: {size: 1M}}\n", encoding="utf-8")
+    for words in (["--config", "hosts=2"], ["--config", "hosts=1,slots=1"], ["--config", "hosts=12,storage=3,manager=apart"],
+                  ["--config", "hosts=1,store=64M"], ["--workload", "synthetic:gather,medium,scale=0.1", "--config", "hosts=4"],
+                  ["--operations", path / "operations.json"], ["--workload", path / "odd.yaml"]):
+        answer, trace = traced(mosa, directory, "--repeats", 0, *words)
+        check(set(trace.processes.values()) == {h["name"] for h in answer["hosts"]}, f"processes: {trace.processes}")
+        tasks = [s for s in trace.slices if s.args]
+        parts = [s for s in trace.slices if not s.args]
+        check(tasks and all(trace.threads[s.process, s.thread] == f"slot {s.thread}" for s in tasks), f"{trace.threads}")
+        expected = sorted((t["id"], t["host"], round(t["start_s"] * 1e9), round(t["end_s"] * 1e9)) for t in answer["tasks"])
+        found = sorted((s.name, trace.processes[s.process], s.begin_ns, s.end_ns) for s in tasks)
+        check(found == expected, f"{words}: {found} and {expected}")
+        for part in parts:
+            check(part.name in ("launch", "read", "compute", "write") and part.end_ns > part.begin_ns, f"{part}")
+            owner = [t for t in tasks if (t.process, t.thread) == (part.process, part.thread)
+                     and t.begin_ns <= part.begin_ns and part.end_ns <= t.end_ns]
+            check(len(owner) == 1 and owner[0].category == part.category, f"{part} lies in one task")
+        for task in answer["tasks"]:
+            computed = sum(p.end_ns - p.begin_ns for p in parts for t in tasks if t.name == task["id"] and p.name == "compute"
+                           and (t.process, t.thread) == (p.process, p.thread) and t.begin_ns <= p.begin_ns < t.end_ns)
+            check(computed == round(task["compute_s"] * 1e9), f"{task['id']} computes {computed} ns")
+
+
+def test_malformed_traces(mosa, directory):
+    """A parser that takes everything proves nothing."""
+    _, good_trace = traced(mosa, directory, "--repeats", 0, "--config", "hosts=2")
+    text = (pathlib.Path(directory) / "trace.json").read_text(encoding="utf-8")
+    check(len(good_trace.slices) > 10, "a trace to spoil")
+
+    def spoiled(change):
+        root = json.loads(text)
+        change(root, next(e for e in root["traceEvents"] if e["ph"] == "X" and "args" in e))
+        return json.dumps(root).encode()
+
+    rows = [
+        (b"[]", "no traceEvents"),
+        (text.encode()[:-3], "Expecting"),
+        (text.encode().replace(b'"ts":', b'"ts":NaN,"was":', 1), "NaN is no JSON"),
+        (text.encode("utf-16"), "codec can't decode"),
+        (spoiled(lambda root, task: task.update(ph="Z")), "no slice and no metadata"),
+        (spoiled(lambda root, task: task.pop("dur")), "dur is no number"),
+        (spoiled(lambda root, task: task.update(dur=-1)), "dur is out of range"),
+        (spoiled(lambda root, task: task.update(ts="1")), "ts is no number"),
+        (spoiled(lambda root, task: task.update(ts=0.00033)), "not of whole nanoseconds"),
+        (spoiled(lambda root, task: task.update(pid="h1")), "pid or tid is no whole number"),
+        (spoiled(lambda root, task: task.update(pid=9)), "a process without a name"),
+        (spoiled(lambda root, task: task.update(tid=99)), "a thread without a name"),
+        (spoiled(lambda root, task: task.update(dur=task["dur"] / 2)), "overlaps another of its track in part"),
+        (spoiled(lambda root, task: root["traceEvents"].append(root["traceEvents"][0])), "it is named twice"),
+    ]
+    for spoilt, expected in rows:
+        try:
+            chrome_trace.read(spoilt)
+            check(False, f"'{expected}' was taken")
+        except chrome_trace.Malformed as error:
+            check(expected in str(error), f"'{expected}': {error}")
 
 
 def test_full_store(mosa):
@@ -232,6 +284,7 @@ def main():
         test_unequal_hosts(mosa)
         test_energy(mosa, directory)
         test_trace(mosa, directory)
+        test_malformed_traces(mosa, directory)
         test_full_store(mosa)
         test_model_spread(mosa, directory)
         test_failing_draws(mosa, directory)

@@ -230,7 +230,13 @@ Status Advise(const Options& options, const CommandLine& line) {
         fmt::format("--config {}: system=dss takes no hints, and advice is of hints; leave it out",
                     options.configuration));
   // What is wrong with the space is said before anything is simulated.
-  MOSA_RETURN_IF_ERROR(SpaceOf(options, advice.configuration).status());
+  MOSA_ASSIGN_OR_RETURN(const predict::Space space, SpaceOf(options, advice.configuration));
+  if (const auto& placements = space.points.front().configuration.class_placements;
+      !placements.empty())
+    return InvalidArgumentError(
+        fmt::format("placement{}: where classes of files lie is what advice is to find; leave it "
+                    "out",
+                    placements.begin()->first));
   advice.draws = options.repeats;
   const predict::AdviseOptions how{options.repeats, options.least_percent / 100};
   advice.share_min = how.share_min;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "common/base/text_file.h"
 #include "predictor/explore/explorer.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/explore_drawing.h"
 #include "tools/mosa/explore_output.h"
 #include "tools/mosa/explore_results.h"
 #include "tools/mosa/explore_simulator.h"
@@ -29,6 +31,7 @@ struct Options {
   std::vector<std::string> vary;
   std::string base;
   std::string results;
+  std::string plot;
   uint32_t repeats = 20;
   uint32_t jobs = 0;
   bool no_prune = false;
@@ -66,6 +69,25 @@ std::vector<std::string> VariedNames(const std::vector<predict::Dimension>& dime
   return names;
 }
 
+Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("cannot make {} for the plots: {}", path, error.message()));
+}
+
+Status Plot(const Exploration& exploration, const std::string& directory) {
+  if (!exploration.best) {
+    fmt::print(stderr, "mosa explore: nothing to plot: every configuration would fail\n");
+    return OkStatus();
+  }
+  const std::filesystem::path path = directory;
+  if (!exploration.dimensions.empty())
+    MOSA_RETURN_IF_ERROR(WriteWhole(path / "curves.svg", DrawCurves(exploration)));
+  return WriteWhole(path / "front.svg", DrawFront(exploration));
+}
+
 bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* power) {
   return predict::HasSpread(platform) ||
          (power != nullptr &&
@@ -93,6 +115,8 @@ Status Explore(const Options& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(auto explorer,
                         predict::Explorer::Make(inputs.workflow, inputs.platform, profile,
                                                 exploration.space.points, how));
+  // What cannot be written is said before anything is simulated.
+  if (!options.plot.empty()) MOSA_RETURN_IF_ERROR(MakeDirectory(options.plot));
   ExploreResults results;
   if (!options.results.empty()) {
     MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
@@ -101,6 +125,8 @@ Status Explore(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
   exploration.workflow = inputs.workflow.name;
   exploration.varied = VariedNames(dimensions);
+  for (const predict::Dimension& dimension : dimensions)
+    if (dimension.values.size() > 1) exploration.dimensions.push_back(dimension.name);
   exploration.explored = explorer.explored();
   exploration.best = explorer.best();
   exploration.with_energy = power.has_value();
@@ -112,7 +138,7 @@ Status Explore(const Options& options, const CommandLine& line) {
     PrintJson(ToJson(exploration));
   else
     PrintExploration(exploration);
-  return OkStatus();
+  return options.plot.empty() ? OkStatus() : Plot(exploration, options.plot);
 }
 
 }  // namespace
@@ -125,11 +151,16 @@ void AddExplore(CLI::App& app, CommandLine& line) {
       "  mosa explore --platform lab.json --workload blast.yaml --config manager=apart \\\n"
       "    --vary nodes=11,17,20 --vary storage=0..19 --vary chunk=64K..4M\n"
       "  mosa explore --platform lab.json --workload blast.yaml --space space.yaml \\\n"
-      "    --power power.yaml --results blast.results\n\n"
+      "    --power power.yaml --results blast.results --plot plots\n"
+      "  mosa explore --platform lab.json --workload montage.yaml --vary hosts=2..8 \\\n"
+      "    --vary 'placement:projected/*.fits=default,local,stripe' --vary placement@mAdd=local\n\n"
       "Prints those that nothing is better than in time, cost (and energy), and those that cannot "
       "be\ntold apart from the fastest. A space file has a line for each dimension, as\n"
       "'chunk: [64K..1M, 4M]'. Dimensions are nodes (all hosts; those that 'storage' and a manager "
-      "apart\nleave run tasks), frequency (MHz), and what --config names.");
+      "apart\nleave run tasks), frequency (MHz), and what --config names; so also where a class of "
+      "outputs\nlies, which a glob matches or the tasks of a stage write: default is as the "
+      "workflow "
+      "and its\ngraph say, and system=dss takes no hints at all.");
   command->add_option("--platform", options->platform, "The measured service times, JSON")
       ->required();
   command
@@ -146,6 +177,8 @@ void AddExplore(CLI::App& app, CommandLine& line) {
                       "What a host draws, as of mosa predict: energy counts as well then");
   command->add_option("--results", options->results,
                       "Append what is simulated to this file, and go on with what is in it");
+  command->add_option("--plot", options->plot,
+                      "Draw the front and curves over each dimension into this directory, as SVG");
   command
       ->add_option("--repeats", options->repeats,
                    "Predictions with figures drawn from their spread, for the intervals")

@@ -41,23 +41,6 @@ Counts Count(const Exploration& exploration) {
   return counts;
 }
 
-// Of "hosts=4,storage=0,...", what differs between points.
-std::string VariedText(const Exploration& exploration, size_t point) {
-  const std::string text = ToText(exploration.space.points[point]);
-  std::string varied;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
-    const std::string_view name = item.substr(0, item.find('='));
-    if (std::find(exploration.varied.begin(), exploration.varied.end(), name) ==
-        exploration.varied.end())
-      continue;
-    if (!varied.empty()) varied += ',';
-    varied += item;
-  }
-  return varied.empty() ? text : varied;
-}
-
 // The points that are marked, the fastest first, by the median if draws were made of all; of equals
 // the first of the space.
 std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark,
@@ -73,6 +56,13 @@ std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark,
                    [&](size_t a, size_t b) { return seconds(a) < seconds(b); });
   return marked;
 }
+// The next of the "name=value,..." that are left, which is taken off.
+std::string_view TakeItem(std::string_view& rest) {
+  const std::string_view item = rest.substr(0, rest.find(','));
+  rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+  return item;
+}
+
 std::vector<size_t> LikeBest(const Exploration& exploration) {
   return Marked(exploration, &Explored::like_best, true);
 }
@@ -190,11 +180,41 @@ json PointToJson(const Exploration& exploration, size_t index) {
 
 }  // namespace
 
+std::string VariedText(const Exploration& exploration, size_t point) {
+  const std::string text = ToText(exploration.space.points[point]);
+  std::string varied;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view item = TakeItem(rest);
+    const std::string_view name = item.substr(0, item.find('='));
+    if (std::find(exploration.varied.begin(), exploration.varied.end(), name) ==
+        exploration.varied.end())
+      continue;
+    if (!varied.empty()) varied += ',';
+    varied += item;
+  }
+  return varied.empty() ? text : varied;
+}
+
+std::string ValueOf(const predict::Point& point, std::string_view dimension) {
+  if (dimension == "nodes") return fmt::format("{}", predict::HostsInAll(point.configuration));
+  const std::string text = ToText(point);
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view item = TakeItem(rest);
+    const size_t equals = item.find('=');
+    if (item.substr(0, equals) == dimension) return std::string(item.substr(equals + 1));
+  }
+  return "";
+}
+
+std::vector<size_t> OnFront(const Exploration& exploration) {
+  return Marked(exploration, &Explored::on_front);
+}
+
 void PrintExploration(const Exploration& exploration) {
   if (exploration.best) {
     fmt::print("Nothing is better in {}:\n",
                exploration.with_energy ? "time, cost and energy" : "time and cost");
-    PrintPoints(exploration, Marked(exploration, &Explored::on_front));
+    PrintPoints(exploration, OnFront(exploration));
     fmt::print("\nCannot be told apart from the fastest:\n");
     PrintPoints(exploration, LikeBest(exploration));
   } else {
@@ -222,7 +242,7 @@ json ToJson(const Exploration& exploration) {
                {"like_best", json::array()},
                {"configurations", json::array()}};
   if (exploration.best) root["best"] = ToText(exploration.space.points[*exploration.best]);
-  for (const size_t i : Marked(exploration, &Explored::on_front))
+  for (const size_t i : OnFront(exploration))
     root["front"].push_back(ToText(exploration.space.points[i]));
   for (const size_t i : LikeBest(exploration))
     root["like_best"].push_back(ToText(exploration.space.points[i]));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "predictor/explore/explorer.h"
@@ -15,7 +16,8 @@ namespace mosa::cli {
 struct Exploration {
   std::string workflow;
   predict::Space space;
-  std::vector<std::string> varied;  // Names of a configuration that differ in the space.
+  std::vector<std::string> dimensions;  // Those with more than one value; of "nodes" all hosts.
+  std::vector<std::string> varied;      // Names of a configuration that differ in the space.
   std::vector<predict::Explored> explored;
   std::optional<size_t> best;
   bool with_energy = false;
@@ -24,6 +26,13 @@ struct Exploration {
   size_t remembered = 0;   // and of those, known from the file or an equal one before.
   double seconds = 0;
 };
+
+// Of "hosts=4,storage=0,...", what differs between points.
+std::string VariedText(const Exploration& exploration, size_t point);
+// What a point has of a dimension.
+std::string ValueOf(const predict::Point& point, std::string_view dimension);
+// The points on the front, the fastest first.
+std::vector<size_t> OnFront(const Exploration& exploration);
 
 void PrintExploration(const Exploration& exploration);
 nlohmann::json ToJson(const Exploration& exploration);

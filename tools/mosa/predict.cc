@@ -203,11 +203,13 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   command->add_option(
       "--rules", options->rules,
       "Hints of outputs, as of mosa run, instead of those that the graph and the workflow say");
-  command->add_option("--config", options->configuration,
-                      "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
-                      "replicas=1,placement=stripe,store=0,seed=1: what differs from this; and of "
-                      "hosts that are unlike the others, as in h3.speed=0.5 or h5-8.link=12M: "
-                      "cores, speed, link (bytes per second; or out, in), cache, store");
+  command->add_option(
+      "--config", options->configuration,
+      "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
+      "replicas=1,placement=stripe,store=0,seed=1: what differs from this; and of "
+      "hosts that are unlike the others, as in h3.speed=0.5 or h5-8.link=12M: "
+      "cores, speed, link (bytes per second; or out, in), cache, store; and of "
+      "classes of outputs, as in placement:mid/*.fits=local or placement@mAdd=stripe");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
   command->add_flag("--layouts", options->layouts, "With --json: on which nodes each file lies");
   command->add_option("--power", options->power,

@@ -69,6 +69,13 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
           {"tid", thread}};
 }
 
+// A name, or another fact, of a process, or of a thread in it.
+nlohmann::json Fact(const char* kind, size_t process, size_t thread, const char* name,
+                    const nlohmann::json& value) {
+  return {
+      {"name", kind}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{name, value}}}};
+}
+
 nlohmann::json ToJson(const predict::Interval<Duration>& interval) {
   return {SecondsOf(interval.low), SecondsOf(interval.high)};
 }
@@ -214,11 +221,10 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
 
 nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Prediction& prediction) {
   nlohmann::json events = nlohmann::json::array();
-  for (size_t i = 0; i < prediction.machines.size(); ++i)
-    events.push_back({{"name", "process_name"},
-                      {"ph", "M"},
-                      {"pid", i + 1},
-                      {"args", {{"name", prediction.machines[i].name}}}});
+  for (size_t i = 0; i < prediction.machines.size(); ++i) {
+    events.push_back(Fact("process_name", i + 1, 0, "name", prediction.machines[i].name));
+    events.push_back(Fact("process_sort_index", i + 1, 0, "sort_index", i + 1));
+  }
   // A task takes the first slot of its host that is free.
   std::vector<std::vector<Duration>> slots(prediction.machines.size());
   for (const size_t i : ByStart(prediction)) {
@@ -226,10 +232,14 @@ nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Predict
     std::vector<Duration>& of_host = slots[task.host.value];
     auto slot = std::find_if(of_host.begin(), of_host.end(),
                              [&task](Duration until) { return until <= task.start; });
-    if (slot == of_host.end()) slot = of_host.insert(slot, Duration());
+    const bool is_new = slot == of_host.end();
+    if (is_new) slot = of_host.insert(slot, Duration());
     *slot = task.end;
     const auto thread = static_cast<size_t>(slot - of_host.begin()) + 1;
     const size_t process = task.host.value + 1;
+    if (is_new)
+      events.push_back(
+          Fact("thread_name", process, thread, "name", fmt::format("slot {}", thread)));
     const predict::Task& from = workflow.tasks[i];
     nlohmann::json slice =
         Slice(from.id, from.stage, process, thread, task.start, task.end - task.start);

@@ -75,12 +75,12 @@ def nice_step(most):
 class Panel:
     """Seconds upwards from zero, over one size."""
 
-    def __init__(self, svg, index, title, most):
+    def __init__(self, svg, index, title, most, *, row=0, width=PANEL_WIDTH):
         self.svg = svg
-        self.x0 = index * PANEL_WIDTH + LEFT
-        self.x1 = (index + 1) * PANEL_WIDTH - RIGHT
-        self.y0 = 30 + PANEL_HEIGHT - BOTTOM
-        self.y1 = 30 + TOP
+        self.x0 = index * width + LEFT
+        self.x1 = (index + 1) * width - RIGHT
+        self.y0 = 30 + (row + 1) * PANEL_HEIGHT - BOTTOM
+        self.y1 = 30 + row * PANEL_HEIGHT + TOP
         step = nice_step(max(most, 1e-6) * 1.12)
         self.top = math.ceil(most * 1.12 / step) * step
         svg.text((self.x0 + self.x1) / 2, self.y1 - 12, title, size=12, anchor="middle", weight="bold")

@@ -1,0 +1,60 @@
+"""tests/bench/accuracy.py on a small cell: predicted, then run on a real cluster, kept, and drawn as they are kept.
+
+How right the predictions are is not asked here: the platform is a guess, and the machine may be busy.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import cluster
+from cluster import check
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLATFORM = HERE.parent / "predict" / "platform_guess.json"
+CELLS = ["--only", "pattern=pipeline", "--only", "size=small", "--only", "hosts=4", "--only", "system=wass"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def accuracy(*words):
+    command = [sys.executable, str(HERE.parent / "bench" / "accuracy.py"), *CELLS, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    check(done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def drawn(path):
+    """Colors and heights of the bars, and all texts."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    bars = [(box.get("fill"), float(box.get("height"))) for box in root.iter(f"{SVG}rect")][1:]  # The first is the page.
+    return bars, [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test(arguments):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
+        scratch = pathlib.Path(scratch)
+        cells = scratch / "cells.jsonl"
+        accuracy("--bin", pathlib.Path(arguments.bin).resolve(), "--out", scratch / "out", "--cells", cells, "--repeats", "2..2",
+                 "--draws", 19, "--platform", f"100mbit={PLATFORM}", "--plot", scratch / "first")
+        kept = [json.loads(line) for line in cells.read_text(encoding="utf-8").splitlines()]
+        check([entry["cell"]["system"] for entry in kept] == ["wass"], f"{len(kept)} cells were kept")
+        table = accuracy("--out", scratch / "none", "--cells", cells, "--table", "--plot", scratch / "again")
+        for name in ("pipeline.svg", "pipeline-stages.svg"):
+            first, again = ((scratch / place / name).read_bytes() for place in ("first", "again"))
+            check(first == again, f"{name} is of what is kept")
+        bars, texts = drawn(scratch / "again" / "pipeline.svg")
+        check([color for color, _ in bars] == ["#2a6f97", "#2a6f9760"], f"a measured and a predicted bar: {bars}")
+        measured, predicted = (height for _, height in bars)  # They have one digit.
+        ratio = kept[0]["predicted_s"] / kept[0]["measured_s"]
+        check(abs(predicted - ratio * measured) < 0.1 + 0.1 * ratio, f"{bars} of {kept[0]}")
+        check("seconds" in texts and any("predicted" in text for text in texts), f"{texts}")
+        stages, _ = drawn(scratch / "again" / "pipeline-stages.svg")
+        check(len(stages) == 2 * len(kept[0]["stages"]) == 6, f"{len(stages)} bars of stages")
+        check("| pipeline | small x1 | wass | 4 |" in table, table)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=200, description=__doc__)
