@@ -90,13 +90,13 @@ def test_cluster(capacity):
 
 def test_directory(capacity, place):
     """Any directory, through its page cache; another one's results are not gone on with."""
-    result = capacity.run("place.json", place, "--pages", "cached", "--mix", "4K:0%r:0.5,64K:0%r:0.5")
+    result = capacity.run("place.json", place, "--pages", "cached", "--writes", "taken", "--mix", "4K:0%r:0.5,64K:0%r:0.5")
     check(len(result["loads"]) == 5 and result["configuration"]["pages"] == "cached", f"{result}")
     capacity.check_nothing_is_left(place)
-    done = capacity.mosa("capacity", "run", place, *TINY, "-o", "place.json")
+    done = capacity.mosa("capacity", "run", place, "--writes", "taken", *TINY, "-o", "place.json")
     check(done.returncode == 3 and 'pages is "cached" there' in done.errors, done.errors)
     samples = json.loads((capacity.directory / "place.json").read_text(encoding="utf-8"))["loads"]
-    again = capacity.run("place.json", place, "--pages", "cached", "--resample", "4K", "--mix", "4K:0%r:0.5,64K:0%r:0.5")["loads"]
+    again = capacity.run("place.json", place, "--pages", "cached", "--writes", "taken", "--resample", "4K", "--mix", "4K:0%r:0.5,64K:0%r:0.5")["loads"]
     same = [load["parts"] for load in again if load in samples]
     check(len(same) == 3 and all(parts[-1]["size_bytes"] == 65536 for parts in same), f"{same}")
 

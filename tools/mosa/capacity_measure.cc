@@ -179,6 +179,7 @@ Result<OperationRates> CapacityMeasure::Sample(const CapacityLoad& load, uint64_
                                           "--norandommap",
                                           "--allow_file_create=0",
                                           fmt::format("--direct={}", clients_.direct ? 1 : 0),
+                                          fmt::format("--fdatasync={}", clients_.stored ? 1 : 0),
                                           fmt::format("--runtime={}ms", clients_.sample_ms),
                                           fmt::format("--ramp_time={}ms", kRampMs),
                                           fmt::format("--size={}", clients_.file_bytes)};

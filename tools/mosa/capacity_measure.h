@@ -23,6 +23,7 @@ struct CapacityClients {
   uint64_t file_bytes = 16 << 20;
   int64_t sample_ms = 2000;  // That are counted.
   bool direct = true;        // O_DIRECT: past the page cache of the client's host.
+  bool stored = true;        // A write is done when fdatasync() behind it is, not when write() is.
   uint64_t seed = 1;         // Of the places.
 };
 

@@ -41,6 +41,7 @@ struct Options {
   std::string file_bytes = "16M";
   double sample_seconds = 2;
   std::string pages = "direct";
+  std::string writes = "stored";
   uint32_t repeats = 3;
   double budget_seconds = 540;
   uint64_t seed = 1;
@@ -135,6 +136,7 @@ Result<CapacityClients> ClientsOf(const Options& options) {
   clients.file_bytes = static_cast<uint64_t>(*bytes);
   clients.sample_ms = static_cast<int64_t>(options.sample_seconds * 1000);
   clients.direct = options.pages == "direct";
+  clients.stored = options.writes == "stored";
   clients.seed = options.seed;
   return clients;
 }
@@ -154,17 +156,15 @@ std::string ConditionsOf(const CapacityClients& clients) {
       "fio on every host, {} clients on each: threads that do one operation after the other "
       "(psync) "
       "at random places, aligned to the size, of a file of {} of their own, which another host has "
-      "written if there is one. Pages: {}. A write is done when write() returns; nothing is "
-      "synced. "
-      "Counted are {} ms after a ramp of 0.3 s, hosts together within about 0.1 s. Of a mix, "
-      "places "
-      "are aligned to its largest size.",
+      "written if there is one. Pages: {}. A write is done when {} returns. Counted are {} ms "
+      "after "
+      "a ramp of 0.3 s, hosts together within about 0.1 s. Of a mix, places are aligned to its "
+      "largest size.",
       clients.jobs, HumanBytes(static_cast<int64_t>(clients.file_bytes)),
-      clients.direct ? "direct (O_DIRECT): every operation reaches the store, none the page cache "
-                       "of the client's host"
+      clients.direct ? "direct (O_DIRECT): past the page cache of the client's host"
                      : "cached: through the page cache of the client's host, which fio empties of "
                        "the file at the beginning and which then keeps all of it",
-      clients.sample_ms);
+      clients.stored ? "the fdatasync() behind it" : "write()", clients.sample_ms);
 }
 
 json ConfigurationOf(const CapacityClients& clients, json store, const std::string& version) {
@@ -173,6 +173,7 @@ json ConfigurationOf(const CapacityClients& clients, json store, const std::stri
           {"file_bytes", clients.file_bytes},
           {"sample_ms", clients.sample_ms},
           {"pages", clients.direct ? "direct" : "cached"},
+          {"writes", clients.stored ? "stored" : "taken"},
           {"seed", clients.seed},
           {"fio", version}};
 }
@@ -320,6 +321,12 @@ void AddClientOptions(CLI::App& command, Options& options) {
       .add_option("--pages", options.pages,
                   "direct: past the page cache of the client's host; cached: through it")
       ->check(CLI::IsMember({"direct", "cached"}))
+      ->capture_default_str();
+  command
+      .add_option("--writes", options.writes,
+                  "stored: each with an fdatasync, done when the store has it; taken: done when "
+                  "whoever buffers it has")
+      ->check(CLI::IsMember({"stored", "taken"}))
       ->capture_default_str();
   command.add_option("--repeats", options.repeats, "Samples of each load")->capture_default_str();
   command.add_option("--budget", options.budget_seconds, "Seconds, when no sample begins any more")
