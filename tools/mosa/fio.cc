@@ -126,7 +126,8 @@ Result<predict::OperationRates> FioRatesOf(const std::string& printed) {
     } catch (const json::exception&) {
     }
   }
-  return FailedPreconditionError("fio prints what this program does not understand: which is it?");
+  return FailedPreconditionError(
+      "fio prints no JSON that this program understands: is it fio 3 or later?");
 }
 
 Result<json> DoFioStep(const std::string& step, const json& words, int until_readable) {
