@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tools/mosa/fio.h"
 
 namespace mosa::cli {
