@@ -30,14 +30,15 @@ ARROWS = {
     "predictor/compare": ["predictor/run"],
     "predictor/identify": ["predictor/run"],
     "predictor/envelope": ["predictor/workflow"],
+    "predictor/capacity": ["predictor/envelope"],
     "tools/mosa": ["tools/cluster", "client-sai/api", "predictor/workflow", "predictor/trace", "predictor/explore",
-                   "predictor/advise", "predictor/compare", "predictor/envelope", "predictor/identify"],
+                   "predictor/advise", "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"],
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
 PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow",
         "predictor/trace", "predictor/des", "predictor/model", "predictor/run", "predictor/explore", "predictor/advise",
-        "predictor/compare", "predictor/envelope", "predictor/identify"]
+        "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"]
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]
 

@@ -26,24 +26,8 @@ constexpr double kPanelWidth = kPageWidth / kColumns;
 constexpr double kPanelHeight = 250;
 constexpr double kRowHeight = 430;  // Of a store's heat maps and diagram.
 constexpr double kRowWidth = kPageWidth / 3;
-constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e",
-                                        "#8c6bb1", "#d08c2e", "#5a5a5a"};
 constexpr std::string_view kDashes[] = {"", "7 3", "3 3", "9 3 2 3", "1 3"};
 constexpr std::string_view kGrid = "#e4e4e4";
-
-template <size_t N>
-std::string_view Pick(const std::string_view (&from)[N], size_t index) {
-  return from[index % N];
-}
-
-// "950", "1.2k", "34M".
-std::string Short(double number) {
-  const char* units[] = {"", "k", "M", "G", "T"};
-  size_t unit = 0;
-  for (; number >= 999.5 && unit + 1 < std::size(units); ++unit) number /= 1000;
-  return number < 9.95 ? fmt::format("{:.2g}{}", number, units[unit])
-                       : fmt::format("{:.0f}{}", number, units[unit]);
-}
 
 std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
 
@@ -122,7 +106,7 @@ class CurvePanel {
       const double y = Y(std::pow(10, decade));
       svg_.Line({left, y}, {right, y}, {.color = decade == low_ ? "#222" : kGrid});
       svg_.Text({left - 4, y + 4},
-                Short(std::pow(10, decade)) + (metric_.is_bandwidth ? "B/s" : ""),
+                ShortNumber(std::pow(10, decade)) + (metric_.is_bandwidth ? "B/s" : ""),
                 {.size = 9, .anchor = Anchor::kEnd});
     }
     for (const uint32_t clients : clients_)
@@ -134,7 +118,7 @@ class CurvePanel {
 
   void DrawCurve(size_t system, size_t size) {
     std::vector<Point> points;
-    const std::string_view color = Pick(kColors, system);
+    const std::string_view color = SvgColor(system);
     const double unit = Unit(sizes_[size]);
     for (const uint32_t clients : clients_) {
       const Estimate* rate = envelopes_[system].Find({metric_.operation, sizes_[size], clients});
@@ -145,7 +129,8 @@ class CurvePanel {
       svg_.Dot(points.back(), 2.2, color);
     }
     if (points.size() > 1)
-      svg_.Path(points, {.color = color, .width = 1.6, .dashes = Pick(kDashes, size)});
+      svg_.Path(points,
+                {.color = color, .width = 1.6, .dashes = kDashes[size % std::size(kDashes)]});
   }
 
   Svg& svg_;
@@ -195,7 +180,7 @@ void DrawHeatMap(Svg& svg, Point corner, const std::string& title, const predict
           most == least ? 0 : std::log(value(size, column) / least) / std::log(most / least);
       const double x = left + width * static_cast<double>(column);
       svg.Box({x, y}, width, height, Heat(share));
-      svg.Text({x + width / 2, y + height / 2 + 3}, Short(value(size, column)),
+      svg.Text({x + width / 2, y + height / 2 + 3}, ShortNumber(value(size, column)),
                {.size = 9, .anchor = Anchor::kMiddle, .color = share > 0.5 ? "#fff" : "#222"});
     }
   }
@@ -223,10 +208,10 @@ class KiviatDiagram {
       std::vector<Point> points;
       for (size_t axis = 0; axis < growth_[i].factors.size(); ++axis)
         points.push_back(At(axis, std::log2(growth_[i].factors[axis])));
-      svg_.Polygon(points, {.color = Pick(kColors, i), .width = 1.6});
+      svg_.Polygon(points, {.color = SvgColor(i), .width = 1.6});
       svg_.Text({corner_.x + 12, corner_.y + 40 + 14 * static_cast<double>(i)},
                 fmt::format("{} client{}", growth_[i].clients, growth_[i].clients == 1 ? "" : "s"),
-                {.size = 10, .color = Pick(kColors, i), .bold = true});
+                {.size = 10, .color = SvgColor(i), .bold = true});
     }
   }
 
@@ -292,15 +277,14 @@ void DrawLegend(Svg& svg, const std::vector<Envelope>& envelopes) {
   svg.Text({14, 24}, "MTC envelope", {.size = 17, .bold = true});
   double x = 16;
   for (size_t i = 0; i < envelopes.size(); ++i) {
-    svg.Line({x, 46}, {x + 22, 46}, {.color = Pick(kColors, i), .width = 3});
-    svg.Text({x + 28, 50}, envelopes[i].name,
-             {.size = 12, .color = Pick(kColors, i), .bold = true});
+    svg.Line({x, 46}, {x + 22, 46}, {.color = SvgColor(i), .width = 3});
+    svg.Text({x + 28, 50}, envelopes[i].name, {.size = 12, .color = SvgColor(i), .bold = true});
     x += 52 + 8 * static_cast<double>(envelopes[i].name.size());
   }
   x = 16;
   const auto sizes = AllSizes(envelopes);
   for (size_t i = 0; i < sizes.size(); ++i) {
-    svg.Line({x, 66}, {x + 34, 66}, {.width = 1.6, .dashes = Pick(kDashes, i)});
+    svg.Line({x, 66}, {x + 34, 66}, {.width = 1.6, .dashes = kDashes[i % std::size(kDashes)]});
     svg.Text({x + 40, 70}, "files of " + SizeText(sizes[i]), {});
     x += 140;
   }

@@ -24,20 +24,8 @@ constexpr int kTrials = 3;
 
 }  // namespace
 
-std::string EnvelopeMeasure::DirectoryOf(size_t system, size_t worker) const {
-  const std::vector<RunHost>& hosts = systems_[system].hosts;
-  // Two names may be of one store.
-  return fmt::format("{}/{}-{}", hosts[worker % hosts.size()].directory, directory_, system);
-}
-
 Status EnvelopeMeasure::Start(uint32_t clients) {
-  made_.assign(systems_.size(), Made::kNo);
-  const std::vector<RunHost>& hosts = systems_.front().hosts;
-  std::vector<RunHost> placed;
-  for (size_t i = 0; i < WorkersFor(clients, hosts.size()); ++i)
-    placed.push_back(hosts[i % hosts.size()]);
-  MOSA_ASSIGN_OR_RETURN(IdentifyWorkers workers, IdentifyWorkers::Start(placed, kStartMax));
-  workers_.emplace(std::move(workers));
+  MOSA_RETURN_IF_ERROR(workers_.Start(WorkersFor(clients, workers_.hosts().size())));
   return ReadClocks();
 }
 
@@ -49,7 +37,8 @@ Status EnvelopeMeasure::ReadClocks() {
     Duration offset;
     for (int reading = 0; reading < kClockReadings; ++reading) {
       const Time asked = clock_.Monotonic();
-      MOSA_ASSIGN_OR_RETURN(const json answer, workers_->Ask(i, {{"do", "clock"}}, kAnswerMax));
+      MOSA_ASSIGN_OR_RETURN(const json answer,
+                            workers_->Ask(i, {{"do", "clock"}}, StoreWorkers::kAnswerMax));
       const Duration trip = clock_.Monotonic() - asked;
       if (trip >= shortest) continue;
       shortest = trip;
@@ -62,48 +51,12 @@ Status EnvelopeMeasure::ReadClocks() {
   return OkStatus();
 }
 
-Result<std::vector<json>> EnvelopeMeasure::Facts(size_t system) {
-  const std::vector<RunHost>& hosts = systems_[system].hosts;
-  std::vector<IdentifyWorkers::Question> questions;
-  for (size_t i = 0; i < hosts.size(); ++i)
-    questions.push_back(
-        {i, {{"do", "facts"}, {"directory", hosts[i].directory}, {"mount", hosts[i].mount_point}}});
-  return workers_->Ask(questions, kAnswerMax);
-}
-
-Status EnvelopeMeasure::Settle(size_t system) {
-  made_[system] = Made::kPerhaps;
-  // What was ended without a chance to remove it.
-  MOSA_RETURN_IF_ERROR(
-      workers_->Ask(0, {{"do", "clear"}, {"path", DirectoryOf(system, 0)}}, kAnswerMax).status());
-  MOSA_RETURN_IF_ERROR(
-      workers_
-          ->Ask(0, {{"do", "make"}, {"path", DirectoryOf(system, 0)}, {"placement", ""}},
-                kAnswerMax)
-          .status());
-  made_[system] = Made::kYes;
-  const std::vector<RunHost>& hosts = systems_[system].hosts;
-  for (size_t i = 1; i < hosts.size(); ++i) {
-    const auto seen =
-        workers_->Ask(i, {{"do", "look"}, {"path", DirectoryOf(system, i)}}, kAnswerMax);
-    if (seen.status().code() != StatusCode::kNotFound) {
-      MOSA_RETURN_IF_ERROR(seen.status());
-      continue;
-    }
-    return FailedPreconditionError(
-        fmt::format("host {} does not see in {} what host {} writes in {}: is the same store "
-                    "mounted on both?",
-                    hosts[i].name, hosts[i].directory, hosts[0].name, hosts[0].directory));
-  }
-  return OkStatus();
-}
-
 IdentifyWorkers::Question EnvelopeMeasure::QuestionOf(const std::string& step, const Parts& parts,
                                                       size_t client, size_t worker) const {
   json words = ToJson(parts.clients[client]);
   words["do"] = "envelope";
   words["step"] = step;
-  words["directory"] = DirectoryOf(parts.system, worker) + "/" + parts.name;
+  words["directory"] = workers_.DirectoryOf(parts.system, worker) + "/" + parts.name;
   return {worker, std::move(words)};
 }
 
@@ -164,10 +117,11 @@ Result<EnvelopeSample> EnvelopeMeasure::SampleOnce(size_t system, const Envelope
   for (uint32_t client = 0; client < cell.clients; ++client)
     parts.clients.push_back(
         {cell.operation, cell.size_bytes, operations / cell.clients, client, "", seed});
-  const std::string directory = DirectoryOf(system, 0) + "/" + parts.name;
-  MOSA_RETURN_IF_ERROR(
-      workers_->Ask(0, {{"do", "make"}, {"path", directory}, {"placement", ""}}, kAnswerMax)
-          .status());
+  const std::string directory = workers_.DirectoryOf(system, 0) + "/" + parts.name;
+  MOSA_RETURN_IF_ERROR(workers_
+                           ->Ask(0, {{"do", "make"}, {"path", directory}, {"placement", ""}},
+                                 StoreWorkers::kAnswerMax)
+                           .status());
   const Result<EnvelopeSample> sample = Measured(parts, at_most);
   if (!sample.ok()) return sample;
   MOSA_RETURN_IF_ERROR(workers_->Ask(0, {{"do", "clear"}, {"path", directory}}, at_most).status());
@@ -183,48 +137,6 @@ Result<EnvelopeSample> EnvelopeMeasure::Sample(size_t system, const EnvelopeCell
                           SampleOnce(system, cell, operations, seed, at_most));
     if (sample.together || trial == kTrials) return sample;
   }
-}
-
-std::string EnvelopeMeasure::ClearOne(size_t system, Time until) {
-  std::string why;
-  const size_t able = std::min(systems_[system].hosts.size(), workers_->count());
-  for (size_t host = 0; host < able; ++host) {
-    const Duration at_most = std::min(kClearMax, until - clock_.Monotonic());
-    const auto cleared = workers_->Ask(host, {{"do", "clear"}, {"path", DirectoryOf(system, host)}},
-                                       at_most, OnSignal::kGoOn);
-    // Where the store is not mounted any more there is nothing, and another host has it.
-    if (cleared.ok() && cleared->value("found", false)) return "";
-    if (!cleared.ok()) why = MessageOf(cleared.status());
-  }
-  if (why.empty() && made_[system] == Made::kPerhaps) return "";
-  if (why.empty())
-    return fmt::format("{} may be left, remove it: no host sees it any more, is the store mounted?",
-                       DirectoryOf(system, 0));
-  return fmt::format("{} is left, remove it ({})", DirectoryOf(system, 0), why);
-}
-
-std::string EnvelopeMeasure::Clear() {
-  if (!workers_) return "";
-  const Time until = clock_.Monotonic() + kClearAllMax;
-  // Who is still at a sample would make files in what is being removed.
-  std::vector<IdentifyWorkers::Question> questions;
-  for (size_t i = 0; i < workers_->count(); ++i) questions.push_back({i, {{"do", "clock"}}});
-  const bool whole = workers_->Ask(questions, kClearMax, OnSignal::kGoOn).ok();
-  std::string left;
-  for (size_t system = 0; system < made_.size(); ++system) {
-    if (made_[system] == Made::kNo) continue;
-    std::string own = ClearOne(system, until);
-    if (!own.empty() && !whole) {
-      // Somebody who is gone may have been the only one who could.
-      auto fresh = IdentifyWorkers::Start({systems_[system].hosts.front()}, kClearMax);
-      if (fresh.ok()) {
-        workers_.emplace(*std::move(fresh));
-        own = ClearOne(system, until);
-      }
-    }
-    if (!own.empty()) left += (left.empty() ? "" : "; ") + own;
-  }
-  return left;
 }
 
 }  // namespace mosa::cli

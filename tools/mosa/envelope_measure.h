@@ -10,24 +10,17 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "predictor/envelope/envelope.h"
 #include "tools/mosa/envelope_client.h"
-#include "tools/mosa/identify_workers.h"
-#include "tools/mosa/run_hosts.h"
+#include "tools/mosa/store_workers.h"
 
 namespace mosa::cli {
-
-// One store. Of several the hosts are the same, but for where it is mounted.
-struct EnvelopeSystem {
-  std::string name;
-  std::vector<RunHost> hosts;
-};
 
 // Processes for so many clients: as many on each host, in turn, so that after the last, too, the
 // next one is on another host.
@@ -43,30 +36,22 @@ struct EnvelopeSample {
 // One thread.
 class EnvelopeMeasure {
  public:
-  // `directory` begins the name of a directory that this makes on every store, and removes; `warm`:
-  // clients have read before what they read.
-  EnvelopeMeasure(std::vector<EnvelopeSystem> systems, std::string directory, bool warm)
-      : systems_(std::move(systems)), directory_(std::move(directory)), warm_(warm) {}
+  // `directory` is as StoreWorkers has it; `warm`: clients have read before what they read.
+  EnvelopeMeasure(std::vector<MeasuredStore> systems, std::string directory, bool warm)
+      : workers_(std::move(systems), std::move(directory)), warm_(warm) {}
 
   // Starts so many clients, in turn on the hosts. Unavailable names a host where it cannot.
   Status Start(uint32_t clients);
-  // What the hosts say of themselves and of a store, as the "facts" of identify_worker.cc: of each
-  // host.
-  Result<std::vector<nlohmann::json>> Facts(size_t system);
-  // Makes the directory, also if another measurement left it. FailedPrecondition names the host
-  // that does not see what the first one writes.
-  Status Settle(size_t system);
+  Result<std::vector<nlohmann::json>> Facts(size_t system) { return workers_.Facts(system); }
+  Status Settle(size_t system) { return workers_.Settle(system); }
+  std::string Clear() { return workers_.Clear(); }
   // Again, a few times, if clients did not begin together. DataLoss: a byte was wrong. Unavailable:
   // a client is gone, or it takes longer than `at_most` for one step.
   Result<EnvelopeSample> Sample(size_t system, const predict::EnvelopeCell& cell,
                                 uint64_t operations, uint64_t seed, Duration at_most);
-  // Removes the directories, after a signal and without clients too. What is left and why, as
-  // words; empty: nothing.
-  std::string Clear();
 
  private:
   using Json = nlohmann::json;
-  using OnSignal = IdentifyWorkers::OnSignal;
 
   // One sample: each client's part, but for the directory, which is its host's.
   struct Parts {
@@ -75,7 +60,6 @@ class EnvelopeMeasure {
     std::vector<ClientSample> clients;
   };
 
-  std::string DirectoryOf(size_t system, size_t worker) const;
   Status ReadClocks();
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;
@@ -84,26 +68,16 @@ class EnvelopeMeasure {
   Result<EnvelopeSample> Measured(const Parts& parts, Duration at_most);
   Result<EnvelopeSample> SampleOnce(size_t system, const predict::EnvelopeCell& cell,
                                     uint64_t operations, uint64_t seed, Duration at_most);
-  std::string ClearOne(size_t system, Time until);
 
-  static constexpr Duration kStartMax = Seconds(20);
-  static constexpr Duration kAnswerMax = Seconds(20);  // Of what moves no bytes.
-  static constexpr Duration kClearMax = Seconds(10);   // Of each host, also after a signal.
-  static constexpr Duration kClearAllMax = Seconds(30);
   // Clocks that drift apart by 50 millionths are 1 ms off then.
   static constexpr Duration kClocksGoodFor = Seconds(20);
 
-  const std::vector<EnvelopeSystem> systems_;
-  const std::string directory_;
+  StoreWorkers workers_;
   const bool warm_;
   const SystemClock clock_;
-  std::optional<IdentifyWorkers> workers_;
   std::vector<Duration> offsets_;  // By client: what its clock is ahead of ours.
   Time clocks_read_;
   Duration notice_;  // Between telling clients to begin, and that moment.
-  // By system: of the directory there.
-  enum class Made : uint8_t { kNo, kPerhaps, kYes };
-  std::vector<Made> made_;
   uint64_t samples_ = 0;
 };
 

@@ -2,11 +2,9 @@
 // round over all cells, the stores of a cell in turns, until there are enough samples or the time
 // is used up.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <utility>
@@ -23,7 +21,6 @@
 namespace mosa::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using predict::EnvelopeCell;
 using predict::EnvelopeGrid;
@@ -34,7 +31,6 @@ constexpr uint64_t kSizeMax = uint64_t{1} << 30;
 constexpr uint64_t kBytesOfClientMax = uint64_t{1} << 30;
 constexpr uint32_t kRepeatsMax = 1000;
 constexpr double kScaleMax = 100;
-constexpr double kBusyCoresMin = 0.2;  // Less is nothing unusual.
 // A step of a sample may take so long, however slow the store.
 constexpr Duration kStepMin = Seconds(30);
 constexpr uint64_t kBytesPerSecondMin = 1'000'000;
@@ -121,26 +117,16 @@ std::pair<std::string, std::string> NameAndPath(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-Result<EnvelopeSystem> FindSystem(const Options& options, const std::string& name,
-                                  const std::string& path) {
+Result<MeasuredStore> FindSystem(const Options& options, const std::string& name,
+                                 const std::string& path) {
   HostsRequest request = options.hosts;
   request.cluster = options.cluster.name;
   request.cluster_directory = options.cluster.directory;
-  if (!path.empty()) request.mount = path;
-  const Result<FoundHosts> found = FindHosts(request);
-  if (!found.ok())
-    return Status(found.status().code(),
-                  path.empty() ? MessageOf(found.status())
-                               : fmt::format("{}: {}", path, MessageOf(found.status())));
-  if (!found->silent.empty())
-    return UnavailableError(
-        fmt::format("host {} has nothing at {}: mount it there, or leave the host out with --hosts",
-                    found->silent.front(), path.empty() ? "its mount" : path));
-  return EnvelopeSystem{name, found->hosts};
+  return FindStore(std::move(request), name, path);
 }
 
-Result<std::vector<EnvelopeSystem>> FindSystems(const Options& options) {
-  std::vector<EnvelopeSystem> systems;
+Result<std::vector<MeasuredStore>> FindSystems(const Options& options) {
+  std::vector<MeasuredStore> systems;
   std::set<std::string> names;
   for (const std::string& word : options.paths) {
     const auto [name, path] = NameAndPath(word);
@@ -149,20 +135,20 @@ Result<std::vector<EnvelopeSystem>> FindSystems(const Options& options) {
     if (!names.insert(name).second)
       return InvalidArgumentError(
           fmt::format("'{}' is named twice: give each store a name, as NAME=PATH", name));
-    MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system, FindSystem(options, name, path));
+    MOSA_ASSIGN_OR_RETURN(MeasuredStore system, FindSystem(options, name, path));
     systems.push_back(std::move(system));
   }
   if (!systems.empty()) return systems;
   const std::string& mount = options.hosts.mount;
-  MOSA_ASSIGN_OR_RETURN(EnvelopeSystem system,
+  MOSA_ASSIGN_OR_RETURN(MeasuredStore system,
                         FindSystem(options, mount.empty() ? "mosa" : mount, mount));
   systems.push_back(std::move(system));
   return systems;
 }
 
-std::vector<std::string> NamesOf(const std::vector<EnvelopeSystem>& systems) {
+std::vector<std::string> NamesOf(const std::vector<MeasuredStore>& systems) {
   std::vector<std::string> names;
-  for (const EnvelopeSystem& system : systems) names.push_back(system.name);
+  for (const MeasuredStore& system : systems) names.push_back(system.name);
   return names;
 }
 
@@ -188,7 +174,7 @@ uint64_t MemoryTaken(const std::string& machine, const EnvelopeGrid& grid,
 }
 
 // Room of one store for the largest cell, and memory of its hosts for what clients keep.
-Status CheckRoom(const EnvelopeSystem& system, const EnvelopeGrid& grid,
+Status CheckRoom(const MeasuredStore& system, const EnvelopeGrid& grid,
                  const std::vector<json>& facts) {
   uint64_t bytes = 0, files = 0;
   for (const EnvelopeCell& cell : CellsOf(grid)) {
@@ -219,25 +205,6 @@ Status CheckRoom(const EnvelopeSystem& system, const EnvelopeGrid& grid,
           HumanBytes(static_cast<int64_t>(taken))));
   }
   return OkStatus();
-}
-
-json SystemToJson(const EnvelopeSystem& system, const std::vector<json>& facts) {
-  json hosts = json::array();
-  for (size_t i = 0; i < facts.size(); ++i) {
-    const json& own = facts[i];
-    hosts.push_back({{"name", system.hosts[i].name},
-                     {"path", system.hosts[i].directory},
-                     {"link_bytes_per_second", system.hosts[i].link_bytes_per_second},
-                     {"file_system", own.at("file_system")},
-                     {"source", own.at("source")},
-                     {"mount_options", own.at("mount_options")},
-                     {"born_us", own.at("born_us")},
-                     {"store_bytes", own.at("store_bytes")},
-                     {"cores", own.at("cores")},
-                     {"processor", own.at("processor")},
-                     {"kernel", own.at("kernel")}});
-  }
-  return {{"name", system.name}, {"hosts", std::move(hosts)}};
 }
 
 std::string ConditionsOf(const Options& options) {
@@ -355,26 +322,8 @@ class EnvelopeRun {
   size_t done_ = 0;
 };
 
-Status Ended(const Status& status, const std::string& left) {
-  if (left.empty()) return status;
-  return status.ok() ? FailedPreconditionError(left)
-                     : Status(status.code(), fmt::format("{}; {}", MessageOf(status), left));
-}
-
-// What the machine does besides is in all figures.
-void NoteLoad(const EnvelopeSystem& system, const std::vector<json>& facts,
-              EnvelopeResults& results) {
-  for (size_t i = 0; i < facts.size(); ++i) {
-    const double busy = facts[i].at("busy_cores");
-    if (busy < kBusyCoresMin) continue;
-    results.AddNote(fmt::format(
-        "host {}: {:.1f} of {} cores were busy with something else when a measurement began",
-        system.hosts[i].name, busy, facts[i].at("cores").get<int>()));
-  }
-}
-
 // Everything between the first and the last effect on the stores.
-Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& systems,
+Status MeasureAll(const Options& options, const std::vector<MeasuredStore>& systems,
                   const EnvelopeGrid& grid, EnvelopeMeasure& measure,
                   std::optional<EnvelopeResults>& results, Time until) {
   MOSA_RETURN_IF_ERROR(measure.Start(*std::max_element(grid.clients.begin(), grid.clients.end())));
@@ -383,12 +332,12 @@ Status MeasureAll(const Options& options, const std::vector<EnvelopeSystem>& sys
   for (size_t i = 0; i < systems.size(); ++i) {
     MOSA_ASSIGN_OR_RETURN(facts, measure.Facts(i));
     MOSA_RETURN_IF_ERROR(CheckRoom(systems[i], grid, facts));
-    described.push_back(SystemToJson(systems[i], facts));
+    described.push_back(ToJson(systems[i], facts));
   }
   EnvelopeResults kept(options.out, grid, ConfigurationOf(options, grid, std::move(described)),
                        ConditionsOf(options));
   MOSA_RETURN_IF_ERROR(kept.Load());
-  NoteLoad(systems.back(), facts, kept);
+  for (const std::string& note : NotesOfLoad(systems.back(), facts)) kept.AddNote(note);
   results.emplace(std::move(kept));
   for (size_t i = 0; i < systems.size(); ++i) MOSA_RETURN_IF_ERROR(measure.Settle(i));
   EnvelopeRun run(options, grid, NamesOf(systems), measure, *results, until);
@@ -413,21 +362,15 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   const Time until =
       clock.Monotonic() + Nanoseconds(static_cast<int64_t>(options.budget_seconds * 1e9));
   MOSA_RETURN_IF_ERROR(CheckOptions(options));
-  MOSA_ASSIGN_OR_RETURN(const std::vector<EnvelopeSystem> systems, FindSystems(options));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<MeasuredStore> systems, FindSystems(options));
   MOSA_ASSIGN_OR_RETURN(const EnvelopeGrid grid, GridOf(options, systems.front().hosts.size()));
   const cluster::InterruptGuard guard;
   const auto lock = LockRecord(options.out);
   if (!lock.ok())
     return FailedPreconditionError(fmt::format(
         "{} cannot be written, or another measurement writes it: give another --out", options.out));
-  std::error_code error;
-  // Who goes on with a result finds what the one before had to leave; nobody else has its name.
-  char machine[256] = {};
-  gethostname(machine, sizeof machine - 1);
-  const std::string directory =
-      fmt::format(".mosa-envelope-{:016x}",
-                  Hash64(fmt::format("{}:{}", machine, fs::absolute(options.out, error).string())));
-  EnvelopeMeasure measure(systems, directory, options.is_warm());
+  EnvelopeMeasure measure(systems, DirectoryNameOf(".mosa-envelope-", options.out),
+                          options.is_warm());
   std::optional<EnvelopeResults> results;
   Status status;
   try {

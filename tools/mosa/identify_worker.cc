@@ -1,5 +1,5 @@
-// What `mosa identify` and `mosa envelope` start on each host: it says what the host is, sends and
-// receives, and does to files what it is told, timed.
+// What `mosa identify`, `mosa envelope` and `mosa capacity` start on each host: it says what the
+// host is, sends and receives, and does to files what it is told, timed.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
@@ -26,6 +26,7 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/envelope_client.h"
+#include "tools/mosa/fio.h"
 #include "tools/mosa/frame.h"
 #include "tools/mosa/identify_files.h"
 #include "tools/mosa/identify_network.h"
@@ -243,6 +244,7 @@ class IdentifyWorker {
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
     if (what == "clock") return json{{"ns", SystemClock().Monotonic().ns}};
+    if (what == "fio") return DoFioStep(words.at("step"), words, STDIN_FILENO);
     if (what == "envelope") return DoClientStep(client_, words.at("step"), words);
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
     if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};

@@ -1,5 +1,6 @@
-// The processes of `mosa identify` and `mosa envelope` on the hosts: one for each that is asked
-// for, which does what it is told and says how long it took. They end with this process.
+// The processes of `mosa identify`, `mosa envelope` and `mosa capacity` on the hosts: one for each
+// that is asked for, which does what it is told and says how long it took. They end with this
+// process.
 //
 // One thread.
 #ifndef MOSA_TOOLS_MOSA_IDENTIFY_WORKERS_H_

@@ -6,6 +6,7 @@
 #include "common/base/exit_code.h"
 #include "proto/convert/grpc_process.h"
 #include "tools/cluster/process.h"
+#include "tools/mosa/capacity.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/envelope.h"
 
@@ -50,6 +51,7 @@ int Main(int argc, char** argv) {
   AddStage(app, line);
   AddBench(app, line);
   AddEnvelope(app, line);
+  AddCapacity(app, line);
   AddTrace(app, line);
   AddIdentify(app, line);
   AddIdentifyWorker(app, line);

@@ -89,4 +89,18 @@ std::string Svg::Finish() const {
                      width_, height_, elements_);
 }
 
+std::string_view SvgColor(size_t index) {
+  constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e",
+                                          "#8c6bb1", "#d08c2e", "#5a5a5a"};
+  return kColors[index % std::size(kColors)];
+}
+
+std::string ShortNumber(double number) {
+  const char* units[] = {"", "k", "M", "G", "T"};
+  size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < std::size(units); ++unit) number /= 1000;
+  return number < 9.95 ? fmt::format("{:.2g}{}", number, units[unit])
+                       : fmt::format("{:.0f}{}", number, units[unit]);
+}
+
 }  // namespace mosa::cli

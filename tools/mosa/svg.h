@@ -3,6 +3,7 @@
 #ifndef MOSA_TOOLS_MOSA_SVG_H_
 #define MOSA_TOOLS_MOSA_SVG_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,11 @@ class Svg {
   const double height_;
   std::string elements_;
 };
+
+// Of things that are told apart by colour, in their order.
+std::string_view SvgColor(size_t index);
+// "950", "1.2k", "34M".
+std::string ShortNumber(double number);
 
 }  // namespace mosa::cli
 

@@ -1,0 +1,30 @@
+// Capacities as `mosa capacity run` writes them: JSON with stable names.
+//
+//   {"mosa_capacity": 1, "store": "/mnt/nfs", ...
+//    "loads": [{"share_of": "clients",
+//               "parts": [{"size_bytes": 4096, "read_percent": 100, "share_percent": 100}],
+//               "reads_per_second": [812.3, ...], "writes_per_second": [0, ...]}]}
+//
+// Rates are operations per second of all clients together, one of each sample. Whoever has measured
+// a store by other means may write one by hand: what else is in it is not read. Pure.
+#ifndef MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
+#define MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "predictor/capacity/capacity.h"
+
+namespace mosa::predict {
+
+inline constexpr int kCapacityVersion = 1;
+
+// InvalidArgument says what is wrong with it.
+Result<Capacity> ReadCapacity(std::string_view text);
+// The "loads".
+nlohmann::json LoadsToJson(const Capacity& capacity);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_

@@ -1,0 +1,189 @@
+#include "predictor/capacity/capacity.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "predictor/capacity/capacity_json.h"
+#include "predictor/capacity/verdict.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kSmall = 4096, kLarge = 1 << 20;
+
+// Reads are three times as fast as writes: f_rw as of the paper's Ceph with small blocks.
+Capacity Store() {
+  Capacity store{"store", {}};
+  store.samples[OneSize(kSmall, 100)] = {{3000, 0}};
+  store.samples[OneSize(kSmall, 0)] = {{0, 1000}};
+  store.samples[OneSize(kLarge, 100)] = {{200, 0}};
+  store.samples[OneSize(kLarge, 0)] = {{0, 100}};
+  return store;
+}
+
+double OperationsOf(const Capacity& store, const std::string& text, bool resampled = false) {
+  const auto load = ParseLoad(text);
+  EXPECT_TRUE(load.ok()) << load.status();
+  const auto operations = ModelOf(store, resampled).Operations(*load);
+  EXPECT_TRUE(operations.ok()) << operations.status();
+  return operations.ok() ? operations->median : 0;
+}
+
+TEST(Capacity, RatiosAreByEquationSix) {
+  const Capacity store = Store();
+  EXPECT_DOUBLE_EQ(ModelOf(store, false).median.at(kSmall).read_write_factor(), 3);
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:100%r"), 3000);
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:0%r"), 1000);
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:50%r"), 100 * 3000.0 / (50 + 50 * 3));
+  const OperationRates rates = EstimateRates(ModelOf(store, false).median, OneSize(kSmall, 70));
+  EXPECT_NEAR(rates.reads / rates.writes, 70.0 / 30, 1e-9);
+  EXPECT_NEAR(ModelOf(store, false).median.at(kSmall).ConstantOf(rates), 3000, 1e-9)
+      << "equation 3";
+}
+
+TEST(Capacity, MixesAreByEquationSeven) {
+  const Capacity store = Store();
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:100%r:0.1,1M:100%r:0.9"), 0.1 * 3000 + 0.9 * 200);
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:50%r:0.5,1M:0%r:0.5"), 0.5 * 1500 + 0.5 * 100);
+  // An operation takes 1/3000 or 1/200 of a second, one after the other.
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "operations=4K:100%r:0.5,1M:100%r:0.5"),
+                   1 / (0.5 / 3000 + 0.5 / 200));
+  // The same as equation 7 with the share of the capacity that each size gets: 1/16 and 15/16.
+  EXPECT_NEAR(OperationsOf(store, "operations=4K:100%r:0.5,1M:100%r:0.5"),
+              3000 / 16.0 + 200 * 15 / 16.0, 1e-9);
+  const auto mix = ParseLoad("4K:100%r:0.5,1M:100%r:0.5");
+  EXPECT_DOUBLE_EQ(BytesPerSecond(*mix, ModelOf(store, false).median),
+                   1500.0 * kSmall + 100.0 * kLarge);
+}
+
+TEST(Capacity, IntervalsAreThoseOfTheSeeds) {
+  Capacity store = Store();
+  store.samples[OneSize(kSmall, 100)] = {{2900, 0}, {3000, 0}, {3200, 0}};
+  const auto seeds = ModelOf(store, false).Operations(OneSize(kSmall, 100));
+  ASSERT_TRUE(seeds.ok());
+  EXPECT_DOUBLE_EQ(seeds->low, 2900);
+  EXPECT_DOUBLE_EQ(seeds->median, 3000);
+  EXPECT_DOUBLE_EQ(seeds->high, 3200);
+  const auto half = ModelOf(store, false).Operations(OneSize(kSmall, 50));
+  EXPECT_LT(half->low, half->median);
+  EXPECT_GT(half->high, half->median);
+}
+
+TEST(Capacity, SizesWithoutBothSeedsAreNamed) {
+  Capacity store = Store();
+  store.samples.erase(OneSize(kLarge, 0));
+  EXPECT_EQ(store.seeded_sizes(), (std::vector<uint64_t>{kSmall}));
+  const auto unknown = ModelOf(store, false).Operations(OneSize(kLarge, 50));
+  EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(
+      MessageOf(unknown.status()),
+      "I/O of 1M was not measured, but 4K: 'mosa capacity run --sizes 1M' adds its two seeds");
+}
+
+TEST(Capacity, LoadsAreReadAsTheyAreWritten) {
+  for (const char* text :
+       {"4K:70%r", "4K:70%r:0.5,1M:0%r:0.5", "operations=4K:1%r:0.29,1M:0%r:0.71"}) {
+    const auto load = ParseLoad(text);
+    ASSERT_TRUE(load.ok()) << text << ": " << load.status();
+    EXPECT_EQ(TextOf(*load), text);
+  }
+  EXPECT_EQ(ParseLoad("operations=4K:70%r")->share_of, ShareOf::kClients) << "it is the same";
+  for (const char* text : {"", "4K", "4K:70", "4K:101%r", "0:70%r", "4K:-1%r", "4K:70%r:0.5",
+                           "4K:70%r:0.5,1M:70%r:0.6", "4K:70%r:0.005,1M:70%r:0.995", "4K:70%r:nan",
+                           "4K:7x%r", "of=4K:70%r"}) {
+    EXPECT_EQ(ParseLoad(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(Capacity, FilesAreReadBack) {
+  Capacity store = Store();
+  store.samples[*ParseLoad("operations=4K:70%r:0.5,1M:0%r:0.5")] = {{70, 130}, {80, 120}};
+  const nlohmann::json root = {
+      {"mosa_capacity", kCapacityVersion}, {"store", "store"}, {"loads", LoadsToJson(store)}};
+  const auto read = ReadCapacity(root.dump());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(LoadsToJson(*read), root["loads"]);
+  const auto wrong = [&root](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json changed = root;
+    changed[nlohmann::json::json_pointer(pointer)] = value;
+    return ReadCapacity(changed.dump()).status();
+  };
+  for (const auto& [pointer, value] : std::initializer_list<std::pair<const char*, nlohmann::json>>{
+           {"/mosa_capacity", 2},
+           {"/store", 7},
+           {"/loads/0/share_of", "bytes"},
+           {"/loads/0/parts/0/size_bytes", -1},
+           {"/loads/0/parts/0/read_percent", 130},
+           {"/loads/0/parts/0/share_percent", 50},
+           {"/loads/0/reads_per_second", nlohmann::json::array()},
+           {"/loads/0/writes_per_second", {-1.0}},
+           {"/loads/1", root["loads"][0]}})
+    EXPECT_EQ(wrong(pointer, value).code(), StatusCode::kInvalidArgument) << pointer;
+  EXPECT_EQ(ReadCapacity("no JSON").status().code(), StatusCode::kInvalidArgument);
+}
+
+// ---- verdicts
+
+// A store which at half reads and half writes does `share` of what the claim says.
+Capacity Checked(double share) {
+  Capacity store = Store();
+  store.samples[OneSize(kSmall, 10)] = {{107, 964}};
+  const double half = 750 * share;
+  store.samples[OneSize(kSmall, 50)] = {{half, half}};
+  return store;
+}
+
+TEST(CapacityVerdict, ErrorsAreByEquationEight) {
+  EXPECT_DOUBLE_EQ(ErrorPercent(110, 100), 10);
+  EXPECT_DOUBLE_EQ(ErrorPercent(90, 100), 10);
+  const auto checks = ChecksOf(Checked(0.8));
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[1].load, OneSize(kSmall, 50));
+  EXPECT_DOUBLE_EQ(checks[1].constant, 0.8 * 3000);
+  EXPECT_DOUBLE_EQ(checks[1].error_percent, 25);
+}
+
+TEST(CapacityVerdict, ConstantWithinThePapersErrors) {
+  const auto verdicts = VerdictsOf(Checked(0.95));
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].constancy, Constancy::kConstant);
+  EXPECT_EQ(verdicts[1].constancy, Constancy::kUnchecked);
+}
+
+TEST(CapacityVerdict, NamesTheSampleThatHelps) {
+  Capacity store = Checked(0.8);
+  const SizeVerdict verdict = VerdictsOf(store).front();
+  EXPECT_EQ(verdict.constancy, Constancy::kNotConstant);
+  EXPECT_EQ(verdict.worst_read_percent, 50U);
+  EXPECT_NE(verdict.resample_read_percent, 0U);
+  EXPECT_LT(verdict.resampled_error_percent, 25);
+  EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:50%r", true), 1200) << "as it was measured";
+  EXPECT_GT(OperationsOf(store, "4K:70%r", true), 0.8 * OperationsOf(store, "4K:70%r"));
+  EXPECT_LT(OperationsOf(store, "4K:70%r", true), OperationsOf(store, "4K:70%r"));
+  EXPECT_NE(SentenceOf(verdict).find("C is not constant: at 50 % reads C is 80 %"),
+            std::string::npos)
+      << SentenceOf(verdict);
+}
+
+TEST(CapacityVerdict, UnsteadySeedsAreNoVerdictOnTheClaim) {
+  Capacity store = Checked(0.8);
+  store.samples[OneSize(kSmall, 0)] = {{0, 800}, {0, 1000}, {0, 1200}};
+  const SizeVerdict verdict = VerdictsOf(store).front();
+  EXPECT_EQ(verdict.constancy, Constancy::kUnsteady);
+  EXPECT_NE(SentenceOf(verdict).find("--resample 4K"), std::string::npos) << SentenceOf(verdict);
+}
+
+TEST(CapacityVerdict, MixesHaveErrorsOfTheirOwn) {
+  Capacity store = Store();
+  store.samples[*ParseLoad("4K:100%r:0.5,1M:100%r:0.5")] = {{1600, 0}};
+  const auto checks = ChecksOf(store);
+  ASSERT_EQ(checks.size(), 1U);
+  EXPECT_DOUBLE_EQ(checks[0].error_percent, 0);
+  EXPECT_DOUBLE_EQ(ErrorPercentMax(checks[0].load), kMixErrorPercentMax);
+  EXPECT_DOUBLE_EQ(ErrorPercentMax(OneSize(kSmall, 50)), kSmallErrorPercentMax);
+  EXPECT_DOUBLE_EQ(ErrorPercentMax(OneSize(kLarge, 50)), kLargeErrorPercentMax);
+}
+
+}  // namespace
+}  // namespace mosa::predict

@@ -1,0 +1,121 @@
+// `mosa capacity` with `show` and `predict`.
+#include "tools/mosa/capacity.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "predictor/capacity/capacity.h"
+#include "tools/mosa/capacity_results.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::CapacityLoad;
+using predict::Estimate;
+
+struct Options {
+  std::string file;
+  std::string size;
+  uint32_t read_percent = 100;
+  std::vector<std::string> mixes;
+  bool resampled = false;
+};
+
+Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
+  std::vector<std::string> texts = options.mixes;
+  if (!options.size.empty())
+    texts.insert(texts.begin(), fmt::format("{}:{}%r", options.size, options.read_percent));
+  if (texts.empty()) return InvalidArgumentError("give --size with --read, or --mix");
+  std::vector<CapacityLoad> loads;
+  for (const std::string& text : texts) {
+    MOSA_ASSIGN_OR_RETURN(CapacityLoad load, predict::ParseLoad(text));
+    loads.push_back(std::move(load));
+  }
+  return loads;
+}
+
+Status Predict(const Options& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsOf(options));
+  MOSA_ASSIGN_OR_RETURN(const predict::Capacity capacity, ReadCapacityFile(options.file));
+  const predict::CapacityModel model = ModelOf(capacity, options.resampled);
+  Table table({"LOAD", "OPERATIONS /S", "READS /S", "WRITES /S", "MB/S"});
+  nlohmann::json all = nlohmann::json::array();
+  for (const CapacityLoad& load : loads) {
+    MOSA_ASSIGN_OR_RETURN(const Estimate operations, model.Operations(load));
+    const predict::OperationRates rates = EstimateRates(model.median, load);
+    const double bytes = BytesPerSecond(load, model.median);
+    table.Add({TextOf(load), RateText(operations), fmt::format("{:.4g}", rates.reads),
+               fmt::format("{:.4g}", rates.writes), fmt::format("{:.1f}", bytes / 1e6)});
+    all.push_back({{"load", TextOf(load)},
+                   {"share_of", NameOf(load.share_of)},
+                   {"operations_per_second", operations.median},
+                   {"low", operations.low},
+                   {"high", operations.high},
+                   {"reads_per_second", rates.reads},
+                   {"writes_per_second", rates.writes},
+                   {"bytes_per_second", bytes}});
+  }
+  if (line.json)
+    PrintJson(all);
+  else
+    table.Print();
+  return OkStatus();
+}
+
+Status Show(const std::string& file, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const predict::Capacity capacity, ReadCapacityFile(file));
+  if (line.json)
+    PrintJson(ToJson(capacity));
+  else
+    PrintCapacity(capacity);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddCapacity(CLI::App& app, CommandLine& line) {
+  CLI::App* noun = app.add_subcommand(
+      "capacity", "What a store carries of any share of reads and any mix of I/O sizes");
+  noun->require_subcommand(1);
+  AddCapacityRun(*noun, line);
+  AddCapacityShow(*noun, line);
+  AddCapacityPredict(*noun, line);
+  AddCapacityPlot(*noun, line);
+}
+
+void AddCapacityShow(CLI::App& noun, CommandLine& line) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* command = noun.add_subcommand(
+      "show",
+      "Seeds, what was measured beside the estimates, and whether the claim holds\n\n"
+      "  mosa capacity show capacity.json");
+  command->add_option("file", *file, "Of 'mosa capacity run'")->required();
+  command->callback([file, &line] { line.action = [file, &line] { return Show(*file, line); }; });
+}
+
+void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "predict",
+      "Operations per second of any share of reads and any mix of sizes that were seeded\n\n"
+      "  mosa capacity predict capacity.json --size 32K --read 70\n"
+      "  mosa capacity predict capacity.json --mix 4K:70%r:0.5,1M:100%r:0.5 \\\n"
+      "    --mix operations=4K:70%r:0.9,1M:70%r:0.1\n\n"
+      "A share is of the clients, as in paper 003's equation 7; after 'operations=', of what all "
+      "ask.");
+  command->add_option("file", options->file, "Of 'mosa capacity run'")->required();
+  command->add_option("--size", options->size, "Of all I/O, as 32K");
+  command->add_option("--read", options->read_percent, "Per cent of reads, with --size")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  command->add_option("--mix", options->mixes, "SIZE:READ%r:SHARE,...; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--resampled", options->resampled,
+                    "Use all ratios that were measured, not only the seeds");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Predict(*options, line); }; });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,373 @@
+// `mosa capacity run`: what is asked for, checked whole before the first effect; then round after
+// round over all loads, until there are enough samples or the time is used up.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "common/base/units.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/bench_progress.h"
+#include "tools/mosa/capacity.h"
+#include "tools/mosa/capacity_measure.h"
+#include "tools/mosa/capacity_results.h"
+#include "tools/mosa/run_record.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::CapacityLoad;
+using predict::OneSize;
+
+constexpr uint32_t kRepeatsMax = 1000;
+constexpr uint32_t kJobsMax = 256;
+constexpr int64_t kFileBytesMax = int64_t{1} << 40;
+constexpr int64_t kDirectBytes = 4096;  // Stores take O_DIRECT of whole pages.
+
+struct Options {
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  std::string path;
+  std::vector<std::string> sizes = {"4K", "16K", "32K", "128K", "1M"};
+  bool check = false;
+  std::vector<uint32_t> ratios = {10, 30, 50, 70, 90};
+  std::vector<std::string> mixes;
+  std::vector<std::string> resample;
+  uint32_t jobs = 4;
+  std::string file_bytes = "16M";
+  double sample_seconds = 2;
+  std::string pages = "direct";
+  std::string writes = "stored";
+  uint32_t repeats = 3;
+  double budget_seconds = 540;
+  uint64_t seed = 1;
+  std::string out = "capacity.json";
+};
+
+// ---- what is asked for
+
+Result<std::vector<uint64_t>> SizesOf(const std::string& option,
+                                      const std::vector<std::string>& words, bool direct) {
+  std::vector<uint64_t> sizes;
+  for (const std::string& word : words) {
+    const Result<int64_t> size = ParseBytes(word);
+    if (!size.ok() || *size <= 0 || (direct && *size % kDirectBytes != 0))
+      return InvalidArgumentError(
+          fmt::format("{} {}: give sizes like 32K{}", option, word,
+                      direct ? ", multiples of 4K (or --pages cached)" : ""));
+    sizes.push_back(static_cast<uint64_t>(*size));
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+// The least size with the greatest, by halves, of clients and of operations: only reads, only
+// writes, both.
+std::vector<std::string> MixesByDefault(const std::vector<uint64_t>& sizes) {
+  std::vector<std::string> mixes;
+  for (const char* share_of : {"clients", "operations"}) {
+    for (const uint32_t reads : {100, 0, 50})
+      mixes.push_back(fmt::format("{0}={1}:{3}%r:0.5,{2}:{3}%r:0.5", share_of, sizes.front(),
+                                  sizes.back(), reads));
+  }
+  return mixes;
+}
+
+// Seeds first; each load once.
+Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
+  std::vector<CapacityLoad> loads;
+  const auto add = [&loads](const CapacityLoad& load) {
+    if (std::find(loads.begin(), loads.end(), load) == loads.end()) loads.push_back(load);
+  };
+  MOSA_ASSIGN_OR_RETURN(const std::vector<uint64_t> sizes,
+                        SizesOf("--sizes", options.sizes, options.pages == "direct"));
+  for (const uint64_t size : sizes) {
+    add(OneSize(size, 100));
+    add(OneSize(size, 0));
+  }
+  std::vector<std::string> mixes = options.mixes;
+  if (options.check) {
+    for (const uint64_t size : sizes) {
+      for (const uint32_t ratio : options.ratios) add(OneSize(size, ratio));
+    }
+    if (mixes.empty() && sizes.size() > 1) mixes = MixesByDefault(sizes);
+  }
+  for (const std::string& text : mixes) {
+    MOSA_ASSIGN_OR_RETURN(const CapacityLoad mix, predict::ParseLoad(text));
+    for (const predict::CapacityPart& part : mix.parts) {
+      if (std::find(sizes.begin(), sizes.end(), part.size_bytes) == sizes.end())
+        return InvalidArgumentError(
+            fmt::format("--mix {}: {} is not one of --sizes, so nothing could be estimated", text,
+                        FormatBytes(static_cast<int64_t>(part.size_bytes))));
+    }
+    add(mix);
+  }
+  return loads;
+}
+
+Result<CapacityClients> ClientsOf(const Options& options) {
+  CapacityClients clients;
+  if (options.jobs == 0 || options.jobs > kJobsMax)
+    return InvalidArgumentError(fmt::format("--jobs {}: give 1 to {}", options.jobs, kJobsMax));
+  const Result<int64_t> bytes = ParseBytes(options.file_bytes);
+  if (!bytes.ok() || *bytes < kDirectBytes || *bytes > kFileBytesMax || *bytes % kDirectBytes != 0)
+    return InvalidArgumentError(
+        fmt::format("--file-size {}: give a multiple of 4K, at most 1T", options.file_bytes));
+  if (!(options.sample_seconds >= 0.1 && options.sample_seconds <= 3600))
+    return InvalidArgumentError(
+        fmt::format("--seconds {}: give 0.1 to 3600", options.sample_seconds));
+  if (options.repeats == 0 || options.repeats > kRepeatsMax)
+    return InvalidArgumentError(
+        fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
+  if (!(options.budget_seconds > 0 && options.budget_seconds <= 86400))
+    return InvalidArgumentError(
+        fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
+  for (const uint32_t ratio : options.ratios) {
+    if (ratio == 0 || ratio >= 100)
+      return InvalidArgumentError(
+          fmt::format("--ratios {}: give per cents of reads, 1 to 99", ratio));
+  }
+  clients.jobs = options.jobs;
+  clients.file_bytes = static_cast<uint64_t>(*bytes);
+  clients.sample_ms = static_cast<int64_t>(options.sample_seconds * 1000);
+  clients.direct = options.pages == "direct";
+  clients.stored = options.writes == "stored";
+  clients.seed = options.seed;
+  return clients;
+}
+
+Result<MeasuredStore> StoreOf(const Options& options) {
+  if (!options.path.empty() && !options.hosts.mount.empty())
+    return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
+  HostsRequest request = options.hosts;
+  request.cluster = options.cluster.name;
+  request.cluster_directory = options.cluster.directory;
+  const std::string path = options.path.empty() ? options.hosts.mount : options.path;
+  return FindStore(std::move(request), path.empty() ? "mosa" : path, path);
+}
+
+std::string ConditionsOf(const CapacityClients& clients) {
+  return fmt::format(
+      "fio on every host, {} clients on each: threads that do one operation after the other "
+      "(psync) "
+      "at random places, aligned to the size, of a file of {} of their own, which another host has "
+      "written if there is one. Pages: {}. A write is done when {} returns. Counted are {} ms "
+      "after "
+      "a ramp of 0.3 s, hosts together within about 0.1 s. Of a mix, places are aligned to its "
+      "largest size.",
+      clients.jobs, HumanBytes(static_cast<int64_t>(clients.file_bytes)),
+      clients.direct ? "direct (O_DIRECT): past the page cache of the client's host"
+                     : "cached: through the page cache of the client's host, which fio empties of "
+                       "the file at the beginning and which then keeps all of it",
+      clients.stored ? "the fdatasync() behind it" : "write()", clients.sample_ms);
+}
+
+json ConfigurationOf(const CapacityClients& clients, json store, const std::string& version) {
+  return {{"store", std::move(store)},
+          {"jobs", clients.jobs},
+          {"file_bytes", clients.file_bytes},
+          {"sample_ms", clients.sample_ms},
+          {"pages", clients.direct ? "direct" : "cached"},
+          {"writes", clients.stored ? "stored" : "taken"},
+          {"seed", clients.seed},
+          {"fio", version}};
+}
+
+// ---- measuring
+
+class CapacityRun {
+ public:
+  CapacityRun(std::vector<CapacityLoad> loads, uint32_t repeats, CapacityMeasure& measure,
+              CapacityResults& results, Time until)
+      : loads_(std::move(loads)),
+        repeats_(repeats),
+        measure_(measure),
+        results_(results),
+        until_(until) {}
+
+  // Rounds over all, so that what drifts meets seeds and checks alike. Whether the time sufficed.
+  Result<bool> Run() {
+    for (size_t repeat = 0; repeat < repeats_; ++repeat) {
+      for (size_t i = 0; i < loads_.size(); ++i) {
+        if (results_.Count(loads_[i]) > repeat) continue;
+        if (clock_.Monotonic() + last_taken_ > until_) return false;
+        ShowProgress(loads_[i]);
+        const Time begin = clock_.Monotonic();
+        const auto rates = measure_.Sample(loads_[i], repeat * loads_.size() + i);
+        if (!rates.ok())
+          return Status(rates.status().code(),
+                        fmt::format("{}: {}", TextOf(loads_[i]), MessageOf(rates.status())));
+        last_taken_ = clock_.Monotonic() - begin;
+        results_.Add(loads_[i], *rates);
+        MOSA_RETURN_IF_ERROR(results_.Save("running"));
+      }
+    }
+    return true;
+  }
+  bool is_whole() const {
+    return std::all_of(loads_.begin(), loads_.end(), [this](const CapacityLoad& load) {
+      return results_.Count(load) >= repeats_;
+    });
+  }
+
+ private:
+  void ShowProgress(const CapacityLoad& next) {
+    size_t have = 0;
+    for (const CapacityLoad& load : loads_)
+      have += std::min<size_t>(results_.Count(load), repeats_);
+    const size_t all = loads_.size() * repeats_;
+    const double each = static_cast<double>(last_taken_.ns) / 1e9;
+    const double left = static_cast<double>((until_ - clock_.Monotonic()).ns) / 1e9;
+    bar_.Show(have, all, std::min(left, each * static_cast<double>(all - have)), TextOf(next));
+  }
+
+  const std::vector<CapacityLoad> loads_;
+  const size_t repeats_;
+  CapacityMeasure& measure_;
+  CapacityResults& results_;
+  const SystemClock clock_;
+  const Time until_;
+  ProgressBar bar_;
+  Duration last_taken_;
+};
+
+// Everything between the first and the last effect on the store.
+Status MeasureAll(const Options& options, const CapacityClients& clients,
+                  const MeasuredStore& store, const std::vector<CapacityLoad>& loads,
+                  CapacityMeasure& measure, std::optional<CapacityResults>& results, Time until) {
+  MOSA_RETURN_IF_ERROR(measure.Start());
+  MOSA_ASSIGN_OR_RETURN(const std::string version, measure.FioVersion());
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> facts, measure.Facts());
+  CapacityResults kept(options.out, store.name,
+                       ConfigurationOf(clients, ToJson(store, facts), version),
+                       ConditionsOf(clients));
+  MOSA_RETURN_IF_ERROR(kept.Load());
+  MOSA_ASSIGN_OR_RETURN(const std::vector<uint64_t> again,
+                        SizesOf("--resample", options.resample, clients.direct));
+  for (const uint64_t size : again) {
+    kept.Forget(OneSize(size, 100));
+    kept.Forget(OneSize(size, 0));
+  }
+  for (const std::string& note : NotesOfLoad(store, facts)) kept.AddNote(note);
+  results.emplace(std::move(kept));
+  CapacityRun run(loads, options.repeats, measure, *results, until);
+  if (run.is_whole()) return OkStatus();
+  MOSA_RETURN_IF_ERROR(measure.LayFiles());
+  const Result<bool> whole = run.Run();
+  if (whole.ok()) {
+    if (!*whole)
+      fmt::print(stderr,
+                 "mosa capacity run: the {} s of --budget are used up, so some loads have fewer "
+                 "samples: the same command goes on with {}\n",
+                 options.budget_seconds, options.out);
+    return results->Save(*whole ? "done" : "out of time");
+  }
+  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
+  if (!results->capacity().samples.empty())
+    MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
+  if (interrupted)
+    return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
+  return whole.status();
+}
+
+Status RunCapacity(const Options& options, const CommandLine& line) {
+  const SystemClock clock;
+  const Time until =
+      clock.Monotonic() + Nanoseconds(static_cast<int64_t>(options.budget_seconds * 1e9));
+  MOSA_ASSIGN_OR_RETURN(const CapacityClients clients, ClientsOf(options));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsOf(options));
+  MOSA_ASSIGN_OR_RETURN(const MeasuredStore store, StoreOf(options));
+  const auto count = clients.jobs * static_cast<uint32_t>(store.hosts.size());
+  for (const CapacityLoad& load : loads)
+    MOSA_RETURN_IF_ERROR(ClientLoads(load, count, clients.file_bytes).status());
+  const cluster::InterruptGuard guard;
+  const auto lock = LockRecord(options.out);
+  if (!lock.ok())
+    return FailedPreconditionError(fmt::format(
+        "{} cannot be written, or another measurement writes it: give another --out", options.out));
+  CapacityMeasure measure(store, DirectoryNameOf(".mosa-capacity-", options.out), clients);
+  std::optional<CapacityResults> results;
+  Status status;
+  try {
+    status = MeasureAll(options, clients, store, loads, measure, results, until);
+  } catch (const json::exception&) {
+    status = FailedPreconditionError(
+        "a host's process says what this program does not understand: is it of another version?");
+  }
+  status = Ended(status, measure.Clear());
+  if (!results || results->capacity().samples.empty()) return status;
+  if (line.json)
+    PrintJson(ToJson(results->capacity()));
+  else
+    PrintCapacity(results->capacity());
+  if (!status.ok()) return status;
+  for (const std::string& note : results->notes())
+    fmt::print(stderr, "mosa capacity run: {}\n", note);
+  return status;
+}
+
+void AddClientOptions(CLI::App& command, Options& options) {
+  command.add_option("--jobs", options.jobs, "Clients on each host")->capture_default_str();
+  command.add_option("--file-size", options.file_bytes, "Of each client's file")
+      ->capture_default_str();
+  command.add_option("--seconds", options.sample_seconds, "That are counted of each sample")
+      ->capture_default_str();
+  command
+      .add_option("--pages", options.pages,
+                  "direct: past the page cache of the client's host; cached: through it")
+      ->check(CLI::IsMember({"direct", "cached"}))
+      ->capture_default_str();
+  command
+      .add_option("--writes", options.writes,
+                  "stored: each with an fdatasync, done when the store has it; taken: done when "
+                  "whoever buffers it has")
+      ->check(CLI::IsMember({"stored", "taken"}))
+      ->capture_default_str();
+  command.add_option("--repeats", options.repeats, "Samples of each load")->capture_default_str();
+  command.add_option("--budget", options.budget_seconds, "Seconds, when no sample begins any more")
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Of the places in the files")->capture_default_str();
+}
+
+}  // namespace
+
+void AddCapacityRun(CLI::App& noun, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = noun.add_subcommand(
+      "run",
+      "Seeds of each I/O size, only reads and only writes, by fio; and checks of the estimates\n\n"
+      "  mosa capacity run --cluster default\n"
+      "  mosa capacity run --check                          # goes on with capacity.json\n"
+      "  mosa capacity run /mnt/nfs --hosts a,b,c --exec 'ssh {host}' -o nfs.json\n\n"
+      "PATH is mounted on all hosts. Samples that --out has already are kept. Hosts find this\n"
+      "program where it is here, and fio in PATH.");
+  command->add_option("path", options->path,
+                      "With {host} for the host's name; none: the cluster's mounts");
+  AddHostChoice(*command, options->cluster, options->hosts);
+  command->add_option("--sizes", options->sizes, "Of I/O; without it 4K,16K,32K,128K,1M")
+      ->delimiter(',');
+  command->add_flag("--check", options->check,
+                    "Measure mixed reads and writes of each size, and mixes of sizes, too");
+  command
+      ->add_option("--ratios", options->ratios,
+                   "Per cents of reads that are checked; without it 10,30,50,70,90")
+      ->delimiter(',');
+  command
+      ->add_option("--mix", options->mixes,
+                   "Measure this mix, SIZE:READ%r:SHARE,... as 'predict' takes it; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--resample", options->resample, "Sizes whose seeds are measured again")
+      ->delimiter(',');
+  AddClientOptions(*command, *options);
+  command->add_option("-o,--out", options->out, "JSON of every sample")->capture_default_str();
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunCapacity(*options, line); }; });
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,86 @@
+// What measuring stores of any kind has in common: where they are mounted, processes on their hosts
+// that do what they are told, a directory on each store that is there only meanwhile, and what a
+// result says of the hosts and of the store.
+#ifndef MOSA_TOOLS_MOSA_STORE_WORKERS_H_
+#define MOSA_TOOLS_MOSA_STORE_WORKERS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "tools/mosa/identify_workers.h"
+#include "tools/mosa/run_hosts.h"
+
+namespace mosa::cli {
+
+// Of several the hosts are the same, but for where it is mounted.
+struct MeasuredStore {
+  std::string name;
+  std::vector<RunHost> hosts;
+};
+// `path` as it is mounted on the hosts; empty: as `request` says. Unavailable names a host that has
+// nothing there.
+Result<MeasuredStore> FindStore(HostsRequest request, const std::string& name,
+                                const std::string& path);
+// With what must be equal for two measurements to be of one store; `facts` of each host.
+nlohmann::json ToJson(const MeasuredStore& store, const std::vector<nlohmann::json>& facts);
+// Of hosts that did something else when a measurement began: that is in all figures.
+std::vector<std::string> NotesOfLoad(const MeasuredStore& store,
+                                     const std::vector<nlohmann::json>& facts);
+// Of a directory on stores, for a measurement that is kept in `out`: whoever goes on with that
+// finds what the one before had to leave, and nobody else has this name.
+std::string DirectoryNameOf(const std::string& prefix, const std::string& out);
+
+// A measurement's outcome with what Clear() says.
+Status Ended(const Status& status, const std::string& left);
+
+// One thread.
+class StoreWorkers {
+ public:
+  // `directory` begins the name of a directory that this makes on every store, and removes.
+  StoreWorkers(std::vector<MeasuredStore> stores, std::string directory)
+      : stores_(std::move(stores)), directory_(std::move(directory)) {}
+
+  // Starts so many, in turn on the hosts. Unavailable names a host where it cannot.
+  Status Start(size_t workers);
+  // Of each host: the "facts" of identify_worker.cc.
+  Result<std::vector<nlohmann::json>> Facts(size_t store);
+  // Makes the directory, also if another measurement left it. FailedPrecondition names the host
+  // that does not see what the first one writes.
+  Status Settle(size_t store);
+  // Removes the directories, after a signal and without workers too. What is left and why, as
+  // words; empty: nothing.
+  std::string Clear();
+
+  // As the worker's host sees it.
+  std::string DirectoryOf(size_t store, size_t worker) const;
+  const std::vector<RunHost>& hosts() const { return stores_.front().hosts; }
+  // Precondition: Start().
+  IdentifyWorkers* operator->() { return &*workers_; }
+
+  static constexpr Duration kAnswerMax = Seconds(20);  // Of what moves no bytes.
+
+ private:
+  std::string ClearOne(size_t store, Time until);
+
+  static constexpr Duration kStartMax = Seconds(20);
+  static constexpr Duration kClearMax = Seconds(10);  // Of each host, also after a signal.
+  static constexpr Duration kClearAllMax = Seconds(30);
+
+  const std::vector<MeasuredStore> stores_;
+  const std::string directory_;
+  const SystemClock clock_;
+  std::optional<IdentifyWorkers> workers_;
+  // By store: of the directory there.
+  enum class Made : uint8_t { kNo, kPerhaps, kYes };
+  std::vector<Made> made_;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MOSA_STORE_WORKERS_H_
