@@ -57,6 +57,7 @@ int Main(int argc, char** argv) {
   AddExplore(app, line);
   AddAdvise(app, line);
   AddCompare(app, line);
+  AddReport(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {
