@@ -41,7 +41,9 @@ function count(value) {
 }
 
 function share(value) {
-  return isNumber(value) ? (value > 0 ? '+' : '') + (value * 100).toFixed(1) + ' %' : '-';
+  if (!isNumber(value)) return '-';
+  const text = (value * 100).toFixed(1);
+  return (value > 0 && text !== '0.0' ? '+' : '') + (text === '-0.0' ? '0.0' : text) + ' %';
 }
 
 function when(epochSeconds) {
@@ -76,7 +78,7 @@ function section(name, lead) {
   made.append(element('h2', {text: name}));
   if (lead) made.append(element('p', {class: 'faint', text: lead}));
   page.append(made);
-  document.getElementById('contents').append(element('a', {href: '#' + id, text: name}));
+  document.getElementById('contents').append(element('a', {href: '#' + id, text: name}), ' ');
   return made;
 }
 
@@ -192,7 +194,7 @@ class Timeline {
 
   layOut() {
     const lanes = this.hosts.reduce((sum, host) => sum + host.measuredLanes + host.predictedLanes, 0);
-    this.laneHeight = Math.max(2, Math.min(16, Math.floor(1500 / Math.max(1, lanes))));
+    this.laneHeight = Math.max(2, Math.min(16, Math.floor(900 / Math.max(1, lanes))));
     this.top = 24;
     let y = this.top;
     for (const host of this.hosts) {
@@ -519,10 +521,14 @@ function describePart(blame) {
   return blame.host ? `the ${blame.part} of ${blame.host}` : `the ${blame.part}`;
 }
 
-function drawAnomaly(anomaly) {
+// What several have in common is said once, with the first of them.
+function drawAnomaly(anomaly, i, anomalies) {
   const item = element('li', {}, [element('p', {text: anomaly.sentence})]);
-  if (anomaly.cause) item.append(element('p', {text: anomaly.cause}));
-  item.append(element('p', {text: `Open first: ${anomaly.open_first}.`}));
+  const before = anomalies[i - 1];
+  if (!before || before.cause !== anomaly.cause || before.open_first !== anomaly.open_first) {
+    if (anomaly.cause) item.append(element('p', {text: anomaly.cause}));
+    item.append(element('p', {text: `Open first: ${anomaly.open_first}.`}));
+  }
   const blamed = anomaly.blamed.slice(0, 4).map((blame) => `${describePart(blame)} ${(blame.explained * 100).toFixed(0)} %`);
   const evidence = [`measured ${seconds(anomaly.measured_s)}`, `predicted ${seconds(anomaly.predicted_s)}`,
                     `shown in ${anomaly.shown_in.length} of ${anomaly.judged} runs (${anomaly.shown_in.join(', ')})`];
