@@ -7,6 +7,7 @@ Records are simulated, as in compare_test.py. What a browser makes of the page i
 """
 
 import argparse
+import base64
 import copy
 import html.parser
 import json
@@ -14,6 +15,7 @@ import pathlib
 import tempfile
 
 import compare_test
+import envelope_test
 from compare_test import PLATFORM, check
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -200,7 +202,7 @@ def test_daemons(made):
     record["residence"] = {"cluster": "lab", "names": {}, "daemons": [
         daemon("manager", "-", [], {}), daemon("storage", "h1", [], {"bytes_read_remote": 7}),
         daemon("mount", "h1", rows["h1"], totals), daemon("mount", "h2", rows["h2"], totals, taken_s=3600),
-        daemon("mount", "h3", [], {}, failure="it does not answer")]}
+        daemon("mount", "h3", [], {}, failure="it does not answer"), daemon("mount", "h4", [], {})]}
     page, _ = made.report([record], platform=False)
     page.says("the mount of h2 (+3600 s)")
     page.says("what the mount of h3 counted is not known: it does not answer")
@@ -208,9 +210,19 @@ def test_daemons(made):
     check((row["class"], row["count"], row["slowest_host"]) == ("fuse.read", 400, row["slowest_host"]) and row["p50_us"] > 1000, f"{row}")
     check(page.data["counters"]["mount"]["h1"] == totals and page.data["counters"]["storage"]["h1"]["bytes_read_remote"] == 7,
           f"{page.data['counters']}")
+    check("h3" not in page.data["counters"]["mount"] and page.data["counters"]["mount"]["h4"] == {}, f"{page.data['counters']}")
     made.report(made.clean[:1], platform=False)[0].says("does not say which way bytes went")
     record["residence"] = {"failure": "no manager"}
     made.report([record], platform=False)[0].says("the daemons were not asked: no manager")
+
+
+def test_envelope(made):
+    """Pictures are on the page as data, which no script can be in."""
+    rates = made.directory / "envelope.json"
+    rates.write_text(json.dumps(envelope_test.rates([1, 2, 4])), encoding="utf-8")
+    page, _ = made.report(made.clean[:1], "--envelope", rates, platform=False)
+    kind, _, picture = page.data["envelope"].partition(",")
+    check(kind == "data:image/svg+xml;base64" and b"hand: growth over the fewest clients" in base64.b64decode(picture), kind)
 
 
 def test_large(made):

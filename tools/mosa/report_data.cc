@@ -166,8 +166,8 @@ json RequestsToJson(const ClusterResidence& residence) {
 json CountersToJson(const ClusterResidence& residence) {
   json counters = {{"mount", json::object()}, {"storage", json::object()}};
   for (const DaemonResidence& daemon : residence.daemons) {
-    if (!counters.contains(daemon.component)) continue;
-    json& sums = counters[daemon.component][daemon.host];
+    if (!counters.contains(daemon.component) || !daemon.failure.empty()) continue;
+    json& sums = counters[daemon.component].emplace(daemon.host, json::object()).first.value();
     for (const ResidenceAmount& amount : daemon.snapshot.amounts)
       if (amount.is_total)
         sums[amount.name] =

@@ -542,8 +542,8 @@ function drawAnomalies() {
   const comparison = data.comparison;
   const anomalies = comparison.anomalies;
   const made = section(`Anomalies`, anomalies.length === 0
-      ? 'None: nothing is off that is hardly chance, persists, and matters.'
-      : `${anomalies.length}, the largest first. Each is hardly chance, persists, and matters.`);
+      ? 'None: nothing is off that is hardly chance, matters, and was so in several runs or much so in one.'
+      : `${anomalies.length}, the largest first. Each is hardly chance, matters, and was so in several runs or much so in one.`);
   const shown = 8;
   made.append(element('ol', {class: 'anomalies'}, anomalies.slice(0, shown).map(drawAnomaly)));
   if (anomalies.length > shown)
@@ -667,9 +667,9 @@ function drawPaths() {
     ['Written', (row) => bytes(sum(row.counters, false)), 'number'], ['', (row) => pathBar(row.counters, false, most)],
     ['kernel', (row) => bytes(row.counters.bytes_written_passthrough || 0), 'number'],
     ['own node', (row) => bytes(row.counters.bytes_written_local || 0), 'number'], ['network', (row) => bytes(row.counters.bytes_written_remote || 0), 'number'],
-    ['Opens by passthrough', (row) => `${count(row.counters.opens_passthrough || 0)} of ${count(row.counters.opens || 0)}`, 'number'],
-    ['Its node served', (row) => storage[row.host] ? bytes(storage[row.host].bytes_read_remote || 0) : '-', 'number'],
-    ['and took in', (row) => storage[row.host] ? bytes(storage[row.host].bytes_written_remote || 0) : '-', 'number']], mounts, 40));
+    ['Passthrough opens', (row) => `${count(row.counters.opens_passthrough || 0)} of ${count(row.counters.opens || 0)}`, 'number'],
+    ['Node served', (row) => storage[row.host] ? bytes(storage[row.host].bytes_read_remote || 0) : '-', 'number'],
+    ['took in', (row) => storage[row.host] ? bytes(storage[row.host].bytes_written_remote || 0) : '-', 'number']], mounts, 40));
 }
 
 // ---- how long requests stayed
