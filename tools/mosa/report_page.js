@@ -654,7 +654,7 @@ function pathBar(counters, isRead, most) {
 
 function drawPaths() {
   const made = section('Bytes by path', 'What the mounts moved in the run, and by which way. What the kernel reads of its pages or of passthrough files is not seen by mounts: of these there are opens.');
-  const mounts = Object.entries(data.counters.mount || {}).map(([host, counters]) => ({host, counters}));
+  const mounts = Object.entries(data.counters.mount || {}).filter(([, counters]) => counters !== null).map(([host, counters]) => ({host, counters}));
   if (mounts.length === 0) return made.append(element('p', {text: 'The record does not say: see Not compared.'}));
   made.append(element('div', {class: 'legend'}, kPaths.map(([name, colour, what]) => element('span', {title: what}, [element('i', {style: `background: ${colour}`}), `${name}: ${what}`]))));
   const sum = (counters, isRead) => kPaths.reduce((all, [, , , written, read]) => all + (counters[isRead ? read : written] || 0), 0);
