@@ -8,6 +8,7 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/envelope.h"
+#include "tools/mosa/top.h"
 
 namespace mosa::cli {
 namespace {
@@ -42,6 +43,7 @@ int Main(int argc, char** argv) {
   AddNode(app, line);
   AddStat(app, line);
   AddResidence(app, line);
+  AddTop(app, line);
   AddWhere(app, line);
   AddHint(app, line);
   AddLost(app, line);
