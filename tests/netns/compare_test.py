@@ -1,5 +1,6 @@
 """`mosa compare` predicts, writes that down, and runs: on a cluster where one host's link has become eight times slower than
-the platform says, that host is named; the same runs before that are faster, and no link is said to be slow for all of them.
+the platform says, that host is named; the same runs before that are faster, and no link is said to be slow for all of them. `mosa
+report` makes a page of such a run.
 
 One task after the other, each with bytes on all nodes, so that nobody waits for anybody else's bytes by chance.
 """
@@ -61,6 +62,26 @@ def compare(arguments, store, path, directory):
     return answer, whole["measured_s"]
 
 
+def report(arguments, directory):
+    """The record of a real run has all that a page shows."""
+    page = directory / "run-1.html"
+    done = cluster.subprocess.run(
+        [f"{arguments.bin}/mosa", "report", str(directory / "run-1.json"), "--platform", str(PLATFORM), "--config",
+         "manager=apart,chunk=256K"], capture_output=True, text=True, timeout=100, check=False)
+    check(done.returncode == 0 and done.stdout.endswith(f"{page}\n"), f"{done.returncode}: {done.stdout}{done.stderr}")
+    text = page.read_text(encoding="utf-8").partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    data = json.loads(text)
+    check({row["component"] for row in data["requests"]} == {"manager", "storage", "mount"}, f"{data['requests']}")
+    hosts = [host["name"] for host in data["hosts"]]
+    check(sorted(data["counters"]["mount"]) == sorted(data["counters"]["storage"]) == sorted(hosts), f"{data['counters']}")
+    written = sum(counters[f"bytes_written_{path}"] for counters in data["counters"]["mount"].values()
+                  for path in ("local", "remote", "inline", "passthrough"))
+    check(written >= 2 * HOSTS * FILE_BYTES, f"{written} bytes by any path")
+    check(sorted(data["placement"]["write"]) == sorted(hosts) and None not in data["tasks"]["predicted_took_us"], f"{data['placement']}")
+    check([name for name, _ in data["versions"]][:2] == ["run: kernel", "run: mosa"], f"{data['versions']}")
+    check(not any("clocks disagree" in note or "which way bytes went" in note for note in data["notes"]), f"{data['notes']}")
+
+
 def refuse_other_hosts(arguments, store, path, directory):
     """A prediction of other hosts is refused after the first run, before the second."""
     done = cluster.subprocess.run(
@@ -80,6 +101,7 @@ def test(arguments):
         with cluster.Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram="256M", flags=flags) as store:
             clean, clean_s = compare(arguments, store, path, pathlib.Path(scratch) / "clean")
             check(clean["cells"] and not clean["draws_failed"], f"{clean['notes']}")
+            report(arguments, pathlib.Path(scratch) / "clean")
             refuse_other_hosts(arguments, store, path, pathlib.Path(scratch) / "other")
             slow_down(store, SLOW)
             slow, slow_s = compare(arguments, store, path, pathlib.Path(scratch) / "slow")

@@ -4,12 +4,17 @@ class and peer; the difference of two answers is what came between them; who is 
 Three hosts. Counts are compared, and times only where one contains the other.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import subprocess
 import tempfile
+import termios
 import urllib.request
 
 import cluster
@@ -307,6 +312,33 @@ def check_run_without_manager(store, directory):
         cluster.check(why in residence.get("failure", ""), f"not {why}: {residence}")
 
 
+def check_top(store):
+    """One interval for a program; on a terminal again and again, until q or Ctrl-C."""
+    view = json.loads(store.tell("top", "--once", "--json", "--interval", "200ms"))
+    cluster.check([host["name"] for host in view["hosts"]] == store.hosts and view["seconds"] >= 0.2, f"{view}")
+    cluster.check(not view["notes"] and all(host["node_limit_bytes"] > 0 for host in view["hosts"]), f"{view}")
+    table = store.tell("top", "--once", "--interval", "100ms")
+    cluster.check(all(f"\n{name}" in table for name in ("HOST", "COMPONENT", *store.hosts)) and "\033" not in table, table)
+    for end in (b"q", b"\x03"):
+        ours, its = pty.openpty()
+        # Its own session, whose terminal this is: else Ctrl-C is nobody's.
+        command = [str(store.binaries / "mosa"), "top", "--name", store.name, "--dir", str(store.directory), "--interval", "100ms"]
+        process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True,
+                                   preexec_fn=lambda its=its: fcntl.ioctl(its, termios.TIOCSCTTY, 0))
+        os.close(its)
+        shown = b""
+        while shown.count(b"q ends") < 2:
+            cluster.check(select.select([ours], [], [], 30)[0], f"nothing is shown any more after {shown}")
+            shown += os.read(ours, 4096)
+        os.write(ours, end)
+        # What nobody reads would hold it up.
+        with contextlib.suppress(OSError):
+            while os.read(ours, 4096):
+                pass
+        cluster.check(process.wait(30) == 0, f"{end} ended it with {process.returncode}")
+        os.close(ours)
+
+
 def test(arguments):
     with cluster.Cluster(arguments.bin, 3) as store, tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
@@ -314,6 +346,7 @@ def test(arguments):
         check_counts(ask_until(store, is_settled, "all requests are counted"))
         before = check_difference(store, directory)
         check_refusals(store, directory)
+        check_top(store)
         check_run(store, directory)
         check_run_without_manager(store, directory)
         check_gone(store, before)

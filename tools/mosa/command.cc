@@ -9,6 +9,18 @@
 namespace mosa::cli {
 namespace {
 
+std::string Dump(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool IsUtf8(const std::string& bytes) {
+  // The library's own check: strict, it refuses what it cannot print.
+  return nlohmann::json::accept(Dump(nlohmann::json(bytes), -1)) &&
+         nlohmann::json::parse(Dump(nlohmann::json(bytes), -1)).get<std::string>() == bytes;
+}
+
+}  // namespace
+
 std::string Base64(const std::string& bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
@@ -24,18 +36,6 @@ std::string Base64(const std::string& bytes) {
   }
   return text;
 }
-
-std::string Dump(const nlohmann::json& value, int indent) {
-  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-bool IsUtf8(const std::string& bytes) {
-  // The library's own check: strict, it refuses what it cannot print.
-  return nlohmann::json::accept(Dump(nlohmann::json(bytes), -1)) &&
-         nlohmann::json::parse(Dump(nlohmann::json(bytes), -1)).get<std::string>() == bytes;
-}
-
-}  // namespace
 
 void PrintJson(const nlohmann::json& value) { fmt::print("{}\n", Dump(value, 2)); }
 

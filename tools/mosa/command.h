@@ -40,6 +40,7 @@ void AddStage(CLI::App& app, CommandLine& line);
 void AddPredict(CLI::App& app, CommandLine& line);
 void AddExplore(CLI::App& app, CommandLine& line);
 void AddCompare(CLI::App& app, CommandLine& line);
+void AddReport(CLI::App& app, CommandLine& line);
 void AddAdvise(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);
@@ -51,6 +52,8 @@ void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);
 
 void PrintJson(const nlohmann::json& value);
+
+std::string Base64(const std::string& bytes);
 
 // A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);

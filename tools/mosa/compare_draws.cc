@@ -17,8 +17,7 @@ namespace mosa::cli {
 Result<DrawnRuns> DrawRuns(const Inputs& inputs, const predict::Configuration& configuration,
                            uint32_t draws, const std::vector<std::string>& hosts) {
   DrawnRuns drawn;
-  MOSA_ASSIGN_OR_RETURN(drawn.prediction,
-                        PredictInputs(inputs, inputs.platform, configuration));
+  MOSA_ASSIGN_OR_RETURN(drawn.prediction, PredictInputs(inputs, inputs.platform, configuration));
   if (drawn.prediction.failure)
     return FailedPreconditionError(
         fmt::format("the run would fail: {}", *drawn.prediction.failure));

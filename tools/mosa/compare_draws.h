@@ -14,7 +14,7 @@
 namespace mosa::cli {
 
 struct DrawnRuns {
-  predict::Prediction prediction;  // With figures as measured.
+  predict::Prediction prediction;       // With figures as measured.
   std::vector<predict::SeenRun> draws;  // That end well.
   uint32_t failed = 0;
   std::string failure;  // Of the first that failed.

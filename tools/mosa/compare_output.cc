@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/base/units.h"
 #include "predictor/compare/sentence.h"
@@ -180,6 +181,27 @@ void PrintRequests(const predict::Comparison& comparison) {
   table.Print();
 }
 
+json ToJson(const CompareReport& report, const predict::Comparison& comparison, json cells) {
+  json root = {{"workflow", report.workflow},
+               {"platform", report.platform},
+               {"configuration", report.configuration},
+               {"draws", comparison.draws},
+               {"draws_failed", report.draws_failed},
+               {"runs", comparison.runs},
+               {"judged", comparison.judged},
+               {"notes", report.notes},
+               {"cells", std::move(cells)},
+               {"stage_bytes", ToJson(comparison.stage_bytes)},
+               {"link_bytes", ToJson(comparison.link_bytes)},
+               {"slow_requests", ToJson(comparison.slow_requests)},
+               {"blamed", ToJson(comparison.blamed)},
+               {"anomalies_left_out", comparison.anomalies_left_out},
+               {"anomalies", json::array()}};
+  for (const predict::Anomaly& anomaly : comparison.anomalies)
+    root["anomalies"].push_back(ToJson(anomaly, comparison));
+  return root;
+}
+
 }  // namespace
 
 void PrintComparison(const CompareReport& report, const predict::Comparison& comparison) {
@@ -189,14 +211,12 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
   const auto& anomalies = comparison.anomalies;
-  const std::string runs =
-      fmt::format("{} run{}", comparison.judged.size(), comparison.judged.size() == 1 ? "" : "s");
+  const std::string verdict = VerdictOf(comparison);
   if (anomalies.empty()) {
-    fmt::print("\nNo anomaly in {}.\n", runs);
+    fmt::print("\n{}.\n", verdict);
     return;
   }
-  fmt::print("\n{} anomal{} in {}, the largest first:\n", anomalies.size(),
-             anomalies.size() == 1 ? "y" : "ies", runs);
+  fmt::print("\n{}, the largest first:\n", verdict);
   // What several have in common is said once, after the last of them.
   const size_t shown = std::min(anomalies.size(), kAnomaliesShownMax);
   for (size_t i = 0; i < shown; ++i) {
@@ -214,25 +234,22 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
                comparison.anomalies_left_out);
 }
 
+std::string VerdictOf(const predict::Comparison& comparison) {
+  const size_t anomalies = comparison.anomalies.size();
+  return fmt::format("{} anomal{} in {} run{}",
+                     anomalies == 0 ? "No" : fmt::format("{}", anomalies),
+                     anomalies > 1 ? "ies" : "y", comparison.judged.size(),
+                     comparison.judged.size() == 1 ? "" : "s");
+}
+
 json ToJson(const CompareReport& report, const predict::Comparison& comparison) {
-  json root = {{"workflow", report.workflow},
-               {"platform", report.platform},
-               {"configuration", report.configuration},
-               {"draws", comparison.draws},
-               {"draws_failed", report.draws_failed},
-               {"runs", comparison.runs},
-               {"judged", comparison.judged},
-               {"notes", report.notes},
-               {"cells", PredictedToJson(comparison)},
-               {"stage_bytes", ToJson(comparison.stage_bytes)},
-               {"link_bytes", ToJson(comparison.link_bytes)},
-               {"slow_requests", ToJson(comparison.slow_requests)},
-               {"blamed", ToJson(comparison.blamed)},
-               {"anomalies_left_out", comparison.anomalies_left_out},
-               {"anomalies", json::array()}};
-  for (const predict::Anomaly& anomaly : comparison.anomalies)
-    root["anomalies"].push_back(ToJson(anomaly, comparison));
-  return root;
+  return ToJson(report, comparison, PredictedToJson(comparison));
+}
+
+json ShownToJson(const CompareReport& report, const predict::Comparison& comparison) {
+  json cells = json::array();
+  for (const ComparedCell* cell : CellsShown(comparison)) cells.push_back(ToJson(*cell));
+  return ToJson(report, comparison, std::move(cells));
 }
 
 json PredictedToJson(const predict::Comparison& comparison) {

@@ -21,6 +21,10 @@ struct CompareReport {
 
 void PrintComparison(const CompareReport& report, const predict::Comparison& comparison);
 nlohmann::json ToJson(const CompareReport& report, const predict::Comparison& comparison);
+// The same with those cells alone that PrintComparison shows.
+nlohmann::json ShownToJson(const CompareReport& report, const predict::Comparison& comparison);
+// "No anomaly in 3 runs", "2 anomalies in 3 runs".
+std::string VerdictOf(const predict::Comparison& comparison);
 // Of a comparison without runs: what is predicted of every cell.
 nlohmann::json PredictedToJson(const predict::Comparison& comparison);
 

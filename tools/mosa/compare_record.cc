@@ -219,14 +219,50 @@ Status NoRecord(const std::string& path, const json::exception& error) {
       fmt::format("{} is no whole record of a run: {}", path, error.what()));
 }
 
+// The text up to the end of the last whole element of a list that the root object has, and what
+// closes both.
+std::string CloseCutText(const std::string& text) {
+  std::string open;  // What closes what is open.
+  bool quoted = false, escaped = false;
+  size_t whole = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char byte = text[i];
+    if (quoted) {
+      quoted = escaped || byte != '"';
+      escaped = !escaped && byte == '\\';
+    } else if (byte == '"') {
+      quoted = true;
+    } else if (byte == '{' || byte == '[') {
+      open += byte == '{' ? '}' : ']';
+    } else if ((byte == '}' || byte == ']') && !open.empty()) {
+      open.pop_back();
+      if (open == "}]") whole = i + 1;
+    }
+  }
+  return text.substr(0, whole) + "]}";
+}
+
+// Of a record that is cut among its tasks. `mosa run` writes names in their order, so that what
+// comes after them is missing.
+json ReadCutText(const std::string& text) {
+  json root = json::parse(CloseCutText(text));
+  if (root.is_object() && root.contains("tasks")) {
+    root.emplace("version", kVersion);
+    root.emplace("workflow", json{{"name", ""}, {"path", ""}});
+  }
+  return root;
+}
+
 }  // namespace
 
-Result<RunFile> ReadRunFile(const std::string& path) {
+Result<RunFile> ReadRunFile(const std::string& path, CutFiles cut) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
   RunFile file;
   file.path = path;
   try {
-    file.root = json::parse(text);
+    file.root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    file.is_cut = file.root.is_discarded() && cut == CutFiles::kReadAsFarAsTheyGo;
+    if (file.root.is_discarded()) file.root = file.is_cut ? ReadCutText(text) : json::parse(text);
     if (file.root.at("version") != kVersion)
       return InvalidArgumentError(fmt::format("{} is a record of version {}, only {} is read", path,
                                               file.root.at("version").dump(), kVersion));

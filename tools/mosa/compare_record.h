@@ -27,12 +27,16 @@ struct RunFile {
   std::string workflow_path;
   predict::System system = predict::System::kWass;
   std::vector<RecordedHost> hosts;
-  double start_s = 0;  // Since the epoch.
+  double start_s = 0;   // Since the epoch.
+  bool is_cut = false;  // Its text ends in the middle of the tasks: there are those before that.
   nlohmann::json root;
 };
 
+// What becomes of a record whose text ends too early.
+enum class CutFiles : uint8_t { kRefuse, kReadAsFarAsTheyGo };
+
 // InvalidArgument if it is no whole record: what is wrong with it.
-Result<RunFile> ReadRunFile(const std::string& path);
+Result<RunFile> ReadRunFile(const std::string& path, CutFiles cut);
 
 // What of a run can be compared, and why the rest cannot.
 struct MeasuredRun {

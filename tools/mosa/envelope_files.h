@@ -21,6 +21,10 @@ inline Result<std::vector<predict::Envelope>> ReadEnvelopeFile(const std::string
   return Status(read.status().code(), fmt::format("{} {}", path, MessageOf(read.status())));
 }
 
+// Stores of all the files on one page, as SVG (envelope_drawing.h). InvalidArgument if there are
+// too many.
+Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths);
+
 }  // namespace mosa::cli
 
 #endif  // MOSA_TOOLS_MOSA_ENVELOPE_FILES_H_

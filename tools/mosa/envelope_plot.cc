@@ -22,9 +22,16 @@ struct Options {
 };
 
 Status Plot(const Options& options) {
+  MOSA_ASSIGN_OR_RETURN(const std::string picture, DrawEnvelopeFiles(options.results));
+  return WriteWhole(options.out, picture);
+}
+
+}  // namespace
+
+Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths) {
   std::vector<predict::Envelope> all;
   std::set<std::string> names;
-  for (const std::string& path : options.results) {
+  for (const std::string& path : paths) {
     MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(path));
     for (predict::Envelope& envelope : read) {
       // Stores of several files may have one name.
@@ -37,10 +44,8 @@ Status Plot(const Options& options) {
   if (all.size() > kSystemsMax)
     return InvalidArgumentError(
         fmt::format("{} stores on one page: give at most {}", all.size(), kSystemsMax));
-  return WriteWhole(options.out, DrawEnvelopes(all));
+  return DrawEnvelopes(all);
 }
-
-}  // namespace
 
 void AddEnvelopePlot(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();

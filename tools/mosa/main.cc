@@ -9,6 +9,7 @@
 #include "tools/mosa/capacity.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/envelope.h"
+#include "tools/mosa/top.h"
 
 namespace mosa::cli {
 namespace {
@@ -43,6 +44,7 @@ int Main(int argc, char** argv) {
   AddNode(app, line);
   AddStat(app, line);
   AddResidence(app, line);
+  AddTop(app, line);
   AddWhere(app, line);
   AddHint(app, line);
   AddLost(app, line);
@@ -59,6 +61,7 @@ int Main(int argc, char** argv) {
   AddExplore(app, line);
   AddAdvise(app, line);
   AddCompare(app, line);
+  AddReport(app, line);
   AddSecret(app, line);
   AddVersion(app, line);
   try {

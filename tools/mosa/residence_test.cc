@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tools/mosa/top_view.h"
 
 namespace mosa::cli {
 namespace {
@@ -190,6 +191,41 @@ TEST(Residence, ARunWithoutAnAnswerSaysWhy) {
   EXPECT_EQ(ResidenceOfRun(bad, good).dump(), R"({"failure":"nobody is there"})");
   EXPECT_EQ(ResidenceOfRun(good, bad).dump(), R"({"failure":"nobody is there"})");
   EXPECT_EQ(ResidenceOfRun(good, good)["rows_left_out"], 0);
+}
+
+TEST(TopView, RatesAreOfTheSecondsBetween) {
+  ClusterResidence since{.cluster = "c", .names = {}, .daemons = {}};
+  since.daemons = {
+      DaemonOf("manager", "-", {1}, {RowOf("open", "", {Milliseconds(9)})}),
+      DaemonOf("storage", "h10", {2},
+               {RowOf("read", "h2", {Seconds(1)}), RowOf("read", "h3", {Seconds(1)}),
+                RowOf("write.object", "", {Microseconds(5)})}),
+      DaemonOf("mount", "h10", {3}, {RowOf("fuse.read", "", {Milliseconds(1), Milliseconds(3)})}),
+      DaemonOf("mount", "h2", {4}, {}), DaemonOf("mount", "h3", {5}, {})};
+  since.daemons[1].snapshot.amounts = {{"bytes_read_remote", 600, true}, {"used_bytes", 7, false}};
+  since.daemons[2].snapshot.amounts = {{"bytes_read_local", 100, true},
+                                       {"bytes_read_remote", 300, true},
+                                       {"bytes_written_passthrough", 50, true}};
+  since.daemons[3].since_start = true;
+  since.daemons[4].failure = "it is gone";
+  const TopView view = MakeTopView(since, 2.0);
+  ASSERT_EQ(view.hosts.size(), 1U);
+  EXPECT_EQ(view.hosts[0].read.sum(), 400U);
+  EXPECT_EQ(view.hosts[0].kernel_requests, 2U);
+  EXPECT_EQ(view.hosts[0].node_requests, 2U);  // Without their parts.
+  ASSERT_EQ(view.classes.size(), 4U);
+  EXPECT_EQ(view.classes[0].name, "read");  // Both peers'.
+  EXPECT_EQ(view.classes[0].times.Count(), 2U);
+  ASSERT_EQ(view.notes.size(), 2U);
+  EXPECT_EQ(view.notes[1], "the mount of host h3: it is gone");
+  const nlohmann::json json = ToJson(view);
+  const nlohmann::json& host = json.at("hosts").at(0);
+  EXPECT_EQ(host.at("name"), "h10");
+  EXPECT_EQ(host.at("read_bytes_per_second").at("network"), 150.0);
+  EXPECT_EQ(host.at("written_bytes_per_second").at("kernel"), 25.0);
+  EXPECT_EQ(host.at("node_served_bytes_per_second"), 300.0);
+  EXPECT_EQ(host.at("node_used_bytes"), 7U);
+  EXPECT_EQ(json.at("classes").at(0).at("per_second"), 1.0);
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   RunRecord record;
   record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
+  if (!options.rules.empty()) record.rules_path = fs::absolute(options.rules).lexically_normal();
   options.hosts.cluster = options.cluster.name;
   options.hosts.cluster_directory = options.cluster.directory;
   MOSA_ASSIGN_OR_RETURN(const std::string text,

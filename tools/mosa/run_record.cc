@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -155,6 +156,15 @@ void ReadTasks(const json& root, const Workflow& workflow, RunRecord& record,
   }
 }
 
+// Of whoever makes the run, and of the machine that it is on.
+json VersionsToJson() {
+  json object = {{"mosa", MOSA_VERSION}};
+  struct utsname machine {};
+  if (uname(&machine) == 0)
+    object["kernel"] = fmt::format("{} {}", machine.sysname, machine.release);
+  return object;
+}
+
 }  // namespace
 
 json ToJson(const RunRecord& record, const Workflow& workflow) {
@@ -165,6 +175,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
                      {"mount", host.mount_point},
                      {"link_bytes_per_second", host.link_bytes_per_second}});
   json object = {{"version", kVersion},
+                 {"versions", VersionsToJson()},
                  {"workflow", {{"name", workflow.name}, {"path", record.workflow_path}}},
                  {"system", record.system == predict::System::kDss ? "dss" : "wass"},
                  {"outcome", record.outcome},
@@ -176,6 +187,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
                  {"tasks", json::array()}};
   for (size_t i = 0; i < record.tasks.size(); ++i)
     object["tasks"].push_back(ToJson(record, workflow, i));
+  if (!record.rules_path.empty()) object["rules"] = record.rules_path;
   if (!record.residence.is_null()) object["residence"] = record.residence;
   return object;
 }

@@ -1,0 +1,96 @@
+// `mosa report`: a run as one page, for who would rather look than read.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tools/mosa/command.h"
+#include "tools/mosa/compare_runs.h"
+#include "tools/mosa/envelope_files.h"
+#include "tools/mosa/predict_inputs.h"
+#include "tools/mosa/report_data.h"
+#include "tools/mosa/report_page.h"
+
+namespace mosa::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> records;
+  PredictionWords words;
+  std::vector<std::string> envelopes;
+  std::string out;
+};
+
+// What can be predicted and compared; else the reason is a note.
+void Predict(const Options& options, ReportInputs& inputs) {
+  if (options.words.platform.empty()) {
+    inputs.notes.push_back(
+        "nothing is predicted: say which platform this is with --platform ('mosa identify' "
+        "measures one)");
+    return;
+  }
+  auto finished = CompareFinished(options.words, inputs.files, inputs.notes);
+  if (finished.ok())
+    inputs.finished = *std::move(finished);
+  else
+    inputs.notes.push_back(fmt::format("nothing is predicted: {}", MessageOf(finished.status())));
+}
+
+Status RunReport(const Options& options, const CommandLine& line) {
+  MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
+  ReportInputs inputs;
+  MOSA_ASSIGN_OR_RETURN(inputs.files,
+                        ReadRunFiles(options.records, CutFiles::kReadAsFarAsTheyGo, inputs.notes));
+  if (!options.envelopes.empty()) {
+    MOSA_ASSIGN_OR_RETURN(inputs.envelope, DrawEnvelopeFiles(options.envelopes));
+  }
+  Predict(options, inputs);
+  const ReportedRun report = MakeReport(inputs);
+  const std::string page = MakeReportPage(report.title, report.verdict, report.data);
+  std::string out = options.out;
+  if (out.empty())
+    out = std::filesystem::path(inputs.files.back().path).replace_extension(".html").string();
+  MOSA_RETURN_IF_ERROR(WriteWhole(out, page));
+  if (line.json) {
+    PrintJson({{"page", out},
+               {"bytes", page.size()},
+               {"verdict", report.verdict},
+               {"anomalies", report.anomalies},
+               {"notes", report.notes}});
+    return OkStatus();
+  }
+  for (const std::string& note : report.notes) fmt::print(stderr, "Note: {}\n", note);
+  fmt::print("{}\n{}\n", report.verdict, out);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "A run as one HTML page: what happened when, where bytes lay, what was predicted\n\n"
+      "  mosa report words.run.json\n"
+      "  mosa report mon.json tue.json wed.json --platform lab.json --config manager=apart\n\n"
+      "The page is of the last of these runs; the others say what is usual. It needs no other "
+      "file\n"
+      "and no network. What cannot be compared, as with 'mosa compare', is said on it, and the "
+      "rest\n"
+      "is shown. Exit code 0: it is written, whatever it says.");
+  command
+      ->add_option("record", options->records,
+                   "Records of 'mosa run', of the same workflow on the same hosts")
+      ->required();
+  AddPredictionWords(*command, options->words);
+  command->add_option("--envelope", options->envelopes,
+                      "Of 'mosa envelope run': its pictures are put on the page");
+  command->add_option("-o,--output", options->out,
+                      "The page; without it beside the last record, as .html");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return RunReport(*options, line); }; });
+}
+
+}  // namespace mosa::cli
