@@ -63,7 +63,7 @@ class ChartPanel {
 };
 
 // "0.0012", "3.25", "480".
-std::string ShortNumber(double number);
+std::string TickText(double number);
 
 }  // namespace mosa::cli
 

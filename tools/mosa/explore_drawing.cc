@@ -354,7 +354,7 @@ class FrontPanel {
     ChartPanel panel(svg, place, upwards.ToScale());
     DrawLikeBest(svg, panel, scale);
     panel.DrawFrame(seconds_.name, cost_.name);
-    for (const double tick : scale.ticks()) panel.DrawTick(scale.PartOf(tick), ShortNumber(tick));
+    for (const double tick : scale.ticks()) panel.DrawTick(scale.PartOf(tick), TickText(tick));
     for (size_t i = 0; i < exploration_.explored.size(); ++i) {
       const Explored& each = exploration_.explored[i];
       if (EndsWell(each)) svg.Dot(At(panel, scale, i), 2.4, each.like_best ? kColors[0] : kPlain);
@@ -452,7 +452,7 @@ void DrawFrontRows(Svg& svg, const Exploration& exploration, const std::vector<M
     svg.Text({20, y}, fmt::format("{}", rank + 1), {.color = kColors[1], .bold = true});
     std::string text;
     for (const Measure& measure : measures)
-      text += fmt::format("{} {}, ", ShortNumber(measure.value(front[rank])), measure.name);
+      text += fmt::format("{} {}, ", TickText(measure.value(front[rank])), measure.name);
     svg.Text({44, y}, text + VariedText(exploration, front[rank]), {});
   }
   if (front.size() > kFrontRowsMax)
