@@ -38,7 +38,7 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
        {{kMiB, 2 * kMiB}, {kMiB, 3 * kMiB}},
        {{3 * kMiB, 4 * kMiB}, {3 * kMiB, 6 * kMiB}},
        {{2 * kMiB, 3 * kMiB}, {}},
-       {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 7 * kMiB}}},
+       {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 9 * kMiB}}},
       // Random reads, and a jump out of a stream.
       {{{50 * kMiB, 51 * kMiB}, {}}, {{10 * kMiB, 11 * kMiB}, {}}, {{90 * kMiB, 91 * kMiB}, {}}},
       // The file's end bounds it.
@@ -57,8 +57,7 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
   }
 }
 
-// Of a stream that begins in the middle of a file.
-TEST(ReadAhead, AsksForLittleMoreThanAQuarterOfWhatWasRead) {
+TEST(ReadAhead, OfAPartOfAFileGrowsWithWhatWasRead) {
   const uint64_t begin = 100 * kMiB;
   ReadAhead machine;
   uint64_t asked_end = begin;
@@ -72,6 +71,19 @@ TEST(ReadAhead, AsksForLittleMoreThanAQuarterOfWhatWasRead) {
       EXPECT_GE(ahead, std::min(read / 4, 24 * kMiB) / 2) << read;
     }
   }
+}
+
+// Somebody who reads a little of every fourth MiB reads little.
+TEST(ReadAhead, OfAPartWithGapsGrowsWithWhatWasReadToo) {
+  ReadAhead machine;
+  const uint64_t k128 = 128 << 10;
+  const auto read = [&](uint64_t at) {
+    return machine.OnRead({at, at + k128}, 1000 * kMiB, 24 * kMiB);
+  };
+  read(100 * kMiB);
+  uint64_t asked_bytes = read(100 * kMiB + k128).size();
+  for (uint64_t i = 1; i <= 40; ++i) asked_bytes += read((100 + 4 * i) * kMiB).size();
+  EXPECT_LE(asked_bytes, 41 * 3 * kMiB);
 }
 
 void Store(const Extent& extent, std::string& file) {

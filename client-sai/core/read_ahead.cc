@@ -8,8 +8,8 @@ namespace {
 // Several of the kernel's largest reads, which its threads may bring in any order.
 constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
-// As much may be asked for of any stream; beyond that a quarter of what the stream has read: who
-// reads only a part of a file has the links carry little for nobody.
+// Who begins in the middle of a file may want only a part of it: as much is asked for ahead of any
+// such stream, beyond that a quarter of what it has read.
 constexpr uint64_t kFreeWindowBytes = 2 << 20;
 // The window is kept full but for this: what waits for the slowest of several nodes is then as much
 // as it can be.
@@ -24,6 +24,7 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
   const bool follows = window_ > 0 ? near : exact;
   if (!follows) {
     begin_ = range.begin;
+    read_bytes_ = range.size();
     expected_ = range.end;
     fetched_end_ = 0;
     window_ = 0;
@@ -31,16 +32,19 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
     return {};
   }
   expected_ = std::max(window_ > 0 ? expected_ : 0, range.end);
+  read_bytes_ += range.size();
   if (++in_order_ < 2 || window_bytes_max == 0) return {};
   const bool opens = window_ == 0;
   if (opens) fetched_end_ = range.begin;
   const uint64_t ahead = fetched_end_ > range.end ? fetched_end_ - range.end : 0;
   if ((!opens && ahead + std::min(kStepBytes, window_ / 2) > window_) || fetched_end_ >= file_bytes)
     return {};
-  // In whole steps: what is fetched is cut where they end.
-  const uint64_t quarter = (expected_ - begin_) / 4 / kStepBytes * kStepBytes;
-  const uint64_t earned = std::max(kFreeWindowBytes, quarter);
-  window_ = std::min({opens ? kFirstWindowBytes : window_ * 2, earned, window_bytes_max});
+  window_ = std::min(opens ? kFirstWindowBytes : window_ * 2, window_bytes_max);
+  if (begin_ > 0) {
+    // In whole steps: what is fetched is cut where they end.
+    const uint64_t quarter = read_bytes_ / 4 / kStepBytes * kStepBytes;
+    window_ = std::min(window_, std::max(kFreeWindowBytes, quarter));
+  }
   const ByteRange fetch{std::max(fetched_end_, range.begin),
                         std::min(file_bytes, range.end + window_)};
   if (fetch.empty()) return {};

@@ -2,8 +2,8 @@
 //
 // The kernel asks for a sequential stream in pieces that several threads deliver out of order, so
 // "sequential" means near where the stream was expected to go on. The window doubles with each
-// fetch that the stream has used, but not far beyond what it has read so far, and is closed by a
-// jump.
+// fetch that the stream has used, and is closed by a jump. Of a stream that does not begin where the
+// file does it grows only with what was read: others may want the rest.
 // One owner, one thread.
 #ifndef MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
 #define MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
@@ -22,6 +22,7 @@ class ReadAhead {
 
  private:
   uint64_t begin_ = 0;        // Where the stream began.
+  uint64_t read_bytes_ = 0;   // And what it has read since.
   uint64_t expected_ = 0;     // Where the stream goes on.
   uint64_t fetched_end_ = 0;  // How far fetches have been asked for.
   uint64_t window_ = 0;       // 0: not a stream (yet).

@@ -418,15 +418,15 @@ TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
 
 TEST(Reading, WhatWasAskedForAheadOfAReaderThatHasClosedIsNotFetched) {
   constexpr uint64_t kFileBytes = 64 * kMiB;
+  std::atomic<uint64_t> begun = 0;
+  std::atomic<bool> held = false;
   Cluster cluster;
+  std::promise<void> closed;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
   ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kFileBytes, 3))));
-  std::atomic<uint64_t> begun = 0;
-  std::atomic<bool> held = false;
-  std::promise<void> closed;
   const std::shared_future<void> is_closed = closed.get_future().share();
-  cluster.nodes().Get(cluster.node_a).before_read = [&] {
+  cluster.nodes().Get(cluster.node_a).before_read = [&begun, &held, is_closed] {
     const bool waits = held;
     ++begun;
     if (waits) is_closed.wait();
