@@ -39,6 +39,7 @@ RepliesRecord SomeReplies() {
 TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(*Decode<InodeRecord>("k", Encode(SomeInode())), SomeInode());
   EXPECT_EQ(*Decode<RepliesRecord>("k", Encode(SomeReplies())), SomeReplies());
+  EXPECT_EQ(Encode(SomeReplies().replies), Encode(SomeReplies()));
   EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
   const ClusterRecord cluster{"c", 1, 77, 3};
   EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);

@@ -329,6 +329,17 @@ TEST(EventQueue, GivesTheEarliestFirstAndTiesInTheOrderOfAdding) {
   }
 }
 
+TEST(EventQueue, ReachesToTheEndOfTime) {
+  EventQueue queue(0);
+  const int64_t far = int64_t{1} << 62;
+  uint64_t sequence = 0;
+  for (const int64_t at_ns : {INT64_MAX, far, far - 1, int64_t{0}, far, INT64_MAX})
+    queue.Add({at_ns, sequence++, 0});
+  std::vector<uint64_t> order;
+  for (EventQueue::Entry next; queue.Take(next);) order.push_back(next.sequence);
+  EXPECT_EQ(order, (std::vector<uint64_t>{3, 2, 1, 4, 0, 5}));
+}
+
 TEST(EventLoop, RunsTiesInTheOrderOfAsking) {
   EventLoop loop;
   std::vector<int> order;

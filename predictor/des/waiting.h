@@ -1,6 +1,7 @@
 // What an activity can wait for besides time: a Signal that others give, a place among few (Slots),
 // the end of several others (Group). Who waits first goes on first. Each goes on in an event of its
-// own, so nobody runs inside another's call. They live longer than those who wait.
+// own, so nobody runs inside another's call, but for the last one of GiveLast, which is therefore
+// the last statement of an activity. They live longer than those who wait.
 #ifndef MOSA_PREDICTOR_DES_WAITING_H_
 #define MOSA_PREDICTOR_DES_WAITING_H_
 

@@ -43,6 +43,10 @@ struct SimulatedClient::Reader {
     const uint64_t pieces = size / std::min(layout.chunk_bytes, kBlockBytesMax) + 1;
     lanes = std::vector(std::min<uint64_t>(width, pieces), des::Slots(loop, at_once));
   }
+  // The kernel releases a file when it was closed and the last request for its pages is answered.
+  void DropIfReleased() {
+    if (is_closed && pages_under_way == 0) blocks.clear();
+  }
   // The kernel's windows begin here.
   void BeginWindows(uint64_t offset) { windows_begin = asked_end = mark = offset; }
   const FileId file;
@@ -56,7 +60,9 @@ struct SimulatedClient::Reader {
   uint64_t mark = 0;                         // Where the program sets the next window off.
   std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
   sai::ReadAhead read_ahead;
-  uint64_t blocks_end = 0;  // Blocks below have been made.
+  uint64_t blocks_end = 0;       // Blocks below have been made.
+  uint32_t pages_under_way = 0;  // Requests of the kernel.
+  bool is_closed = false;
   std::map<uint64_t, std::shared_ptr<Block>, std::less<>,
            des::PoolAllocator<std::pair<const uint64_t, std::shared_ptr<Block>>>>
       blocks;                     // By their begin.
@@ -177,7 +183,8 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes) {
     --streams_;
     reading.read = reading.reader->read;
-    reading.reader->blocks.clear();
+    reading.reader->is_closed = true;
+    reading.reader->DropIfReleased();
   }
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
@@ -263,6 +270,7 @@ void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRan
 des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
                                                std::shared_ptr<Block> pages) {
   Reader& reader = *stream;
+  ++reader.pages_under_way;
   const ByteRange range = pages->range;
   const uint64_t width = reader.layout.segments.front().width;
   const uint64_t share =
@@ -286,6 +294,8 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
   }
   co_await Work(platform_.client.fuse_read, range.size());
   pages->done = true;
+  --reader.pages_under_way;
+  reader.DropIfReleased();
   pages->come.GiveLast();
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 // What an envelope takes on the wire besides inline bytes.
 constexpr uint64_t kMessageBytes = 256;
-// A heartbeat or a keep-alive that says nothing new decides nothing: often enough to be alive,
-// where that is looked at every kHeartbeatEvery.
+// A heartbeat or a keep-alive that says nothing new decides nothing, but that grants that wait are
+// looked at again, which they are after a second anyway: often enough to be alive, where that is
+// looked at every kHeartbeatEvery.
 constexpr Duration kSignOfLifeEvery = Seconds(4);
 static_assert(kSignOfLifeEvery + kHeartbeatEvery < std::min(kNodeDeadAfter, kSessionLease));
 // What mounts say that they have used up is counted besides until the second heartbeat from then

@@ -2,7 +2,8 @@ add_library(mosa_warnings INTERFACE)
 target_compile_options(mosa_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
   -Woverloaded-virtual $<$<BOOL:${MOSA_WERROR}>:-Werror> $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 
-# GCC collects its garbage from 128 MB on, and a precompiled header is as large: a tenth of the compile time.
+# GCC collects its garbage from 128 MB on, and a precompiled header is as large: a tenth of the compile time, for up to
+# 512 MB in each compiler.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 
 # mosa_precompile(TARGET KIND): spares TARGET the parsing of headers that are not ours, which is most of a small source's
