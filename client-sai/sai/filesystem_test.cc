@@ -15,7 +15,6 @@
 #include <variant>
 #include <vector>
 
-#include "client-sai/core/read_ahead.h"
 #include "client-sai/sai/cluster_fixture.h"
 
 namespace mosa::sai {
@@ -414,44 +413,6 @@ TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
   cluster.nodes().FailOperation(0, 0);
   EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
   EXPECT_LT(cluster.nodes().operations(), 60u) << "of 96 reads";
-}
-
-TEST(Reading, WhatWasAskedForAheadOfAReaderThatHasClosedIsNotFetched) {
-  constexpr uint64_t kFileBytes = 64 * kMiB;
-  std::atomic<uint64_t> begun = 0;
-  std::atomic<bool> held = false;
-  Cluster cluster;
-  std::promise<void> closed;
-  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
-  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
-  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kFileBytes, 3))));
-  const std::shared_future<void> is_closed = closed.get_future().share();
-  cluster.nodes().Get(cluster.node_a).before_read = [&begun, &held, is_closed] {
-    const bool waits = held;
-    ++begun;
-    if (waits) is_closed.wait();
-  };
-  const auto opened = cluster.b().Open("/d/f", O_RDONLY);
-  ASSERT_TRUE(Ok(opened));
-  ReadAhead same;
-  uint64_t asked_end = kMiB;
-  const auto read = [&](uint64_t from, uint64_t to) {
-    for (uint64_t at = from; at < to; at += kMiB) {
-      asked_end = std::max(asked_end, same.OnRead({at, at + kMiB}, kFileBytes, 8 * kMiB).end);
-      ASSERT_TRUE(Ok(cluster.b().fs().Read(opened->handle, at, kMiB)));
-    }
-  };
-  read(0, 40 * kMiB);
-  ASSERT_TRUE(Eventually([&] { return begun == asked_end / kMiB; }));
-  const uint64_t free = begun;
-  // These are there already, and have as many more asked for, of which four are under way at once.
-  held = true;
-  read(40 * kMiB, 47 * kMiB);
-  ASSERT_GE(asked_end / kMiB, free + 6);
-  ASSERT_TRUE(Ok(cluster.b().Close(opened->handle)));
-  closed.set_value();
-  cluster.UnmountB();
-  EXPECT_LE(begun, free + 4);
 }
 
 TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
