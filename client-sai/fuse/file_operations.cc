@@ -249,6 +249,16 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
     return;
   }
   if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
+  // Of what goes through its pages the kernel itself asks for an fsync; past them it leaves that to
+  // whoever has the flags.
+  constexpr int kDirectAndStored = O_DIRECT | O_DSYNC;
+  if (info->writepage == 0 && (info->flags & kDirectAndStored) == kDirectAndStored) {
+    const Outcome<Done> stored = filesystem.Fsync(handle);
+    if (!stored.ok()) {
+      ReplyFailure(request, stored.failure(), "write", FileId{ino});
+      return;
+    }
+  }
   fuse_reply_write(request, *written);
   EndTransfer(mount.tracer, event, *written);
 }

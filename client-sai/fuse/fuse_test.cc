@@ -440,6 +440,28 @@ TEST_P(MountTest, DirectReadsAndWritesBypassThePageCache) {
   EXPECT_EQ(memcmp(memory, bytes.data(), size), 0);
 }
 
+// As fsync(): each tells the manager of its time. Without that none of these does before the close.
+TEST_P(MountTest, ADirectWriteThatAsksForItIsStoredWhenItIsDone) {
+  constexpr size_t kSize = 64 << 10;
+  constexpr uint64_t kWrites = 20;
+  void* memory = nullptr;
+  ASSERT_EQ(posix_memalign(&memory, 4096, kSize), 0);
+  const std::unique_ptr<void, decltype(&free)> buffer(memory, &free);
+  const std::string bytes = RandomBytes(kSize, 12);
+  memcpy(memory, bytes.data(), kSize);
+  ASSERT_EQ(WriteFile(b_ / "f", std::string(kSize, '-')), "");
+  const UniqueFd file(open((a_ / "f").c_str(), O_WRONLY | O_DIRECT | O_DSYNC));
+  ASSERT_TRUE(file);
+  const auto calls = [&] {
+    return MountStats(cluster_->mount(0)).at("manager_calls").get<uint64_t>();
+  };
+  const uint64_t before = calls();
+  for (uint64_t i = 0; i < kWrites; ++i)
+    ASSERT_EQ(pwrite(file.get(), memory, kSize, 0), static_cast<ssize_t>(kSize));
+  EXPECT_GE(calls(), before + kWrites);
+  EXPECT_TRUE(ReadFile(b_ / "f") == bytes);
+}
+
 // Somebody else cuts the object and fills it again while it is read: what is read is old, new or
 // zero, and never an error.
 TEST_P(MountTest, AnObjectThatIsCutMeanwhileIsReadWithoutErrors) {

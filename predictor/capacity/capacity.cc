@@ -32,12 +32,6 @@ std::vector<double> PartRates(const SizeCapacities& sizes, const CapacityLoad& l
   return rates;
 }
 
-double MedianConstant(const SizeCapacity& size, const std::vector<OperationRates>& samples) {
-  std::vector<double> constants;
-  for (const OperationRates& rates : samples) constants.push_back(size.ConstantOf(rates));
-  return MedianOf(std::move(constants)).median;
-}
-
 }  // namespace
 
 double SizeCapacity::ConstantAt(uint32_t read_percent) const {
@@ -47,6 +41,12 @@ double SizeCapacity::ConstantAt(uint32_t read_percent) const {
   const double share = static_cast<double>(read_percent - below->first) /
                        static_cast<double>(above->first - below->first);
   return below->second + share * (above->second - below->second);
+}
+
+Estimate SizeCapacity::ConstantOf(const std::vector<OperationRates>& samples) const {
+  std::vector<double> constants;
+  for (const OperationRates& rates : samples) constants.push_back(ConstantOf(rates));
+  return MedianOf(std::move(constants));
 }
 
 double SizeCapacity::OperationsAt(uint32_t read_percent) const {
@@ -63,6 +63,10 @@ OperationRates EstimateRates(const SizeCapacities& sizes, const CapacityLoad& lo
     sum.writes += rates[i] * (1 - reads);
   }
   return sum;
+}
+
+double EquationSeven(const SizeCapacities& sizes, const CapacityLoad& load) {
+  return EstimateRates(sizes, {ShareOf::kClients, load.parts}).all();
 }
 
 double BytesPerSecond(const CapacityLoad& load, const SizeCapacities& sizes) {
@@ -111,13 +115,11 @@ CapacityModel ModelOf(const Capacity& capacity, bool resampled) {
     const CapacityPart& part = load.parts.front();
     const auto found = model.median.find(part.size_bytes);
     if (!resampled || load.is_mix() || load.is_seed() || found == model.median.end()) continue;
-    const double constant = MedianConstant(found->second, samples);
-    const double factor = constant / found->second.ConstantAt(100);
-    found->second.Resample(part.read_percent, constant);
-    for (SizeCapacities* bound : {&model.low, &model.high}) {
-      SizeCapacity& size = bound->at(part.size_bytes);
-      size.Resample(part.read_percent, factor * size.ConstantAt(100));
-    }
+    SizeCapacity& low = model.low.at(part.size_bytes);
+    SizeCapacity& high = model.high.at(part.size_bytes);
+    found->second.Resample(part.read_percent, found->second.ConstantOf(samples).median);
+    low.Resample(part.read_percent, low.ConstantOf(samples).low);
+    high.Resample(part.read_percent, high.ConstantOf(samples).high);
   }
   return model;
 }

@@ -4,10 +4,14 @@
 // The claim: a store has so much work to give per second and I/O size, whatever the share of reads:
 // C = T_read + T_write * f_rw is constant (equations 1 to 3), with f_rw = T_100%read / T_100%write
 // (4). Hence T_read = k * R_read with k = T_100%read / (R_read + (100 - R_read) * f_rw) (5, 6), and
-// of several sizes T = 100 * sum of P_i * k_i (7), where P_i is the share of the capacity that a
-// size gets. Clients that wait for each answer share it by their number. Shares of operations are
-// another matter: there size i gets (p_i / T_i) / sum of (p_j / T_j), since an operation takes 1/T
-// of the store's second; with that, (7) is T = 1 / sum of (p_i / T_i).
+// of several sizes T = 100 * sum of P_i * k_i (7).
+//
+// As printed, P_i is the proportion of the objects that have size i. But (7) adds up rates, so P_i
+// must be the share of the store's time that a size gets, and those are not the same: of operations
+// that all clients do in turn, size i gets (p_i / T_i) / sum of (p_j / T_j), since an operation
+// takes 1/T of the store's second. With that (7) is T = 1 / sum of (p_i / T_i), a correction of the
+// paper's that is used for shares of operations here; EquationSeven() is what is printed. Of shares
+// of clients it is taken that they get the store's time by their number.
 //
 // Plain values; nothing of how it was measured. Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_CAPACITY_H_
@@ -47,6 +51,8 @@ class SizeCapacity {
   // C where that is not as of only reads: between such ratios it is linear.
   void Resample(uint32_t read_percent, double constant) { constants_[read_percent] = constant; }
   double ConstantAt(uint32_t read_percent) const;
+  // C of the samples of one load.
+  Estimate ConstantOf(const std::vector<OperationRates>& samples) const;
   // Reads and writes together (equation 6).
   double OperationsAt(uint32_t read_percent) const;
 
@@ -56,8 +62,10 @@ class SizeCapacity {
 };
 using SizeCapacities = std::map<uint64_t, SizeCapacity>;
 
-// Equations 6 and 7. Precondition: all sizes of the load are there.
+// Equations 6 and 7, this corrected as above. Precondition: all sizes of the load are there.
 OperationRates EstimateRates(const SizeCapacities& sizes, const CapacityLoad& load);
+// Equation 7 as printed, whatever the shares are of. Operations per second.
+double EquationSeven(const SizeCapacities& sizes, const CapacityLoad& load);
 double BytesPerSecond(const CapacityLoad& load, const SizeCapacities& sizes);
 
 // Equation 8, in per cent.

@@ -29,8 +29,7 @@ Result<CapacityLoad> LoadOf(const json& object) {
     load.parts.push_back({size.is_number_unsigned() ? size.get<uint64_t>() : 0,
                           PercentOf(part.at("read_percent")), PercentOf(part.at("share_percent"))});
   }
-  MOSA_RETURN_IF_ERROR(CheckLoad(load));
-  return load;
+  return MakeLoad(load.share_of, std::move(load.parts));
 }
 
 Result<std::vector<OperationRates>> SamplesOf(const json& object, const CapacityLoad& load) {

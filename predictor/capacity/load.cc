@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "common/base/units.h"
 
@@ -83,10 +84,7 @@ Result<CapacityLoad> ParseLoad(std::string_view text) {
     MOSA_ASSIGN_OR_RETURN(const CapacityPart part, PartOf(NextField(text, ',')));
     load.parts.push_back(part);
   } while (!text.empty());
-  // Of one size the two are the same.
-  if (!load.is_mix()) load.share_of = ShareOf::kClients;
-  MOSA_RETURN_IF_ERROR(CheckLoad(load));
-  return load;
+  return MakeLoad(load.share_of, std::move(load.parts));
 }
 
 std::string TextOf(const CapacityLoad& load) {
@@ -99,7 +97,9 @@ std::string TextOf(const CapacityLoad& load) {
   return load.share_of == ShareOf::kOperations ? std::string(kOfOperations) + text : text;
 }
 
-Status CheckLoad(const CapacityLoad& load) {
+Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts) {
+  CapacityLoad load{share_of, std::move(parts)};
+  if (!load.is_mix()) load.share_of = ShareOf::kClients;
   uint64_t shares = 0;
   for (const CapacityPart& part : load.parts) {
     if (part.size_bytes == 0 || part.size_bytes > kSizeMax || part.read_percent > 100)
@@ -111,7 +111,7 @@ Status CheckLoad(const CapacityLoad& load) {
     return InvalidArgumentError(
         fmt::format("{} parts with {} % together: give 1 to {} parts that are 100 %",
                     load.parts.size(), shares, kPartsMax));
-  return OkStatus();
+  return load;
 }
 
 }  // namespace mosa::predict

@@ -15,7 +15,7 @@ namespace mosa::predict {
 
 // Of what a part of a mix has its share.
 enum class ShareOf : uint8_t {
-  kClients = 1,  // Of those who ask, each of which does one size: the P of equation 7.
+  kClients = 1,  // Of those who ask, each of which does one size.
   kOperations,   // Of all that is asked: everyone does all sizes.
 };
 // "clients", "operations".
@@ -46,8 +46,9 @@ CapacityLoad OneSize(uint64_t size_bytes, uint32_t read_percent);
 Result<CapacityLoad> ParseLoad(std::string_view text);
 // As ParseLoad() reads it.
 std::string TextOf(const CapacityLoad& load);
-// InvalidArgument if there can be none such: what is measured and read must pass.
-Status CheckLoad(const CapacityLoad& load);
+// What is parsed and read. Of one size, shares of operations are those of clients. InvalidArgument
+// if there can be none such.
+Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts);
 
 }  // namespace mosa::predict
 

@@ -9,13 +9,8 @@
 namespace mosa::predict {
 namespace {
 
-double SpreadPercent(const std::vector<OperationRates>& samples) {
-  double least = samples.front().all(), most = least;
-  for (const OperationRates& rates : samples) {
-    least = std::min(least, rates.all());
-    most = std::max(most, rates.all());
-  }
-  return 100 * (most - least) / MeasuredOperations(samples).median;
+bool Overlap(const Estimate& one, const Estimate& other) {
+  return one.low <= other.high && other.low <= one.high;
 }
 
 // The worst error of the checks, all of one size, if C of one of them were known.
@@ -39,6 +34,8 @@ void JudgeRatios(const SizeCapacity& seeded, const std::vector<const LoadCheck*>
     verdict.worst_error_percent = check->error_percent;
     verdict.worst_read_percent = check->load.parts.front().read_percent;
     verdict.worst_constant_percent = 100 * check->constant / seeded.ConstantAt(100);
+    verdict.worst_measured = check->measured;
+    verdict.worst_estimated = check->estimated;
   }
   for (const LoadCheck* check : checks) {
     if (checks.size() < 2) break;
@@ -48,10 +45,12 @@ void JudgeRatios(const SizeCapacity& seeded, const std::vector<const LoadCheck*>
     verdict.resampled_error_percent = error;
   }
   const double most = ErrorPercentMax(OneSize(verdict.size_bytes, 100));
-  verdict.constancy = verdict.worst_error_percent <= most ? Constancy::kConstant
-                      : verdict.seed_spread_percent >= verdict.worst_error_percent
-                          ? Constancy::kUnsteady
-                          : Constancy::kNotConstant;
+  verdict.constancy = Constancy::kConstant;
+  for (const LoadCheck* check : checks) {
+    if (check->error_percent <= most || verdict.constancy == Constancy::kNotConstant) continue;
+    verdict.constancy =
+        Overlap(check->measured, check->estimated) ? Constancy::kUnsteady : Constancy::kNotConstant;
+  }
 }
 
 }  // namespace
@@ -68,14 +67,12 @@ std::vector<LoadCheck> ChecksOf(const Capacity& capacity) {
   for (const auto& [load, samples] : capacity.samples) {
     const Result<Estimate> estimated = model.Operations(load);
     if (load.is_seed() || !estimated.ok()) continue;
-    LoadCheck check{load, MeasuredOperations(samples), *estimated, 0, 0};
+    LoadCheck check{load, MeasuredOperations(samples), *estimated, 0, 0, 0};
     check.error_percent = ErrorPercent(estimated->median, check.measured.median);
-    if (!load.is_mix()) {
-      const CapacityPart& part = load.parts.front();
-      const SizeCapacity& size = model.median.at(part.size_bytes);
-      const double reads = check.measured.median * part.read_percent / 100;
-      check.constant = size.ConstantOf({reads, check.measured.median - reads});
-    }
+    if (load.is_mix())
+      check.equation_seven = EquationSeven(model.median, load);
+    else
+      check.constant = model.median.at(load.parts.front().size_bytes).ConstantOf(samples).median;
     checks.push_back(std::move(check));
   }
   std::stable_sort(checks.begin(), checks.end(), [](const LoadCheck& a, const LoadCheck& b) {
@@ -106,8 +103,6 @@ std::vector<SizeVerdict> VerdictsOf(const Capacity& capacity) {
     SizeVerdict verdict;
     verdict.size_bytes = size;
     verdict.read_write_factor = seeded.read_write_factor();
-    verdict.seed_spread_percent = std::max(SpreadPercent(*capacity.Find(OneSize(size, 100))),
-                                           SpreadPercent(*capacity.Find(OneSize(size, 0))));
     std::vector<const LoadCheck*> own;
     for (const LoadCheck& check : checks) {
       if (!check.load.is_mix() && check.load.parts.front().size_bytes == size)
@@ -130,9 +125,11 @@ std::string SentenceOf(const SizeVerdict& verdict) {
     return fmt::format("{}: C is constant: at worst, {}", size, worst);
   if (verdict.constancy == Constancy::kUnsteady)
     return fmt::format(
-        "{}: {}, but the seeds themselves vary by {:.0f} %: sample 100 % and 0 % reads again "
-        "(--resample {}) when the machines do nothing else, or with more --repeats",
-        size, worst, verdict.seed_spread_percent, size);
+        "{}: {}, but samples vary so much that it may be constant (estimated {:.0f} to {:.0f}/s, "
+        "measured {:.0f} to {:.0f}): measure into another --out when the machines do nothing else, "
+        "with more --seconds",
+        size, worst, verdict.worst_estimated.low, verdict.worst_estimated.high,
+        verdict.worst_measured.low, verdict.worst_measured.high);
   std::string text = fmt::format("{}: C is not constant: {}", size, worst);
   if (verdict.resample_read_percent != 0)
     text += fmt::format(

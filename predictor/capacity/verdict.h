@@ -23,8 +23,9 @@ struct LoadCheck {
   CapacityLoad load;
   Estimate measured;  // Operations per second, as `estimated`.
   Estimate estimated;
-  double error_percent = 0;  // Equation 8, of the medians.
-  double constant = 0;       // C of the median rates; 0 of mixed sizes.
+  double error_percent = 0;   // Equation 8, of the medians.
+  double constant = 0;        // Median of the samples' C; 0 of mixed sizes.
+  double equation_seven = 0;  // As printed, of mixed sizes; 0 of one.
 };
 // Of all that was measured besides seeds, and of whose sizes there are seeds; by size and ratio,
 // then mixes.
@@ -33,20 +34,20 @@ std::vector<LoadCheck> ChecksOf(const Capacity& capacity);
 enum class Constancy : uint8_t {
   kUnchecked = 1,  // Nothing between the seeds was measured.
   kConstant,       // All errors are within the paper's.
-  kUnsteady,       // They are not, but the seeds themselves vary as much.
+  kUnsteady,       // They are not, but there intervals of estimates and of samples overlap.
   kNotConstant,    // C depends on the ratio.
 };
 std::string_view NameOf(Constancy constancy);
 
 struct SizeVerdict {
   uint64_t size_bytes = 0;
-  double read_write_factor = 0;    // f_rw.
-  double seed_spread_percent = 0;  // Of the seed that varies more: (most - least) / median.
+  double read_write_factor = 0;  // f_rw.
   Constancy constancy = Constancy::kUnchecked;
   // Of the ratio with the greatest error.
   uint32_t worst_read_percent = 0;
   double worst_error_percent = 0;
   double worst_constant_percent = 0;  // C there, of that of only reads.
+  Estimate worst_measured, worst_estimated;
   // The one ratio which, sampled besides the seeds, leaves the least error at the others; 0 if
   // fewer than two ratios were measured.
   uint32_t resample_read_percent = 0;

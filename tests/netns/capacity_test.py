@@ -43,12 +43,12 @@ class Capacity:
         check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.errors.strip()}")
         return done.output
 
-    def run(self, out, *flags):
-        self.good("capacity", "run", *flags, *TINY, "-o", out)
+    def run(self, out, *flags, tiny=tuple(TINY)):
+        self.good("capacity", "run", *flags, *tiny, "-o", out)
         return json.loads((self.directory / out).read_text(encoding="utf-8"))
 
-    def refused(self, expected, code, *flags, path=None):
-        done = self.mosa("capacity", "run", *flags, *TINY, "-o", "never.json", path=path)
+    def refused(self, expected, code, *flags, tiny=tuple(TINY), path=None):
+        done = self.mosa("capacity", "run", *flags, *tiny, "-o", "never.json", path=path)
         lines = done.errors.strip().split("\n")
         check(done.returncode == code and len(lines) == 1 and expected in lines[0], f"{flags}: {done.returncode}, not {code}: {done.errors}")
         check(not (self.directory / "never.json").exists(), "a result without samples")
@@ -83,6 +83,10 @@ def test_cluster(capacity):
     predicted = json.loads(capacity.good("--json", "capacity", "predict", "cluster.json", "--size", "4K", "--read", "50"))
     stated = next(c for c in said["checks"] if c["load"] == "4K:50%r")
     check(abs(predicted[0]["operations_per_second"] - stated["estimated_per_second"]["median"]) < 1e-6, f"{predicted} {stated}")
+    whole["configuration"]["writes"] = "stored"
+    (capacity.directory / "old.json").write_text(json.dumps(whole), encoding="utf-8")
+    old = capacity.mosa("capacity", "run", *capacity.mine, *TINY, "-o", "old.json")
+    check(old.returncode == 3 and 'writes is "stored" there and "O_DSYNC" here' in old.errors, old.errors)
     capacity.good("capacity", "plot", "cluster.json", "figures")
     drawn = sorted(p.name for p in (capacity.directory / "figures").iterdir())
     check(drawn == ["factors.svg", "mixes.svg", "ratios.svg"], f"{drawn}")
@@ -95,17 +99,30 @@ def test_directory(capacity, place):
     capacity.check_nothing_is_left(place)
     done = capacity.mosa("capacity", "run", place, "--writes", "taken", *TINY, "-o", "place.json")
     check(done.returncode == 3 and 'pages is "cached" there' in done.errors, done.errors)
-    samples = json.loads((capacity.directory / "place.json").read_text(encoding="utf-8"))["loads"]
-    again = capacity.run("place.json", place, "--pages", "cached", "--writes", "taken", "--resample", "4K", "--mix", "4K:0%r:0.5,64K:0%r:0.5")["loads"]
-    same = [load["parts"] for load in again if load in samples]
-    check(len(same) == 3 and all(parts[-1]["size_bytes"] == 65536 for parts in same), f"{same}")
+
+
+def test_only_writes_are_synced(capacity):
+    """Each write is committed, by the mount itself past the page cache; reads among them cost what reads cost."""
+
+    def requests():
+        daemons = json.loads(capacity.good("--json", "residence", "--name", capacity.store.name, "--dir", capacity.store.directory, "--top", "0"))["daemons"]
+        counts = dict.fromkeys(["fuse.read", "fuse.write", "fuse.fsync", "manager.commit"], 0)
+        for row in (row for daemon in daemons for row in daemon["requests"] if row["class"] in counts):
+            counts[row["class"]] += row["count"]
+        return counts
+
+    before = requests()
+    capacity.run("synced.json", *capacity.mine, "--mix", "4K:90%r", tiny=["--sizes", "4K", *TINY[2:]])
+    did = {kind: count - before[kind] for kind, count in requests().items()}
+    files = 4
+    check(did["fuse.fsync"] <= files and did["manager.commit"] >= did["fuse.write"] > 0, f"{did}")
 
 
 @contextlib.contextmanager
-def small_store(directory):
-    place = pathlib.Path(directory) / "small"
+def small_store(directory, size="1M"):
+    place = pathlib.Path(directory) / f"small{size}"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "small", place], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", place], check=True)
     try:
         yield place
     finally:
@@ -134,9 +151,23 @@ def test_refusals(capacity):
     mounts = capacity.store.mount("h1").replace("/h1/", "/{host}/")
     capacity.refused("host h9 has nothing at", 5, mounts, "--hosts", "h1,h9")
     capacity.refused("is not one of --sizes", 2, *mine, "--mix", "4K:50%r:0.5,8K:50%r:0.5")
+    capacity.refused("give a multiple of 1M", 2, *mine, tiny=[word.replace("1M", "1540K") for word in TINY])
+    capacity.refused("used up before the first sample", 3, *mine, "--budget", "0.001")
     capacity.refused("are no whole clients", 2, *mine, "--mix", "4K:50%r:0.33,64K:50%r:0.67")
     with small_store(capacity.directory) as place:
         capacity.refused("has 1.0 MiB free, and the files of 2 clients take 2.0 MiB", 4, place)
+        check(not os.listdir(place), f"left: {os.listdir(place)}")
+
+
+def test_killed(capacity):
+    """What a measurement that was killed has left does not stand in the way of the same command."""
+    with small_store(capacity.directory, "3M") as place:
+        child = capacity.start("capacity", "run", place, "--sizes", "4K", *[word.replace("0.1", "60") for word in TINY[2:]], "-o", "killed.json")
+        cluster.wait_until(lambda: len(list(place.glob("*capacity*/*"))) == 2, 30, "the files")
+        child.kill()
+        child.communicate()
+        check(list(place.glob("*capacity*/*")), "nothing was left")
+        capacity.run("killed.json", place, tiny=["--sizes", "4K", *TINY[2:]])
         check(not os.listdir(place), f"left: {os.listdir(place)}")
 
 
@@ -170,7 +201,7 @@ def test(arguments):
             cluster.Cluster(arguments.bin, 2, ram="128M") as store:
         capacity = Capacity(store, directory)
         for part in (lambda: test_refusals(capacity), lambda: test_cluster(capacity), lambda: test_directory(capacity, place),
-                     lambda: test_interrupt(capacity)):
+                     lambda: test_only_writes_are_synced(capacity), lambda: test_killed(capacity), lambda: test_interrupt(capacity)):
             begin = time.monotonic()
             part()
             print(f"{time.monotonic() - begin:.1f} s", flush=True)

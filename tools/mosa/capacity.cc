@@ -102,12 +102,13 @@ void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
       "  mosa capacity predict capacity.json --size 32K --read 70\n"
       "  mosa capacity predict capacity.json --mix 4K:70%r:0.5,1M:100%r:0.5 \\\n"
       "    --mix operations=4K:70%r:0.9,1M:70%r:0.1\n\n"
-      "A share is of the clients, as in paper 003's equation 7; after 'operations=', of what all "
+      "A share is of the clients, each of which does one size; after 'operations=', of what all "
       "ask.");
   command->add_option("file", options->file, "Of 'mosa capacity run'")->required();
-  command->add_option("--size", options->size, "Of all I/O, as 32K");
+  CLI::Option* size = command->add_option("--size", options->size, "Of all I/O, as 32K");
   command->add_option("--read", options->read_percent, "Per cent of reads, with --size")
       ->check(CLI::Range(0, 100))
+      ->needs(size)
       ->capture_default_str();
   command->add_option("--mix", options->mixes, "SIZE:READ%r:SHARE,...; may be repeated")
       ->expected(1)

@@ -239,7 +239,7 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
   errors.Linear(worst * 1.1, " %");
   double y = kTitleHeight + kPanelHeight + 8;
   svg.Box({52, y - 9}, 10, 10, kEstimated);
-  svg.Text({66, y}, "estimated (equation 7)", {});
+  svg.Text({66, y}, "estimated", {});
   svg.Box({252, y - 9}, 10, 10, kMeasured);
   svg.Text({266, y}, "measured", {});
   for (size_t i = 0; i < mixes.size(); ++i) {

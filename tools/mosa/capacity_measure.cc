@@ -18,6 +18,7 @@ using predict::OperationRates;
 
 constexpr int kFioMajorMin = 3;  // Whose JSON has the names that are read here.
 constexpr int64_t kRampMs = 300;
+constexpr double kRoundingMax = 0.1;  // Of a share, to a whole per cent.
 constexpr Duration kSpareTime = Seconds(30);
 constexpr uint64_t kBytesPerSecondMin = 1'000'000;  // Of the slowest store, when files are laid.
 
@@ -32,23 +33,66 @@ int MajorOf(const std::string& version) {
 
 std::string Human(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
 
-// "4096/50:1048576/50": sizes with their shares of reads or of writes, in per cent as fio takes
-// them; whole per cents that are 100 together.
-std::string SplitOf(const CapacityLoad& load, bool reads) {
+// In per cent, and as fio takes it.
+struct FioShare {
+  double asked = 0;
+  int64_t told = 0;
+};
+
+double ReadPercentOf(const CapacityLoad& load) {
+  double read_percent = 0;
+  for (const CapacityPart& part : load.parts)
+    read_percent += part.read_percent * part.share_percent / 100.0;
+  return read_percent;
+}
+
+// Of the reads, or of the writes: what each part has. Whole per cents that are 100 together.
+std::vector<FioShare> SharesOf(const CapacityLoad& load, bool reads) {
   double all = 0;
   const auto weight = [reads](const CapacityPart& part) {
     return part.share_percent * (reads ? part.read_percent : 100.0 - part.read_percent);
   };
   for (const CapacityPart& part : load.parts) all += weight(part);
-  std::string split;
+  std::vector<FioShare> shares;
   double before = 0;
   for (const CapacityPart& part : load.parts) {
-    const double after = before + (all == 0 ? part.share_percent / 100.0 : weight(part) / all);
-    split += fmt::format("{}{}/{}", split.empty() ? "" : ":", part.size_bytes,
-                         std::lround(after * 100) - std::lround(before * 100));
-    before = after;
+    const double own = 100 * (all == 0 ? part.share_percent / 100.0 : weight(part) / all);
+    shares.push_back({own, std::lround(before + own) - std::lround(before)});
+    before += own;
   }
+  return shares;
+}
+
+// "4096/50:1048576/50".
+std::string SplitOf(const CapacityLoad& load, bool reads) {
+  const std::vector<FioShare> shares = SharesOf(load, reads);
+  std::string split;
+  for (size_t i = 0; i < shares.size(); ++i)
+    split += fmt::format("{}{}/{}", i == 0 ? "" : ":", load.parts[i].size_bytes, shares[i].told);
   return split;
+}
+
+// What is rounded away would be an error of the estimate.
+Status CheckShares(const CapacityLoad& load) {
+  const double reads = ReadPercentOf(load);
+  const double rounded = std::round(reads);
+  std::vector<FioShare> shares = {{reads, std::lround(rounded)},
+                                  {100 - reads, std::lround(100 - rounded)}};
+  for (const bool of_reads : {true, false}) {
+    const std::vector<FioShare> own = SharesOf(load, of_reads);
+    shares.insert(shares.end(), own.begin(), own.end());
+  }
+  for (const FioShare& share : shares) {
+    if (std::abs(static_cast<double>(share.told) - share.asked) <=
+        kRoundingMax * share.asked + 1e-9)
+      continue;
+    return InvalidArgumentError(
+        fmt::format("{}: fio takes whole per cents, so that {:.2f} % (of reads, of writes, or of "
+                    "one size among "
+                    "these) would become {} %: give shares and reads that are nearer to whole ones",
+                    predict::TextOf(load), share.asked, share.told));
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -60,8 +104,10 @@ Result<std::vector<CapacityLoad>> ClientLoads(const CapacityLoad& load, uint32_t
       return InvalidArgumentError(fmt::format("I/O of {} in files of {}: give a larger --file-size",
                                               Human(part.size_bytes), Human(file_bytes)));
   }
-  if (load.share_of == predict::ShareOf::kOperations)
+  if (load.share_of == predict::ShareOf::kOperations) {
+    MOSA_RETURN_IF_ERROR(CheckShares(load));
     return std::vector<CapacityLoad>(clients, load);
+  }
   std::vector<CapacityLoad> all;
   for (const CapacityPart& part : load.parts) {
     const uint32_t hundredfold = part.share_percent * clients;
@@ -76,12 +122,9 @@ Result<std::vector<CapacityLoad>> ClientLoads(const CapacityLoad& load, uint32_t
 }
 
 std::vector<std::string> FioJob(const CapacityLoad& load, uint64_t seed) {
-  double read_percent = 0;
+  const double read_percent = ReadPercentOf(load);
   uint64_t largest = 0;
-  for (const CapacityPart& part : load.parts) {
-    read_percent += part.read_percent * part.share_percent / 100.0;
-    largest = std::max(largest, part.size_bytes);
-  }
+  for (const CapacityPart& part : load.parts) largest = std::max(largest, part.size_bytes);
   std::vector<std::string> words = {fmt::format("--randseed={}", seed)};
   if (read_percent == 100) {
     words.push_back("--rw=randread");
@@ -143,8 +186,9 @@ Status CapacityMeasure::CheckRoom() {
 }
 
 Status CapacityMeasure::LayFiles() {
-  MOSA_RETURN_IF_ERROR(CheckRoom());
+  // What a measurement that was killed has left here takes room.
   MOSA_RETURN_IF_ERROR(workers_.Settle(0));
+  MOSA_RETURN_IF_ERROR(CheckRoom());
   const size_t hosts = workers_.hosts().size();
   std::vector<IdentifyWorkers::Question> questions;
   for (size_t host = 0; host < hosts; ++host) {
@@ -172,18 +216,14 @@ Result<OperationRates> CapacityMeasure::Sample(const CapacityLoad& load, uint64_
   const size_t hosts = workers_.hosts().size();
   std::vector<IdentifyWorkers::Question> questions;
   for (size_t host = 0; host < hosts; ++host) {
-    std::vector<std::string> arguments = {"--output-format=json",
-                                          "--eta=never",
-                                          "--thread",
-                                          "--ioengine=psync",
-                                          "--time_based",
-                                          "--norandommap",
-                                          "--allow_file_create=0",
-                                          fmt::format("--direct={}", clients_.direct ? 1 : 0),
-                                          fmt::format("--fdatasync={}", clients_.stored ? 1 : 0),
-                                          fmt::format("--runtime={}ms", clients_.sample_ms),
-                                          fmt::format("--ramp_time={}ms", kRampMs),
-                                          fmt::format("--size={}", clients_.file_bytes)};
+    std::vector<std::string> arguments = {
+        "--output-format=json", "--eta=never", "--thread", "--ioengine=psync", "--time_based",
+        "--norandommap", "--allow_file_create=0",
+        fmt::format("--direct={}", clients_.direct ? 1 : 0),
+        // Its --fdatasync comes behind reads as well.
+        fmt::format("--sync={}", clients_.stored ? "dsync" : "none"),
+        fmt::format("--runtime={}ms", clients_.sample_ms), fmt::format("--ramp_time={}ms", kRampMs),
+        fmt::format("--size={}", clients_.file_bytes)};
     for (size_t client = host; client < clients(); client += hosts) {
       arguments.push_back(fmt::format("--name={}", client));
       arguments.push_back(fmt::format("--filename={}", PathOf(client, host)));

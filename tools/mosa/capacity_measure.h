@@ -2,7 +2,8 @@
 //
 // Each client is a thread that does one operation after the other (ioengine psync), at random
 // places of a file of its own, all of whose bytes were written once by another host, if there are
-// two. Hosts begin within a moment; what is counted begins after a ramp.
+// two. Hosts are told to begin at the same time, and what is counted begins after a ramp; when they
+// do begin is not measured, so that samples must be long beside that.
 #ifndef MOSA_TOOLS_MOSA_CAPACITY_MEASURE_H_
 #define MOSA_TOOLS_MOSA_CAPACITY_MEASURE_H_
 
@@ -23,12 +24,13 @@ struct CapacityClients {
   uint64_t file_bytes = 16 << 20;
   int64_t sample_ms = 2000;  // That are counted.
   bool direct = true;        // O_DIRECT: past the page cache of the client's host.
-  bool stored = true;        // A write is done when fdatasync() behind it is, not when write() is.
+  bool stored = true;        // O_DSYNC: a write is done when the store has it.
   uint64_t seed = 1;         // Of the places.
 };
 
 // Of all hosts together, in turn on these: what each client does. InvalidArgument if shares of
-// clients are no whole clients, or an operation is larger than the files.
+// clients are no whole clients, shares of operations are none that fio can do, or an operation is
+// larger than the files.
 Result<std::vector<predict::CapacityLoad>> ClientLoads(const predict::CapacityLoad& load,
                                                        uint32_t clients, uint64_t file_bytes);
 // fio's words for a client that does this.

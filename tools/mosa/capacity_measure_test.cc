@@ -28,6 +28,19 @@ TEST(CapacityMeasure, SharesOfClientsAreWholeClients) {
   EXPECT_EQ(*ClientLoads(*operations, 6, kFileBytes), std::vector<CapacityLoad>(6, *operations));
 }
 
+TEST(CapacityMeasure, SharesThatFioWouldRoundAwayAreRefused) {
+  for (const char* text :
+       {"operations=4K:99%r:0.5,1M:100%r:0.5", "operations=4K:1%r:0.29,1M:0%r:0.71",
+        "operations=4K:10%r:0.01,1M:90%r:0.99"})
+    EXPECT_EQ(ClientLoads(*ParseLoad(text), 4, kFileBytes).status().code(),
+              StatusCode::kInvalidArgument)
+        << text;
+  for (const char* text :
+       {"operations=4K:30%r:0.5,1M:100%r:0.5", "operations=4K:0%r:0.1,1M:0%r:0.9",
+        "operations=4K:99%r:0.5,1M:99%r:0.5"})
+    EXPECT_TRUE(ClientLoads(*ParseLoad(text), 4, kFileBytes).ok()) << text;
+}
+
 TEST(CapacityMeasure, FioIsToldSizesAndRatios) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(FioJob(OneSize(4096, 100), 7), (Words{"--randseed=7", "--rw=randread", "--bs=4096"}));

@@ -39,7 +39,13 @@ json CheckToJson(const LoadCheck& check) {
                  {"estimated_per_second", EstimateToJson(check.estimated)},
                  {"error_percent", check.error_percent},
                  {"error_percent_max", ErrorPercentMax(check.load)}};
-  if (!check.load.is_mix()) object["constant"] = check.constant;
+  if (!check.load.is_mix()) {
+    object["constant"] = check.constant;
+    return object;
+  }
+  object["equation_7_per_second"] = check.equation_seven;
+  object["equation_7_error_percent"] =
+      predict::ErrorPercent(check.equation_seven, check.measured.median);
   return object;
 }
 
@@ -48,13 +54,9 @@ json VerdictToJson(const SizeVerdict& verdict, const Capacity& capacity) {
     return EstimateToJson(
         MeasuredOperations(*capacity.Find(OneSize(verdict.size_bytes, read_percent))));
   };
-  json object = {{"size_bytes", verdict.size_bytes},
-                 {"reads_per_second", rate(100)},
-                 {"writes_per_second", rate(0)},
-                 {"f_rw", verdict.read_write_factor},
-                 {"seed_spread_percent", verdict.seed_spread_percent},
-                 {"verdict", NameOf(verdict.constancy)},
-                 {"sentence", SentenceOf(verdict)}};
+  json object = {{"size_bytes", verdict.size_bytes},     {"reads_per_second", rate(100)},
+                 {"writes_per_second", rate(0)},         {"f_rw", verdict.read_write_factor},
+                 {"verdict", NameOf(verdict.constancy)}, {"sentence", SentenceOf(verdict)}};
   if (verdict.constancy == predict::Constancy::kUnchecked) return object;
   object["worst_read_percent"] = verdict.worst_read_percent;
   object["worst_error_percent"] = verdict.worst_error_percent;
@@ -84,12 +86,16 @@ void PrintSeeds(const Capacity& capacity, const std::vector<SizeVerdict>& verdic
 }
 
 void PrintChecks(const std::vector<LoadCheck>& checks) {
-  Table table({"LOAD", "ESTIMATED /S", "MEASURED /S", "ERROR", "ALLOWED", "C"});
-  for (const LoadCheck& check : checks)
+  Table table({"LOAD", "ESTIMATED /S", "MEASURED /S", "ERROR", "ALLOWED", "C", "EQ. 7 AS PRINTED"});
+  for (const LoadCheck& check : checks) {
+    const bool mix = check.load.is_mix();
+    const double error = predict::ErrorPercent(check.equation_seven, check.measured.median);
     table.Add({TextOf(check.load), RateText(check.estimated), RateText(check.measured),
                fmt::format("{:.1f} %", check.error_percent),
                fmt::format("{:.0f} %", ErrorPercentMax(check.load)),
-               check.load.is_mix() ? "-" : fmt::format("{:.0f}", check.constant)});
+               mix ? "-" : fmt::format("{:.0f}", check.constant),
+               mix ? fmt::format("{:.0f}/s, {:.1f} %", check.equation_seven, error) : "-"});
+  }
   table.Print();
 }
 

@@ -28,8 +28,6 @@ class CapacityResults {
 
   size_t Count(const predict::CapacityLoad& load) const;
   void Add(const predict::CapacityLoad& load, const predict::OperationRates& rates);
-  // Forgets the samples of a load.
-  void Forget(const predict::CapacityLoad& load) { capacity_.samples.erase(load); }
   void AddNote(const std::string& note) { notes_.insert(note); }
 
   const predict::Capacity& capacity() const { return capacity_; }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "common/base/hash.h"
 #include "common/base/units.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
@@ -26,7 +26,9 @@ using predict::OneSize;
 constexpr uint32_t kRepeatsMax = 1000;
 constexpr uint32_t kJobsMax = 256;
 constexpr int64_t kFileBytesMax = int64_t{1} << 40;
-constexpr int64_t kDirectBytes = 4096;  // Stores take O_DIRECT of whole pages.
+constexpr int64_t kDirectBytes = 4096;       // Stores take O_DIRECT of whole pages.
+constexpr int64_t kFileUnitBytes = 1 << 20;  // In which files are laid.
+constexpr double kReadPercentOffMax = 5;     // Of a sample; more is noted.
 
 struct Options {
   ClusterChoice cluster;
@@ -36,7 +38,6 @@ struct Options {
   bool check = false;
   std::vector<uint32_t> ratios = {10, 30, 50, 70, 90};
   std::vector<std::string> mixes;
-  std::vector<std::string> resample;
   uint32_t jobs = 4;
   std::string file_bytes = "16M";
   double sample_seconds = 2;
@@ -115,9 +116,9 @@ Result<CapacityClients> ClientsOf(const Options& options) {
   if (options.jobs == 0 || options.jobs > kJobsMax)
     return InvalidArgumentError(fmt::format("--jobs {}: give 1 to {}", options.jobs, kJobsMax));
   const Result<int64_t> bytes = ParseBytes(options.file_bytes);
-  if (!bytes.ok() || *bytes < kDirectBytes || *bytes > kFileBytesMax || *bytes % kDirectBytes != 0)
+  if (!bytes.ok() || *bytes <= 0 || *bytes > kFileBytesMax || *bytes % kFileUnitBytes != 0)
     return InvalidArgumentError(
-        fmt::format("--file-size {}: give a multiple of 4K, at most 1T", options.file_bytes));
+        fmt::format("--file-size {}: give a multiple of 1M, at most 1T", options.file_bytes));
   if (!(options.sample_seconds >= 0.1 && options.sample_seconds <= 3600))
     return InvalidArgumentError(
         fmt::format("--seconds {}: give 0.1 to 3600", options.sample_seconds));
@@ -156,15 +157,14 @@ std::string ConditionsOf(const CapacityClients& clients) {
       "fio on every host, {} clients on each: threads that do one operation after the other "
       "(psync) "
       "at random places, aligned to the size, of a file of {} of their own, which another host has "
-      "written if there is one. Pages: {}. A write is done when {} returns. Counted are {} ms "
-      "after "
-      "a ramp of 0.3 s, hosts together within about 0.1 s. Of a mix, places are aligned to its "
-      "largest size.",
+      "written if there is one. Pages: {}. A write is done when {}. Counted are {} ms after a ramp "
+      "of 0.3 s, of all hosts at about the same time: when each begins is not measured. Of a mix, "
+      "places are aligned to its largest size.",
       clients.jobs, HumanBytes(static_cast<int64_t>(clients.file_bytes)),
       clients.direct ? "direct (O_DIRECT): past the page cache of the client's host"
                      : "cached: through the page cache of the client's host, which fio empties of "
                        "the file at the beginning and which then keeps all of it",
-      clients.stored ? "the fdatasync() behind it" : "write()", clients.sample_ms);
+      clients.stored ? "the store has it (O_DSYNC)" : "write() returns", clients.sample_ms);
 }
 
 json ConfigurationOf(const CapacityClients& clients, json store, const std::string& version) {
@@ -173,7 +173,7 @@ json ConfigurationOf(const CapacityClients& clients, json store, const std::stri
           {"file_bytes", clients.file_bytes},
           {"sample_ms", clients.sample_ms},
           {"pages", clients.direct ? "direct" : "cached"},
-          {"writes", clients.stored ? "stored" : "taken"},
+          {"writes", clients.stored ? "O_DSYNC" : "taken"},
           {"seed", clients.seed},
           {"fio", version}};
 }
@@ -203,6 +203,7 @@ class CapacityRun {
           return Status(rates.status().code(),
                         fmt::format("{}: {}", TextOf(loads_[i]), MessageOf(rates.status())));
         last_taken_ = clock_.Monotonic() - begin;
+        NoteRatio(loads_[i], *rates);
         results_.Add(loads_[i], *rates);
         MOSA_RETURN_IF_ERROR(results_.Save("running"));
       }
@@ -216,6 +217,17 @@ class CapacityRun {
   }
 
  private:
+  // Of clients of several sizes the ratio is the store's.
+  void NoteRatio(const CapacityLoad& load, const predict::OperationRates& rates) {
+    if (load.is_mix() && load.share_of == predict::ShareOf::kClients) return;
+    double asked = 0;
+    for (const predict::CapacityPart& part : load.parts)
+      asked += part.read_percent * part.share_percent / 100.0;
+    const double done = 100 * rates.reads / rates.all();
+    if (std::abs(done - asked) <= kReadPercentOffMax) return;
+    results_.AddNote(fmt::format("{}: fio did {:.0f} % reads in a sample: give more --seconds",
+                                 TextOf(load), done));
+  }
   void ShowProgress(const CapacityLoad& next) {
     size_t have = 0;
     for (const CapacityLoad& load : loads_)
@@ -247,12 +259,6 @@ Status MeasureAll(const Options& options, const CapacityClients& clients,
                        ConfigurationOf(clients, ToJson(store, facts), version),
                        ConditionsOf(clients));
   MOSA_RETURN_IF_ERROR(kept.Load());
-  MOSA_ASSIGN_OR_RETURN(const std::vector<uint64_t> again,
-                        SizesOf("--resample", options.resample, clients.direct));
-  for (const uint64_t size : again) {
-    kept.Forget(OneSize(size, 100));
-    kept.Forget(OneSize(size, 0));
-  }
   for (const std::string& note : NotesOfLoad(store, facts)) kept.AddNote(note);
   results.emplace(std::move(kept));
   CapacityRun run(loads, options.repeats, measure, *results, until);
@@ -260,6 +266,11 @@ Status MeasureAll(const Options& options, const CapacityClients& clients,
   MOSA_RETURN_IF_ERROR(measure.LayFiles());
   const Result<bool> whole = run.Run();
   if (whole.ok()) {
+    if (results->capacity().samples.empty())
+      return FailedPreconditionError(
+          fmt::format("the {} s of --budget are used up before the first sample, by making the "
+                      "files: give more, or lower --file-size",
+                      options.budget_seconds));
     if (!*whole)
       fmt::print(stderr,
                  "mosa capacity run: the {} s of --budget are used up, so some loads have fewer "
@@ -324,8 +335,8 @@ void AddClientOptions(CLI::App& command, Options& options) {
       ->capture_default_str();
   command
       .add_option("--writes", options.writes,
-                  "stored: each with an fdatasync, done when the store has it; taken: done when "
-                  "whoever buffers it has")
+                  "stored: with O_DSYNC, done when the store has it; taken: done when whoever "
+                  "buffers it has")
       ->check(CLI::IsMember({"stored", "taken"}))
       ->capture_default_str();
   command.add_option("--repeats", options.repeats, "Samples of each load")->capture_default_str();
@@ -362,8 +373,6 @@ void AddCapacityRun(CLI::App& noun, CommandLine& line) {
                    "Measure this mix, SIZE:READ%r:SHARE,... as 'predict' takes it; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--resample", options->resample, "Sizes whose seeds are measured again")
-      ->delimiter(',');
   AddClientOptions(*command, *options);
   command->add_option("-o,--out", options->out, "JSON of every sample")->capture_default_str();
   command->callback(
