@@ -55,6 +55,7 @@ class ChartPanel {
   double left() const { return left_; }
   double right() const { return right_; }
   double top() const { return top_; }
+  double bottom() const { return bottom_; }
 
  private:
   Svg& svg_;
@@ -63,7 +64,7 @@ class ChartPanel {
 };
 
 // "0.0012", "3.25", "480".
-std::string ShortNumber(double number);
+std::string TickText(double number);
 
 }  // namespace mosa::cli
 
