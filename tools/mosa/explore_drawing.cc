@@ -37,6 +37,7 @@ constexpr size_t kFrontRowsMax = 20;
 constexpr double kLabelWidthMin = 30;
 constexpr double kLabelHeight = 12;
 constexpr double kRowHeight = 18;
+constexpr double kLegendLineHeight = 14;
 constexpr double kLetterWidth = 6.5;
 constexpr double kWordWidthMax = 84;  // The last one's half is beside its panel.
 
@@ -334,18 +335,25 @@ class Curves {
     }
   }
 
+  // As many lines as it takes, the last just above the panel.
   void DrawLegend(Svg& svg, const ChartPanel& panel) const {
-    double x = panel.left() + 60;
-    const double y = panel.top() - 10;
-    const std::string name = Shortened(curves_->name, kWordWidthMax) + ":";
-    svg.Text({x, y}, name, {.color = kNote});
-    x += WidthOf(name) + 8;
-    const double room = (panel.right() - x) / static_cast<double>(curve_count()) - 32;
+    const std::string name = Shortened(curves_->name, 2 * kWordWidthMax) + ":";
+    const double left = panel.left() + 60;
+    std::vector<Point> places;
+    Point at{left + WidthOf(name) + 8, panel.top() - 10};
+    for (const std::string& value : curves_->values) {
+      const double width = 32 + 1.1 * WidthOf(Shortened(value, kWordWidthMax));
+      if (at.x + width > panel.right()) at = {left, at.y + kLegendLineHeight};
+      places.push_back(at);
+      at.x += width;
+    }
+    const double up = places.back().y - (panel.top() - 10);
+    svg.Text({left, panel.top() - 10 - up}, name, {.color = kNote});
     for (size_t curve = 0; curve < curve_count(); ++curve) {
-      const std::string value = Shortened(curves_->values[curve], room);
-      svg.Line({x, y - 4}, {x + 14, y - 4}, {.color = kColors[curve], .width = 3});
-      svg.Text({x + 18, y}, value, {.color = kColors[curve], .bold = true});
-      x += 32 + 7 * static_cast<double>(value.size());
+      const auto& [x, y] = places[curve];
+      svg.Line({x, y - up - 4}, {x + 14, y - up - 4}, {.color = kColors[curve], .width = 3});
+      svg.Text({x + 18, y - up}, Shortened(curves_->values[curve], kWordWidthMax),
+               {.color = kColors[curve], .bold = true});
     }
   }
 
@@ -393,7 +401,7 @@ std::string NoteOf(const Exploration& exploration) {
   std::string note = "The best that other dimensions leave.";
   if (exploration.draws > 0) note += " Bars: nine of ten, where drawn.";
   if (const size_t failed = CountFailed(exploration); failed > 0)
-    note += fmt::format(" x: all fails that was simulated there, as {} of {} do.", failed,
+    note += fmt::format(" x: all simulated there fail, as {} of {} do.", failed,
                         Count(exploration, Fate::kSimulated));
   if (Count(exploration, Fate::kPruned) > 0)
     note +=
