@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "common/model/hint_values.h"
 #include "predictor/workflow/patterns.h"
+#include "predictor/workflow/versions.h"
 
 namespace mosa::predict {
 namespace {
@@ -44,17 +45,6 @@ std::string TextOf(const HintMap& hints) {
   for (const auto& [name, value] : hints)
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text;
-}
-
-// Numbers begin at 2. What the workflow has hints for is a file of its own: traces have none.
-bool IsLaterVersion(const WorkflowFile& file, const std::set<std::string_view>& paths) {
-  const std::string_view path = file.path;
-  const size_t mark = path.rfind('#');
-  if (mark == std::string_view::npos || !file.producer || !file.hints.empty()) return false;
-  const std::string_view number = path.substr(mark + 1);
-  const bool numbered = number.find_first_not_of("0123456789") == std::string_view::npos;
-  return numbered && !number.empty() && number != "1" && number[0] != '0' &&
-         paths.contains(path.substr(0, mark));
 }
 
 class Classifier {
@@ -200,15 +190,6 @@ class Classifier {
 
 bool IsForSpeed(std::string_view hint) {
   return hint == "pattern" || hint == "placement" || hint == "chunk_size" || hint == "stripe_width";
-}
-
-std::vector<PathIndex> LaterVersionsIn(const Workflow& workflow) {
-  std::set<std::string_view> paths;
-  for (const WorkflowFile& file : workflow.files) paths.insert(file.path);
-  std::vector<PathIndex> later;
-  for (uint32_t i = 0; i < workflow.files.size(); ++i)
-    if (IsLaterVersion(workflow.files[i], paths)) later.push_back(PathIndex{i});
-  return later;
 }
 
 Status MakeSpeedHintsCanonical(Workflow& workflow) {

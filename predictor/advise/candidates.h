@@ -47,10 +47,6 @@ bool IsForSpeed(std::string_view hint);
 // so can it be compared with what rules say. InvalidArgument: a value that is none, with its file.
 Status MakeSpeedHintsCanonical(Workflow& workflow);
 
-// Outputs that are taken for what another task of a traced run wrote of a file: "path#2" beside
-// "path", the same name on the store. Ascending.
-std::vector<PathIndex> LaterVersionsIn(const Workflow& workflow);
-
 // Of all that tasks write; a later version of a file gets no hints of its own and is in no class.
 // In the order of their first file.
 std::vector<HintClass> CandidatesOf(const Workflow& workflow, const CandidateOptions& options);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "predictor/run/prediction_fixture.h"
+#include "predictor/workflow/versions.h"
 
 namespace mosa::predict {
 namespace {

@@ -61,10 +61,10 @@ inline Configuration RandomConfiguration(Rng& rng) {
   return c;
 }
 
-// Of no class, one, or two.
+// Of no class, one, or two, which are what first and second outputs are.
 inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration& configuration) {
   const char* values[] = {"default", "local", "stripe", "collocate:g", "scatter:2", "node:h1"};
-  for (const char* name : {":f[0-9].1", "@t"}) {
+  for (const char* name : {":f*.1", ":f*.2"}) {
     Configuration more = configuration;
     more.class_placements[name] = values[rng.Below(6)];
     if (rng.Chance(500) && WithPlacements(workflow, more).ok()) configuration = more;

@@ -100,6 +100,7 @@ void Explorer::FindBounds() {
       bounds_[i].joules =
           EnergyAtLeast(LeastOf(i, 0), level.platforms[0], configuration, level.powers[0], time);
     explored_[i].time_at_least = time;
+    explored_[i].joules_at_least = bounds_[i].joules;
   }
   std::sort(queue_.begin(), queue_.end(), [this](size_t a, size_t b) {
     return std::pair(explored_[a].time_at_least, a) > std::pair(explored_[b].time_at_least, b);

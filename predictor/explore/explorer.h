@@ -71,8 +71,9 @@ enum class Fate : uint8_t {
 
 struct Explored {
   Fate fate = Fate::kWaiting;
-  size_t same_as = 0;  // If collapsed: the point that was simulated for it.
-  Duration time_at_least;
+  size_t same_as = 0;      // If collapsed: the point that was simulated for it.
+  Duration time_at_least;  // By its lower bound, unless collapsed; 0: not known.
+  double joules_at_least = 0;
   std::optional<Outcome> outcome;  // If simulated. The rest: if it also ends well.
   Objectives objectives;
   std::optional<Interval<double>> time_s;  // With what the model is off by,

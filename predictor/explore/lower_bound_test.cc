@@ -34,7 +34,7 @@ void AddOperations(Rng& rng, Workflow& workflow) {
 
 // MOSA_SEED=N runs another hundred.
 TEST(LowerBound, IsNeverAboveWhatIsSimulated) {
-  int apart = 0;
+  int apart = 0, of_two_classes = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + 150; ++seed) {
     Rng rng(seed);
     Workflow workflow = RandomWorkload(rng);
@@ -55,8 +55,10 @@ TEST(LowerBound, IsNeverAboveWhatIsSimulated) {
                  static_cast<uint32_t>(prediction->machines.size()), outcome.time, outcome.use))
         << "MOSA_SEED=" << seed << " " << ToText(c);
     apart += c.storage_hosts > 0 ? 1 : 0;
+    of_two_classes += c.class_placements.size() == 2 ? 1 : 0;
   }
   EXPECT_GT(apart, 30);
+  EXPECT_GT(of_two_classes, 10);
 }
 
 // A bound of 0 would be one, too: what rules the time is in it.
@@ -126,7 +128,7 @@ void ExpectSame(const Prediction& a, const Prediction& b, const std::string& wha
 }
 
 TEST(Canonical, HasTheSamePrediction) {
-  int differ = 0;
+  int differ = 0, of_two_classes = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + 150; ++seed) {
     Rng rng(seed);
     const Workflow workflow = RandomWorkload(rng);
@@ -138,6 +140,7 @@ TEST(Canonical, HasTheSamePrediction) {
     const Point canonical = Canonical(workflow, platform).Of(point);
     if (canonical == point) continue;
     ++differ;
+    of_two_classes += point.configuration.class_placements.size() == 2 ? 1 : 0;
     EXPECT_EQ(Canonical(workflow, platform).Of(canonical), canonical);
     const auto one = Predict(workflow, platform, point.configuration);
     const auto other = Predict(workflow, platform, canonical.configuration);
@@ -145,6 +148,7 @@ TEST(Canonical, HasTheSamePrediction) {
     ExpectSame(*one, *other, "MOSA_SEED=" + std::to_string(seed) + " " + ToText(point));
   }
   EXPECT_GT(differ, 50);
+  EXPECT_GT(of_two_classes, 10);
 }
 
 TEST(Canonical, KeepsApartWhatDiffers) {

@@ -128,6 +128,9 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
        "placement@STAGE; of one host, as h3: h3.speed and others; and for explorations nodes, "
        "frequency"},
       {"placement:a/*: [local, wild]", "placement:a/*=wild: it is default, stripe, local, "},
+      {"placement:a.1: ['collocate:q,placement:a.2=stripe']", "=stripe: a placement has no ','"},
+      {"placement:a: [local, 'collocate:a,b']",
+       "placement:a=collocate:a,b: a placement has no ','"},
       {"placement@: local", "placement@=local: a class is a glob or a stage"},
       {"placement:a=b/*: local", "placement:a=b/*=local: a class is a glob or a stage without"},
       {"h2.speed: [0.5, 1]", "h2 is unlike other hosts: only 'mosa predict'"},

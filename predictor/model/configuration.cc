@@ -88,6 +88,10 @@ Status SetClassPlacement(std::string_view name, std::string_view value, Configur
         "a class is a glob or a stage without ',' and '=', as in "
         "placement:projected/*.fits=local or placement@project=local; '?' in a glob stands "
         "for any byte");
+  // A ',' would be the next name's beginning in ToText().
+  if (value.find(',') != std::string_view::npos)
+    return Wrong(name, value,
+                 "a placement has no ','; values of a dimension are a list's items, each its own");
   if (value != kPlacementByDefault && !ParseHint(kPlacement, false, value).ok())
     return Wrong(name, value,
                  "it is default, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");

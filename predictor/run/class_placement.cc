@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "manager/core/glob.h"
+#include "predictor/workflow/versions.h"
 
 namespace mosa::predict {
 namespace {
@@ -68,10 +70,17 @@ Result<std::vector<PathIndex>> OfGlob(const Workflow& workflow, std::string_view
 
 Result<Workflow> WithPlacements(const Workflow& workflow, const Configuration& configuration) {
   Workflow placed = workflow;
+  const std::vector<PathIndex> later = LaterVersionsIn(workflow);
   std::map<PathIndex, std::string_view> classes;
   for (const auto& [name, placement] : configuration.class_placements) {
-    MOSA_ASSIGN_OR_RETURN(const std::vector<PathIndex> files,
+    MOSA_ASSIGN_OR_RETURN(std::vector<PathIndex> files,
                           name.starts_with('@') ? OfStage(workflow, name) : OfGlob(workflow, name));
+    std::erase_if(files, [&later](PathIndex index) {
+      return std::binary_search(later.begin(), later.end(), index);
+    });
+    if (files.empty())
+      return Wrong(name,
+                   "it has only later versions of traced files, whose place is their first's");
     for (const PathIndex index : files) {
       WorkflowFile& file = placed.files[index.value];
       const auto [other, is_first] = classes.emplace(index, name);

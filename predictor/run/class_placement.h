@@ -1,6 +1,7 @@
 // Where a configuration puts classes of a workflow's files, as if the workflow said it of each
 // file. A class is a glob below the run's directory, ":projected/*.fits", or what the tasks of a
-// stage write, "@project" (configuration.h).
+// stage write, "@project" (configuration.h). What a traced run wrote later of a file (versions.h)
+// is of no class: on a store it lies where the file was made.
 #ifndef MOSA_PREDICTOR_RUN_CLASS_PLACEMENT_H_
 #define MOSA_PREDICTOR_RUN_CLASS_PLACEMENT_H_
 

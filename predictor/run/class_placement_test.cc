@@ -45,6 +45,19 @@ TEST(ClassPlacement, StandsInThePlaceOfWhatElseIsSaidOfThePlace) {
     EXPECT_EQ(HintsOf(*by_default, file.path), file.hints);
 }
 
+TEST(ClassPlacement, LeavesLaterVersionsOfAFileAlone) {
+  WorkflowMaker maker;
+  maker.File("log", kMiB).File("log#2", kMiB);
+  const Workflow workflow = maker.Task("a_1", {}, {"log"}).Task("b_1", {}, {"log#2"}).Build();
+  const auto placed = WithPlacements(workflow, *ParseConfiguration("placement:log*=local"));
+  ASSERT_TRUE(placed.ok()) << placed.status();
+  EXPECT_EQ(HintsOf(*placed, "log"), (HintMap{{"placement", "local"}}));
+  EXPECT_EQ(HintsOf(*placed, "log#2"), HintMap());
+  const Status of_none =
+      WithPlacements(workflow, *ParseConfiguration("placement@b=local")).status();
+  EXPECT_NE(MessageOf(of_none).find("it has only later versions"), std::string::npos) << of_none;
+}
+
 TEST(ClassPlacement, SaysWhatIsWrongInOneSentence) {
   const struct {
     const char* text;

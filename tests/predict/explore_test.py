@@ -148,6 +148,53 @@ def test_plots(mosa, directory):
     check([path.name for path in (plots.parent / "one").iterdir()] == ["front.svg"], "there is no dimension")
     done = good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--vary", "store=32M", "--plot", plots.parent / "none")
     check("nothing to plot" in done.stderr and not list((plots.parent / "none").iterdir()), done.stderr)
+    # Pages of an earlier exploration do not stay.
+    good(mosa, "explore", "--platform", PLATFORM, "--workload", WORKLOAD, "--vary", "store=32M", "--plot", plots)
+    check(not list(plots.iterdir()), f"{list(plots.iterdir())}")
+
+
+def test_plots_of_parts(mosa, directory):
+    """What fails or was pruned is marked, and no curve goes across it."""
+    plots = pathlib.Path(directory) / "parts"
+    answer = explore(mosa, "--config", "hosts=4,store=50M", "--vary", "storage=0..3", "--vary", "chunk=64K,1M", "--no-prune",
+                     "--plot", plots)
+    failed = {p["configuration"].split("storage=")[1][0] for p in answer["configurations"] if "failure" in p}
+    check(failed == {"1", "2"} and answer["failed"] == 4, f"storage where it fails: {failed}")
+    root = xml.etree.ElementTree.parse(plots / "curves.svg").getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    second_row = 64 + 330
+    starts = [float(line.get("points").split()[0].split(",")[1]) for line in root.iter(f"{svg}polyline")]
+    check(len(starts) == 4 and min(starts) > second_row, f"over storage 0 and 3 are not joined, over chunk each is: {starts}")
+    crosses = [line for line in root.iter(f"{svg}line") if abs(float(line.get("x2")) - float(line.get("x1")) - 6) < 0.2
+               and abs(abs(float(line.get("y2")) - float(line.get("y1"))) - 6) < 0.2]
+    check(len(crosses) == 2 * (4 + 4) * 2, f"what fails, in each panel: {len(crosses)} lines")
+    _, texts = drawing(plots / "curves.svg")
+    check(any("x: all simulated there fail, as 4 of 8 do" in text for text in texts), f"{texts}")
+    _, texts = drawing(plots / "front.svg")
+    check(any("8 simulated, of which 4 fail" in text for text in texts), f"{texts}")
+    # What was pruned has bounds in every panel, and counts for what matters most.
+    power = pathlib.Path(directory) / "parts_power.yaml"
+    power.write_text(POWER)
+    beside = {}
+    for more in ([], ["--no-prune"]):
+        answer = explore(mosa, "--vary", "nodes=4..20", "--vary", "storage=0..2", "--vary", "chunk=64K,1M", "--power", power,
+                         "--repeats", 0, "--plot", plots, *more)
+        check((answer["pruned"] > 0) == (not more), f"{answer['pruned']} pruned")
+        root = xml.etree.ElementTree.parse(plots / "curves.svg").getroot()
+        marks = [0, 0, 0]
+        for line in root.iter(f"{svg}polyline"):
+            x = [float(point.split(",")[0]) for point in line.get("points").split()]
+            if len(x) == 3 and abs(x[2] - x[0] - 8) < 0.3:
+                marks[int(x[0] // 560)] += 1
+        check(marks[0] == marks[1] == marks[2] and (marks[0] > 0) == (not more), f"bounds in the panels: {marks}")
+        beside[bool(more)] = [text.text for text in root.iter(f"{svg}text") if text.text and text.text.endswith(":")]
+    check(beside[True] == beside[False] and "storage:" in beside[True], f"{beside}")
+    # Whatever bytes a glob has, and however long words are, the pages are XML and say what each point is.
+    words = "default,collocate:a_group_with_a_long_name,local,stripe"
+    explore(mosa, "--vary", os.fsdecode(b"placement:[!\xff\xef\xbf\xbe]*=") + words, "--vary", "chunk=64K,1M", "--plot", plots)
+    _, texts = drawing(plots / "curves.svg")
+    check({"default", "local", "stripe"} <= set(texts) and any(".." in text and text.startswith("coll") for text in texts), f"{texts}")
+    drawing(plots / "front.svg")
 
 
 def number_of(answer, configuration):
@@ -359,6 +406,7 @@ def test_bad_input(mosa, directory):
         (["--vary", "hosts=1", "--workload", sizeless], "file 'x' has no size"),
         (["--vary", "hosts=1", "--plot", path], "for the plots"),
         (["--vary", "hosts=1", "--plot", "/proc/nowhere"], "cannot make /proc/nowhere for the plots"),
+        (["--vary", "hosts=1", "--plot", "/proc"], "cannot write /proc/front.svg"),
         (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
         (["--vary", "placement@x=local"], "'pipeline' has no such stage, its stages are join, make, turn"),
         (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' is of two classes"),
@@ -382,6 +430,7 @@ def main():
         test_answers(mosa, directory)
         test_file_classes(mosa, directory)
         test_plots(mosa, directory)
+        test_plots_of_parts(mosa, directory)
         test_like_best(mosa, directory)
         test_energy(mosa, directory)
         test_failures(mosa)

@@ -14,6 +14,7 @@
 #include "predictor/explore/explorer.h"
 #include "predictor/workflow/operations.h"
 #include "predictor/workflow/read.h"
+#include "predictor/workflow/versions.h"
 #include "tools/mosa/advise_output.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/command.h"

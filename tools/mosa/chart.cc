@@ -50,8 +50,7 @@ double Scale::PartOf(double number) const {
 void ChartPanel::DrawFrame(std::string_view upwards, std::string_view along) {
   for (const double tick : upwards_.ticks()) {
     svg_.Line({left_, Y(tick)}, {right_, Y(tick)}, {.color = kGrid});
-    svg_.Text({left_ - 6, Y(tick) + 4}, TickText(tick),
-              {.size = 10, .anchor = Svg::Anchor::kEnd});
+    svg_.Text({left_ - 6, Y(tick) + 4}, TickText(tick), {.size = 10, .anchor = Svg::Anchor::kEnd});
   }
   svg_.Line({left_, bottom_}, {right_, bottom_}, {});
   svg_.Line({left_, top_}, {left_, bottom_}, {});

@@ -55,6 +55,7 @@ class ChartPanel {
   double left() const { return left_; }
   double right() const { return right_; }
   double top() const { return top_; }
+  double bottom() const { return bottom_; }
 
  private:
   Svg& svg_;

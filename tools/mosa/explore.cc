@@ -69,12 +69,24 @@ std::vector<std::string> VariedNames(const std::vector<predict::Dimension>& dime
   return names;
 }
 
-Status MakeDirectory(const std::string& path) {
+constexpr const char* kFrontPage = "front.svg";
+constexpr const char* kCurvesPage = "curves.svg";
+
+// Pages can be written there afterwards, and there are none: not of another exploration either.
+Status PrepareForPlots(const std::filesystem::path& directory) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return OkStatus();
-  return FailedPreconditionError(
-      fmt::format("cannot make {} for the plots: {}", path, error.message()));
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    return FailedPreconditionError(
+        fmt::format("cannot make {} for the plots: {}", directory.string(), error.message()));
+  for (const char* page : {kFrontPage, kCurvesPage}) {
+    MOSA_RETURN_IF_ERROR(WriteWhole(directory / page, ""));
+    std::filesystem::remove(directory / page, error);
+    if (error)
+      return FailedPreconditionError(
+          fmt::format("cannot remove {}: {}", (directory / page).string(), error.message()));
+  }
+  return OkStatus();
 }
 
 Status Plot(const Exploration& exploration, const std::string& directory) {
@@ -84,8 +96,8 @@ Status Plot(const Exploration& exploration, const std::string& directory) {
   }
   const std::filesystem::path path = directory;
   if (!exploration.dimensions.empty())
-    MOSA_RETURN_IF_ERROR(WriteWhole(path / "curves.svg", DrawCurves(exploration)));
-  return WriteWhole(path / "front.svg", DrawFront(exploration));
+    MOSA_RETURN_IF_ERROR(WriteWhole(path / kCurvesPage, DrawCurves(exploration)));
+  return WriteWhole(path / kFrontPage, DrawFront(exploration));
 }
 
 bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* power) {
@@ -115,12 +127,12 @@ Status Explore(const Options& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(auto explorer,
                         predict::Explorer::Make(inputs.workflow, inputs.platform, profile,
                                                 exploration.space.points, how));
-  // What cannot be written is said before anything is simulated.
-  if (!options.plot.empty()) MOSA_RETURN_IF_ERROR(MakeDirectory(options.plot));
   ExploreResults results;
   if (!options.results.empty()) {
     MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
   }
+  // What cannot be written is said before anything is simulated.
+  if (!options.plot.empty()) MOSA_RETURN_IF_ERROR(PrepareForPlots(options.plot));
   ExploreSimulator simulator(inputs.workflow, inputs.platform, explorer, results, options.jobs);
   MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
   exploration.workflow = inputs.workflow.name;

@@ -36,12 +36,38 @@ constexpr double kFrontHeight = 460;
 constexpr size_t kFrontRowsMax = 20;
 constexpr double kLabelWidthMin = 30;
 constexpr double kLabelHeight = 12;
+constexpr double kRowHeight = 18;
+constexpr double kLegendLineHeight = 14;
+constexpr double kLetterWidth = 6.5;
+constexpr double kWordWidthMax = 84;  // The last one's half is beside its panel.
 
 // What was found of a point, or of the one that it cannot differ from.
 const Explored& Of(const Exploration& exploration, size_t point) {
   return exploration.explored[exploration.explored[point].same_as];
 }
 bool EndsWell(const Explored& each) { return each.outcome && each.outcome->failure.empty(); }
+
+size_t Count(const Exploration& exploration, Fate fate) {
+  return static_cast<size_t>(
+      std::count_if(exploration.explored.begin(), exploration.explored.end(),
+                    [fate](const Explored& each) { return each.fate == fate; }));
+}
+
+size_t CountFailed(const Exploration& exploration) {
+  return static_cast<size_t>(std::count_if(
+      exploration.explored.begin(), exploration.explored.end(),
+      [](const Explored& each) { return each.outcome && !each.outcome->failure.empty(); }));
+}
+
+double WidthOf(std::string_view text) { return kLetterWidth * static_cast<double>(text.size()); }
+
+// Its beginning and its end, if it is wider than that: "collo..group".
+std::string Shortened(const std::string& text, double width_max) {
+  const auto letters = static_cast<size_t>(std::max(5.0, width_max / kLetterWidth));
+  if (text.size() <= letters) return text;
+  const size_t end = (letters - 2) / 2;
+  return text.substr(0, letters - 2 - end) + ".." + text.substr(text.size() - end);
+}
 
 double HostsOf(const Exploration& exploration, size_t point) {
   return predict::HostsInAll(exploration.space.points[point].configuration);
@@ -79,7 +105,7 @@ Measure NodeHours(const Exploration& exploration) {
 Measure Kilojoules(const Exploration& exploration) {
   return {"kJ", [&](size_t i) { return Of(exploration, i).objectives.joules / 1e3; },
           [&](size_t i) { return Times(Of(exploration, i).joules, 1e-3); },
-          [](size_t) { return 0.0; }};
+          [&](size_t i) { return Of(exploration, i).joules_at_least / 1e3; }};
 }
 
 std::vector<Measure> MeasuresOf(const Exploration& exploration) {
@@ -190,6 +216,7 @@ std::vector<Axis> AxesOf(const Exploration& exploration) {
 struct Cell {
   std::optional<size_t> best;                                 // Simulated, and ends well.
   double at_least = std::numeric_limits<double>::infinity();  // Of those pruned.
+  bool some_fail = false;
 };
 
 class Curves {
@@ -204,6 +231,7 @@ class Curves {
       Cell& cell = At(curves == nullptr ? 0 : curves->of_point[i], along.of_point[i]);
       const Explored& each = Of(exploration, i);
       if (each.fate == Fate::kPruned) cell.at_least = std::min(cell.at_least, measure.at_least(i));
+      if (each.outcome && !EndsWell(each)) cell.some_fail = true;
       if (!EndsWell(each)) continue;
       if (!cell.best || measure.value(i) < measure.value(*cell.best)) cell.best = i;
     }
@@ -223,15 +251,10 @@ class Curves {
   void Draw(Svg& svg, const ChartPanel::Place& place, const Scale& scale) const {
     ChartPanel panel(svg, place, scale);
     panel.DrawFrame(measure_.name, TitleOf(along_.name));
-    double label = -1e9;
-    for (size_t value = 0; value < along_.values.size(); ++value) {
-      const double x = panel.X(along_.parts[value]);
-      const double width =
-          std::max(kLabelWidthMin, 6.5 * static_cast<double>(along_.values[value].size()) + 6);
-      const bool fits = x - label >= width;
-      panel.DrawTick(along_.parts[value], fits ? along_.values[value] : "");
-      if (fits) label = x;
-    }
+    if (along_.numbers)
+      DrawNumberTicks(panel);
+    else
+      DrawWordTicks(panel);
     for (size_t curve = 0; curve < curve_count(); ++curve) DrawCurve(svg, panel, curve);
     if (curves_ != nullptr) DrawLegend(svg, panel);
   }
@@ -246,21 +269,59 @@ class Curves {
     return cell.at_least > 0 && std::isfinite(cell.at_least);
   }
 
+  // A number's label that has no room is left out: its neighbours say what it is.
+  void DrawNumberTicks(ChartPanel& panel) const {
+    double label = -1e9;
+    for (size_t value = 0; value < along_.values.size(); ++value) {
+      const double x = panel.X(along_.parts[value]);
+      const bool fits = x - label >= std::max(kLabelWidthMin, WidthOf(along_.values[value]) + 6);
+      panel.DrawTick(along_.parts[value], fits ? along_.values[value] : "");
+      if (fits) label = x;
+    }
+  }
+
+  void DrawWordTicks(ChartPanel& panel) const {
+    const double apart =
+        (panel.X(1) - panel.X(0)) / static_cast<double>(std::max<size_t>(1, along_.values.size()));
+    for (size_t value = 0; value < along_.values.size(); ++value)
+      panel.DrawTick(along_.parts[value],
+                     Shortened(along_.values[value], std::min(apart, kWordWidthMax)));
+  }
+
+  // Joined are values beside each other; between words there is nothing.
+  void DrawJoined(Svg& svg, const ChartPanel& panel, size_t curve) const {
+    const Svg::LineStyle style = {.color = kColors[curve],
+                                  .width = along_.numbers ? 1.6 : 0.7,
+                                  .dashes = along_.numbers ? "" : kWordDashes};
+    std::vector<Point> points;
+    for (size_t value = 0; value <= along_.values.size(); ++value) {
+      const bool ends = value == along_.values.size() || !At(curve, value).best;
+      if (!ends) {
+        points.push_back(panel.At(along_.parts[value], measure_.value(*At(curve, value).best)));
+        continue;
+      }
+      if (points.size() > 1) svg.Path(points, style);
+      points.clear();
+    }
+  }
+
+  // Beside those of other curves.
+  void DrawFailed(Svg& svg, const ChartPanel& panel, size_t curve, double at) const {
+    const double x =
+        at + 9 * (static_cast<double>(curve) - static_cast<double>(curve_count() - 1) / 2);
+    const double y = panel.bottom() - 5;
+    const Svg::LineStyle style = {.color = kColors[curve], .width = 1.6};
+    svg.Line({x - 3, y - 3}, {x + 3, y + 3}, style);
+    svg.Line({x - 3, y + 3}, {x + 3, y - 3}, style);
+  }
+
   void DrawCurve(Svg& svg, const ChartPanel& panel, size_t curve) const {
     const std::string_view color = kColors[curve];
-    std::vector<Point> points;
-    for (size_t value = 0; value < along_.values.size(); ++value) {
-      const Cell& cell = At(curve, value);
-      if (cell.best) points.push_back(panel.At(along_.parts[value], measure_.value(*cell.best)));
-    }
-    // Between words there is nothing.
-    const double width = along_.numbers ? 1.6 : 0.7;
-    if (points.size() > 1)
-      svg.Path(points,
-               {.color = color, .width = width, .dashes = along_.numbers ? "" : kWordDashes});
+    DrawJoined(svg, panel, curve);
     for (size_t value = 0; value < along_.values.size(); ++value) {
       const Cell& cell = At(curve, value);
       const double x = panel.X(along_.parts[value]);
+      if (!cell.best && cell.some_fail) DrawFailed(svg, panel, curve, x);
       if (!cell.best && IsBounded(cell)) {
         const double y = panel.Y(cell.at_least);
         svg.Path({{x - 4, y + 4}, {x, y - 3}, {x + 4, y + 4}}, {.color = color, .width = 1.6});
@@ -274,16 +335,25 @@ class Curves {
     }
   }
 
+  // As many lines as it takes, the last just above the panel.
   void DrawLegend(Svg& svg, const ChartPanel& panel) const {
-    double x = panel.left() + 60;
-    const double y = panel.top() - 10;
-    svg.Text({x, y}, curves_->name + ":", {.color = kNote});
-    x += 6.2 * static_cast<double>(curves_->name.size()) + 14;
+    const std::string name = Shortened(curves_->name, 2 * kWordWidthMax) + ":";
+    const double left = panel.left() + 60;
+    std::vector<Point> places;
+    Point at{left + WidthOf(name) + 8, panel.top() - 10};
+    for (const std::string& value : curves_->values) {
+      const double width = 32 + 1.1 * WidthOf(Shortened(value, kWordWidthMax));
+      if (at.x + width > panel.right()) at = {left, at.y + kLegendLineHeight};
+      places.push_back(at);
+      at.x += width;
+    }
+    const double up = places.back().y - (panel.top() - 10);
+    svg.Text({left, panel.top() - 10 - up}, name, {.color = kNote});
     for (size_t curve = 0; curve < curve_count(); ++curve) {
-      const std::string& value = curves_->values[curve];
-      svg.Line({x, y - 4}, {x + 14, y - 4}, {.color = kColors[curve], .width = 3});
-      svg.Text({x + 18, y}, value, {.color = kColors[curve], .bold = true});
-      x += 32 + 7 * static_cast<double>(value.size());
+      const auto& [x, y] = places[curve];
+      svg.Line({x, y - up - 4}, {x + 14, y - up - 4}, {.color = kColors[curve], .width = 3});
+      svg.Text({x + 18, y - up}, Shortened(curves_->values[curve], kWordWidthMax),
+               {.color = kColors[curve], .bold = true});
     }
   }
 
@@ -294,13 +364,16 @@ class Curves {
 };
 
 // How much slower the worst value of a dimension is than the best, all others being as is fastest.
+// Of what was pruned its bound counts: it is slower still.
 double InfluenceOf(const Exploration& exploration, const Axis& axis) {
   std::vector<double> fastest(axis.values.size(), std::numeric_limits<double>::infinity());
   for (size_t i = 0; i < exploration.explored.size(); ++i) {
     const Explored& each = Of(exploration, i);
-    if (!EndsWell(each)) continue;
-    double& seconds = fastest[axis.of_point[i]];
-    seconds = std::min(seconds, each.objectives.time_s);
+    double& fastest_there = fastest[axis.of_point[i]];
+    if (each.fate == Fate::kPruned)
+      fastest_there = std::min(fastest_there, predict::SecondsOf(each.time_at_least));
+    else if (EndsWell(each))
+      fastest_there = std::min(fastest_there, each.objectives.time_s);
   }
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (const double seconds : fastest) {
@@ -327,8 +400,10 @@ const Axis* CurvesBeside(const Exploration& exploration, const std::vector<Axis>
 std::string NoteOf(const Exploration& exploration) {
   std::string note = "The best that other dimensions leave.";
   if (exploration.draws > 0) note += " Bars: nine of ten, where drawn.";
-  if (std::any_of(exploration.explored.begin(), exploration.explored.end(),
-                  [](const Explored& each) { return each.fate == Fate::kPruned; }))
+  if (const size_t failed = CountFailed(exploration); failed > 0)
+    note += fmt::format(" x: all simulated there fail, as {} of {} do.", failed,
+                        Count(exploration, Fate::kSimulated));
+  if (Count(exploration, Fate::kPruned) > 0)
     note +=
         " Hollow: what was pruned there may be better; ^: all was, at least so much (--no-prune "
         "simulates it).";
@@ -446,17 +521,33 @@ void DrawFrontLegend(Svg& svg, bool with_draws) {
   svg.Text({522, y}, "others that were simulated", {});
 }
 
-void DrawFrontRows(Svg& svg, const Exploration& exploration, const std::vector<Measure>& measures,
-                   const std::vector<size_t>& front, double y) {
-  for (size_t rank = 0; rank < std::min(front.size(), kFrontRowsMax); ++rank, y += 18) {
-    svg.Text({20, y}, fmt::format("{}", rank + 1), {.color = kColors[1], .bold = true});
-    std::string text;
+// The front in words, then what else there is.
+std::vector<std::string> FrontRows(const Exploration& exploration,
+                                   const std::vector<Measure>& measures,
+                                   const std::vector<size_t>& front) {
+  std::vector<std::string> rows;
+  for (const size_t point : front) {
+    if (rows.size() == kFrontRowsMax) break;
+    std::string& row = rows.emplace_back();
     for (const Measure& measure : measures)
-      text += fmt::format("{} {}, ", TickText(measure.value(front[rank])), measure.name);
-    svg.Text({44, y}, text + VariedText(exploration, front[rank]), {});
+      row += fmt::format("{} {}, ", TickText(measure.value(point)), measure.name);
+    row += VariedText(exploration, point);
   }
   if (front.size() > kFrontRowsMax)
-    svg.Text({44, y}, fmt::format("and {} more: --json has all", front.size() - kFrontRowsMax), {});
+    rows.push_back(fmt::format("and {} more: --json has all", front.size() - kFrontRowsMax));
+  rows.push_back(fmt::format(
+      "{} simulated, of which {} fail and are not drawn; {} pruned; {} cannot differ from another",
+      Count(exploration, Fate::kSimulated), CountFailed(exploration),
+      Count(exploration, Fate::kPruned), Count(exploration, Fate::kCollapsed)));
+  return rows;
+}
+
+void DrawFrontRows(Svg& svg, const std::vector<std::string>& rows, size_t numbered, double y) {
+  for (size_t row = 0; row < rows.size(); ++row, y += kRowHeight) {
+    if (row < std::min(numbered, kFrontRowsMax))
+      svg.Text({20, y}, fmt::format("{}", row + 1), {.color = kColors[1], .bold = true});
+    svg.Text({44, y}, rows[row], {});
+  }
 }
 
 }  // namespace
@@ -493,8 +584,11 @@ std::string DrawFront(const Exploration& exploration) {
   const std::vector<size_t> front = OnFront(exploration);
   const auto panels = static_cast<double>(measures.size() - 1);
   const double width = std::max(760.0, kPanelWidth * panels);
-  const auto rows = static_cast<double>(std::min(front.size(), kFrontRowsMax + 1));
-  Svg svg(width, kHeadHeight + kFrontHeight + 18 * rows + 24);
+  const std::vector<std::string> rows = FrontRows(exploration, measures, front);
+  double page_width = width;
+  for (const std::string& row : rows) page_width = std::max(page_width, 44 + WidthOf(row) + 20);
+  Svg svg(page_width,
+          kHeadHeight + kFrontHeight + kRowHeight * static_cast<double>(rows.size()) + 24);
   svg.Text({14, 24}, fmt::format("{}: predicted time over cost", exploration.workflow),
            {.size = 17, .bold = true});
   DrawFrontLegend(svg, exploration.draws > 0);
@@ -505,7 +599,7 @@ std::string DrawFront(const Exploration& exploration) {
                width / panels,
                kFrontHeight},
               front);
-  DrawFrontRows(svg, exploration, measures, front, kHeadHeight + kFrontHeight + 12);
+  DrawFrontRows(svg, rows, front.size(), kHeadHeight + kFrontHeight + 12);
   return svg.Finish();
 }
 

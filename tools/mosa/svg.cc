@@ -2,21 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "common/base/utf8.h"
+
 namespace mosa::cli {
 namespace {
 
+// The bytes of the first letter; 1 of what is no UTF-8.
+size_t FirstBytes(std::string_view text) {
+  for (size_t bytes = 1; bytes <= std::min<size_t>(4, text.size()); ++bytes)
+    if (IsUtf8(text.substr(0, bytes))) return bytes;
+  return 1;
+}
+
+bool IsOfXml(std::string_view letter) {
+  const bool is_control = letter.size() == 1 && static_cast<unsigned char>(letter[0]) < ' ';
+  return !is_control && IsUtf8(letter) && letter != "\uFFFE" && letter != "\uFFFF";
+}
+
+// What XML cannot hold is a "?".
 std::string Escaped(std::string_view text) {
   std::string escaped;
-  for (const char letter : text) {
-    if (letter == '&') {
+  while (!text.empty()) {
+    const std::string_view letter = text.substr(0, FirstBytes(text));
+    text.remove_prefix(letter.size());
+    if (letter == "&") {
       escaped += "&amp;";
-    } else if (letter == '<') {
+    } else if (letter == "<") {
       escaped += "&lt;";
-    } else if (letter == '>') {
+    } else if (letter == ">") {
       escaped += "&gt;";
     } else {
-      // What XML cannot hold.
-      escaped += static_cast<unsigned char>(letter) < ' ' ? '?' : letter;
+      escaped += IsOfXml(letter) ? letter : "?";
     }
   }
   return escaped;
