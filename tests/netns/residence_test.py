@@ -12,9 +12,12 @@ import pathlib
 import pty
 import re
 import select
+import signal
+import struct
 import subprocess
 import tempfile
 import termios
+import time
 import urllib.request
 
 import cluster
@@ -319,23 +322,32 @@ def check_top(store):
     cluster.check(not view["notes"] and all(host["node_limit_bytes"] > 0 for host in view["hosts"]), f"{view}")
     table = store.tell("top", "--once", "--interval", "100ms")
     cluster.check(all(f"\n{name}" in table for name in ("HOST", "COMPONENT", *store.hosts)) and "\033" not in table, table)
-    for end in (b"q", b"\x03"):
+    rows = 24
+    for end, code in ((b"q", 0), (b"\x03", 0), (b"\x1c", 128 + signal.SIGQUIT)):
         ours, its = pty.openpty()
-        # Its own session, whose terminal this is: else Ctrl-C is nobody's.
-        command = [str(store.binaries / "mosa"), "top", "--name", store.name, "--dir", str(store.directory), "--interval", "100ms"]
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+        before = termios.tcgetattr(ours)
+        # Its own session, whose terminal this is: else Ctrl-C is nobody's. When its first process ends, the terminal is reset.
+        command = ["sh", "-c", 'trap : INT QUIT; was=$(stty -g); "$@"; code=$?; test "$was" = "$(stty -g)" || code=99; exit $code', "sh"]
+        command += [str(store.binaries / "mosa"), "top", "--name", store.name, "--dir", str(store.directory), "--interval", "100ms"]
         process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True,
                                    preexec_fn=lambda its=its: fcntl.ioctl(its, termios.TIOCSCTTY, 0))
         os.close(its)
         shown = b""
-        while shown.count(b"q ends") < 2:
+        while shown.count(b"q ends") < 3:
             cluster.check(select.select([ours], [], [], 30)[0], f"nothing is shown any more after {shown}")
             shown += os.read(ours, 4096)
+        frame = shown.split(b"\033[H\033[J")[1]
+        cluster.check(frame.count(b"\n") < rows and b"COMPONENT" in frame, f"the first lines are scrolled away: {frame}")
+        cluster.check(termios.tcgetattr(ours)[3] != before[3], "keys come by the line")
         os.write(ours, end)
         # What nobody reads would hold it up.
+        limit = time.monotonic() + 60
         with contextlib.suppress(OSError):
-            while os.read(ours, 4096):
-                pass
-        cluster.check(process.wait(30) == 0, f"{end} ended it with {process.returncode}")
+            while process.poll() is None and time.monotonic() < limit:
+                if select.select([ours], [], [], 0.1)[0]:
+                    os.read(ours, 4096)
+        cluster.check(process.wait(30) == code, f"{end} ended it with {process.returncode} (99: the terminal is not as it was)")
         os.close(ours)
 
 

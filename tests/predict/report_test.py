@@ -32,6 +32,7 @@ class Page(html.parser.HTMLParser):
         self.size = path.stat().st_size
         self.text = path.read_text(encoding="utf-8")
         self.elements, self.scripts, self.words = [], [], []
+        self.is_script = False
         self.feed(self.text)
         check([dict(a).get("id") for name, a in self.elements if name == "script"] == ["data", None], f"{path}: {self.elements}")
 
@@ -42,11 +43,15 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, attrs))
-        if tag == "script":
+        self.is_script = tag == "script"
+        if self.is_script:
             self.scripts.append("")
 
+    def handle_endtag(self, _tag):
+        self.is_script = False
+
     def handle_data(self, data):
-        if self.elements and self.elements[-1][0] == "script":
+        if self.is_script:
             self.scripts[-1] += data
         else:
             self.words.append(data)
@@ -105,7 +110,7 @@ def test_alone(made):
     page, _ = made.report(made.clean[:1], platform=False)
     for part in ("css", "js"):
         check((PARTS / f"report_page.{part}").read_text(encoding="utf-8") in page.text, f"report_page.{part} is in the page")
-    check("{{" not in page.text.replace(page.scripts[0], ""), "no part is left out")
+    check(page.scripts[0] in page.text and "{{" not in page.text.replace(page.scripts[0], ""), "no part is left out")
     check(not any(name in ("link", "img", "iframe") or "src" in dict(attrs) for name, attrs in page.elements), f"{page.elements}")
     policy = [dict(a)["content"] for name, a in page.elements if name == "meta" and dict(a).get("http-equiv") == "Content-Security-Policy"]
     check(policy and policy[0].startswith("default-src 'none'"), f"{policy}")
@@ -135,10 +140,61 @@ def test_hostile(made):
     check(all(name.startswith(EVIL) for name in page.tasks()["id"]), f"{page.tasks()['id']}")
     check(page.data["failed"][0]["failure"] == EVIL and [f"run: mosa", EVIL] in page.data["versions"], f"{page.data['failed']}")
     page.says("nothing is predicted: ")
-    check(EVIL not in page.text and "<img" not in page.text.replace(page.scripts[1], ""), "it is escaped")
+    check(page.scripts[1] in page.text and EVIL not in page.text and "<img" not in page.text.replace(page.scripts[1], ""), "it is escaped")
     for strange in ({"tasks": [None, 7, {}, {"id": 3, "attempts": "x"}]}, {"tasks": [], "hosts_lost": 3, "residence": [], "versions": 1},
-                    {"turnaround_seconds": "long", "outcome": None, "end": 1e300}):
+                    {"turnaround_seconds": "long", "outcome": None, "end": 1e300}, {"outcome": "running"}):
         made.report([{**record, **strange}], platform=False)
+    record["tasks"][0]["outputs"][0]["size_bytes"] = 1 << 63
+    made.report([record], platform=False)[0].says("1 files have a size that no file has")
+    deep = "[" * 200_000 + "]" * 200_000
+    text = json.dumps(made.clean[0])
+    for word in ('"kept": false', '"version": 1', '"size_bytes": '):
+        at = text.index(word)
+        path = made.directory / "deep.json"
+        path.write_text(f"{text[:at]}{word.split(':', maxsplit=1)[0]}: {deep}, {text[at:]}", encoding="utf-8")
+        for words in (["report", path, "-o", made.directory / "none.html"], ["compare", "--platform", PLATFORM, "--run", path]):
+            done = compare_test.run(made.mosa, *words)
+            check(done.returncode == 2 and "more than 64 deep" in done.stderr, f"{done.returncode}: {done.stderr}")
+
+
+def test_resumed(made):
+    """Tasks that an earlier run did are done, and what it moved and failed in is not this one's."""
+    record = copy.deepcopy(made.clean[0])
+    whole, _ = made.report([record], platform=False)
+    for task in record["tasks"][:-1]:
+        task["kept"] = True
+        task["attempts"][0].update(start=record["start"] - 100, end=record["start"] - 90, input_bytes_local=MIB)
+        task["attempts"].insert(0, {**task["attempts"][0], "failure": "exit code 1", "exit_code": 1})
+    page, answer = made.report([record], platform=False)
+    check(answer["verdict"].startswith("mixed took ") and page.data["tone"] == "plain", answer["verdict"])
+    check([sum(stage[key] for stage in page.data["stages"]) for key in ("tasks", "done")] == [20, 20], f"{page.data['stages']}")
+    written = sum(file["size_bytes"] for file in record["tasks"][-1]["outputs"])
+    check([sum(stage[key] for stage in page.data["stages"]) for key in ("local", "written")] == [0, written], f"{page.data['stages']}")
+    moved = sum(count for nodes in page.data["traffic"]["written"].values() for count in nodes.values())
+    check(abs(moved - written) < 100 and not page.data["failed"], f"{moved} of {written}, {page.data['failed']}")
+    check(page.data["placement"] == whole.data["placement"], "files lie where they lie")
+    check([page.tasks()["start_us"].count(None), len(page.data["notes"])] == [19, 2], f"{page.data['notes']}")
+
+
+def test_rules(made):
+    """Predicted is a run with the rules that the run had."""
+    rules = made.directory / "rules.json"
+    record = {**made.clean[0], "rules": str(rules)}
+    page, _ = made.report([record])
+    page.says("the run's rules")
+    check("comparison" in page.data, "it is predicted without")
+    rules.write_text("no rules", encoding="utf-8")
+    made.report([record])[0].says(f"nothing is predicted: {rules}")
+
+
+def test_wrong_words(made):
+    """What the command line has wrong is no note on a page."""
+    made.report(made.clean[:1], platform=False)
+    path, out = made.directory / f"run-{made.count}.json", made.directory / "none.html"
+    for code, *words in ((3, "--platform", "typo.json"), (2, "--platform", path), (2, "--platform", PLATFORM, "--config", "hosts=abc"),
+                         (3, "--platform", PLATFORM, "--rules", "typo.yaml"), (3, "--workload", "typo.json")):
+        done = compare_test.run(made.mosa, "report", path, "-o", out, *words)
+        check(done.returncode == code and not out.exists(), f"{words}: {done.returncode}: {done.stderr}")
 
 
 def test_partly(made):
@@ -187,27 +243,29 @@ def test_cut(made):
         check(not (made.directory / "none.html").exists(), "no page of nothing")
 
 
-def daemon(component, host, requests, totals, taken_s=0, failure=""):
+def daemon(component, host, requests, totals, taken_s=0, failure="", truncated=False):
     return {"component": component, "host": host, "id": host, "failure": failure, "since_start": False, "started_ns": 1,
-            "taken_ns": int((compare_test.BEGUN + taken_s) * 1e9), "truncated": False, "requests": requests, "totals": totals, "now": {}}
+            "taken_ns": int((compare_test.BEGUN + taken_s) * 1e9), "truncated": truncated, "requests": requests, "totals": totals, "now": {}}
 
 
 def test_daemons(made):
     """Counters and times of daemons, those that did not answer, and clocks that disagree."""
     record = copy.deepcopy(made.clean[0])
     limit_ns = 9 << 17  # Of a bucket that begins at 2^20 ns.
-    rows = {host: [{"class": "fuse.read", "peer": "", "sum_ns": count << 20, "max_ns": limit_ns, "buckets": [[limit_ns, count]]}]
-            for host, count in (("h1", 100), ("h2", 300))}
+    rows = {host: [{"class": "fuse.read", "peer": "", "sum_ns": total << 20, "max_ns": limit_ns, "buckets": [[limit_ns, count]]}]
+            for host, count, total in (("h1", 100, 100), ("h2", 300, 330))}
     totals = {"bytes_read_local": 5 * MIB, "bytes_written_passthrough": MIB, "opens_passthrough": 3, "opens": 4}
-    record["residence"] = {"cluster": "lab", "names": {}, "daemons": [
+    record["residence"] = {"cluster": "lab", "names": {}, "rows_left_out": 1234, "daemons": [
         daemon("manager", "-", [], {}), daemon("storage", "h1", [], {"bytes_read_remote": 7}),
         daemon("mount", "h1", rows["h1"], totals), daemon("mount", "h2", rows["h2"], totals, taken_s=3600),
-        daemon("mount", "h3", [], {}, failure="it does not answer"), daemon("mount", "h4", [], {})]}
+        daemon("mount", "h3", [], {}, failure="it does not answer"), daemon("mount", "h4", [], {}, truncated=True)]}
     page, _ = made.report([record], platform=False)
     page.says("the mount of h2 (+3600 s)")
     page.says("what the mount of h3 counted is not known: it does not answer")
+    page.says("1234 smaller ones are not")
+    page.says("the mount of h4 had more classes and peers")
     row, = page.data["requests"]
-    check((row["class"], row["count"], row["slowest_host"]) == ("fuse.read", 400, row["slowest_host"]) and row["p50_us"] > 1000, f"{row}")
+    check((row["class"], row["count"], row["slowest_host"]) == ("fuse.read", 400, "h2") and row["p50_us"] > 1000, f"{row}")
     check(page.data["counters"]["mount"]["h1"] == totals and page.data["counters"]["storage"]["h1"]["bytes_read_remote"] == 7,
           f"{page.data['counters']}")
     check("h3" not in page.data["counters"]["mount"] and page.data["counters"]["mount"]["h4"] == {}, f"{page.data['counters']}")
@@ -246,6 +304,17 @@ def test_large(made):
               "hosts": [{"name": host, "slots": 2, "mount": "/mnt", "link_bytes_per_second": 25_000_000} for host in hosts]}
     page, _ = made.report([record], platform=False)
     print(f"  10,000 tasks: {page.size} bytes")
+    # Of more than there is room for, though all took as long, or none has begun.
+    waiting = {"id": "w", "stage": "s", "state": "waiting", "inputs": [], "outputs": [], "attempts": []}
+    begun_at = {"host": hosts[0], "start": begun, "end": begun + 0.5}
+    even = {**waiting, "state": "done", "attempts": [begun_at]}
+    longest = {**even, "id": "longest", "attempts": [{**begun_at, "end": begun + 2}]}
+    for many, timed in (([even] * 31_000, 30_000), ([waiting] * 31_000, 1), ([waiting] * 30_000 + [even] * 1_000, 1_001)):
+        tasks_of, _ = made.report([{**record, "tasks": [*many, longest]}], platform=False)
+        starts = tasks_of.tasks()["start_us"]
+        check(len(starts) == 30_000 and len(starts) - starts.count(None) == timed and "longest" in tasks_of.tasks()["id"],
+              f"{len(starts)} tasks, {starts.count(None)} without times")
+        tasks_of.says(f"{len(many) + 1 - 30_000} tasks are not drawn")
     check(page.size < 7_000_000 and len(page.tasks()["id"]) == 10_000, f"{page.size} bytes, {len(page.tasks()['id'])} tasks")
 
 

@@ -26,6 +26,8 @@ constexpr double kSizeShare = 0.01;
 constexpr double kRoundedSeconds = 1e-5;
 // Later times are no times.
 constexpr double kSecondsMax = 1e9;
+// No record is as deep; what walks deeper values may run out of stack.
+constexpr int kDepthMax = 64;
 
 Duration FromSeconds(double seconds) {
   return Nanoseconds(std::llround(std::clamp(seconds, 0.0, kSecondsMax) * 1e9));
@@ -219,6 +221,19 @@ Status NoRecord(const std::string& path, const json::exception& error) {
       fmt::format("{} is no whole record of a run: {}", path, error.what()));
 }
 
+// Throws as the library does, of values that are too deep as well.
+json Parse(const std::string& text) {
+  bool is_deep = false;
+  json root = json::parse(text, [&is_deep](int depth, json::parse_event_t, const json&) {
+    is_deep = is_deep || depth > kDepthMax;
+    return depth <= kDepthMax;
+  });
+  if (is_deep)
+    throw json::other_error::create(
+        501, fmt::format("values are more than {} deep in each other", kDepthMax), nullptr);
+  return root;
+}
+
 // The text up to the end of the last whole element of a list that the root object has, and what
 // closes both.
 std::string CloseCutText(const std::string& text) {
@@ -245,7 +260,7 @@ std::string CloseCutText(const std::string& text) {
 // Of a record that is cut among its tasks. `mosa run` writes names in their order, so that what
 // comes after them is missing.
 json ReadCutText(const std::string& text) {
-  json root = json::parse(CloseCutText(text));
+  json root = Parse(CloseCutText(text));
   if (root.is_object() && root.contains("tasks")) {
     root.emplace("version", kVersion);
     root.emplace("workflow", json{{"name", ""}, {"path", ""}});
@@ -260,9 +275,8 @@ Result<RunFile> ReadRunFile(const std::string& path, CutFiles cut) {
   RunFile file;
   file.path = path;
   try {
-    file.root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    file.is_cut = file.root.is_discarded() && cut == CutFiles::kReadAsFarAsTheyGo;
-    if (file.root.is_discarded()) file.root = file.is_cut ? ReadCutText(text) : json::parse(text);
+    file.is_cut = cut == CutFiles::kReadAsFarAsTheyGo && !json::accept(text);
+    file.root = file.is_cut ? ReadCutText(text) : Parse(text);
     if (file.root.at("version") != kVersion)
       return InvalidArgumentError(fmt::format("{} is a record of version {}, only {} is read", path,
                                               file.root.at("version").dump(), kVersion));

@@ -1,13 +1,16 @@
 #include "tools/mosa/compare_runs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "common/base/text_file.h"
 #include "common/base/units.h"
 #include "predictor/model/draws.h"
+#include "predictor/workflow/document.h"
 
 namespace mosa::cli {
 namespace {
@@ -27,6 +30,18 @@ Configuration DeploymentOf(const RunFile& file) {
   deployment.slots = file.hosts.front().slots;
   deployment.system = file.system;
   return deployment;
+}
+
+// The rules that the run was made with, if they are still there; empty: none.
+std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
+  const auto found = file.root.find("rules");
+  if (found == file.root.end() || !found->is_string()) return "";
+  std::string path = *found;
+  if (access(path.c_str(), R_OK) == 0) return path;
+  notes.push_back(fmt::format(
+      "{}: the run's rules {} cannot be read: predicted is a run without; say where with --rules",
+      file.path, path));
+  return "";
 }
 
 }  // namespace
@@ -53,6 +68,17 @@ Status CheckDraws(const PredictionWords& words) {
   return InvalidArgumentError(
       fmt::format("--draws {}: {} and more, of which nine of ten make an interval", words.draws,
                   predict::kDrawsMin));
+}
+
+Status CheckWords(const PredictionWords& words) {
+  MOSA_RETURN_IF_ERROR(CheckDraws(words));
+  Configuration any;
+  MOSA_RETURN_IF_ERROR(predict::SetFields(words.configuration, any));
+  if (!words.platform.empty()) MOSA_RETURN_IF_ERROR(ReadPlatformFile(words.platform).status());
+  if (!words.workload.empty()) MOSA_RETURN_IF_ERROR(ReadWorkload(words.workload).status());
+  for (const std::string& path : {words.operations, words.rules})
+    if (!path.empty()) MOSA_RETURN_IF_ERROR(ReadText(path, predict::kDocumentBytesMax).status());
+  return OkStatus();
 }
 
 Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workload,
@@ -195,9 +221,11 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
     return InvalidArgumentError(
         fmt::format("{} does not say which workflow was run: give it as --workload", latest.path));
   FinishedRuns finished;
+  PredictionWords as_run = words;
+  if (as_run.rules.empty()) as_run.rules = RulesOf(latest, notes);
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
-      ReadAsked(words, words.workload.empty() ? latest.workflow_path : words.workload,
+      ReadAsked(as_run, words.workload.empty() ? latest.workflow_path : words.workload,
                 DeploymentOf(latest)));
   Asked& asked = finished.asked;
   MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));

@@ -30,6 +30,8 @@ struct PredictionWords {
 // Returns the option of the platform, which may have to be given.
 CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words);
 Status CheckDraws(const PredictionWords& words);
+// That, and what is wrong with the words and files themselves, whatever run they are for.
+Status CheckWords(const PredictionWords& words);
 
 // The same, read.
 struct Asked {
@@ -65,7 +67,8 @@ struct FinishedRuns {
   DrawnRuns drawn;
   Compared compared;
 };
-// Predicts as the last of the runs was made. Precondition: there is one; all of the same hosts.
+// Predicts as the last of the runs was made, with its rules unless `words` has others.
+// Precondition: there is one; all of the same hosts.
 Result<FinishedRuns> CompareFinished(const PredictionWords& words,
                                      const std::vector<RunFile>& files,
                                      std::vector<std::string> notes);

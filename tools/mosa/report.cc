@@ -39,7 +39,7 @@ void Predict(const Options& options, ReportInputs& inputs) {
 }
 
 Status RunReport(const Options& options, const CommandLine& line) {
-  MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
+  MOSA_RETURN_IF_ERROR(CheckWords(options.words));
   ReportInputs inputs;
   MOSA_ASSIGN_OR_RETURN(inputs.files,
                         ReadRunFiles(options.records, CutFiles::kReadAsFarAsTheyGo, inputs.notes));
@@ -54,11 +54,12 @@ Status RunReport(const Options& options, const CommandLine& line) {
     out = std::filesystem::path(inputs.files.back().path).replace_extension(".html").string();
   MOSA_RETURN_IF_ERROR(WriteWhole(out, page));
   if (line.json) {
-    PrintJson({{"page", out},
-               {"bytes", page.size()},
-               {"verdict", report.verdict},
-               {"anomalies", report.anomalies},
-               {"notes", report.notes}});
+    nlohmann::json answer = {{"bytes", page.size()},
+                             {"verdict", report.verdict},
+                             {"anomalies", report.anomalies},
+                             {"notes", report.notes}};
+    PutBytes(answer, "page", out);
+    PrintJson(answer);
     return OkStatus();
   }
   for (const std::string& note : report.notes) fmt::print(stderr, "Note: {}\n", note);

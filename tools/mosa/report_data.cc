@@ -20,6 +20,8 @@ using nlohmann::json;
 
 // Daemons are asked within seconds of each other.
 constexpr double kClocksApartSecondsMax = 10;
+// With more that are silent it may be minutes.
+constexpr size_t kSilentMax = 16;
 // Fewer requests have no mean worth naming a host for.
 constexpr uint64_t kRequestsMin = 5;
 constexpr double kSecondsMax = 1e9;
@@ -68,6 +70,9 @@ std::string MeasuredSentence(const RunFile& file, const Ended& end, const std::s
   const std::string hosts =
       fmt::format("{} host{}", file.hosts.size(), file.hosts.size() == 1 ? "" : "s");
   if (end.well) return fmt::format("{} took {} on {}", name, took, hosts);
+  if (!file.is_cut && TextOf(file.root, "outcome") == "running")
+    return fmt::format("{} on {} goes on, or was killed: {} of {} tasks done", name, hosts,
+                       end.done, end.tasks);
   if (file.is_cut)
     return fmt::format("{} on {}: the record is cut short, {} tasks of it are left", name, hosts,
                        end.tasks);
@@ -92,17 +97,12 @@ std::string VerdictSentence(const ReportInputs& inputs, const Ended& end, const 
 
 // ---- what daemons say
 
-// "the storage of h2".
-std::string Describe(const DaemonResidence& daemon) {
-  if (daemon.component == "manager") return "the manager";
-  return fmt::format("the {} of {}", daemon.component, daemon.host);
-}
-
-// They were asked at the same time, each by its own clock.
+// They were asked at the same time, each by its own clock; who is silent keeps others waiting.
 void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& notes) {
   std::vector<Time> times;
   for (const DaemonResidence& daemon : residence.daemons)
     if (daemon.failure.empty()) times.push_back(daemon.snapshot.taken);
+  if (residence.daemons.size() - times.size() > kSilentMax) return;
   if (times.empty()) return;
   std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2),
                    times.end());
@@ -200,12 +200,23 @@ void AddResidence(const RunFile& file, json& data, std::vector<std::string>& not
     if (!daemon.failure.empty())
       notes.push_back(fmt::format("{}: what {} counted is not known: {}", file.path,
                                   Describe(daemon), daemon.failure));
+    if (daemon.snapshot.is_truncated)
+      notes.push_back(
+          fmt::format("{}: {} had more classes and peers of requests than it said: its smallest "
+                      "are not counted",
+                      file.path, Describe(daemon)));
     if (daemon.since_start)
       notes.push_back(
           fmt::format("{}: {} began in the run, or before it and was started again: "
                       "what it counted is all since its start",
                       file.path, Describe(daemon)));
   }
+  const auto left_out = found->find("rows_left_out");
+  if (left_out != found->end() && left_out->is_number_unsigned() && left_out->get<uint64_t>() > 0)
+    notes.push_back(fmt::format(
+        "{}: of requests the classes and peers that took most time are kept, {} smaller ones are "
+        "not: counts, times and quantiles are without them",
+        file.path, left_out->get<uint64_t>()));
   NoteClocks(*residence, notes);
   data["cluster"] = residence->cluster;
   data["requests"] = RequestsToJson(*residence);

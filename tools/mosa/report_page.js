@@ -12,6 +12,11 @@ function isNumber(value) {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
+// Of what is not known nothing is known in other units either.
+function fromMicroseconds(us) {
+  return isNumber(us) ? us / 1e6 : null;
+}
+
 function seconds(value) {
   if (!isNumber(value)) return '-';
   const digits = Math.abs(value) >= 100 ? 1 : 3;
@@ -295,7 +300,8 @@ class Timeline {
   }
 
   drawEnds(pen) {
-    const line = (us, dashes) => {
+    const line = (endS, dashes) => {
+      const us = isNumber(endS) ? endS * 1e6 : NaN;
       if (!isNumber(us) || us < this.from || us > this.to) return;
       pen.strokeStyle = this.inkColour;
       pen.setLineDash(dashes);
@@ -305,8 +311,8 @@ class Timeline {
       pen.stroke();
       pen.setLineDash([]);
     };
-    line(data.turnaround_s * 1e6, []);
-    line(data.predicted_s * 1e6, [5, 4]);
+    line(data.turnaround_s, []);
+    line(data.predicted_s, [5, 4]);
   }
 
   isFound(bar) {
@@ -565,7 +571,7 @@ function drawFailures() {
   const made = section('Failed attempts');
   made.append(longTable([
     ['Task', (row) => row.id], ['Host', (row) => row.host === null ? '-' : data.hosts[row.host].name],
-    ['From', (row) => seconds(row.start_us / 1e6), 'number'], ['After', (row) => seconds(row.took_us / 1e6), 'number'],
+    ['From', (row) => seconds(fromMicroseconds(row.start_us)), 'number'], ['After', (row) => seconds(fromMicroseconds(row.took_us)), 'number'],
     ['Why', (row) => row.failure]], data.failed, 20));
 }
 
@@ -615,7 +621,7 @@ function drawPlacement() {
 
 function drawMatrix(made, name, lead, measured, predicted) {
   const all = [measured, predicted].flatMap((matrix) => Object.values(matrix || {}).flatMap((row) => Object.values(row)));
-  const most = Math.max(0, ...all);
+  const most = all.reduce((a, b) => Math.max(a, b), 0);
   if (most === 0) return;
   made.append(element('h3', {text: name}), element('p', {class: 'faint', text: lead}));
   const hosts = data.hosts.map((host) => host.name);
@@ -712,7 +718,11 @@ function drawAll() {
        data.cluster ? `cluster ${data.cluster}` : ''].filter(Boolean).join(' - ');
   for (const draw of [drawTimeline, drawAnomalies, drawCompared, drawStages, drawFailures, drawPlacement, drawTraffic, drawPaths,
                       drawRequests, drawNotes, drawConfiguration, drawEnvelope])
-    draw();
+    try {
+      draw();
+    } catch (error) {
+      page.append(element('p', {class: 'off', text: `This part cannot be drawn: ${error.message}`}));
+    }
   const ms = performance.now();
   document.documentElement.dataset.drawnMs = ms.toFixed(0);
   document.getElementById('foot').textContent = `Made by mosa report. Drawn ${(ms / 1000).toFixed(2)} s after the page was asked for.`;

@@ -19,6 +19,9 @@ using predict::BytesByNodeName;
 constexpr size_t kTasksShownMax = 30'000;
 constexpr size_t kFailuresShownMax = 500;
 constexpr size_t kTextShownMax = 300;
+// What is said to be larger is no size.
+constexpr uint64_t kBytesMax = uint64_t{1} << 60;
+constexpr double kSumMax = 9e18;
 // Later times are no times. Times are rounded in records, so that one may begin as much too early.
 constexpr double kSecondsMax = 1e9;
 constexpr double kRoundedSeconds = 1e-5;
@@ -35,9 +38,17 @@ std::string TextOf(const json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
+// As many bytes as a file can have.
+bool IsPossible(const json& bytes) {
+  return bytes.is_number_unsigned() && bytes.get<uint64_t>() <= kBytesMax;
+}
 uint64_t BytesOf(const json& object, const char* name) {
   const auto found = object.find(name);
-  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+  return found != object.end() && IsPossible(*found) ? found->get<uint64_t>() : 0;
+}
+bool IsKept(const json& task) {
+  const auto found = task.find("kept");
+  return found != task.end() && found->is_boolean() && found->get<bool>();
 }
 const json& ListOf(const json& object, const char* name) {
   static const json kNone = json::array();
@@ -63,6 +74,12 @@ std::optional<Span> SpanOf(const json& attempt, double run_start_s) {
   return span;
 }
 
+const json& LastAttempt(const json& task) {
+  static const json kNone = json::object();
+  const json& attempts = ListOf(task, "attempts");
+  return attempts.empty() || !attempts.back().is_object() ? kNone : attempts.back();
+}
+
 int64_t Microseconds(double seconds) { return std::llround(std::max(0.0, seconds) * 1e6); }
 int64_t Microseconds(Duration duration) { return duration.ns / 1000; }
 
@@ -79,7 +96,7 @@ json ToJson(const Matrix& matrix, double divisor) {
   json object = json::object();
   for (const auto& [host, nodes] : matrix)
     for (const auto& [node, bytes] : nodes)
-      object[host][node] = std::llround(static_cast<double>(bytes) / divisor);
+      object[host][node] = std::llround(std::min(static_cast<double>(bytes) / divisor, kSumMax));
   return object;
 }
 
@@ -98,10 +115,10 @@ class Reporter {
       for (size_t i = 0; i < tasks.size(); ++i) predicted_.emplace(tasks[i].id, i);
     }
     const json& tasks = ListOf(file_.root, "tasks");
-    const double shown_from_s = LeastShown(tasks);
-    for (const json& task : tasks) {
-      if (task.is_object())
-        ReadTask(task, shown_from_s);
+    const std::vector<bool> shown = Shown(tasks);
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (tasks[i].is_object())
+        ReadTask(tasks[i], shown[i]);
       else
         ++strange_;
     }
@@ -110,37 +127,47 @@ class Reporter {
   }
 
  private:
-  // So long a task must take to be shown.
-  double LeastShown(const json& tasks) const {
-    if (tasks.size() <= kTasksShownMax) return -1;
-    std::vector<double> seconds;
-    for (const json& task : tasks) {
-      const auto span = task.is_object() ? SpanOf(task, file_.start_s) : std::nullopt;
-      seconds.push_back(span ? span->end_s - span->start_s : 0);
+  // Of more tasks than there is room for the longest; those of no known time come last.
+  std::vector<bool> Shown(const json& tasks) const {
+    std::vector<bool> shown(tasks.size(), tasks.size() <= kTasksShownMax);
+    if (tasks.size() <= kTasksShownMax) return shown;
+    std::vector<std::pair<double, size_t>> order;  // Shortest last, by what is less.
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const auto span = tasks[i].is_object() ? SpanOfRun(tasks[i]) : std::nullopt;
+      order.emplace_back(span ? span->start_s - span->end_s : 1, i);
     }
-    const auto at = seconds.begin() + static_cast<ptrdiff_t>(kTasksShownMax);
-    std::nth_element(seconds.begin(), at, seconds.end(), std::greater());
-    return *at;
+    const auto end = order.begin() + static_cast<ptrdiff_t>(kTasksShownMax);
+    std::nth_element(order.begin(), end, order.end());
+    for (auto at = order.begin(); at != end; ++at) shown[at->second] = true;
+    return shown;
   }
 
-  void ReadTask(const json& task, double shown_from_s) {
+  // Of the last attempt, if this run made it.
+  std::optional<Span> SpanOfRun(const json& task) const {
+    return IsKept(task) ? std::nullopt : SpanOf(LastAttempt(task), file_.start_s);
+  }
+
+  void ReadTask(const json& task, bool is_shown) {
     const std::string id = TextOf(task, "id");
     const std::string stage = TextOf(task, "stage");
     const json& attempts = ListOf(task, "attempts");
-    const bool kept = task.value("kept", json(false)) == json(true);
-    const std::string state = kept ? "kept from an earlier run" : TextOf(task, "state");
-    static const json kNone = json::object();
-    const json& last = attempts.empty() || !attempts.back().is_object() ? kNone : attempts.back();
-    std::optional<Span> span;
-    if (!kept) span = SpanOf(last, file_.start_s);
+    const bool kept = IsKept(task);
+    const std::string state = TextOf(task, "state");
+    const json& last = LastAttempt(task);
+    const std::optional<Span> span = SpanOfRun(task);
     if (!kept && !attempts.empty() && !span) ++impossible_;
     const auto host = hosts_.find(TextOf(last, "host"));
-    const uint64_t written = ReadFiles(task, stage, host == hosts_.end() ? "" : host->first);
+    // What an earlier run read and wrote is not of this one; where it lies is.
+    const uint64_t in_place =
+        ReadFiles(task, stage, kept || host == hosts_.end() ? "" : host->first);
+    const uint64_t written = kept ? 0 : in_place;
+    const uint64_t local = kept ? 0 : BytesOf(last, "input_bytes_local");
+    const uint64_t elsewhere = kept ? 0 : BytesOf(last, "input_bytes_remote");
     StageSum& sum = stages_[stage];
     ++sum.tasks;
     sum.done += state == "done" ? 1 : 0;
-    sum.local_bytes += BytesOf(last, "input_bytes_local");
-    sum.elsewhere_bytes += BytesOf(last, "input_bytes_remote");
+    sum.local_bytes += local;
+    sum.elsewhere_bytes += elsewhere;
     sum.written_bytes += written;
     if (span) {
       ++sum.timed;
@@ -153,19 +180,19 @@ class Reporter {
         sum.longest = Shortened(id);
       }
     }
-    ReadFailures(id, attempts);
-    if (span && span->end_s - span->start_s <= shown_from_s) {
+    if (!kept) ReadFailures(id, attempts);
+    if (!is_shown) {
       ++hidden_;
       return;
     }
     Add("id", Shortened(id));
     Add("stage", Number(stage_numbers_, stage));
-    Add("state", Number(state_numbers_, state));
+    Add("state", Number(state_numbers_, kept ? "kept from an earlier run" : state));
     Add("host", host == hosts_.end() ? json() : json(host->second));
     Add("start_us", span ? json(Microseconds(span->start_s)) : json());
     Add("took_us", span ? json(Microseconds(span->end_s - span->start_s)) : json());
-    Add("local", BytesOf(last, "input_bytes_local"));
-    Add("elsewhere", BytesOf(last, "input_bytes_remote"));
+    Add("local", local);
+    Add("elsewhere", elsewhere);
     Add("written", written);
     Add("attempts", attempts.size());
     Add("placed", Number(placed_numbers_, TextOf(last, "placed")));
@@ -183,18 +210,20 @@ class Reporter {
     Add("predicted_took_us", ran ? json(Microseconds(task->end - task->start)) : json());
   }
 
-  // Counts where the task's files lie; returns the bytes that it wrote.
+  // Counts where the task's files lie, and what moved for them to a host that has a name; returns
+  // the bytes of its outputs.
   uint64_t ReadFiles(const json& task, const std::string& stage, const std::string& host) {
     uint64_t written = 0;
     for (const bool output : {false, true}) {
       for (const json& file : ListOf(task, output ? "outputs" : "inputs")) {
         if (!file.is_object()) continue;
         const uint64_t size_bytes = BytesOf(file, "size_bytes");
+        if (file.contains("size_bytes") && !IsPossible(file.at("size_bytes"))) ++oversized_;
         BytesByNodeName held;
         const auto nodes = file.find("nodes");
         if (nodes != file.end() && nodes->is_object())
           for (const auto& [node, bytes] : nodes->items())
-            if (bytes.is_number_unsigned()) held[node] = bytes.get<uint64_t>();
+            if (IsPossible(bytes)) held[node] = bytes.get<uint64_t>();
         if (!host.empty())
           predict::AddFile(size_bytes, held, host, (output ? written_ : read_)[host]);
         if (!output) continue;
@@ -240,6 +269,7 @@ class Reporter {
     note(impossible_,
          "tasks have impossible times (an end before the begin, or a begin before the run's: was a "
          "clock set back?): they are not in the timeline");
+    note(oversized_, "files have a size that no file has: it is left out");
     note(hidden_,
          fmt::format("tasks are not drawn: the page has room for the {} longest", kTasksShownMax));
     if (failures_ > kFailuresShownMax)
@@ -299,7 +329,7 @@ class Reporter {
   std::map<std::string, StageSum> stages_;
   Matrix placement_;  // By stage.
   Matrix read_, written_;
-  size_t strange_ = 0, impossible_ = 0, hidden_ = 0, failures_ = 0;
+  size_t strange_ = 0, impossible_ = 0, hidden_ = 0, failures_ = 0, oversized_ = 0;
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ std::vector<std::pair<DaemonResidence, ResidenceSource>> DaemonsOf(const Cluster
                            .id = std::move(id),
                            .failure = {},
                            .since_start = false,
+                           .between = {},
                            .snapshot = {}};
     daemons.emplace_back(std::move(daemon), source);
   };
@@ -76,6 +77,7 @@ ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot&
   std::map<std::pair<std::string, std::string>, const DurationCounts*> before;
   for (const ResidenceRow& row : earlier.rows) before[{row.name, row.peer}] = &row.times;
   ResidenceSnapshot since = later;
+  since.is_truncated = later.is_truncated || earlier.is_truncated;
   std::erase_if(since.rows, [&](ResidenceRow& row) {
     const auto found = before.find({row.name, row.peer});
     if (found == before.end()) return earlier.is_truncated;
@@ -117,6 +119,8 @@ ResidenceRow RowFromJson(const json& object) {
   ResidenceRow row{.name = object.at("class"), .peer = object.at("peer"), .times = {}};
   row.times.sum_ns = object.at("sum_ns");
   row.times.max_ns = object.at("max_ns");
+  if (std::max(row.times.sum_ns, row.times.max_ns) > static_cast<uint64_t>(INT64_MAX))
+    throw std::out_of_range("sum_ns or max_ns");
   for (const json& bucket : object.at("buckets")) {
     const int64_t limit_ns = bucket.at(0);
     const size_t index = limit_ns > 0 ? DurationBucketOf({limit_ns - 1}) : 0;
@@ -132,6 +136,7 @@ DaemonResidence DaemonFromJson(const json& object) {
                          .id = object.at("id"),
                          .failure = object.at("failure"),
                          .since_start = object.at("since_start"),
+                         .between = {},
                          .snapshot = {}};
   daemon.snapshot.component = daemon.component;
   daemon.snapshot.started.ns = object.at("started_ns");
@@ -146,6 +151,11 @@ DaemonResidence DaemonFromJson(const json& object) {
 }
 
 }  // namespace
+
+std::string Describe(const DaemonResidence& daemon) {
+  if (daemon.component == "manager") return "the manager";
+  return fmt::format("the {} of {}", daemon.component, daemon.host);
+}
 
 Result<ClusterResidence> TakeResidence(sai::AdminClient& manager) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager.GetClusterStatus());
@@ -178,7 +188,9 @@ ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& ea
       continue;
     }
     daemon.since_start = before == nullptr || before->snapshot.started != daemon.snapshot.started;
-    if (!daemon.since_start) daemon.snapshot = Since(daemon.snapshot, before->snapshot);
+    if (daemon.since_start) continue;
+    daemon.between = daemon.snapshot.taken - before->snapshot.taken;
+    daemon.snapshot = Since(daemon.snapshot, before->snapshot);
   }
   for (const DaemonResidence& before : earlier.daemons) {
     if (FindSame(later, before) != nullptr) continue;

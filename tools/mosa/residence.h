@@ -23,8 +23,12 @@ struct DaemonResidence {
   // All since the daemon's start, though a difference was asked for: it, or the process that it is
   // now, was not there before.
   bool since_start = false;
+  Duration between;  // Of a difference: the time between its answers, by its clock. Else 0.
   ResidenceSnapshot snapshot;
 };
+
+// "the storage of h2".
+std::string Describe(const DaemonResidence& daemon);
 
 struct ClusterResidence {
   std::string cluster;

@@ -29,6 +29,7 @@ DaemonResidence DaemonOf(const std::string& component, const std::string& host, 
                          .id = host == "-" ? "" : "7" + host,
                          .failure = {},
                          .since_start = false,
+                         .between = {},
                          .snapshot = {}};
   daemon.snapshot = {.component = component,
                      .started = started,
@@ -51,6 +52,7 @@ TEST(Residence, SinceLeavesWhatCameBetween) {
   const ClusterResidence earlier = Earlier();
   ClusterResidence later = earlier;
   auto& storage = later.daemons[1].snapshot;
+  storage.taken = storage.taken + Seconds(3);
   storage.rows[0].times.Add(Milliseconds(2));
   storage.rows.push_back(RowOf("write", "h3", {Microseconds(9)}));
   storage.amounts = {{"bytes_read", 130, true}, {"used_bytes", 20, false}};
@@ -67,6 +69,7 @@ TEST(Residence, SinceLeavesWhatCameBetween) {
   EXPECT_EQ(since.daemons[1].snapshot.amounts[0].value, 30U);
   EXPECT_EQ(since.daemons[1].snapshot.amounts[1].value, 20U);
   EXPECT_FALSE(since.daemons[1].since_start);
+  EXPECT_EQ(since.daemons[1].between, Seconds(3));
 }
 
 TEST(Residence, AnotherProcessCountsFromItsStart) {
@@ -206,26 +209,30 @@ TEST(TopView, RatesAreOfTheSecondsBetween) {
   since.daemons[2].snapshot.amounts = {{"bytes_read_local", 100, true},
                                        {"bytes_read_remote", 300, true},
                                        {"bytes_written_passthrough", 50, true}};
+  // It answered late, so that what it did took longer.
+  since.daemons[1].between = Seconds(4);
   since.daemons[3].since_start = true;
+  since.daemons[0].snapshot.is_truncated = true;
   since.daemons[4].failure = "it is gone";
   const TopView view = MakeTopView(since, 2.0);
   ASSERT_EQ(view.hosts.size(), 1U);
-  EXPECT_EQ(view.hosts[0].read.sum(), 400U);
-  EXPECT_EQ(view.hosts[0].kernel_requests, 2U);
-  EXPECT_EQ(view.hosts[0].node_requests, 2U);  // Without their parts.
+  EXPECT_EQ(view.hosts[0].read.sum(), 200.0);
+  EXPECT_EQ(view.hosts[0].kernel_requests, 1.0);
+  EXPECT_EQ(view.hosts[0].node_requests, 0.5);  // Without their parts.
   ASSERT_EQ(view.classes.size(), 4U);
   EXPECT_EQ(view.classes[0].name, "read");  // Both peers'.
   EXPECT_EQ(view.classes[0].times.Count(), 2U);
-  ASSERT_EQ(view.notes.size(), 2U);
-  EXPECT_EQ(view.notes[1], "the mount of host h3: it is gone");
+  ASSERT_EQ(view.notes.size(), 3U);
+  EXPECT_THAT(view.notes[0], HasSubstr("the manager: it has more classes"));
+  EXPECT_EQ(view.notes[2], "the mount of h3: it is gone");
   const nlohmann::json json = ToJson(view);
   const nlohmann::json& host = json.at("hosts").at(0);
   EXPECT_EQ(host.at("name"), "h10");
   EXPECT_EQ(host.at("read_bytes_per_second").at("network"), 150.0);
   EXPECT_EQ(host.at("written_bytes_per_second").at("kernel"), 25.0);
-  EXPECT_EQ(host.at("node_served_bytes_per_second"), 300.0);
+  EXPECT_EQ(host.at("node_served_bytes_per_second"), 150.0);
   EXPECT_EQ(host.at("node_used_bytes"), 7U);
-  EXPECT_EQ(json.at("classes").at(0).at("per_second"), 1.0);
+  EXPECT_EQ(json.at("classes").at(0).at("per_second"), 0.5);
 }
 
 }  // namespace

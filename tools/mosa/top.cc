@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
-#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -28,6 +30,12 @@ constexpr Duration kIntervalMax = Seconds(3600);
 constexpr Duration kLookedAtEach = Milliseconds(50);
 constexpr size_t kClassesShown = 15;
 constexpr size_t kClassesShownMin = 4;
+// Two headings of tables, that of all, two empty lines, two of what is not shown, and the one in
+// which the cursor comes to rest.
+constexpr size_t kRowsBeside = 8;
+// The first clears the screen and makes it cut lines that are too long; the other undoes that.
+constexpr const char* kBeginDrawing = "\033[H\033[J\033[?7l";
+constexpr std::string_view kEndDrawing = "\033[?7h";
 
 struct Options {
   ManagerChoice manager;
@@ -35,45 +43,81 @@ struct Options {
   bool once = false;
 };
 
-// While one exists, keys come as they are pressed, if standard input is a terminal.
+// What the terminal was before Keys changed it; signals come at any time.
+struct termios terminal_before {};
+volatile std::sig_atomic_t is_terminal_changed = 0;
+
+// A process in the background that sets the terminal is stopped for that.
+bool HasTerminal() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+void RestoreTerminal() {
+  if (is_terminal_changed != 0 && HasTerminal()) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  is_terminal_changed = 0;
+}
+
+// The signal does what it does without a handler when this one has returned.
+void OnEndOrStop(int signal) {
+  RestoreTerminal();
+  [[maybe_unused]] const ssize_t written =
+      write(STDOUT_FILENO, kEndDrawing.data(), kEndDrawing.size());
+  raise(signal);
+}
+
+// While one exists that is wanted, keys come as they are pressed, if standard input is a terminal
+// and this process is in its foreground. INT, TERM and HUP are left to an InterruptGuard.
 class Keys {
  public:
-  Keys() {
-    if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
-    struct termios now = before_;
-    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    is_terminal_ = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
-  }
+  explicit Keys(bool wanted) : wanted_(wanted) { Take(); }
   ~Keys() {
-    if (is_terminal_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+    RestoreTerminal();
+    for (const int number : kSignals)
+      if (wanted_) signal(number, SIG_DFL);
   }
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
 
   // True if q was pressed.
   bool WantsEnd() const {
+    if (!Take()) return false;
     struct pollfd input {
       STDIN_FILENO, POLLIN, 0
     };
     char key = 0;
-    while (is_terminal_ && poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &key, 1) == 1)
+    while (poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &key, 1) == 1)
       if (key == 'q' || key == 'Q') return true;
     return false;
   }
 
  private:
-  struct termios before_ {};
-  bool is_terminal_ = false;
+  static constexpr int kSignals[] = {SIGQUIT, SIGPIPE, SIGABRT, SIGTSTP};
+
+  // Again after it was stopped. True if keys can be read.
+  bool Take() const {
+    if (!wanted_ || !HasTerminal()) return false;
+    if (is_terminal_changed != 0) return true;
+    if (tcgetattr(STDIN_FILENO, &terminal_before) != 0) return false;
+    struct sigaction action {};
+    action.sa_handler = OnEndOrStop;
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    for (const int number : kSignals) sigaction(number, &action, nullptr);
+    struct termios now = terminal_before;
+    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    is_terminal_changed = 1;
+    return tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
+  }
+
+  const bool wanted_;
 };
 
-// True if it is to end before that.
+// True if it is to end before that. Looks at least once.
 bool WaitUntil(Time time, const Keys& keys) {
   const SystemClock clock;
-  while (clock.Monotonic() < time) {
+  while (true) {
     if (cluster::InterruptGuard::Interrupted() != 0 || keys.WantsEnd()) return true;
-    cluster::Pause(std::min(kLookedAtEach, time - clock.Monotonic()));
+    const Duration left = time - clock.Monotonic();
+    if (left <= Duration()) return false;
+    cluster::Pause(std::min(kLookedAtEach, left));
   }
-  return false;
 }
 
 std::string Show(Duration time) {
@@ -83,45 +127,63 @@ std::string Show(Duration time) {
   return fmt::format("{:.4g} s", ns / 1e9);
 }
 
-// How many rows the screen has left for classes.
-size_t ClassesShown(const TopView& view) {
+// How many of each are shown.
+struct Shown {
+  size_t hosts = 0, classes = 0, notes = 0;
+};
+
+// All that the screen has room for, if it is drawn again and again; hosts before classes, but for
+// some of these.
+Shown ShownOf(const TopView& view, bool redraws) {
+  Shown shown{view.hosts.size(), std::min(view.classes.size(), kClassesShown), view.notes.size()};
   struct winsize screen {};
-  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0)
-    return kClassesShown;
-  const size_t taken = view.hosts.size() + view.notes.size() + 5;
-  const size_t left = screen.ws_row > taken ? screen.ws_row - taken : 0;
-  return std::max(left, kClassesShownMin);
+  if (!redraws || ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0 || screen.ws_row == 0)
+    return shown;
+  size_t left = screen.ws_row > kRowsBeside ? screen.ws_row - kRowsBeside : 0;
+  const auto take = [&left](size_t count) {
+    const size_t taken = std::min(count, left);
+    left -= taken;
+    return taken;
+  };
+  shown.notes = take(std::min(view.notes.size(), left / 4));
+  const size_t some = take(std::min(view.classes.size(), kClassesShownMin));
+  shown.hosts = take(view.hosts.size());
+  shown.classes = some + take(view.classes.size() - some);
+  return shown;
 }
 
-void Print(const TopView& view) {
-  const auto rate = [&view](uint64_t bytes) {
-    if (bytes == 0) return std::string("-");
-    return HumanBytes(static_cast<int64_t>(static_cast<double>(bytes) / view.seconds)) + "/s";
+void Print(const TopView& view, const Shown& shown) {
+  const auto rate = [](double bytes) {
+    return bytes == 0 ? std::string("-") : HumanBytes(static_cast<int64_t>(bytes)) + "/s";
   };
-  const auto often = [&view](uint64_t count) {
-    return fmt::format("{:.1f}", static_cast<double>(count) / view.seconds);
+  const auto often = [](double count) { return fmt::format("{:.1f}", count); };
+  const auto say_more = [](size_t all, size_t shown_of_it, const char* what) {
+    if (all > shown_of_it) fmt::print("and {} {} more\n", all - shown_of_it, what);
   };
   Table hosts({"HOST", "READ", "OWN NODE", "NETWORK", "WRITTEN", "KERNEL", "OWN NODE", "NETWORK",
                "FUSE/S", "SERVES", "TAKES", "NODE/S", "USED", "OF"});
-  for (const TopHost& host : view.hosts)
+  for (size_t i = 0; i < shown.hosts; ++i) {
+    const TopHost& host = view.hosts[i];
     hosts.Add({host.name, rate(host.read.sum()), rate(host.read.own_node), rate(host.read.network),
                rate(host.written.sum()), rate(host.written.kernel), rate(host.written.own_node),
                rate(host.written.network), often(host.kernel_requests), rate(host.served_bytes),
                rate(host.taken_bytes), often(host.node_requests),
                HumanBytes(static_cast<int64_t>(host.used_bytes)),
                HumanBytes(static_cast<int64_t>(host.limit_bytes))});
+  }
   hosts.Print();
+  say_more(view.hosts.size(), shown.hosts, "hosts");
   fmt::print("\n");
   Table classes({"COMPONENT", "CLASS", "PER S", "MEAN", "50 %", "90 %", "99 %"});
-  const size_t shown = std::min(ClassesShown(view), view.classes.size());
-  for (size_t i = 0; i < shown; ++i) {
-    const DurationCounts& times = view.classes[i].times;
-    classes.Add({view.classes[i].component, view.classes[i].name, often(times.Count()),
-                 Show(times.Mean()), Show(times.Quantile(500)), Show(times.Quantile(900)),
-                 Show(times.Quantile(990))});
+  for (size_t i = 0; i < shown.classes; ++i) {
+    const TopClass& one = view.classes[i];
+    classes.Add({one.component, one.name, often(one.per_second), Show(one.times.Mean()),
+                 Show(one.times.Quantile(500)), Show(one.times.Quantile(900)),
+                 Show(one.times.Quantile(990))});
   }
   classes.Print();
-  for (const std::string& note : view.notes) fmt::print("{}\n", note);
+  for (size_t i = 0; i < shown.notes; ++i) fmt::print("{}\n", view.notes[i]);
+  say_more(view.notes.size(), shown.notes, "notes");
 }
 
 Status Run(const Options& options, const CommandLine& line) {
@@ -132,31 +194,32 @@ Status Run(const Options& options, const CommandLine& line) {
     return InvalidArgumentError("--json is of one interval: say --once, too");
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   const cluster::InterruptGuard guard;
-  const Keys keys;
-  const SystemClock clock;
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
-  MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
+  const Keys keys(redraws);
+  const SystemClock clock;
+  // Who is silent makes the answer late, not what others say.
   Time asked = clock.Monotonic();
+  MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
   while (!WaitUntil(asked + interval, keys)) {
-    MOSA_ASSIGN_OR_RETURN(ClusterResidence after, TakeResidence(*manager));
     const Time now = clock.Monotonic();
+    MOSA_ASSIGN_OR_RETURN(ClusterResidence after, TakeResidence(*manager));
     const TopView view =
         MakeTopView(Since(after, before), static_cast<double>((now - asked).ns) / 1e9);
     if (line.json) {
       PrintJson(ToJson(view));
     } else {
-      if (redraws) fmt::print("\033[H\033[J");
+      if (redraws) fmt::print("{}", kBeginDrawing);
       fmt::print("cluster {}, {:.1f} s{}\n\n", after.cluster, view.seconds,
                  redraws ? "; q ends" : "");
-      Print(view);
+      Print(view, ShownOf(view, redraws));
+      if (redraws) fmt::print("{}", kEndDrawing);
       std::fflush(stdout);
     }
-    if (options.once) break;
+    if (options.once) return OkStatus();
     before = std::move(after);
     asked = now;
   }
-  if (options.once && cluster::InterruptGuard::Interrupted() != 0)
-    return FailedPreconditionError("interrupted before the interval was over");
+  if (options.once) return FailedPreconditionError("interrupted before the interval was over");
   return OkStatus();
 }
 

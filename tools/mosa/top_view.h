@@ -12,42 +12,45 @@
 
 namespace mosa::cli {
 
-// Bytes by the way that they took, as mounts count them. What the kernel reads of its pages and of
-// passthrough files they do not see.
-struct PathBytes {
-  uint64_t kernel = 0;  // Written by passthrough: known when the file is closed.
-  uint64_t own_node = 0;
-  uint64_t network = 0;
-  uint64_t with_name = 0;  // Small files, which the manager keeps.
-  uint64_t sum() const { return kernel + own_node + network + with_name; }
+// Bytes per second by the way that they took, as mounts count them. What the kernel reads of its
+// pages and of passthrough files they do not see.
+struct PathRates {
+  double kernel = 0;  // Written by passthrough: known when the file is closed.
+  double own_node = 0;
+  double network = 0;
+  double with_name = 0;  // Small files, which the manager keeps.
+  double sum() const { return kernel + own_node + network + with_name; }
 };
 
+// Per second, but for the room.
 struct TopHost {
   std::string name;
-  PathBytes read, written;
-  uint64_t kernel_requests = 0;  // That the mount was asked,
-  uint64_t node_requests = 0;    // and that the storage node was.
-  uint64_t served_bytes = 0;     // By the storage node to other hosts,
-  uint64_t taken_bytes = 0;      // and of them.
-  uint64_t used_bytes = 0;       // Of it, now,
-  uint64_t limit_bytes = 0;      // and the most that there may be.
+  PathRates read, written;
+  double kernel_requests = 0;  // That the mount was asked,
+  double node_requests = 0;    // and that the storage node was.
+  double served_bytes = 0;     // By the storage node to other hosts,
+  double taken_bytes = 0;      // and of them.
+  uint64_t used_bytes = 0;     // Of it, now,
+  uint64_t limit_bytes = 0;    // and the most that there may be.
 };
 
 struct TopClass {
   std::string component;
   std::string name;
   DurationCounts times;  // Of all hosts.
+  double per_second = 0;
 };
 
 struct TopView {
-  double seconds = 0;              // Between the answers.
+  double seconds = 0;              // Between the questions.
   std::vector<TopHost> hosts;      // By name, as people count.
   std::vector<TopClass> classes;   // Most time in all first.
-  std::vector<std::string> notes;  // Whom nothing is known of, and why.
+  std::vector<std::string> notes;  // Of whom nothing, or not all, is known, and why.
 };
 
 // `since` is a difference as of Since(). A daemon that has just begun is a note: what it did is not
-// of these seconds. Precondition: seconds > 0.
+// of these seconds. What another did is of the seconds between its own two answers, of which those
+// of others may have kept it waiting. Precondition: seconds > 0.
 TopView MakeTopView(const ClusterResidence& since, double seconds);
 
 // With stable names; numbers per second where a name says so.
