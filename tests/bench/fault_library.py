@@ -1,0 +1,209 @@
+"""Faults for trials of `mosa compare`: what is wrong with a cluster's host, made from outside of Mosa's programs.
+
+A fault is a context manager over a running cluster of namespaces, whose hosts it leaves as they were. `culprits` says what
+`mosa compare` must blame first: pairs of a part and a host, as in its JSON, or the text of what it must say.
+"""
+
+import collections
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+from cluster import check, start_ticks
+
+HERE = pathlib.Path(__file__).resolve().parent
+SICK = "h2"  # The host that has it.
+CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
+
+# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one).
+Fault = collections.namedtuple("Fault", "name what culprits begin sizes")
+
+
+def tool(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def repeatedly(action, every_s):
+    """Calls action() in a thread until the end; what it raises is raised then."""
+    ended, failure = threading.Event(), []
+
+    def loop():
+        while not ended.wait(every_s):
+            try:
+                action()
+            except BaseException as error:  # noqa: BLE001 - it is raised below.
+                failure.append(error)
+                return
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    for error in failure:
+        raise error
+
+
+# ---- the network
+
+def both_ends(store, host):
+    place = store.host(host)
+    return [(["tc"], place["link"]), (["tc", "-n", place["net_namespace"]], "eth0")]
+
+
+@contextlib.contextmanager
+def slow_link(store, share):
+    """The link carries a share of its rate, each way."""
+    rate = store.rate_mbit
+
+    def set_rate(mbit):
+        for command, device in both_ends(store, SICK):
+            tool(*command, "qdisc", "change", "dev", device, "root", "tbf", "rate", f"{mbit:g}mbit", "burst", "256kb", "latency", "50ms")
+
+    set_rate(rate * share)
+    try:
+        yield
+    finally:
+        set_rate(rate)
+
+
+@contextlib.contextmanager
+def lossy_link(store, share):
+    """So many of the packets that leave or reach the host are lost."""
+    space = store.host(SICK)["net_namespace"]
+
+    def nft(*words):
+        tool("ip", "netns", "exec", space, "nft", *words)
+
+    nft("add", "table", "ip", "loss")
+    try:
+        for hook in ("input", "output"):
+            nft("add", "chain", "ip", "loss", hook, f"{{ type filter hook {hook} priority 0 ; }}")
+            nft("add", "rule", "ip", "loss", hook, "numgen", "random", "mod", "10000", "<", str(round(share * 10000)), "drop")
+        yield
+    finally:
+        nft("delete", "table", "ip", "loss")
+
+
+@contextlib.contextmanager
+def resetting_link(store, every_s):
+    """All connections of the host's storage node are reset, again and again."""
+    space = store.host(SICK)["net_namespace"]
+    port = store.node_port
+
+    def reset():
+        subprocess.run(["ip", "netns", "exec", space, "ss", "-K", "sport", "=", f":{port}"], capture_output=True, check=False)
+
+    with repeatedly(reset, every_s):
+        yield
+
+
+# ---- processors
+
+@contextlib.contextmanager
+def stolen_cpu(store, share):
+    """All that runs on the host has a share of one processor: its daemons, and tasks as they start."""
+    group = CPU_GROUPS / f"{store.name}-stolen"
+    period_us = 10_000
+    group.mkdir()
+    (group / "cpu.cfs_period_us").write_text(str(period_us))
+    (group / "cpu.cfs_quota_us").write_text(str(round(period_us * share)))
+    space = os.stat(f"/run/netns/{store.host(SICK)['net_namespace']}").st_ino
+
+    def adopt(into=group):
+        known = set((group / "cgroup.procs").read_text().split())
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):  # It is gone.
+                if (pid in known) != (into == group) and os.stat(f"/proc/{pid}/ns/net").st_ino == space:
+                    (into / "cgroup.procs").write_text(pid)
+
+    adopt()
+    try:
+        with repeatedly(adopt, 0.01):
+            yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                (CPU_GROUPS / "cgroup.procs").write_text(pid)
+        group.rmdir()
+
+
+@contextlib.contextmanager
+def paused_process(store, share):
+    """The host's storage node stands still for a share of the time, in pauses of a quarter of a second."""
+    pid = store.pid("storage", SICK)
+    pause_s = 0.25
+    born = start_ticks(pid)
+
+    def pause():
+        check(start_ticks(pid) == born, f"the storage node of {SICK} is gone")
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(pause_s)
+        os.kill(pid, signal.SIGCONT)
+
+    try:
+        with repeatedly(pause, pause_s * (1 / share - 1)):
+            yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+# ---- storage
+
+@contextlib.contextmanager
+def slow_disk(store, bytes_per_second):
+    """Objects of the host are read and written at no more than this rate, by whichever daemon does it."""
+    library = pathlib.Path(store.scratch) / "slow_disk.so"
+    if not library.exists():
+        tool("cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "slow_disk.c")
+    objects = pathlib.Path(store.host(SICK)["objects"])
+    environment = {"LD_PRELOAD": str(library), "SLOW_DISK": str(objects), "SLOW_DISK_RATE": str(round(bytes_per_second))}
+    commands = {kind: store.kill(kind, SICK) for kind in ("mount", "storage")}
+
+    def start(words):
+        for kind in ("storage", "mount"):
+            store.start(kind, SICK, commands[kind], environment=words)
+
+    start(environment)
+    try:
+        yield
+    finally:
+        for kind in ("mount", "storage"):
+            store.kill(kind, SICK)
+        start({})
+
+
+# ---- what was asked for is not what is there
+
+@contextlib.contextmanager
+def wrong_placement(store, glob):
+    """A rule that nobody who predicts knows of puts these files on one host."""
+    store.tell("hint", "rule", "add", glob, f"placement=node:{SICK}")
+    try:
+        yield
+    finally:
+        store.tell("hint", "rule", "remove", glob)
+
+
+LIBRARY = [
+    Fault("slow-link", "the link of {host} carries {size:.0%} of its rate", [("link", SICK)], slow_link, (0.5, 0.7)),
+    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", [("link", SICK)], lossy_link, (0.02,)),
+    Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
+          [("link", SICK), ("storage node", SICK)], resetting_link, (0.3,)),
+    Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", [("processor", SICK), ("host", SICK)],
+          stolen_cpu, (0.15,)),
+    Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", [("storage node", SICK)],
+          paused_process, (0.7,)),
+    Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
+    Fault("wrong-placement", "a rule puts '{size}' on {host}", "misplaced", wrong_placement, ("/r*/made.*",)),
+]

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""What `mosa compare` finds: runs of a workflow on a cluster with one thing wrong, and on a cluster with nothing wrong.
+
+  tests/bench/faults.py --bin build/release/bin                        # every fault of fault_library.py, 5 trials each
+  tests/bench/faults.py --bin build/release/bin --fault slow-link --trials 1
+  tests/bench/faults.py --bin build/release/bin --clean 100            # and how often something is found that is not there
+  tests/bench/faults.py --cells faults.out/trials.jsonl --table
+
+`mosa identify` measures the platform on the sound cluster, before any workflow has run; --platform FILE is one of before.
+Each trial makes three runs with the fault, and asks `mosa compare` after the first, the second and the third, as somebody who
+watches would. *Found after* is when it first says that there is an anomaly; *culprit first* whether the largest one blames
+what was wrong before anything else. What a fault costs is its runs' median over the median of sound runs on the same cluster,
+made before and after. Clean runs are judged as they come: each with the two before it.
+
+Trials are kept in --cells, a line of JSON each; the same command goes on after Ctrl-C. Needs root (namespaces), nft and cc.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "netns"))
+
+from accuracy import build_of, run, to_markdown  # noqa: E402
+from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
+from fault_library import LIBRARY, SICK  # noqa: E402
+
+HOSTS = 4
+RATE_MBIT = 100
+RUNS = 3
+ANOMALY = 7
+CONFIG = f"hosts={HOSTS},slots=1,manager=apart,system=dss"
+
+
+# ---- the workflow: ordinary programs that compute and hand each other files
+
+COMPUTE = "awk 'BEGIN{for(i=0;i<%d;i++)x+=i}'"
+LOOPS = 2_500_000
+
+
+def task(name, inputs, outputs, loops):
+    """Reads its inputs, computes, writes its outputs."""
+    words = [f"cat {' '.join(inputs)} > /dev/null"] if inputs else []
+    words.append(COMPUTE % loops)
+    words += [f"head -c {size} /dev/zero > {path}" for path, size in outputs.items()]
+    return {"id": name, "command": " && ".join(words), "inputs": list(inputs), "outputs": list(outputs), "loops": loops}
+
+
+def workflow():
+    tasks, files = [], {}
+
+    def add(name, inputs, outputs, loops):
+        tasks.append(task(name, inputs, outputs, loops))
+        files.update({path: {"size": size} for path, size in outputs.items()})
+
+    for i in range(8):
+        add(f"make_{i}", [], {f"made.{i}": 6_000_000}, LOOPS)
+    for i in range(8):
+        add(f"turn_{i}", [f"made.{i}"], {f"turned.{i}": 4_000_000}, LOOPS)
+    for i in range(4):
+        add(f"sum_{i}", [f"turned.{i}", f"turned.{i + 4}"], {f"sum.{i}": 1_000_000}, 2 * LOOPS)
+    return {"name": "faults", "tasks": tasks, "files": files}
+
+
+def with_runtimes(form, scratch):
+    """Each task has the processor seconds that it takes with its files on a local disk: the median of five."""
+    known = {}
+    for each in form["tasks"]:
+        kind = each["id"].partition("_")[0]
+        if kind not in known:
+            for path in each["inputs"]:
+                (scratch / path).write_bytes(bytes(form["files"][path]["size"]))
+            taken = []
+            for _ in range(5):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run(["/bin/sh", "-e", "-c", each["command"]], cwd=scratch, check=True)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            known[kind] = statistics.median(taken)
+        each["runtime"] = known[kind]
+        del each["loops"]
+    return form
+
+
+# ---- runs
+
+class Bench:
+    """A cluster that is up, the platform that was measured on it, and the workflow."""
+
+    def __init__(self, arguments, store, number):
+        self.arguments, self.store = arguments, store
+        self.mosa = arguments.bin / "mosa"
+        self.directory = arguments.out / f"bench-{number}"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        store.rate_mbit, store.node_port, store.scratch = RATE_MBIT, 7401, self.directory
+        self.path = self.directory / "workflow.json"
+        local = self.directory / "local"
+        local.mkdir()
+        self.path.write_text(json.dumps(with_runtimes(workflow(), local)), encoding="utf-8")
+        self.numbers = itertools.count()
+
+    def run(self):
+        """One run; its record and seconds."""
+        name = f"r{next(self.numbers)}"
+        record = self.directory / f"{name}.json"
+        run(*self.arguments.before, self.mosa, "run", self.path, "--cluster", self.store.name, "--dir", self.store.directory,
+            "--system", "dss", "--slots", 1, "--workdir", name, "--record", record, limit_s=300)
+        shutil.rmtree(pathlib.Path(self.store.mount("h1")) / name)
+        return record, json.loads(record.read_text(encoding="utf-8"))["turnaround_seconds"]
+
+    def compare(self, records):
+        command = [self.mosa, "--json", "compare", "--platform", self.arguments.platform, "--config", CONFIG]
+        for record in records:
+            command += ["--run", record]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+        check(done.returncode in (0, ANOMALY), f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+
+def rank_of(culprits, blamed):
+    """Where what is wrong stands among what is blamed: 1 is first; None: nowhere."""
+    for number, each in enumerate(blamed, start=1):
+        if (each["part"], each["host"]) in culprits:
+            return number
+    return None
+
+
+def judge(answer, culprits):
+    found = answer["anomalies"]
+    if not found:
+        return {"found": False}
+    first = found[0]
+    said = f"{first['sentence']} {first['cause']} Open first: {first['open_first']}"
+    if isinstance(culprits, str):
+        rank = 1 if culprits in first["cause"] + first["open_first"] else None
+    else:
+        rank = rank_of(culprits, first["blamed"])
+    named = first["blamed"][0] if first["blamed"] else {"part": "nothing", "host": None}
+    return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
+
+
+def trial(bench, fault, size):
+    sound = [bench.run()[1]]
+    with fault.begin(bench.store, size):
+        made = [bench.run() for _ in range(RUNS)]
+    sound.append(bench.run()[1])
+    after = [judge(bench.compare([record for record, _ in made[:count]]), fault.culprits) for count in range(1, RUNS + 1)]
+    cost = statistics.median(seconds for _, seconds in made) / statistics.mean(sound) - 1
+    return {"cost": cost, "seconds": [seconds for _, seconds in made], "sound_seconds": sound, "after": after}
+
+
+# ---- all trials
+
+class Kept:
+    def __init__(self, path, build):
+        self.path, self.build, self.entries = path, build, []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
+                self.entries.append(json.loads(line))
+
+    def of(self, fault, size):
+        return [entry for entry in self.entries if (entry["fault"], entry["size"]) == (fault, size)]
+
+    def add(self, fault, size, facts):
+        entry = {"fault": fault, "size": size, **self.build, "when": time.strftime("%F %TZ", time.gmtime()), **facts}
+        self.entries.append(entry)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def platform_of(arguments, store):
+    path = arguments.out / "platform.json"
+    if not path.exists():
+        run(*arguments.before, arguments.bin / "mosa", "identify", "--cluster", store.name, "--dir", store.directory, "-o",
+            path.with_suffix(".new"))
+        path.with_suffix(".new").rename(path)
+    return path
+
+
+def measure(arguments, kept):
+    wanted = [(fault, size) for fault in LIBRARY for size in fault.sizes
+              if not arguments.fault or fault.name in arguments.fault]
+    # Opens without passthrough: what the kernel does by itself no daemon can be slow at.
+    with Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram=arguments.ram, flags=["--no-passthrough"]) as store:
+        arguments.platform = arguments.platform or platform_of(arguments, store)
+        bench = Bench(arguments, store, store.name)
+        bench.run()  # Warm.
+        for number in range(arguments.trials):
+            for fault, size in wanted:
+                if len(kept.of(fault.name, size)) > number:
+                    continue
+                facts = trial(bench, fault, size)
+                kept.add(fault.name, size, facts)
+                last = facts["after"][-1]
+                print(f"{fault.name} {size}: {facts['cost']:+.0%}; " + (f"{last['rank']}: {last['said']}" if last["found"] else "-"),
+                      file=sys.stderr, flush=True)
+        records = []
+        for number in range(len(kept.of("none", None)), arguments.clean):
+            records.append(bench.run())
+            judged = [record for record, _ in records[-RUNS:]]
+            kept.add("none", None, {"seconds": [records[-1][1]], "after": [judge(bench.compare(judged), [])]})
+            print(f"clean {number + 1}: {records[-1][1]:.3f} s {kept.entries[-1]['after'][0]}", file=sys.stderr, flush=True)
+
+
+def rows(kept):
+    for fault in LIBRARY:
+        for size in fault.sizes:
+            trials = kept.of(fault.name, size)
+            if not trials:
+                continue
+            last = [each["after"][-1] for each in trials]
+            found = [each for each in last if each["found"]]
+            after = [next((n for n, judged in enumerate(each["after"], start=1) if judged["found"]), None) for each in trials]
+            first = sum(each["rank"] == 1 for each in found)
+            yield [fault.name, fault.what.format(host=SICK, size=size), f"{statistics.median(each['cost'] for each in trials):+.0%}",
+                   len(trials), f"{len(found)} of {len(trials)}",
+                   ", ".join(str(each or "-") for each in after), f"{first} of {len(trials)}",
+                   "; ".join(sorted({each["named"] for each in found})), ", ".join(str(each["rank"] or "-") for each in found)]
+
+
+TITLES = ["FAULT", "WHAT", "COST", "TRIALS", "FOUND", "AFTER RUNS", "CULPRIT FIRST", "NAMED FIRST", "ITS RANK"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
+    parser.add_argument("--fault", action="append", default=[], choices=[fault.name for fault in LIBRARY], help="these alone")
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--clean", type=int, default=0, help="runs without any fault")
+    parser.add_argument("--platform", type=pathlib.Path, help="instead of `mosa identify`")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("faults.out"))
+    parser.add_argument("--cells", type=pathlib.Path, help="default: OUT/trials.jsonl")
+    parser.add_argument("--ram", default="1G")
+    parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
+    parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
+    arguments = parser.parse_args()
+    if not arguments.bin and not arguments.table:
+        parser.error("--bin is missing: the programs whose runs are compared")
+    arguments.bin, arguments.before = arguments.bin and arguments.bin.resolve(), arguments.before.split()
+    arguments.out = arguments.out.resolve()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    kept = Kept(arguments.cells or arguments.out / "trials.jsonl", None if arguments.table else build_of(arguments.bin))
+    failure = None
+    if not arguments.table:
+        reason = why_not() or next((f"{name} is missing" for name in ("nft", "cc", "awk") if not shutil.which(name)), None)
+        if reason:
+            sys.exit(f"faults.py: {reason}")
+        try:
+            measure(arguments, kept)
+        except (Failed, KeyboardInterrupt) as error:
+            failure = str(error) or "interrupted: the same command goes on"
+    show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table
+    show(TITLES, list(rows(kept)))
+    clean = kept.of("none", None)
+    if clean:
+        alarms = sum(each["after"][0]["found"] for each in clean)
+        seconds = [each["seconds"][0] for each in clean]
+        print(f"{len(clean)} clean runs, {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f}): "
+              f"after {alarms} of them something was found")
+    if failure:
+        sys.exit(f"faults.py: {failure}")
+
+
+if __name__ == "__main__":
+    main()
