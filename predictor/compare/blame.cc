@@ -34,7 +34,7 @@ class Fits {
     for (const auto& [suspect, fit] : fits_) {
       if (fit.used_off * direction <= 0) continue;
       ranked.push_back({suspect, fit.used_off * fit.used_off / (fit.used_squared * off_squared_),
-                        fit.used_off / fit.used_squared});
+                        fit.used_off / fit.used_squared, std::nullopt});
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const Blame& a, const Blame& b) { return a.explained > b.explained; });
@@ -128,6 +128,15 @@ std::vector<Blame> BlameFor(const Workflow& workflow, const std::vector<SeenRun>
     }
   }
   return fits.Ranked(question.slower);
+}
+
+void AddEvidence(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed) {
+  for (Blame& blame : blamed) {
+    const auto found = of_requests.find(blame.suspect);
+    blame.of_requests = found == of_requests.end() ? 0 : found->second;
+  }
+  std::stable_sort(blamed.begin(), blamed.end(),
+                   [](const Blame& a, const Blame& b) { return a.weight() > b.weight(); });
 }
 
 }  // namespace mosa::predict

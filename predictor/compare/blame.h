@@ -10,6 +10,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ struct Blame {
   Suspect suspect;
   double explained = 0;  // From 0 to 1.
   double factor = 0;     // Seconds more for each second, byte, file or task.
+  // The same share of what requests stayed longer than predicted; nothing: they did not, or that
+  // is little beside what tasks are off by.
+  std::optional<double> of_requests;
+  // By what suspects are ranked: tasks and requests count alike.
+  double weight() const { return of_requests ? (explained + *of_requests) / 2 : explained; }
 };
 
 struct BlameQuestion {
@@ -58,6 +64,9 @@ struct BlameQuestion {
 std::vector<Blame> BlameFor(const Workflow& workflow, const std::vector<SeenRun>& runs,
                             const std::vector<double>& typical_s,
                             const std::vector<Duration>& computing, const BlameQuestion& question);
+
+// Ranks them by what requests say of each as well. What requests do not use they do not wait for.
+void AddEvidence(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
 
 }  // namespace mosa::predict
 

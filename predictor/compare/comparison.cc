@@ -19,6 +19,8 @@ constexpr double kBytesOffShare = 0.1;
 constexpr double kBytesOffMin = 1 << 20;
 // Files that lie elsewhere explain what is off if moving them takes as much of it.
 constexpr double kMovingShareMin = 0.25;
+// What requests stay too long is evidence if it is as much of what tasks take too long.
+constexpr double kRequestsShareMin = 0.5;
 // Of single tasks no more are explained.
 constexpr size_t kTaskAnomaliesMax = 100;
 // Fewer tasks tell no parts apart.
@@ -73,6 +75,7 @@ class Comparer {
     for (size_t run = first_judged_; run < runs_.size(); ++run)
       if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
     comparison_.slow_requests = FindSlowRequests(requests, options_.share_min * workflow_s_);
+    CompareRequestTimes();
     BlameQuestion of_all;
     for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
     comparison_.blamed = BlameOf(of_all);
@@ -244,13 +247,6 @@ class Comparer {
     for (const size_t run : runs) places.push_back(judged_[cell].runs[run]->value.place);
     return places;
   }
-  // Those that show it were chosen for that: each of so many choices was another test.
-  static double WaysToChoose(size_t chosen, size_t all) {
-    double ways = 1;
-    for (size_t i = 0; i < chosen; ++i)
-      ways *= static_cast<double>(all - i) / static_cast<double>(i + 1);
-    return ways;
-  }
   bool Persists(size_t cell) const {
     return judged_[cell].stands && RunsThatShow(cell).size() >= kShownRunsMin;
   }
@@ -346,14 +342,33 @@ class Comparer {
     return bytes;
   }
 
+  void CompareRequestTimes() {
+    std::vector<const SeenRun*> judged;
+    double off_s = 0;  // Tasks, in a run.
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      if (runs_[run].requests.empty()) continue;
+      judged.push_back(&runs_[run]);
+      for (size_t i = 0; i < runs_[run].tasks.size(); ++i)
+        if (runs_[run].tasks[i].ran && typical_s_[i] > 0)
+          off_s += SecondsOf(runs_[run], runs_[run].tasks[i]) - typical_s_[i];
+    }
+    if (draws_.front().requests.empty() || (judged.empty() && !runs_.empty())) return;
+    off_s /= static_cast<double>(std::max<size_t>(1, judged.size()));
+    comparison_.requests = CompareRequests(draws_, judged,
+                                           {options_.rate, options_.rate_once, options_.share_min,
+                                            options_.share_once_min, workflow_s_});
+    const std::map<Suspect, double> evidence = RequestEvidence(comparison_.requests);
+    ExplainRequests(evidence, judged.size(), comparison_.requests);
+    if (SecondsMore(comparison_.requests) >= kRequestsShareMin * off_s) evidence_ = evidence;
+  }
+
   // Many anomalies ask the same.
   const std::vector<Blame>& BlameOf(const BlameQuestion& question) {
-    auto known = blames_.find(question);
-    if (known == blames_.end())
-      known =
-          blames_.emplace(question, BlameFor(workflow_, runs_, typical_s_, computing_, question))
-              .first;
-    return known->second;
+    const auto known = blames_.find(question);
+    if (known != blames_.end()) return known->second;
+    std::vector<Blame> blamed = BlameFor(workflow_, runs_, typical_s_, computing_, question);
+    if (question.slower.value_or(true) && !evidence_.empty()) AddEvidence(evidence_, blamed);
+    return blames_.emplace(question, std::move(blamed)).first->second;
   }
 
   // In their order; of single tasks only the largest.
@@ -477,7 +492,8 @@ class Comparer {
   const std::vector<double> typical_s_;
   std::vector<Duration> computing_;  // By task, as the workload says.
   double workflow_s_ = 0;
-  std::vector<Judged> judged_;  // By comparison_.cells.
+  std::map<Suspect, double> evidence_;  // Of requests, if they may be what tasks are off by.
+  std::vector<Judged> judged_;          // By comparison_.cells.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
   Comparison comparison_;
 };

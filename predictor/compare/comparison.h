@@ -25,6 +25,7 @@
 
 #include "predictor/compare/blame.h"
 #include "predictor/compare/cells.h"
+#include "predictor/compare/request_cells.h"
 #include "predictor/compare/requests.h"
 #include "predictor/compare/seen_run.h"
 #include "predictor/model/draws.h"
@@ -104,6 +105,8 @@ struct Comparison {
   // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
   // all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;
+  // Of judged runs, by request_cells.h; empty if runs or draws do not know requests' times.
+  std::vector<RequestCell> requests;
   std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
   size_t anomalies_left_out = 0;   // Of single tasks, which are smaller than 100 of them.
   std::vector<Blame> blamed;       // Of all tasks.

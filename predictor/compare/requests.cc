@@ -9,23 +9,20 @@
 namespace mosa::predict {
 namespace {
 
-constexpr uint64_t kCountMin = 5;
 constexpr size_t kOthersMin = 2;
 constexpr double kTimesMin = 2;
 constexpr size_t kRunsMin = 2;
 
-double MeanOf(const SeenRequests& seen) { return seen.seconds / static_cast<double>(seen.count); }
-
 // One run's.
 std::optional<SlowRequests> Slow(const RequestClass& which, const SeenRequests& seen,
                                  const RequestTimes& all, double more_s_min) {
-  if (seen.count < kCountMin) return std::nullopt;
+  if (seen.count < kRequestsMin) return std::nullopt;
   std::vector<double> others;
   for (auto other = all.lower_bound({which.component, which.name, "", ""});
        other != all.end() && other->first.component == which.component &&
        other->first.name == which.name;
        ++other)
-    if (other->first != which && other->second.count >= kCountMin)
+    if (other->first != which && other->second.count >= kRequestsMin)
       others.push_back(MeanOf(other->second));
   if (others.size() < kOthersMin) return std::nullopt;
   SlowRequests slow{which, 1, static_cast<double>(seen.count), MeanOf(seen), Median(others), 0};
@@ -40,12 +37,25 @@ SlowRequests MedianOf(const std::vector<SlowRequests>& runs) {
     for (const SlowRequests& run : runs) values.push_back(run.*field);
     return Median(std::move(values));
   };
-  return {runs.front().which,          static_cast<uint32_t>(runs.size()),
-          median(&SlowRequests::count), median(&SlowRequests::mean_s),
-          median(&SlowRequests::elsewhere_s), median(&SlowRequests::more_s)};
+  return {runs.front().which,
+          static_cast<uint32_t>(runs.size()),
+          median(&SlowRequests::count),
+          median(&SlowRequests::mean_s),
+          median(&SlowRequests::elsewhere_s),
+          median(&SlowRequests::more_s)};
 }
 
 }  // namespace
+
+void Add(const SeenRequests& more, SeenRequests& seen) {
+  if (more.count == 0) return;
+  const double share =
+      static_cast<double>(more.count) / static_cast<double>(seen.count + more.count);
+  seen.count += more.count;
+  seen.seconds += more.seconds;
+  seen.median_s += (more.median_s - seen.median_s) * share;
+  seen.p90_s += (more.p90_s - seen.p90_s) * share;
+}
 
 std::vector<SlowRequests> FindSlowRequests(const std::vector<RequestTimes>& runs,
                                            double more_s_min) {

@@ -1,6 +1,6 @@
-// Requests: how long those of one class stayed with a daemon, beside the same class elsewhere. A
-// record has them if the cluster could be asked; a prediction does not count them, so that a
-// request is held against those of its class that other hosts made or other peers answered.
+// Requests: how long those of one class stayed with a daemon, beside the same class elsewhere:
+// those that other hosts made or other peers answered. A record has them if the cluster could be
+// asked. What is predicted of them: request_cells.h.
 #ifndef MOSA_PREDICTOR_COMPARE_REQUESTS_H_
 #define MOSA_PREDICTOR_COMPARE_REQUESTS_H_
 
@@ -23,8 +23,20 @@ struct RequestClass {
 struct SeenRequests {
   uint64_t count = 0;
   double seconds = 0;  // In all.
+  double median_s = 0;
+  double p90_s = 0;
 };
 using RequestTimes = std::map<RequestClass, SeenRequests>;
+
+// Fewer have no mean worth comparing.
+inline constexpr uint64_t kRequestsMin = 5;
+
+inline double MeanOf(const SeenRequests& seen) {
+  return seen.count == 0 ? 0 : seen.seconds / static_cast<double>(seen.count);
+}
+
+// Adds those of another daemon of the host; of the quantiles the means, by count.
+void Add(const SeenRequests& more, SeenRequests& seen);
 
 // Of those runs in which it is so: medians.
 struct SlowRequests {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "predictor/model/cost.h"
 #include "predictor/run/held_bytes.h"
 
 namespace mosa::predict {
@@ -40,6 +41,9 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
   const auto name_of = [&](uint32_t machine) {
     return machine < hosts.size() ? hosts[machine] : prediction.machines[machine].name;
   };
+  std::map<std::string, std::string> peers;
+  for (uint32_t i = 0; i < prediction.machines.size(); ++i)
+    peers.emplace(prediction.machines[i].name, name_of(i));
   const uint32_t before = configuration.storage_hosts == 0 ? 0 : configuration.hosts;
   std::vector<HeldFile> files(workflow.files.size());
   for (const PredictedFile& file : prediction.files) {
@@ -48,6 +52,17 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     if (file.is_inline || !file.layout.bound()) continue;
     for (const NodeBytes& own : BytesByNode(file.layout, held.size_bytes))
       held.held[name_of(before + own.node.value - 1)] += own.bytes;
+  }
+  for (const PredictedDaemon& daemon : prediction.daemons) {
+    const bool is_manager = daemon.daemon == Daemon::kManager;
+    for (const ResidenceRow& row : daemon.rows) {
+      const auto peer = peers.find(row.peer);
+      Add({row.times.Count(), static_cast<double>(row.times.sum_ns) / 1e9,
+           SecondsOf(row.times.Quantile(500)), SecondsOf(row.times.Quantile(900))},
+          run.requests[{ToText(daemon.daemon), row.name,
+                        is_manager ? "-" : name_of(daemon.machine.value),
+                        peer == peers.end() ? row.peer : peer->second}]);
+    }
   }
   const Duration notice = Nanoseconds(static_cast<int64_t>(platform.runner.notice_ns));
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {

@@ -36,7 +36,7 @@ struct SeenRun {
   bool whole = true;
   Duration computing;  // In which any task computes, as Prediction's; of stages by name.
   std::map<std::string, Duration> stage_computing;
-  RequestTimes requests;  // Empty: not known, as of simulated runs.
+  RequestTimes requests;  // Empty: not known.
   double factor = 1;      // What times are off by where no task computes: ModelFactor().
 };
 
@@ -47,7 +47,7 @@ void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string
 
 // Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
 // Nodes on others keep the names that the prediction gave them. A task's end is when the runner
-// notices it.
+// notices it. Requests are there if it was predicted with residence.
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
                const Configuration& configuration, const std::vector<std::string>& hosts);
 

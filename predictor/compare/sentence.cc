@@ -73,16 +73,50 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (!Explains(blamed))
     return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
                        Describe(best.suspect), share);
-  std::string text =
-      fmt::format("{} explains {} of it, {}", Describe(best.suspect), share, HowMuch(best, facts));
+  const std::string requests =
+      best.of_requests
+          ? fmt::format(", and {:.0f} % of what requests stay too long", *best.of_requests * 100)
+          : "";
+  std::string text = fmt::format("{} explains {} of it{}, {}", Describe(best.suspect), share,
+                                 requests, HowMuch(best, facts));
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
-    if (blamed[i].explained < best.explained - kExplainedAlike) break;
+    if (blamed[i].weight() < best.weight() - kExplainedAlike) break;
     rivals += fmt::format("{}{}", rivals.empty() ? "" : ", ", Describe(blamed[i].suspect));
   }
   if (!rivals.empty()) text += fmt::format("; not to be told apart by these tasks: {}", rivals);
   return text + ".";
+}
+
+}  // namespace
+
+bool Explains(const std::vector<Blame>& blamed) {
+  return !blamed.empty() && blamed.front().weight() >= kExplainedMin;
+}
+
+std::string Describe(const Suspect& suspect) {
+  switch (suspect.part) {
+    case Part::kHost:
+      return fmt::format("host {}", suspect.host);
+    case Part::kProcessor:
+      return fmt::format("the processor of {}", suspect.host);
+    case Part::kLink:
+      return fmt::format("the link of {}", suspect.host);
+    case Part::kNode:
+      return fmt::format("the storage node of {}", suspect.host);
+    case Part::kComputing:
+      return "computing on all hosts";
+    case Part::kNetwork:
+      return "the network between all hosts";
+    case Part::kMounts:
+      return "what mounts or storage nodes do with bytes, on all hosts";
+    case Part::kManager:
+      return "the manager";
+    case Part::kLaunch:
+      return "the start of tasks, on all hosts";
+  }
+  return "";
 }
 
 std::string OpenFirst(const Suspect& suspect) {
@@ -113,36 +147,6 @@ std::string OpenFirst(const Suspect& suspect) {
       return "the manager's host: 'top' there, then the manager's log";
     case Part::kLaunch:
       return "one task by hand in a mount: how long its program takes to start";
-  }
-  return "";
-}
-
-}  // namespace
-
-bool Explains(const std::vector<Blame>& blamed) {
-  return !blamed.empty() && blamed.front().explained >= kExplainedMin;
-}
-
-std::string Describe(const Suspect& suspect) {
-  switch (suspect.part) {
-    case Part::kHost:
-      return fmt::format("host {}", suspect.host);
-    case Part::kProcessor:
-      return fmt::format("the processor of {}", suspect.host);
-    case Part::kLink:
-      return fmt::format("the link of {}", suspect.host);
-    case Part::kNode:
-      return fmt::format("the storage node of {}", suspect.host);
-    case Part::kComputing:
-      return "computing on all hosts";
-    case Part::kNetwork:
-      return "the network between all hosts";
-    case Part::kMounts:
-      return "what mounts or storage nodes do with bytes, on all hosts";
-    case Part::kManager:
-      return "the manager";
-    case Part::kLaunch:
-      return "the start of tasks, on all hosts";
   }
   return "";
 }

@@ -27,6 +27,9 @@ bool Explains(const std::vector<Blame>& blamed);
 // "the link of h2".
 std::string Describe(const Suspect& suspect);
 
+// What to look at if the suspect is to blame.
+std::string OpenFirst(const Suspect& suspect);
+
 // Sets the anomaly's sentence, cause and what to open first.
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly);
 

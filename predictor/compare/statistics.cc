@@ -53,6 +53,13 @@ Interval<double> IntervalOf(const Residual& residual) {
   return {residual.size - half, residual.size + half};
 }
 
+double WaysToChoose(size_t chosen, size_t all) {
+  double ways = 1;
+  for (size_t i = 0; i < chosen; ++i)
+    ways *= static_cast<double>(all - i) / static_cast<double>(i + 1);
+  return ways;
+}
+
 std::vector<bool> Standing(const std::vector<double>& p_values, double rate) {
   std::vector<size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), 0);

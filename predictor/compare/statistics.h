@@ -2,6 +2,7 @@
 #ifndef MOSA_PREDICTOR_COMPARE_STATISTICS_H_
 #define MOSA_PREDICTOR_COMPARE_STATISTICS_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "predictor/model/draws.h"
@@ -26,6 +27,10 @@ Residual ResidualOf(const std::vector<double>& predicted, const std::vector<doub
 
 // Of 95 %.
 Interval<double> IntervalOf(const Residual& residual);
+
+// How many choices there are. Runs that show something were chosen for that: each choice was
+// another test.
+double WaysToChoose(size_t chosen, size_t all);
 
 // Which of these p-values stand if at most the `rate`-th part of those that stand is to be chance:
 // Benjamini and Hochberg (1995), who have it of independent tests. Those of a stage and of its

@@ -25,7 +25,7 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
                    const Configuration& configuration)
-    : loop_(loop), platform_(platform) {
+    : loop_(loop), platform_(platform), residence_(loop) {
   const bool together = configuration.storage_hosts == 0;
   first_node_ = together ? 0 : configuration.hosts;
   node_count_ = together ? configuration.hosts : configuration.storage_hosts;

@@ -16,7 +16,6 @@
 #include <memory>
 #include <vector>
 
-#include "common/base/strong_id.h"
 #include "predictor/des/activity.h"
 #include "predictor/des/event_loop.h"
 #include "predictor/des/fifo_server.h"
@@ -25,11 +24,9 @@
 #include "predictor/model/configuration.h"
 #include "predictor/model/energy.h"
 #include "predictor/model/platform.h"
+#include "predictor/run/simulated_residence.h"
 
 namespace mosa::predict {
-
-// Hosts that run tasks come first, then those with storage alone, then the manager's own.
-using MachineIndex = StrongId<struct SimulatedMachineTag, uint32_t>;
 
 struct LinkBytes {
   uint64_t sent = 0;      // To other hosts, payload of bulk data.
@@ -71,6 +68,8 @@ class Machines {
   // What it is.
   const HostPlatform& host(MachineIndex of) const { return machines_[of.value]->host; }
   const LinkBytes& link(MachineIndex of) const { return machines_[of.value]->bytes; }
+  // Of the daemons on them.
+  SimulatedResidence& residence() { return residence_; }
   // How long each part of a host was busy until now; work of cores counts when it begins.
   HostUse UseOf(MachineIndex of) const;
 
@@ -95,6 +94,7 @@ class Machines {
   MachineIndex manager_;
   std::vector<std::unique_ptr<des::SharedServer>> cores_;
   std::vector<std::unique_ptr<Machine>> machines_;
+  SimulatedResidence residence_;
 };
 
 }  // namespace mosa::predict

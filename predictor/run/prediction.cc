@@ -42,8 +42,10 @@ class Simulation {
  public:
   // `runs` is not empty.
   Simulation(const std::vector<Run>& runs, const Platform& platform,
-             const Configuration& configuration, Prediction& prediction)
-      : workflow_(*runs.back().workflow),
+             const Configuration& configuration, const PredictOptions& options,
+             Prediction& prediction)
+      : options_(options),
+        workflow_(*runs.back().workflow),
         stages_in_(runs.back().part == nullptr),
         before_(runs.size() - 1),
         machines_(loop_, platform, configuration),
@@ -71,7 +73,11 @@ class Simulation {
     des::Spawn(loop_, Everything());
     loop_.Run();
     Report();
+    if (options_.with_layouts) ReportLayouts();
+    if (options_.with_residence) prediction_.daemons = machines_.residence().Take();
   }
+
+ private:
   void ReportLayouts() {
     for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
       const auto status = manager_.core().GetFileStatus("/" + workflow_.files[i].path);
@@ -79,8 +85,6 @@ class Simulation {
         prediction_.files.push_back({PathIndex{i}, status->is_inline, status->layout});
     }
   }
-
- private:
   des::Activity<void> Everything() {
     if (stages_in_) co_await runners_.back()->StageIn();
     for (size_t i = 0; i < before_.size(); ++i) {
@@ -92,6 +96,7 @@ class Simulation {
     }
     for (uint32_t i = 0; i < machines_.count(); ++i)
       staged_.push_back({machines_.link(MachineIndex{i}), machines_.UseOf(MachineIndex{i})});
+    if (options_.with_residence) machines_.residence().Begin();
     co_await runners_.back()->Run();
     loop_.Stop();
   }
@@ -112,6 +117,7 @@ class Simulation {
     prediction_.digest = HashCombine(loop_.digest(), manager_.decisions());
   }
 
+  const PredictOptions options_;
   des::EventLoop loop_{kBegin};
   const Workflow& workflow_;
   const bool stages_in_;
@@ -169,9 +175,8 @@ void SumStages(const Workflow& workflow, Prediction& prediction) {
 Prediction Simulate(const std::vector<Run>& runs, const Platform& platform,
                     const Configuration& configuration, const PredictOptions& options) {
   Prediction prediction;
-  Simulation simulation(runs, platform, configuration, prediction);
+  Simulation simulation(runs, platform, configuration, options, prediction);
   simulation.Simulate();
-  if (options.with_layouts) simulation.ReportLayouts();
   SumStages(*runs.back().workflow, prediction);
   return prediction;
 }

@@ -16,6 +16,7 @@
 #include "predictor/model/configuration.h"
 #include "predictor/model/platform.h"
 #include "predictor/run/machines.h"
+#include "predictor/run/simulated_residence.h"
 #include "predictor/workflow/scheduler.h"
 #include "predictor/workflow/synthetic.h"
 #include "predictor/workflow/workflow.h"
@@ -80,6 +81,8 @@ struct Prediction {
   std::vector<PredictedStage> stages;  // In the order of their first start.
   std::vector<PredictedMachine> machines;
   std::vector<PredictedFile> files;
+  // How long requests stayed with them; only if asked for.
+  std::vector<PredictedDaemon> daemons;
   // The run would fail: which task, where, when and why. Nothing more starts then; what runs goes
   // on to its end, which is the turnaround; where staging in fails, nothing runs.
   std::optional<std::string> failure;
@@ -93,6 +96,7 @@ HostUse UseOfAll(const Prediction& prediction);
 
 struct PredictOptions {
   bool with_layouts = false;
+  bool with_residence = false;
 };
 
 // InvalidArgument: which file of the workflow has no size, or what else of it cannot be predicted.

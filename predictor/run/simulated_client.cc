@@ -72,6 +72,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::
   Directory& directory = directories_[parent];
   if (const auto known = directory.names.find(name); known != directory.names.end())
     co_return known->second;
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
   if (directory.delegated && directory.complete) co_return FileId{};
   const uint64_t recalls = recalls_[parent];
@@ -156,6 +157,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
                                                             const std::string& task, bool defer) {
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.create");
   co_await Work(platform_.client.call);
   MakeRequest make;
   make.parent = parent;

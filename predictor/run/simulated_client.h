@@ -135,6 +135,7 @@ class SimulatedClient {
   };
   struct Reader;
   struct Writer;
+  using Timed = SimulatedResidence::Timed;
 
   template <typename T>
   des::Activity<Outcome<T>> Ask(Request request);

@@ -193,12 +193,14 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
     pages_.Put(reading.id, reading.version, reading.size_bytes);
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.flush");
   co_await Work(platform_.client.call);
   co_return reading.read;
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId file,
                                                                        const std::string& task) {
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
   co_await Work(platform_.client.call);
   File& state = files_[file];
   const bool expires =
@@ -269,6 +271,7 @@ void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRan
 // One request of the kernel.
 des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
                                                std::shared_ptr<Block> pages) {
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.read");
   Reader& reader = *stream;
   ++reader.pages_under_way;
   const ByteRange range = pages->range;
@@ -386,9 +389,12 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   }
   reader.read.remote += bytes;
   const MachineIndex there = manager_.MachineOf(node);
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "node.read", there);
   co_await loop_.Sleep(machines_.MessageDelay(machine_, there, kRequestBytes));
+  const Time came = loop_.now();
   co_await machines_.Work(there, platform_.node.read.Of(bytes));
   co_await machines_.Transfer(there, machine_, bytes);
+  machines_.residence().Add(Daemon::kStorage, there, "read", loop_.now() - came, machine_);
   co_await Work(platform_.client.receive, bytes);
 }
 

@@ -117,6 +117,7 @@ des::Activity<std::shared_ptr<SimulatedClient::Reading>> SimulatedClient::ReadBa
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
   Writer& writer = writing.writer;
   if (!writing.is_whole) co_await WritePart(writing, writer.range.end - writing.at);
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.flush");
   Outcome<Done> written = writing.written;
   if (writer.by_kernel) written = co_await SettleKernelWrites(writer);
   SendOpenExtent(writer);
@@ -169,6 +170,7 @@ des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
                                                                        const std::string& task,
                                                                        Content before) {
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
   co_await Work(platform_.client.call);
   OpenRequest open;
   open.file = file;
@@ -215,6 +217,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
   const uint64_t step = platform_.client.fuse_write_bytes;
   for (uint64_t at = whole.begin; at < whole.end; at += step) {
     const ByteRange range{at, std::min(at + step, whole.end)};
+    const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.write");
     co_await Work(platform_.client.fuse_write, range.size());
     const DataAccess& access = writer.state.access;
     if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
@@ -363,9 +366,15 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
 des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes,
                                              uint64_t fresh_bytes) {
   const MachineIndex there = manager_.MachineOf(node);
+  SimulatedResidence& residence = machines_.residence();
+  const Timed timed(residence, Daemon::kMount, machine_, "node.write", there);
   co_await Work(platform_.client.send, bytes);
+  const Time sent = loop_.now();
   co_await machines_.Transfer(machine_, there, bytes);
+  const Time came = loop_.now();
   co_await machines_.Work(there, platform_.node.write.Of(bytes));
+  residence.Add(Daemon::kStorage, there, "write", loop_.now() - sent, machine_);
+  residence.Add(Daemon::kStorage, there, "write.object", loop_.now() - came);
   const bool stored = manager_.Store(node, file, fresh_bytes);
   co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
   co_return stored;

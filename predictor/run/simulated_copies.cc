@@ -72,9 +72,13 @@ des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
   if (source != kNoNode && source != key.first) {
     const MachineIndex from = manager_.MachineOf(source);
     const MachineIndex to = manager_.MachineOf(key.first);
+    const Time asked = loop_.now();
     co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
+    const Time came = loop_.now();
     co_await machines_.Work(from, platform_.node.read.Of(bytes));
     co_await machines_.Transfer(from, to, bytes);
+    machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
+    machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
     if (!manager_.StoreCopy(key.first, key.second, bytes)) co_return false;
     task.fetched_bytes += bytes;

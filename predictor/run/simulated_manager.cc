@@ -138,7 +138,11 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   envelope.id = RequestId{++from.last_request};
   envelope.answered_below =
       from.waiting.empty() ? envelope.id : RequestId{from.waiting.begin()->first};
+  const EnvelopeNames& names = NamesOf(requests);
+  const SimulatedResidence::Timed timed(machines_.residence(), Daemon::kMount, from.machine,
+                                        names.at_mount);
   Answer answer;
+  answer.name = names.at_manager;
   from.waiting[envelope.id.value] = &answer;
   const Duration cost = CostOf(requests);
   uint64_t bytes = kMessageBytes;
@@ -149,7 +153,9 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
       std::max(from.last_arrival, loop_.now() + machines_.MessageDelay(from.machine, here, bytes));
   co_await loop_.Until(from.last_arrival);
   co_await turn_.Take();
+  answer.taken = loop_.now();
   co_await machines_.Work(here, cost);
+  machines_.residence().Add(Daemon::kManager, here, names.decision, loop_.now() - answer.taken);
   const manager::Command command = manager::SessionRequest{client, std::move(envelope)};
   manager::Effects effects = core_.Step(command, loop_.now());
   from.last_heard = loop_.now();
@@ -158,7 +164,10 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   uint64_t written = 0;
   for (const KvBatch::Write& write : effects.writes.writes)
     written += write.key.size() + (write.value ? write.value->size() : 0);
-  if (written > 0) co_await machines_.Work(here, platform_.manager.persist.Of(written));
+  if (written > 0) {
+    const SimulatedResidence::Timed log(machines_.residence(), Daemon::kManager, here, "log");
+    co_await machines_.Work(here, platform_.manager.persist.Of(written));
+  }
   Deliver(std::move(effects));
   turn_.Return();
   struct Awaiter {
@@ -209,6 +218,7 @@ void SimulatedManager::Deliver(manager::Effects&& effects) {
     if (auto* ready = std::get_if<SessionReady>(&to.message)) {
       ready_ = std::move(*ready);
     } else if (auto* reply = std::get_if<ReplyEnvelope>(&to.message)) {
+      NoteAnswered(to.client, reply->id);
       DeliverTo(to.client, std::move(*reply));
     } else if (auto* push = std::get_if<Push>(&to.message)) {
       DeliverTo(to.client, std::move(*push));
@@ -219,6 +229,14 @@ void SimulatedManager::Deliver(manager::Effects&& effects) {
     if (order != nullptr) Obey(to.node, *order);
   }
   ScheduleTick(effects.wake_at);
+}
+
+void SimulatedManager::NoteAnswered(ClientId client, RequestId id) {
+  const auto& waiting = clients_.at(client).waiting;
+  const auto answer = waiting.find(id.value);
+  if (answer == waiting.end()) return;  // A keep-alive's.
+  machines_.residence().Add(Daemon::kManager, machines_.manager(), answer->second->name,
+                            loop_.now() - answer->second->taken);
 }
 
 void SimulatedManager::DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message) {

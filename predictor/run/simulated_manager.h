@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,8 @@ class SimulatedManager {
     std::coroutine_handle<> waiter;
     bool come = false;
     std::vector<Reply> replies;
+    std::string_view name;  // Of what the manager measures,
+    Time taken;             // from when its loop took it.
   };
   struct Client {
     MachineIndex machine;
@@ -105,6 +108,7 @@ class SimulatedManager {
   void Step(const manager::Command& command);
   void NoteConsumed(const Request& request);
   void Deliver(manager::Effects&& effects);
+  void NoteAnswered(ClientId client, RequestId id);
   void DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message);
   void Receive(ClientId client);
   void Obey(NodeId node, const NodeOrder& order);

@@ -76,10 +76,10 @@ def held(file, size):
     return nodes
 
 
-def simulated(mosa, path, seed):
-    """A record as `mosa run` would write it on a cluster with this seed."""
-    words = ["--json", "predict", "--platform", PLATFORM, "--workload", path, "--config", f"{DEPLOYMENT},seed={seed}",
-             "--repeats", 0, "--layouts"]
+def simulated(mosa, path, seed, unlike="", residence=False):
+    """A record as `mosa run` would write it on a cluster with this seed, where hosts are `unlike` the others."""
+    words = ["--json", "predict", "--platform", PLATFORM, "--workload", path, "--config", f"{DEPLOYMENT},seed={seed}{unlike}",
+             "--repeats", 0, "--layouts", "--residence"]
     done = run(mosa, *words)
     check(done.returncode == 0, done.stderr)
     said = json.loads(done.stdout)
@@ -94,6 +94,8 @@ def simulated(mosa, path, seed):
     record = {"version": 1, "workflow": {"name": "mixed", "path": str(path)}, "system": "dss", "outcome": "done", "start": begun,
               "end": begun + said["turnaround_s"], "turnaround_seconds": said["turnaround_s"], "hosts_lost": [], "tasks": [],
               "hosts": [{"name": f"h{i}", "slots": 1, "mount": "/mnt", "link_bytes_per_second": 25_000_000} for i in range(1, 5)]}
+    if residence:
+        record["residence"] = said["residence"]
     for task, ran in zip(form["tasks"], said["tasks"]):
         check(task["id"] == ran["id"], f"{task['id']}: {ran['id']}")
         attempt = {"host": ran["host"], "start": begun + ran["start_s"], "end": begun + ran["end_s"], "exit_code": 0}
@@ -305,12 +307,36 @@ def test_requests(made):
             daemons.append({"component": "mount", "host": host, "requests": rows})
         record["residence"] = {"daemons": daemons}
     answer = made.run(runs)
-    check(not any("requests" in note for note in answer["notes"]), f"{answer['notes']}")
+    check(not any("how long requests stayed" in note for note in answer["notes"]), f"{answer['notes']}")
     slow = [(r["component"], r["host"], r["class"], r["peer"], r["runs"]) for r in answer["slow_requests"]]
     check(slow == [("mount", host, "node.read", "h2", 3) for host in ("h1", "h3", "h4")], f"{slow}")
     check(abs(answer["slow_requests"][0]["more_s"] - 7) < 1e-6, f"{answer['slow_requests']}")
     table = run(made.mosa, *made.words(runs))
     check("SLOW REQUESTS" in table.stdout, table.stdout)
+
+
+def test_predicted_requests(made):
+    """Requests are held against what is predicted of them: those that cross a slow link are named, and it is to blame."""
+    well = [simulated(made.mosa, made.path, seed, residence=True) for seed in (301, 302, 303)]
+    answer = made.run(well)
+    judged = [r for r in answer["requests"] if r["p"] is not None]
+    check(len(judged) > 10 and all(r["verdict"] != "anomaly" for r in judged), f"{judged}")
+    check(all(r["verdict"] == "not judged" for r in answer["requests"] if r["class"] == "fuse.read"), f"{answer['requests']}")
+    check(any("'fuse.*' is shown, not judged" in note for note in answer["notes"]), f"{answer['notes']}")
+    slow = [simulated(made.mosa, made.path, seed, ",h2.link=3M", residence=True) for seed in (301, 302, 303)]
+    slow[0]["residence"]["daemons"][-1]["requests"].append(
+        {"class": "node.append", "peer": "h1", "count": 9, "sum_ns": 10**9, "p50_us": 1.0, "p90_us": 2.0})
+    answer = made.run(slow)
+    check(answer["anomalies"], "a slow link is an anomaly")
+    off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
+    check(off and all("h2" in (r["host"], r["peer"]) for r in off), f"{off}")
+    check("predicted" in off[0]["sentence"] and "h2" in off[0]["open_first"], f"{off[0]}")
+    check(any(r["class"] == "node.append" and r["verdict"] == "not predicted" and r["measured"]["count"] == 9 for r in answer["requests"]),
+          f"{answer['requests']}")
+    best = answer["blamed"][0]
+    check((best["part"], best["host"]) == ("link", "h2") and best["of_requests"] > 0.5, f"{answer['blamed'][:3]}")
+    table = run(made.mosa, *made.words(slow)).stdout
+    check("REQUESTS" in table and "of requests stayed longer than predicted" in table, table)
 
 
 def test_refusals(made):
@@ -332,6 +358,7 @@ def test_refusals(made):
     check(done.returncode == 3 and "and wrote no record" in done.stderr, f"{done.returncode}: {done.stderr}")
     known = json.loads((made.directory / "made" / "prediction.json").read_text(encoding="utf-8"))
     check(any(c["level"] == "workflow" and c["measured_s"] is None and c["predicted_s"] > 1 for c in known["cells"]), f"{known['cells'][:1]}")
+    check(any(r["class"].startswith("manager.") and r["predicted"]["mean_s"] > 0 and not r["measured"] for r in known["requests"]), f"{known['requests'][:1]}")
     for name in ("prediction.json", "run-1.json"):
         done = run(made.mosa, *to_run)
         check(done.returncode == 3 and f"{name} is of an earlier comparison" in done.stderr, f"{done.returncode}: {done.stderr}")
@@ -358,6 +385,7 @@ def main():
         test_nothing(made)
         test_sizes(made)
         test_requests(made)
+        test_predicted_requests(made)
         test_refusals(made)
     print("passed")
 

@@ -166,6 +166,29 @@ def test_malformed_traces(mosa, directory):
             check(expected in str(error), f"'{expected}': {error}")
 
 
+def test_residence(mosa, directory):
+    """How long requests stay with each daemon: as `mosa residence` has it, and as daemons serve it."""
+    answer = predict(mosa, "--config", "hosts=2,system=dss", "--residence", "--repeats", 0)
+    blind = predict(mosa, "--config", "hosts=2,system=dss", "--repeats", 0)
+    check("residence" not in blind and blind["digest"] == answer["digest"], "looking on changes nothing")
+    daemons = {(d["component"], d["host"]): d["requests"] for d in answer["residence"]["daemons"]}
+    check(set(daemons) == {("manager", "-"), ("storage", "h1"), ("storage", "h2"), ("mount", "h1"), ("mount", "h2")}, f"{set(daemons)}")
+    reads = [r for r in daemons[("mount", "h1")] if r["class"] == "node.read"]
+    served = [r for r in daemons[("storage", "h2")] if r["class"] == "read"]
+    check([r["peer"] for r in reads] == ["h2"] and [r["peer"] for r in served] == ["h1"], f"{reads} {served}")
+    check(reads[0]["count"] == served[0]["count"] > 0 and reads[0]["sum_ns"] >= served[0]["sum_ns"], f"{reads} {served}")
+    check(sum(n for _, n in reads[0]["buckets"]) == reads[0]["count"] and reads[0]["p90_us"] >= reads[0]["p50_us"], f"{reads}")
+    metrics = pathlib.Path(directory) / "metrics"
+    metrics.mkdir()
+    predict(mosa, "--config", "hosts=2,system=dss", "--repeats", 0, "--metrics", metrics)
+    check(sorted(p.name for p in metrics.iterdir()) ==
+          ["manager.prom", "mount-h1.prom", "mount-h2.prom", "storage-h1.prom", "storage-h2.prom"], f"{list(metrics.iterdir())}")
+    text = (metrics / "mount-h1.prom").read_text(encoding="utf-8")
+    check(f'mosa_mount_request_seconds_count{{class="node.read",peer="h2"}} {reads[0]["count"]}\n' in text, text)
+    done = run(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--metrics", metrics / "none", "--repeats", 0)
+    check(done.returncode == 3 and "cannot write" in done.stderr, f"{done.returncode}: {done.stderr}")
+
+
 def test_full_store(mosa):
     done = good(mosa, "--json", "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "hosts=1,store=64M")
     answer = json.loads(done.stdout)
@@ -285,6 +308,7 @@ def main():
         test_energy(mosa, directory)
         test_trace(mosa, directory)
         test_malformed_traces(mosa, directory)
+        test_residence(mosa, directory)
         test_full_store(mosa)
         test_model_spread(mosa, directory)
         test_failing_draws(mosa, directory)

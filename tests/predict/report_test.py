@@ -270,6 +270,11 @@ def test_daemons(made):
           f"{page.data['counters']}")
     check("h3" not in page.data["counters"]["mount"] and page.data["counters"]["mount"]["h4"] == {}, f"{page.data['counters']}")
     made.report(made.clean[:1], platform=False)[0].says("does not say which way bytes went")
+    known = compare_test.simulated(made.mosa, made.path, 77, residence=True)
+    page, _ = made.report([known])
+    rows = {(row["component"], row["class"]): row for row in page.data["requests"]}
+    for name in (("mount", "node.write"), ("storage", "write"), ("manager", "commit")):
+        check(rows[name]["predicted_count"] > 0 and rows[name]["predicted_mean_us"] > 0, f"{rows[name]}")
     record["residence"] = {"failure": "no manager"}
     made.report([record], platform=False)[0].says("the daemons were not asked: no manager")
 

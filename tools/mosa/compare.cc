@@ -108,6 +108,7 @@ Status WritePrediction(const Options& options, const Asked& asked, const DrawnRu
                                {"platform", options.words.platform},
                                {"draws", drawn.draws.size()},
                                {"cells", PredictedToJson(comparison)},
+                               {"requests", PredictedRequestsToJson(comparison)},
                                {"prediction", ToJson(asked.inputs.workflow, asked.configuration,
                                                      drawn.prediction, Forecast())}};
   return WriteWhole(PredictionOf(options),

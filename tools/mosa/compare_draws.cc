@@ -17,7 +17,8 @@ namespace mosa::cli {
 Result<DrawnRuns> DrawRuns(const Inputs& inputs, const predict::Configuration& configuration,
                            uint32_t draws, const std::vector<std::string>& hosts) {
   DrawnRuns drawn;
-  MOSA_ASSIGN_OR_RETURN(drawn.prediction, PredictInputs(inputs, inputs.platform, configuration));
+  MOSA_ASSIGN_OR_RETURN(drawn.prediction, PredictInputs(inputs, inputs.platform, configuration,
+                                                        {.with_residence = true}));
   if (drawn.prediction.failure)
     return FailedPreconditionError(
         fmt::format("the run would fail: {}", *drawn.prediction.failure));
@@ -37,8 +38,9 @@ Result<DrawnRuns> DrawRuns(const Inputs& inputs, const predict::Configuration& c
     predict::Configuration elsewhere = configuration;
     elsewhere.seed += i;
     const predict::Platform platform = predict::Perturbed(inputs.platform, seed);
-    MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
-                          PredictInputs(inputs, platform, elsewhere, {.with_layouts = true}));
+    MOSA_ASSIGN_OR_RETURN(
+        const predict::Prediction prediction,
+        PredictInputs(inputs, platform, elsewhere, {.with_layouts = true, .with_residence = true}));
     Outcome& outcome = outcomes[i];
     outcome.failure = prediction.failure;
     outcome.seen = predict::SeenOf(inputs.workflow, prediction, platform, elsewhere, hosts);

@@ -23,6 +23,7 @@ using predict::Verdict;
 constexpr size_t kTasksShownMax = 10;
 constexpr size_t kAnomaliesShownMax = 8;
 constexpr size_t kRequestsShownMax = 10;
+constexpr size_t kRequestSentencesMax = 3;
 
 std::string ShowSeconds(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string ShowShare(double share) { return fmt::format("{:+.1f}%", share * 100); }
@@ -73,7 +74,8 @@ json ToJson(const std::vector<predict::Blame>& blamed) {
   for (const predict::Blame& blame : blamed)
     list.push_back({{"part", predict::ToText(blame.suspect.part)},
                     {"host", blame.suspect.host.empty() ? json() : json(blame.suspect.host)},
-                    {"explained", blame.explained}});
+                    {"explained", blame.explained},
+                    {"of_requests", blame.of_requests ? json(*blame.of_requests) : json()}});
   return list;
 }
 
@@ -89,6 +91,50 @@ json ToJson(const std::vector<predict::SlowRequests>& slow) {
                     {"mean_s", requests.mean_s},
                     {"elsewhere_s", requests.elsewhere_s},
                     {"more_s", requests.more_s}});
+  return list;
+}
+
+json ToJson(const predict::RequestFigures& figures) {
+  return {{"count", figures.count},
+          {"mean_s", figures.mean_s},
+          {"p50_s", figures.median_s},
+          {"p90_s", figures.p90_s}};
+}
+
+json ToJson(const std::vector<predict::RequestCell>& cells) {
+  json list = json::array();
+  for (const predict::RequestCell& cell : cells) {
+    json object = {{"component", cell.which.component},
+                   {"host", cell.which.host},
+                   {"class", cell.which.name},
+                   {"peer", cell.which.peer},
+                   {"predicted", nullptr},
+                   {"predicted_interval_s", nullptr},
+                   {"runs", cell.runs},
+                   {"measured", nullptr},
+                   {"residual_share", nullptr},
+                   {"residual_share_interval", nullptr},
+                   {"p", nullptr},
+                   {"more_s", nullptr},
+                   {"effect_share", nullptr},
+                   {"verdict", predict::ToText(cell.verdict)},
+                   {"shown_in", cell.shown_in},
+                   {"sentence", cell.sentence},
+                   {"open_first", cell.open_first}};
+    if (cell.interval_s) {
+      object["predicted"] = ToJson(cell.predicted);
+      object["predicted_interval_s"] = ToJson(*cell.interval_s);
+    }
+    if (cell.runs > 0) object["measured"] = ToJson(cell.measured);
+    if (cell.p < 1) {
+      object["residual_share"] = cell.residual_share;
+      object["residual_share_interval"] = ToJson(cell.residual_share_interval);
+      object["p"] = cell.p;
+      object["more_s"] = cell.more_s;
+      object["effect_share"] = cell.effect_share;
+    }
+    list.push_back(std::move(object));
+  }
   return list;
 }
 
@@ -164,6 +210,35 @@ void PrintBytes(const predict::Comparison& comparison) {
   table.Print();
 }
 
+// What is off, then what took most time; the rest is in the JSON.
+void PrintRequestCells(const predict::Comparison& comparison) {
+  if (comparison.requests.empty()) return;
+  Table table({"REQUESTS", "HOST", "CLASS", "PEER", "PREDICTED MS", "NINE OF TEN", "50 %", "90 %",
+               "MEASURED MS", "50 %", "90 %", "COUNT", "OFF BY", "MORE S", "VERDICT"});
+  const auto ms = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
+  const size_t shown = std::min(comparison.requests.size(), kRequestsShownMax);
+  for (size_t i = 0; i < shown; ++i) {
+    const predict::RequestCell& cell = comparison.requests[i];
+    const bool predicted = cell.interval_s.has_value();
+    const bool measured = cell.runs > 0;
+    const bool tested = cell.p < 1;
+    table.Add(
+        {cell.which.component, cell.which.host, cell.which.name,
+         cell.which.peer.empty() ? "-" : cell.which.peer,
+         predicted ? ms(cell.predicted.mean_s) : "-",
+         predicted ? fmt::format("{} to {}", ms(cell.interval_s->low), ms(cell.interval_s->high))
+                   : "-",
+         predicted ? ms(cell.predicted.median_s) : "-", predicted ? ms(cell.predicted.p90_s) : "-",
+         measured ? ms(cell.measured.mean_s) : "-", measured ? ms(cell.measured.median_s) : "-",
+         measured ? ms(cell.measured.p90_s) : "-",
+         fmt::format("{:.0f}", measured ? cell.measured.count : cell.predicted.count),
+         tested ? ShowShare(cell.residual_share) : "-", tested ? ShowSeconds(cell.more_s) : "-",
+         predict::ToText(cell.verdict)});
+  }
+  fmt::print("\n");
+  table.Print();
+}
+
 void PrintRequests(const predict::Comparison& comparison) {
   if (comparison.slow_requests.empty()) return;
   Table table({"SLOW REQUESTS", "HOST", "CLASS", "PEER", "RUNS", "COUNT", "MEAN MS", "ELSEWHERE",
@@ -181,6 +256,22 @@ void PrintRequests(const predict::Comparison& comparison) {
   table.Print();
 }
 
+void PrintRequestSentences(const predict::Comparison& comparison) {
+  const auto off = std::count_if(
+      comparison.requests.begin(), comparison.requests.end(),
+      [](const auto& cell) { return cell.verdict == predict::RequestVerdict::kAnomaly; });
+  if (off == 0) return;
+  fmt::print("\n{} class{} of requests stayed longer than predicted, the largest first:\n", off,
+             off == 1 ? "" : "es");
+  const auto shown = std::min<size_t>(static_cast<size_t>(off), kRequestSentencesMax);
+  for (size_t i = 0; i < shown; ++i) {
+    fmt::print("- {}\n", comparison.requests[i].sentence);
+    if (i + 1 == shown ||
+        comparison.requests[i + 1].open_first != comparison.requests[i].open_first)
+      fmt::print("  Open first: {}.\n", comparison.requests[i].open_first);
+  }
+}
+
 json ToJson(const CompareReport& report, const predict::Comparison& comparison, json cells) {
   json root = {{"workflow", report.workflow},
                {"platform", report.platform},
@@ -193,6 +284,7 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"cells", std::move(cells)},
                {"stage_bytes", ToJson(comparison.stage_bytes)},
                {"link_bytes", ToJson(comparison.link_bytes)},
+               {"requests", ToJson(comparison.requests)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},
                {"anomalies_left_out", comparison.anomalies_left_out},
@@ -207,9 +299,11 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
 void PrintComparison(const CompareReport& report, const predict::Comparison& comparison) {
   PrintCells(comparison);
   PrintBytes(comparison);
+  PrintRequestCells(comparison);
   PrintRequests(comparison);
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
+  PrintRequestSentences(comparison);
   const auto& anomalies = comparison.anomalies;
   const std::string verdict = VerdictOf(comparison);
   if (anomalies.empty()) {
@@ -249,7 +343,13 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison) 
 json ShownToJson(const CompareReport& report, const predict::Comparison& comparison) {
   json cells = json::array();
   for (const ComparedCell* cell : CellsShown(comparison)) cells.push_back(ToJson(*cell));
-  return ToJson(report, comparison, std::move(cells));
+  json shown = ToJson(report, comparison, std::move(cells));
+  shown.erase("requests");
+  return shown;
+}
+
+json PredictedRequestsToJson(const predict::Comparison& comparison) {
+  return ToJson(comparison.requests);
 }
 
 json PredictedToJson(const predict::Comparison& comparison) {

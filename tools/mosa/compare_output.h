@@ -21,12 +21,13 @@ struct CompareReport {
 
 void PrintComparison(const CompareReport& report, const predict::Comparison& comparison);
 nlohmann::json ToJson(const CompareReport& report, const predict::Comparison& comparison);
-// The same with those cells alone that PrintComparison shows.
+// The same with those cells alone that PrintComparison shows, and no requests.
 nlohmann::json ShownToJson(const CompareReport& report, const predict::Comparison& comparison);
 // "No anomaly in 3 runs", "2 anomalies in 3 runs".
 std::string VerdictOf(const predict::Comparison& comparison);
 // Of a comparison without runs: what is predicted of every cell.
 nlohmann::json PredictedToJson(const predict::Comparison& comparison);
+nlohmann::json PredictedRequestsToJson(const predict::Comparison& comparison);
 
 }  // namespace mosa::cli
 

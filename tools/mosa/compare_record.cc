@@ -154,11 +154,13 @@ class Reader {
     if (residence == file_.root.end() || !residence->contains("daemons")) return;
     for (const json& daemon : residence->at("daemons")) {
       for (const json& row : daemon.at("requests")) {
-        predict::SeenRequests& seen = measured_.seen.requests[{
-            daemon.at("component").get<std::string>(), row.at("class").get<std::string>(),
-            daemon.at("host").get<std::string>(), row.at("peer").get<std::string>()}];
-        seen.count += row.at("count").get<uint64_t>();
-        seen.seconds += row.at("sum_ns").get<double>() / 1e9;
+        const predict::SeenRequests seen = {
+            row.at("count").get<uint64_t>(), row.at("sum_ns").get<double>() / 1e9,
+            row.value("p50_us", 0.0) / 1e6, row.value("p90_us", 0.0) / 1e6};
+        predict::Add(
+            seen, measured_.seen.requests[{
+                      daemon.at("component").get<std::string>(), row.at("class").get<std::string>(),
+                      daemon.at("host").get<std::string>(), row.at("peer").get<std::string>()}]);
       }
     }
   }

@@ -199,6 +199,11 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
   if (silent > 0)
     notes.push_back(fmt::format("{} of {} records do not say how long requests stayed in daemons",
                                 silent, runs.size()));
+  if (silent < static_cast<int64_t>(runs.size()))
+    notes.push_back(
+        "of requests mounts' waits for the manager and for other nodes, and the daemons' own work "
+        "are compared; 'fuse.*' is shown, not judged, since the kernel merges and spares requests "
+        "as the model does not; classes that are not simulated are 'not predicted'");
   if (drawn.failed > 0)
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
                                 drawn.failed, drawn.failure));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/model/metrics_text.h"
 #include "predictor/model/cost.h"
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
@@ -36,6 +37,8 @@ struct Options {
   uint32_t frequency_mhz = 0;
   uint32_t repeats = 20;
   bool layouts = false;
+  bool residence = false;
+  std::string metrics;
 };
 
 Duration MeanOf(const std::vector<Duration>& draws) {
@@ -120,6 +123,21 @@ Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
   return OkStatus();
 }
 
+Status WriteMetrics(const std::string& directory, const predict::Prediction& prediction) {
+  for (const DaemonResidence& daemon : ResidenceOf(prediction).daemons) {
+    const std::string name =
+        daemon.component == "manager" ? "manager" : daemon.component + "-" + daemon.host;
+    const std::string path = fmt::format("{}/{}.prom", directory, name);
+    std::ofstream file(path, std::ios::binary);
+    file << MetricsText(daemon.snapshot);
+    file.close();
+    if (!file)
+      return FailedPreconditionError(
+          fmt::format("cannot write {}: is {} a directory?", path, directory));
+  }
+  return OkStatus();
+}
+
 Status PredictRun(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
@@ -147,7 +165,9 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   ForHosts(configuration.hosts, inputs);
   MOSA_ASSIGN_OR_RETURN(
       const predict::Prediction prediction,
-      PredictInputs(inputs, inputs.platform, configuration, {.with_layouts = options.layouts}));
+      PredictInputs(inputs, inputs.platform, configuration,
+                    {.with_layouts = options.layouts,
+                     .with_residence = options.residence || !options.metrics.empty()}));
   Forecast forecast;
   if (!prediction.failure) {
     if (inputs.power) forecast.joules = JoulesOf(prediction, *inputs.power);
@@ -155,6 +175,7 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   }
   if (!options.trace.empty())
     MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, inputs.workflow, prediction));
+  if (!options.metrics.empty()) MOSA_RETURN_IF_ERROR(WriteMetrics(options.metrics, prediction));
   if (line.json)
     PrintJson(ToJson(inputs.workflow, configuration, prediction, forecast));
   else
@@ -212,6 +233,13 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "classes of outputs, as in placement:mid/*.fits=local or placement@mAdd=stripe");
   command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
   command->add_flag("--layouts", options->layouts, "With --json: on which nodes each file lies");
+  command->add_flag("--residence", options->residence,
+                    "With --json: how long requests stay in each daemon, as 'mosa residence' has "
+                    "it, of the run without draws");
+  command->add_option(
+      "--metrics", options->metrics,
+      "Write the same for Prometheus, as daemons serve it: a file COMPONENT-HOST.prom "
+      "for each in this directory");
   command->add_option("--power", options->power,
                       "What a host draws, YAML or JSON (network_w: with its link full in both "
                       "directions): the prediction then has the energy");

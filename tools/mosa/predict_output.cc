@@ -175,6 +175,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   }
   for (const predict::PredictedFile& file : prediction.files)
     root["files"].push_back(FileToJson(workflow, configuration, file));
+  if (!prediction.daemons.empty()) root["residence"] = ToJson(ResidenceOf(prediction));
   for (const predict::PredictedStage& stage : prediction.stages) {
     root["stages"].push_back({{"name", stage.name},
                               {"tasks", stage.tasks},
@@ -217,6 +218,23 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                              {"bytes_written", task.written}});
   }
   return root;
+}
+
+ClusterResidence ResidenceOf(const predict::Prediction& prediction) {
+  ClusterResidence residence;
+  residence.cluster = "predicted";
+  for (const predict::PredictedDaemon& from : prediction.daemons) {
+    DaemonResidence& daemon = residence.daemons.emplace_back();
+    daemon.component = predict::ToText(from.daemon);
+    daemon.host = from.daemon == predict::Daemon::kManager
+                      ? "-"
+                      : prediction.machines[from.machine.value].name;
+    daemon.between = prediction.turnaround;
+    daemon.snapshot.component = daemon.component;
+    daemon.snapshot.taken.ns = prediction.turnaround.ns;
+    daemon.snapshot.rows = from.rows;
+  }
+  return residence;
 }
 
 nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Prediction& prediction) {

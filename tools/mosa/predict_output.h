@@ -10,6 +10,7 @@
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
 #include "predictor/workflow/workflow.h"
+#include "tools/mosa/residence.h"
 
 namespace mosa::cli {
 
@@ -37,6 +38,9 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
 nlohmann::json ToJson(const predict::Workflow& workflow,
                       const predict::Configuration& configuration,
                       const predict::Prediction& prediction, const Forecast& forecast);
+// What `mosa residence` would show of the run. Peers are names; the run begins at time 0.
+// Precondition: it was predicted with residence.
+ClusterResidence ResidenceOf(const predict::Prediction& prediction);
 // In the Trace Event Format (JSON object form) of Chrome and Perfetto: a process per host, a thread
 // per slot, both with names, a slice per task, and in it one for each of launch, read, compute and
 // write. Of a task that does these by turns, as a traced one, they are sums, one after the other.

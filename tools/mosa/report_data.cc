@@ -10,6 +10,7 @@
 
 #include "predictor/model/cost.h"
 #include "tools/mosa/command.h"
+#include "tools/mosa/predict_output.h"
 #include "tools/mosa/report_tasks.h"
 #include "tools/mosa/residence.h"
 
@@ -122,7 +123,12 @@ void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& not
       fmt::join(apart, ", ")));
 }
 
-json RequestsToJson(const ClusterResidence& residence) {
+// `predicted` by the run without draws, if there is a prediction.
+json RequestsToJson(const ClusterResidence& residence, const ClusterResidence& predicted) {
+  std::map<std::pair<std::string, std::string>, DurationCounts> foretold;
+  for (const DaemonResidence& daemon : predicted.daemons)
+    for (const ResidenceRow& row : daemon.snapshot.rows)
+      foretold[{daemon.component, row.name}].Add(row.times);
   struct Class {
     DurationCounts all;
     std::map<std::string, DurationCounts> by_host;
@@ -147,6 +153,10 @@ json RequestsToJson(const ClusterResidence& residence) {
                 {"p90_us", microseconds(one.all.Quantile(900))},
                 {"p99_us", microseconds(one.all.Quantile(990))},
                 {"max_us", static_cast<double>(one.all.max_ns) / 1e3}};
+    if (const auto found = foretold.find(name); found != foretold.end()) {
+      row["predicted_count"] = found->second.Count();
+      row["predicted_mean_us"] = microseconds(found->second.Mean());
+    }
     Duration worst;
     for (const auto& [host, times] : one.by_host) {
       if (one.by_host.size() < 2 || times.Count() < kRequestsMin || times.Mean() <= worst) continue;
@@ -176,7 +186,8 @@ json CountersToJson(const ClusterResidence& residence) {
   return counters;
 }
 
-void AddResidence(const RunFile& file, json& data, std::vector<std::string>& notes) {
+void AddResidence(const RunFile& file, const ClusterResidence& predicted, json& data,
+                  std::vector<std::string>& notes) {
   data["requests"] = json::array();
   data["counters"] = json::object();
   const auto found = file.root.find("residence");
@@ -219,7 +230,7 @@ void AddResidence(const RunFile& file, json& data, std::vector<std::string>& not
         file.path, left_out->get<uint64_t>()));
   NoteClocks(*residence, notes);
   data["cluster"] = residence->cluster;
-  data["requests"] = RequestsToJson(*residence);
+  data["requests"] = RequestsToJson(*residence, predicted);
   data["counters"] = CountersToJson(*residence);
 }
 
@@ -293,7 +304,9 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
     report.notes.push_back(fmt::format("{} ends in the middle: the {} tasks before that are shown",
                                        file.path, end.tasks));
   json& data = report.data;
-  AddResidence(file, data, report.notes);
+  AddResidence(file,
+               finished != nullptr ? ResidenceOf(finished->drawn.prediction) : ClusterResidence(),
+               data, report.notes);
   const std::vector<std::string> lost = LostHostsOf(file);
   if (finished == nullptr && !lost.empty())
     report.notes.push_back(fmt::format("{}: the run lost {}", file.path, fmt::join(lost, ", ")));

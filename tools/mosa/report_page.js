@@ -686,6 +686,7 @@ function drawRequests() {
   made.append(longTable([
     ['Component', (row) => row.component], ['Class', (row) => row.class], ['Count', (row) => count(row.count), 'number'],
     ['In all', (row) => shortTime(row.sum_us), 'number'], ['Mean', (row) => shortTime(row.mean_us), 'number'],
+    ['Predicted', (row) => row.predicted_mean_us === undefined ? '-' : shortTime(row.predicted_mean_us), 'number'],
     ['50 %', (row) => shortTime(row.p50_us), 'number'], ['90 %', (row) => shortTime(row.p90_us), 'number'],
     ['99 %', (row) => shortTime(row.p99_us), 'number'], ['Most', (row) => shortTime(row.max_us), 'number'],
     ['Slowest host', (row) => row.slowest_host === undefined ? '-' : `${row.slowest_host} (mean ${shortTime(row.slowest_mean_us)})`]],

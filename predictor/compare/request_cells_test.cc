@@ -1,0 +1,261 @@
+// Requests beside what is predicted of them, with simulated clusters in the place of real ones.
+#include "predictor/compare/request_cells.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "predictor/compare/comparison.h"
+#include "predictor/compare/sentence.h"
+#include "predictor/model/cost.h"
+#include "predictor/run/prediction_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr const char* kDeployment = "hosts=4,slots=1,manager=apart,system=dss";
+const std::vector<std::string> kHosts = {"one", "two", "three", "four"};
+
+// 31 tasks that compute and move bytes by turns.
+Workflow Stages() {
+  WorkflowMaker maker;
+  std::vector<std::string> turned;
+  for (uint32_t i = 0; i < 15; ++i) {
+    const std::string n = std::to_string(i);
+    maker.File("a." + n, 8 * kMiB).File("b." + n, 4 * kMiB);
+    maker.Task("make_" + n, {}, {"a." + n}, Milliseconds(300 + 40 * (i % 4)));
+    maker.Task("turn_" + n, {"a." + n}, {"b." + n}, Milliseconds(500));
+    turned.push_back("b." + n);
+  }
+  maker.File("sum", kMiB);
+  maker.Task("sum", turned, {"sum"}, Milliseconds(900));
+  return maker.Build();
+}
+
+SeenRun Seen(const Workflow& workflow, const Platform& platform, const std::string& deployment,
+             uint64_t placement_seed) {
+  auto configuration = ParseConfiguration(deployment);
+  EXPECT_TRUE(configuration.ok()) << configuration.status();
+  configuration->seed = placement_seed;
+  const auto prediction =
+      Predict(workflow, platform, *configuration, {.with_layouts = true, .with_residence = true});
+  EXPECT_TRUE(prediction.ok()) << prediction.status();
+  return SeenOf(workflow, *prediction, platform, *configuration, kHosts);
+}
+
+Platform Known() {
+  Platform platform = BusyPlatform();
+  platform.network.spread = 0.03;
+  platform.model.spread = 0.05;
+  return platform;
+}
+
+// As a cluster whose figures are `seed`'s draw would have it; `repeat` counts its runs.
+SeenRun DrawnRun(const Workflow& workflow, uint64_t seed, const std::string& more = "",
+                 uint64_t repeat = 0) {
+  SeenRun run = Seen(workflow, Perturbed(Known(), seed), kDeployment + more, seed + 1000 * repeat);
+  run.factor = ModelFactor(Known(), seed);
+  run.name = fmt::format("run-{}", repeat + 1);
+  return run;
+}
+
+std::vector<RequestCell> Off(const Comparison& comparison) {
+  std::vector<RequestCell> off;
+  for (const RequestCell& cell : comparison.requests)
+    if (cell.verdict == RequestVerdict::kAnomaly) off.push_back(cell);
+  return off;
+}
+
+std::string Said(const Comparison& comparison) {
+  std::string said;
+  for (const RequestCell& cell : Off(comparison))
+    said += cell.sentence + " Open first: " + cell.open_first + "\n";
+  for (const Anomaly& anomaly : comparison.anomalies)
+    said += anomaly.sentence + " " + anomaly.cause + " Open first: " + anomaly.open_first + "\n";
+  for (const Blame& blame : comparison.blamed)
+    said += fmt::format("  {} {} {:.3f} {:.3f}\n", ToText(blame.suspect.part), blame.suspect.host,
+                        blame.explained, blame.of_requests.value_or(-1));
+  return said;
+}
+
+class RequestCellsTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workflow_ = new Workflow(Stages());
+    draws_ = new std::vector<SeenRun>;
+    for (uint64_t seed = 1; seed <= 24; ++seed) draws_->push_back(Drawn(seed));
+  }
+  static void TearDownTestSuite() {
+    delete workflow_;
+    delete draws_;
+  }
+
+  static SeenRun Drawn(uint64_t seed, const std::string& more = "", uint64_t repeat = 0) {
+    return DrawnRun(*workflow_, seed, more, repeat);
+  }
+  // Three runs of a cluster that the draws have not.
+  static std::vector<SeenRun> Runs(uint64_t seed, const std::string& more = "") {
+    std::vector<SeenRun> runs;
+    for (uint64_t repeat = 0; repeat < 3; ++repeat) runs.push_back(Drawn(seed, more, repeat));
+    return runs;
+  }
+  static Comparison CompareWith(const std::vector<SeenRun>& runs) {
+    return Compare(*workflow_, *draws_, runs, {.slots = 1, .link_bytes_per_second = 100'000'000});
+  }
+
+  static Workflow* workflow_;
+  static std::vector<SeenRun>* draws_;
+};
+Workflow* RequestCellsTest::workflow_ = nullptr;
+std::vector<SeenRun>* RequestCellsTest::draws_ = nullptr;
+
+TEST_F(RequestCellsTest, AClusterThatIsAsPredictedRaisesNoAlarm) {
+  size_t alarms = 0;
+  std::string said;
+  for (uint64_t seed = 101; seed <= 200; ++seed) {
+    const std::vector<SeenRun> runs = {Drawn(seed)};
+    const Comparison comparison = CompareWith(runs);
+    ASSERT_FALSE(comparison.requests.empty());
+    if (Off(comparison).empty()) continue;
+    ++alarms;
+    said += Said(comparison);
+  }
+  EXPECT_LE(alarms, 1U) << said;
+}
+
+TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesItAndIsBlamed) {
+  const Comparison comparison = CompareWith(Runs(77, ",h2.link=12M"));
+  const std::vector<RequestCell> off = Off(comparison);
+  ASSERT_FALSE(off.empty()) << Said(comparison);
+  for (const RequestCell& cell : off) {
+    EXPECT_TRUE(cell.which.host == "two" || cell.which.peer == "two") << cell.sentence;
+    EXPECT_GT(cell.measured.mean_s, 2 * cell.predicted.mean_s) << cell.sentence;
+    EXPECT_EQ(cell.shown_in.size(), 3U);
+  }
+  const bool at_mount = std::any_of(off.begin(), off.end(), [](const RequestCell& cell) {
+    return cell.which.component == "mount" && cell.which.name.starts_with("node.");
+  });
+  EXPECT_TRUE(at_mount) << Said(comparison);
+  EXPECT_NE(off.front().sentence.find("predicted"), std::string::npos);
+  EXPECT_NE(off.front().open_first.find("two: 'ip -s link'"), std::string::npos)
+      << Said(comparison);
+  ASSERT_FALSE(comparison.blamed.empty());
+  EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << Said(comparison);
+}
+
+// One task of 31 reads most and computes most.
+Workflow Gather(double computing) {
+  const auto compute = [computing](int64_t ms) {
+    return Nanoseconds(static_cast<int64_t>(static_cast<double>(ms) * 1e6 * computing));
+  };
+  WorkflowMaker maker;
+  std::vector<std::string> parts;
+  for (uint32_t i = 0; i < 30; ++i) {
+    const std::string n = std::to_string(i);
+    parts.push_back("part." + n);
+    maker.File(parts.back(), 4 * kMiB);
+    maker.Task("make_" + n, {}, {parts.back()}, compute(400 + 20 * (i % 5)));
+  }
+  maker.File("sum", kMiB).Task("sum", parts, {"sum"}, compute(4000));
+  return maker.Build();
+}
+
+// Its tasks alone cannot tell what it reads from what it computes; that computes a little longer
+// than said, too, as on machines that are not simulated.
+TEST(RequestEvidenceTest, TellsASlowLinkFromSlowComputing) {
+  const Workflow workflow = Gather(1);
+  std::vector<SeenRun> draws, runs;
+  for (uint64_t seed = 1; seed <= kDrawsMin; ++seed) draws.push_back(DrawnRun(workflow, seed));
+  for (uint64_t repeat = 0; repeat < 3; ++repeat)
+    runs.push_back(DrawnRun(Gather(1.25), 77, ",h2.link=12M", repeat));
+  const CompareOptions options = {.slots = 1, .link_bytes_per_second = 100'000'000};
+  const Comparison with = Compare(workflow, draws, runs, options);
+  ASSERT_FALSE(with.blamed.empty());
+  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << Said(with);
+  EXPECT_TRUE(Explains(with.blamed));
+  for (SeenRun& run : runs) run.requests.clear();
+  const Comparison without = Compare(workflow, draws, runs, options);
+  EXPECT_TRUE(without.requests.empty());
+  const auto computing =
+      std::find_if(without.blamed.begin(), without.blamed.end(),
+                   [](const Blame& blame) { return blame.suspect.part == Part::kComputing; });
+  ASSERT_NE(computing, without.blamed.end());
+  EXPECT_GT(computing->weight(), without.blamed.front().weight() - 0.05) << Said(without);
+}
+
+TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs) {
+    run.requests[{"mount", "fuse.read", "one", ""}] = {1000, 5000, 5, 9};
+    run.requests[{"mount", "fuse.statfs", "one", ""}] = {1000, 5000, 5, 9};
+    run.requests[{"mount", "node.append", "one", "two"}] = {1000, 5000, 5, 9};
+  }
+  const Comparison comparison = CompareWith(runs);
+  EXPECT_TRUE(Off(comparison).empty()) << Said(comparison);
+  size_t met = 0;
+  for (const RequestCell& cell : comparison.requests) {
+    if (cell.which.name == "fuse.read" && cell.which.host == "one") {
+      EXPECT_EQ(cell.verdict, RequestVerdict::kShown);
+      EXPECT_NEAR(cell.measured.mean_s, 5, 1e-9);
+      ++met;
+    } else if (cell.which.name == "fuse.statfs" || cell.which.name == "node.append") {
+      EXPECT_EQ(cell.verdict, RequestVerdict::kNotPredicted);
+      EXPECT_FALSE(cell.interval_s.has_value());
+      ++met;
+    }
+  }
+  EXPECT_EQ(met, 3U);
+}
+
+TEST_F(RequestCellsTest, OneRunAloneMustShowMore) {
+  const auto slowed = [](SeenRun run, double times) {
+    for (auto& [which, seen] : run.requests)
+      if (which.name.starts_with("node.") && which.host == "three") seen.seconds *= times;
+    return run;
+  };
+  const SeenRun well = Drawn(77);
+  EXPECT_TRUE(Off(CompareWith({well, slowed(well, 2), well})).empty());
+  EXPECT_FALSE(Off(CompareWith({well, slowed(well, 40), slowed(well, 40)})).empty());
+  EXPECT_FALSE(Off(CompareWith({slowed(well, 40)})).empty());
+}
+
+// As if its RAM disk swapped: who writes there waits, and it knows that itself.
+TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs)
+    for (auto& [which, seen] : run.requests)
+      if ((which.component == "storage" && which.host == "three") ||
+          (which.name.starts_with("node.") && which.peer == "three"))
+        seen.seconds += static_cast<double>(seen.count);
+  const Comparison comparison = CompareWith(runs);
+  const std::vector<RequestCell> off = Off(comparison);
+  ASSERT_FALSE(off.empty());
+  for (const RequestCell& cell : off) {
+    EXPECT_TRUE(cell.which.host == "three" || cell.which.peer == "three") << cell.sentence;
+    EXPECT_NE(cell.open_first.find("three: the log of its storage node"), std::string::npos)
+        << cell.sentence << " " << cell.open_first;
+  }
+  const std::map<Suspect, double> evidence = RequestEvidence(comparison.requests);
+  for (const auto& [suspect, explained] : evidence)
+    EXPECT_LE(explained, evidence.at({Part::kNode, "three"})) << Describe(suspect);
+}
+
+TEST_F(RequestCellsTest, ASlowManagerIsNamed) {
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs)
+    for (auto& [which, seen] : run.requests)
+      if (which.name.starts_with("manager.")) seen.seconds += 0.2 * static_cast<double>(seen.count);
+  const Comparison comparison = CompareWith(runs);
+  const std::vector<RequestCell> off = Off(comparison);
+  ASSERT_FALSE(off.empty());
+  for (const RequestCell& cell : off) {
+    EXPECT_TRUE(cell.which.name.starts_with("manager.")) << cell.sentence;
+    EXPECT_NE(cell.open_first.find("the manager's host"), std::string::npos) << cell.open_first;
+  }
+}
+
+}  // namespace
+}  // namespace mosa::predict
