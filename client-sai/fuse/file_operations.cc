@@ -45,32 +45,14 @@ kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode
   return out;
 }
 
-// An open's record. Its process waits for the answer and is there to be asked after: this is said
-// before it gets one.
-struct TracedOpen {
-  Tracer::Process process;
-  TraceEvent event;
-};
-
-std::optional<TracedOpen> TraceOpen(Mount& mount, fuse_req_t request, TraceKind kind, Time start,
-                                    const fuse_file_info& info) {
-  if (start == Time{}) return std::nullopt;
-  TracedOpen traced;
-  TraceEvent& event = traced.event;
-  event.kind = kind;
-  event.start = start;
-  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
-  const int access = info.flags & O_ACCMODE;
-  if (access != O_WRONLY) event.flags |= kTraceForReading;
-  if (access != O_RDONLY) event.flags |= kTraceForWriting;
-  if ((info.flags & O_TRUNC) != 0) event.flags |= kTraceCut;
-  traced.process = mount.tracer.ProcessOf(event.pid);
-  event.pid = traced.process.pid;
-  event.process_start = traced.process.start;
-  return traced;
+std::optional<Tracer::OpenRecord> TraceOpen(Mount& mount, fuse_req_t request, TraceKind kind,
+                                            const fuse_file_info& info) {
+  if (!mount.tracer.on()) return std::nullopt;
+  return mount.tracer.RecordOfOpen(kind, static_cast<uint32_t>(fuse_req_ctx(request)->pid),
+                                   info.flags);
 }
 
-void NoteOpen(Mount& mount, std::optional<TracedOpen>& traced, FileId file,
+void NoteOpen(Mount& mount, std::optional<Tracer::OpenRecord>& traced, FileId file,
               const kernel::OpenOut& out, uint64_t size_bytes) {
   if (!traced) return;
   TraceEvent& event = traced->event;
@@ -80,7 +62,7 @@ void NoteOpen(Mount& mount, std::optional<TracedOpen>& traced, FileId file,
   if ((out.open_flags & kernel::kOpenPassthrough) != 0 && (out.open_flags & FOPEN_DIRECT_IO) == 0)
     event.flags |= kTracePassthrough;
   if ((out.open_flags & FOPEN_KEEP_CACHE) != 0) event.flags |= kTraceKeptPages;
-  mount.tracer.Note(event, traced->process.text);
+  mount.tracer.Note(event, traced->text);
 }
 
 // A read or write, in a full trace; without one it has no start. The request is gone once it is
@@ -117,7 +99,7 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
             fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const Tracer::Use use(mount.tracer);
-  auto traced = TraceOpen(mount, request, TraceKind::kCreate, TraceBegin(mount), *info);
+  auto traced = TraceOpen(mount, request, TraceKind::kCreate, *info);
   NewEntry entry;
   entry.parent = FileId{parent};
   entry.name = name;
@@ -146,7 +128,7 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const Tracer::Use use(mount.tracer);
   const FileId file{ino};
-  auto traced = TraceOpen(mount, request, TraceKind::kOpen, TraceBegin(mount), *info);
+  auto traced = TraceOpen(mount, request, TraceKind::kOpen, *info);
   const Outcome<OpenResult> opened =
       mount.filesystem.Open(file, static_cast<uint32_t>(info->flags), CallerOf(request));
   if (!opened.ok()) {

@@ -15,11 +15,9 @@
 #include <system_error>
 #include <thread>
 
-#include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/mount_point.h"
 #include "client-sai/fuse/mount_residence.h"
-#include "client-sai/fuse/to_errno.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
@@ -43,17 +41,6 @@ constexpr uint32_t kRequestHeaderBytesMax = 4096;  // As libfuse counts.
 constexpr uint16_t kBackgroundMax = 64;
 constexpr uint16_t kCongestionThreshold = 48;
 constexpr int kWakeSignal = SIGUSR1;
-
-// Why each is wanted, where the name does not say. Left out on purpose: FUSE_WRITEBACK_CACHE (costs
-// CPU for nothing with large writes, and hides sizes), FUSE_AUTO_INVAL_DATA (a file's own commits
-// would drop its pages; recalls invalidate), splice (never paid), FUSE_CACHE_SYMLINKS (nothing
-// would invalidate a target), FUSE_POSIX_ACL, FUSE_EXPORT_SUPPORT.
-constexpr uint64_t kWantedFlags =
-    FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
-    FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS |
-    FUSE_MAX_PAGES | FUSE_EXPLICIT_INVAL_DATA |
-    FUSE_HANDLE_KILLPRIV_V2 |  // Without it the kernel asks for security.capability at each write.
-    FUSE_INIT_EXT | kernel::kDirectIoAllowMmap | kernel::kNoExportSupport;
 
 static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 
@@ -141,7 +128,8 @@ Status KernelSession::Mount(const fuse_lowlevel_ops& operations, void* userdata,
 
   fuse_lowlevel_ops table = operations;
   table.init = OnLibraryInit;
-  std::string mount_options = "fsname=mosa,subtype=mosa,default_permissions";
+  std::string mount_options =
+      fmt::format("fsname={0},subtype={0},default_permissions", options_.type);
   if (options_.allow_other) mount_options += ",allow_other";
   const char* arguments[] = {"mosa-mount", "-o", mount_options.c_str()};
   fuse_args args = FUSE_ARGS_INIT(3, const_cast<char**>(arguments));
@@ -204,7 +192,7 @@ Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_i
     return UnavailableError(
         fmt::format("the kernel speaks FUSE 7.{}: Linux 5.17 or newer is needed", init.minor));
   }
-  uint64_t flags = offered & kWantedFlags;
+  uint64_t flags = offered & options_.flags;
   if (!options_.passthrough) {
     agreement_.passthrough_reason = "switched off by --no-passthrough";
   } else if ((offered & kernel::kPassthrough) == 0) {
@@ -314,18 +302,13 @@ void KernelSession::Dispatch(const fuse_buf& request) {
 }
 
 void KernelSession::AnswerStatx(const fuse_in_header& header) {
-  const FileId file{header.nodeid};
-  const Outcome<AttributesResult> result = statx_(file);
-  ssize_t written = 0;
-  if (result.ok()) {
-    const kernel::StatxOut out = ToStatx(file, *result);
-    written = WriteReply(device_, header.unique, 0, &out, sizeof(out));
-  } else {
-    written = WriteReply(device_, header.unique, ToErrno(result.failure()), nullptr, 0);
-  }
+  kernel::StatxOut out{};
+  const int error = statx_(header.nodeid, out);
+  const ssize_t written = error == 0 ? WriteReply(device_, header.unique, 0, &out, sizeof(out))
+                                     : WriteReply(device_, header.unique, error, nullptr, 0);
   // ENOENT: the asking program has been killed.
   if (written < 0 && errno != ENOENT && errno != ENODEV) {
-    LogWarning("cannot answer statx of file {}: {}", file.value, strerror(errno));
+    LogWarning("cannot answer statx of inode {}: {}", header.nodeid, strerror(errno));
   }
 }
 

@@ -31,8 +31,22 @@
 
 namespace mosa::sai {
 
+// What a mount of a cluster asks of the kernel, and why, where the name does not say. Left out on
+// purpose: FUSE_WRITEBACK_CACHE (costs CPU for nothing with large writes, and hides sizes),
+// FUSE_AUTO_INVAL_DATA (a file's own commits would drop its pages; recalls invalidate), splice
+// (never paid), FUSE_CACHE_SYMLINKS (nothing would invalidate a target), FUSE_POSIX_ACL,
+// FUSE_EXPORT_SUPPORT.
+inline constexpr uint64_t kMountFlags =
+    FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
+    FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS |
+    FUSE_MAX_PAGES | FUSE_EXPLICIT_INVAL_DATA |
+    FUSE_HANDLE_KILLPRIV_V2 |  // Without it the kernel asks for security.capability at each write.
+    FUSE_INIT_EXT | kernel::kDirectIoAllowMmap | kernel::kNoExportSupport;
+
 struct KernelSessionOptions {
-  std::string mount_point;  // Absolute, without symbolic links.
+  std::string mount_point;    // Absolute, without symbolic links.
+  std::string type = "mosa";  // In the table of mounts, behind "fuse.".
+  uint64_t flags = kMountFlags;
   bool allow_other = false;
   bool passthrough = true;
   uint32_t threads = 8;  // Kept ready; more are started while all are busy.
@@ -63,7 +77,8 @@ LargeBuffer TakeRequestMemory();
 // nothing.
 class KernelSession final : public KernelNotifier {
  public:
-  using StatxFunction = std::function<Outcome<AttributesResult>(FileId)>;
+  // Of the inode with that number. 0 or an errno.
+  using StatxFunction = std::function<int(uint64_t inode, kernel::StatxOut& out)>;
 
   explicit KernelSession(KernelSessionOptions options);
   ~KernelSession() override;  // Calls Stop.

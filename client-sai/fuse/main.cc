@@ -1,9 +1,4 @@
 // mosa-mount: one mount of a Mosa cluster, in the foreground, until it is unmounted or told to end.
-#include <malloc.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,11 +13,15 @@
 #include "CLI/CLI.hpp"
 #include "client-sai/api/bulk_node_api.h"
 #include "client-sai/api/grpc_manager_api.h"
+#include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/mount_point.h"
+#include "client-sai/fuse/mount_process.h"
 #include "client-sai/fuse/mount_residence.h"
 #include "client-sai/fuse/operations.h"
+#include "client-sai/fuse/to_errno.h"
 #include "client-sai/sai/filesystem.h"
+#include "client-sai/sai/tracing.h"
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
 #include "common/base/exit_code.h"
@@ -96,34 +95,6 @@ Status Validate(const MountOptions& options) {
   return OkStatus();
 }
 
-// Objects' descriptors and connections need more than the usual 1024; buffers of requests come and
-// go, and should not be mapped and zeroed each time.
-void RaiseProcessLimits() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  // Blocks of file bytes are handed from thread to thread: few arenas, which grow by large steps
-  // and give back what is far beyond a mount's caches.
-  mallopt(M_ARENA_MAX, 4);
-  mallopt(M_TOP_PAD, 1 << 20);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-}
-
-// SIGTERM, SIGINT and SIGHUP as a descriptor; no thread that is started later gets them otherwise.
-Result<UniqueFd> CatchEndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  UniqueFd descriptor(signalfd(-1, &signals, SFD_CLOEXEC));
-  if (!descriptor) return ErrnoStatus(errno, "cannot wait for signals");
-  return descriptor;
-}
-
 std::string HostName() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "mount";
@@ -147,27 +118,17 @@ Status WriteReadyFile(const std::string& path, const std::string& mount_point,
   return OkStatus();
 }
 
-void WaitForEnd(const KernelSession& session, int signals) {
-  std::array<pollfd, 2> ends = {{{signals, POLLIN, 0}, {session.ended_descriptor(), POLLIN, 0}}};
-  while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
-  }
-  if (ends[0].revents == 0) {
-    LogInfo("somebody has unmounted: ending");
-    return;
-  }
-  signalfd_siginfo info{};
-  if (read(signals, &info, sizeof(info)) == sizeof(info)) {
-    LogInfo("{}: unmounting", strsignal(static_cast<int>(info.ssi_signo)));
-  }
-}
-
 Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& options,
              int signals) {
   KernelSession& session = mount.session;
   Filesystem& filesystem = mount.filesystem;
-  MOSA_RETURN_IF_ERROR(session.Mount(MountOperations(), &mount, [&filesystem](FileId file) {
-    return filesystem.GetAttributes(file);
-  }));
+  MOSA_RETURN_IF_ERROR(session.Mount(
+      MountOperations(), &mount, [&filesystem](uint64_t inode, kernel::StatxOut& out) {
+        const Outcome<AttributesResult> result = filesystem.GetAttributes(FileId{inode});
+        if (!result.ok()) return ToErrno(result.failure());
+        out = ToStatx(FileId{inode}, *result);
+        return 0;
+      }));
   session.StartWorkers();
   const KernelAgreement& agreement = session.agreement();
   LogInfo("mounted {} (FUSE 7.{}, passthrough {}, epoch {})", mount_point, agreement.protocol_minor,
@@ -230,7 +191,8 @@ Status Run(const MountOptions& options) {
   started = &filesystem;
   MOSA_ASSIGN_OR_RETURN(const auto metrics, ServeMetrics(options.metrics, snapshot));
   MOSA_RETURN_IF_ERROR(filesystem.Start());
-  Tracer tracer(filesystem, session, clock);
+  TracedFilesystem traced_filesystem(filesystem, session);
+  Tracer tracer(traced_filesystem, clock);
   const std::string host = options.node_name.empty() ? HostName() : options.node_name;
   Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());

@@ -134,7 +134,7 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
         fmt::format("cannot mount on {}: it is not a directory", absolute));
   }
   const std::optional<MountedAt> mounted = FindMount(absolute);
-  if (mounted && mounted->type == "fuse.mosa") {
+  if (mounted && mounted->type.starts_with("fuse.mosa")) {
     return FailedPreconditionError(fmt::format(
         "a live Mosa mount is on {} already: unmount it first (umount {})", absolute, absolute));
   }

@@ -10,7 +10,7 @@
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/lock_waiters.h"
 #include "client-sai/sai/filesystem.h"
-#include "client-sai/sai/tracer.h"
+#include "client-sai/trace/tracer.h"
 
 namespace mosa::sai {
 

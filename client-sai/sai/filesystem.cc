@@ -255,7 +255,7 @@ void Filesystem::CancelLockWait(LockWaitId wait) { impl_->CancelLockWait(wait); 
 
 Time Filesystem::ManagerNow() { return impl_->ManagerNow(); }
 void Filesystem::SetPassthrough(bool allowed) { impl_->SetPassthrough(allowed); }
-std::vector<Filesystem::NamedFile> Filesystem::KnownNames() { return impl_->KnownNames(); }
+std::vector<TracedMount::NamedFile> Filesystem::KnownNames() { return impl_->KnownNames(); }
 uint64_t Filesystem::KnownSize(FileId file) { return impl_->KnownSize(file); }
 
 std::string Filesystem::StatsJson() const { return impl_->StatsJson(); }

@@ -20,6 +20,7 @@
 #include "client-sai/api/node_api.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/write_buffer.h"
+#include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
@@ -280,12 +281,7 @@ class Filesystem {
   // as the options say.
   void SetPassthrough(bool allowed);
   // What this mount knows of names.
-  struct NamedFile {
-    FileId file;
-    FileId parent;
-    std::string name;
-  };
-  std::vector<NamedFile> KnownNames();
+  std::vector<TracedMount::NamedFile> KnownNames();
   // As far as this mount knows; asks nobody.
   uint64_t KnownSize(FileId file);
 

@@ -24,7 +24,7 @@
 #include "client-sai/sai/inode.h"
 #include "client-sai/sai/lease.h"
 #include "client-sai/sai/stats.h"
-#include "client-sai/sai/task_names.h"
+#include "client-sai/trace/task_names.h"
 
 namespace mosa::sai {
 
@@ -440,7 +440,7 @@ class Filesystem::Impl final : public SessionListener {
   // ---- for a trace (tracing.cc)
   Time ManagerNow() { return lease_.ManagerNow(); }
   void SetPassthrough(bool allowed) { passthrough_allowed_ = allowed; }
-  std::vector<NamedFile> KnownNames();
+  std::vector<TracedMount::NamedFile> KnownNames();
   uint64_t KnownSize(FileId file);
 
   const FilesystemOptions options_;

@@ -1,4 +1,4 @@
-#include "client-sai/sai/tracer.h"
+#include "client-sai/trace/tracer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "client-sai/sai/cluster_fixture.h"
+#include "client-sai/sai/tracing.h"
 
 namespace mosa::sai {
 namespace {
@@ -69,7 +70,8 @@ class TracerTest : public ::testing::Test {
   const fs::path directory_;
   const SystemClock clock_;
   Cluster cluster_{uint64_t{1} << 30, uint64_t{1} << 30, true};
-  Tracer tracer_{cluster_.a().fs(), cluster_.a().notifier(), clock_};
+  TracedFilesystem mount_{cluster_.a().fs(), cluster_.a().notifier()};
+  Tracer tracer_{mount_, clock_};
 };
 
 TEST_F(TracerTest, WritesEveryThreadsEventsInItsOrder) {

@@ -1,17 +1,18 @@
-// What a trace of the mount wants to know (tracer.h).
+#include "client-sai/sai/tracing.h"
+
 #include <utility>
 
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
 
-std::vector<Filesystem::NamedFile> Filesystem::Impl::KnownNames() {
+std::vector<TracedMount::NamedFile> Filesystem::Impl::KnownNames() {
   std::vector<InodePtr> all;
   {
     const std::lock_guard lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
-  std::vector<NamedFile> names;
+  std::vector<TracedMount::NamedFile> names;
   for (const InodePtr& inode : all) {
     const std::lock_guard lock(inode->mutex);
     for (const auto& [name, file] : inode->names.entries)
@@ -25,6 +26,15 @@ uint64_t Filesystem::Impl::KnownSize(FileId file) {
   if (!inode) return 0;
   const std::lock_guard lock(inode->mutex);
   return inode->attributes_known ? View(*inode).size_bytes : 0;
+}
+
+Time TracedFilesystem::TraceTime() { return filesystem_.ManagerNow(); }
+void TracedFilesystem::SetPassthrough(bool allowed) { filesystem_.SetPassthrough(allowed); }
+std::vector<TracedMount::NamedFile> TracedFilesystem::KnownNames() {
+  return filesystem_.KnownNames();
+}
+void TracedFilesystem::RecallNames() {
+  if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
 }
 
 }  // namespace mosa::sai

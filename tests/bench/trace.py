@@ -3,13 +3,15 @@
 
   tests/bench/trace.py --bin build/release/bin
   tests/bench/trace.py --bin build/release/bin --pairs 200 --out trace.json
+  tests/bench/trace.py --bin build/release/bin --wrap /var/tmp
 
 Two clusters of one host (root), one with kernel passthrough, one without. A full trace is set against its own mount
 untraced on both, a light one on the one with passthrough. Slices of some ten milliseconds follow each other, traced and
 not, in pairs whose order changes; a ratio is of the two slices of a pair. Shown are the median of all pairs and the
 interval in which the true median lies with 95 % (by order statistics, so that neighbours who take the processor for a
 while do not count), of wall time, and of the CPU time of this program and the mount together. What a full trace costs on
-a mount with passthrough is passthrough itself. Exit code 1 if an interval of wall time lies wholly above its goal
+a mount with passthrough is passthrough itself. With --wrap DIR, instead: a directory made there under `mosa trace wrap`
+against itself; there the FUSE mount is part of the cost. Exit code 1 if an interval of wall time lies wholly above its goal
 (0 with --no-gate): 3 % for a full trace without passthrough, 1 % for a light one.
 """
 
@@ -108,6 +110,19 @@ class Calls:
                 self.make_unlink, self.processes]
 
 
+def timed(call, server=None):
+    """Wall seconds of a call, and CPU seconds of it, its children and the process `server`."""
+    clock = ~server << 3 | 2 if server else None  # CPU time of that process.
+
+    def cpu():
+        own = time.process_time() + sum(os.times()[2:4])
+        return own + time.clock_gettime(clock) if clock else own
+
+    begin = time.perf_counter(), cpu()
+    call()
+    return time.perf_counter() - begin[0], cpu() - begin[1]
+
+
 class Bench:
     def __init__(self, arguments, directory):
         self.arguments = arguments
@@ -119,12 +134,7 @@ class Bench:
         mount = store.mount("h1")
         if level:
             os.setxattr(mount, ATTRIBUTE, f"{level} {self.directory}".encode())
-        clock = ~store.pid("mount", "h1") << 3 | 2  # CPU time of that process.
-        children = sum(os.times()[2:4])
-        begin = time.perf_counter(), time.clock_gettime(clock) + time.process_time()
-        call()
-        wall, cpu = time.perf_counter() - begin[0], time.clock_gettime(clock) + time.process_time() - begin[1]
-        cpu += sum(os.times()[2:4]) - children
+        wall, cpu = timed(call, store.pid("mount", "h1"))
         if level:
             os.setxattr(mount, ATTRIBUTE, b"stop")
             status = json.loads(os.getxattr(mount, ATTRIBUTE))
@@ -153,29 +163,64 @@ class Bench:
                             ratios.setdefault((level, passthrough, call.__name__), []).append(ratio)
         return ratios
 
+    def measure_wrapped(self, place):
+        """By call: a list of the wall seconds of pairs, of a directory in `place` itself and by its wrapper."""
+        seconds = {}
+        with tempfile.TemporaryDirectory(dir=place) as real, tempfile.TemporaryDirectory() as mount:
+            trace = f"{self.directory}/wrap.trace"
+            words = [f"{self.arguments.bin}/mosa", "--json", "trace", "wrap", real, mount, "-o", trace]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as wrapper:
+                if not wrapper.stderr.readline().startswith("Tracing"):
+                    raise SystemExit("the wrapper does not begin")
+                plain, wrapped = Calls(real).all(), Calls(mount).all()
+                end = time.monotonic() + self.arguments.limit
+                for pair in range(-1, self.arguments.pairs):
+                    if time.monotonic() > end:
+                        break
+                    for one, other in zip(plain, wrapped):
+                        order = [(one, None), (other, wrapper.pid)]
+                        taken = {way: timed(*way)[0] for way in (order if pair % 2 else order[::-1])}
+                        if pair >= 0:  # The first is to warm.
+                            seconds.setdefault(one.__name__, []).append([taken[way] for way in order])
+                wrapper.terminate()
+                self.dropped += json.loads(wrapper.communicate(timeout=60)[0])["dropped"]
+        return seconds
+
+
+def print_wrapped(seconds):
+    print("| calls | pairs | directory, ms | wrapped, ms | ratio | 95 % |\n|---|---|---|---|---|---|")
+    for call, pairs in seconds.items():
+        plain, wrapped = (statistics.median(pair[k] for pair in pairs) * 1e3 for k in (0, 1))
+        ratio = median_interval([pair[1] / max(pair[0], 1e-9) for pair in pairs])
+        print(f"| {call} | {len(pairs)} | {plain:.2f} | {wrapped:.2f} | {ratio[0]:.2f} | {ratio[1]:.2f} to {ratio[2]:.2f} |")
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="the directory of mosa and its daemons")
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--limit", type=int, default=600, help="seconds for all; fewer pairs then")
+    parser.add_argument("--wrap", metavar="DIR", help="measure `mosa trace wrap` of a directory there instead")
     parser.add_argument("--out", help="write all ratios as JSON here")
     parser.add_argument("--no-gate", action="store_true")
     arguments = parser.parse_args()
-    if why_not():
+    if not arguments.wrap and why_not():
         raise SystemExit(f"cannot measure: {why_not()}")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         bench = Bench(arguments, directory)
-        ratios = bench.measure()
+        measured = bench.measure_wrapped(arguments.wrap) if arguments.wrap else bench.measure()
     print(f"Linux {platform.release()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; records dropped: "
           f"{bench.dropped}\n")
+    if arguments.wrap:
+        print_wrapped(measured)
+        return
     print("| trace | passthrough | calls | pairs | wall | 95 % | CPU | 95 % |\n|---|---|---|---|---|---|---|---|")
     rows = []
-    for level, passthrough in dict.fromkeys(key[:2] for key in ratios):
+    for level, passthrough in dict.fromkeys(key[:2] for key in measured):
         together = []
-        for key in [k for k in ratios if k[:2] == (level, passthrough)]:
-            rows.append((*key, ratios[key]))
-            together.append(ratios[key])
+        for key in [k for k in measured if k[:2] == (level, passthrough)]:
+            rows.append((*key, measured[key]))
+            together.append(measured[key])
         # The mean over the calls of every pair: each counts alike.
         rows.append((level, passthrough, "all", [
             [math.exp(statistics.fmean(math.log(one[k]) for one in pair)) for k in (0, 1)] for pair in zip(*together)]))

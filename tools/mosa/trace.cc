@@ -17,6 +17,7 @@ void AddTrace(CLI::App& app, CommandLine& line) {
   AddTraceStart(*noun, line);
   AddTraceStop(*noun, line);
   AddTraceRun(*noun, line);
+  AddTraceWrap(*noun, line);
   AddTraceShow(*noun, line);
   AddTraceWorkload(*noun, line);
 }

@@ -11,6 +11,7 @@ void AddTraceStop(CLI::App& noun, CommandLine& line);
 void AddTraceRun(CLI::App& noun, CommandLine& line);
 void AddTraceShow(CLI::App& noun, CommandLine& line);
 void AddTraceWorkload(CLI::App& noun, CommandLine& line);
+void AddTraceWrap(CLI::App& noun, CommandLine& line);
 
 }  // namespace mosa::cli
 

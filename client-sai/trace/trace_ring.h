@@ -1,7 +1,7 @@
 // A queue of trace events from one thread to the one that writes them, without locks: who asks for
 // a file's bytes never waits for the trace. What finds no room is dropped and counted.
-#ifndef MOSA_CLIENT_SAI_SAI_TRACE_RING_H_
-#define MOSA_CLIENT_SAI_SAI_TRACE_RING_H_
+#ifndef MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
+#define MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
 
 #include <algorithm>
 #include <atomic>
@@ -92,4 +92,4 @@ class TraceRing {
 
 }  // namespace mosa::sai
 
-#endif  // MOSA_CLIENT_SAI_SAI_TRACE_RING_H_
+#endif  // MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_

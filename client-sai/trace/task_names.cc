@@ -1,4 +1,4 @@
-#include "client-sai/sai/task_names.h"
+#include "client-sai/trace/task_names.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 // Threads that serve requests put what happened into rings of their own; one thread of the
 // tracer's writes it. Nobody waits for that thread: what comes faster than it writes is dropped and
 // counted, and a file that cannot be written any more ends the trace, not the mount.
-#ifndef MOSA_CLIENT_SAI_SAI_TRACER_H_
-#define MOSA_CLIENT_SAI_SAI_TRACER_H_
+#ifndef MOSA_CLIENT_SAI_TRACE_TRACER_H_
+#define MOSA_CLIENT_SAI_TRACE_TRACER_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -18,9 +18,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client-sai/sai/filesystem.h"
-#include "client-sai/sai/task_names.h"
-#include "client-sai/sai/trace_ring.h"
+#include "client-sai/trace/task_names.h"
+#include "client-sai/trace/trace_ring.h"
+#include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
@@ -46,20 +46,20 @@ struct TraceEvent {
   uint64_t process_start = 0;
 };
 
-// Owned by the program; borrows the Filesystem, which it outlives, and the clock. All but EndWithin
-// is for threads that serve requests, too: Start waits for the trace's directory, but not for long,
+// Owned by the program; borrows the mount, which outlives it, and the clock. All but EndWithin is
+// for threads that serve requests, too: Start waits for the trace's directory, but not for long,
 // the rest for nobody. No callback is waited for, as the directory may need one to answer.
 class Tracer {
  public:
   struct Options {
-    std::string directory;  // The file is made there, named after the host.
+    std::string directory;  // The file is made there.
     std::string host;
     std::string mount_point;
     bool light = false;
+    std::string file = {};  // Its name there; HOST.trace unless one is given.
   };
 
-  // `filesystem` may hand files to kernels while there is no full trace.
-  Tracer(Filesystem& filesystem, KernelNotifier& notifier, const Clock& clock);
+  Tracer(TracedMount& mount, const Clock& clock);
   ~Tracer();  // Stops, and waits for the file as long as it takes.
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -72,7 +72,7 @@ class Tracer {
   // no trace.
   Status Stop();
   // Stops, and waits so long for the file. False: it is being written still; then this object and
-  // the Filesystem must outlive the process.
+  // the mount must outlive the process.
   bool EndWithin(Duration wait_max);
   // JSON: "tracing" or not, "ending" while the file of what is traced no more is still written,
   // "file", "light", "records", "dropped", "bytes", "end" of the last one.
@@ -110,6 +110,13 @@ class Tracer {
     std::string text;  // As in the record.
   };
   Process ProcessOf(uint32_t pid);
+  // The record of an open by thread `pid`, which waits for its answer and so is there to be asked
+  // after, as far as it is known before that answer. `flags` are those of open(2).
+  struct OpenRecord {
+    TraceEvent event;
+    std::string text;
+  };
+  OpenRecord RecordOfOpen(TraceKind kind, uint32_t pid, int flags);
   void CountStat() { stats_.fetch_add(1, std::memory_order_relaxed); }
   void CountLookup() { lookups_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -137,8 +144,7 @@ class Tracer {
   void Fail(const std::string& why);
   void WriteFoot(std::string_view reason);
 
-  Filesystem& filesystem_;
-  KernelNotifier& notifier_;
+  TracedMount& mount_;
   const Clock& clock_;
   TaskNames tasks_;
   std::atomic<TraceLevel> level_ = TraceLevel::kOff;
@@ -174,4 +180,4 @@ class Tracer {
 
 }  // namespace mosa::sai
 
-#endif  // MOSA_CLIENT_SAI_SAI_TRACER_H_
+#endif  // MOSA_CLIENT_SAI_TRACE_TRACER_H_

@@ -1,8 +1,8 @@
 // Which task a process belongs to: MOSA_TASK in its environment or its nearest ancestor's, else
 // "sid:<session leader>:<command name>". Remembered per process until
 // it is another one or has become another command. Thread-safe.
-#ifndef MOSA_CLIENT_SAI_SAI_TASK_NAMES_H_
-#define MOSA_CLIENT_SAI_SAI_TASK_NAMES_H_
+#ifndef MOSA_CLIENT_SAI_TRACE_TASK_NAMES_H_
+#define MOSA_CLIENT_SAI_TRACE_TASK_NAMES_H_
 
 #include <chrono>
 #include <cstdint>
@@ -51,4 +51,4 @@ class TaskNames {
 
 }  // namespace mosa::sai
 
-#endif  // MOSA_CLIENT_SAI_SAI_TASK_NAMES_H_
+#endif  // MOSA_CLIENT_SAI_TRACE_TASK_NAMES_H_

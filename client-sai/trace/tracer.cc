@@ -1,4 +1,4 @@
-#include "client-sai/sai/tracer.h"
+#include "client-sai/trace/tracer.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,8 +30,12 @@ static_assert(kBlockBytes < kTraceBlockBytesMax);
 // At the limit all are forgotten, and written again when they are next met.
 constexpr size_t kNamesMax = 1'000'000;
 
+std::string FileName(const Tracer::Options& options) {
+  return options.file.empty() ? options.host + ".trace" : options.file;
+}
+
 std::string PathOf(const Tracer::Options& options) {
-  return fmt::format("{}/{}.trace", options.directory, options.host);
+  return fmt::format("{}/{}", options.directory, FileName(options));
 }
 
 // errno, or 0.
@@ -61,8 +65,7 @@ struct Tracer::OwnRing {
   }
 };
 
-Tracer::Tracer(Filesystem& filesystem, KernelNotifier& notifier, const Clock& clock)
-    : filesystem_(filesystem), notifier_(notifier), clock_(clock) {}
+Tracer::Tracer(TracedMount& mount, const Clock& clock) : mount_(mount), clock_(clock) {}
 
 Tracer::~Tracer() {
   EndWithin(Duration());
@@ -106,6 +109,22 @@ Tracer::Process Tracer::ProcessOf(uint32_t pid) {
   }
 }
 
+Tracer::OpenRecord Tracer::RecordOfOpen(TraceKind kind, uint32_t pid, int flags) {
+  OpenRecord record;
+  TraceEvent& event = record.event;
+  event.kind = kind;
+  event.start = Now();
+  const int access = flags & O_ACCMODE;
+  if (access != O_WRONLY) event.flags |= kTraceForReading;
+  if (access != O_RDONLY) event.flags |= kTraceForWriting;
+  if ((flags & O_TRUNC) != 0) event.flags |= kTraceCut;
+  Process process = ProcessOf(pid);
+  event.pid = process.pid;
+  event.process_start = process.start;
+  record.text = std::move(process.text);
+  return record;
+}
+
 Status Tracer::Start(const Options& options) {
   const std::lock_guard control(control_mutex_);
   {
@@ -147,7 +166,7 @@ Status Tracer::Stop() {
     return FailedPreconditionError(
         "there is no trace of this mount: 'mosa trace start' begins one");
   level_ = TraceLevel::kOff;
-  filesystem_.SetPassthrough(true);
+  mount_.SetPassthrough(true);
   unstopped_ = false;
   ending_ = true;
   wake_.notify_all();
@@ -183,7 +202,7 @@ void Tracer::Run(const Options& options) {
     if (Open(options)) WriteUntilEnd();
   } catch (const std::bad_alloc&) {
     level_ = TraceLevel::kOff;
-    filesystem_.SetPassthrough(true);
+    mount_.SetPassthrough(true);
     LogWarning("the trace to {} ends: there is no memory", options.directory);
     const std::lock_guard lock(mutex_);
     if (!opened_) opened_ = UnavailableError("there is no memory for a trace");
@@ -196,7 +215,7 @@ void Tracer::Run(const Options& options) {
 }
 
 bool Tracer::Open(const Options& options) {
-  const TraceHead head{options.host, options.mount_point, options.light, filesystem_.ManagerNow()};
+  const TraceHead head{options.host, options.mount_point, options.light, mount_.TraceTime()};
   const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
   const Status made = MakeFile(options, pages);
   Drain();  // What came behind the end of the last trace.
@@ -217,7 +236,7 @@ bool Tracer::Open(const Options& options) {
     foot_ = {};
     foot_.bytes = pages.size();
     unstopped_ = true;
-    filesystem_.SetPassthrough(options.light);
+    mount_.SetPassthrough(options.light);
     level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
     LogInfo("tracing to {}{}", path, options.light ? " (light)" : ", passthrough off");
   } else {
@@ -241,7 +260,7 @@ Status Tracer::MakeFile(const Options& options, std::string_view pages) {
     return InvalidArgumentError(
         fmt::format("{} lies on {}, whose trace would trace itself: choose a directory elsewhere",
                     options.directory, options.mount_point));
-  const std::string name = options.host + ".trace";
+  const std::string name = FileName(options);
   file_ = UniqueFd(openat(directory.get(), name.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_ && errno == EEXIST)
@@ -261,8 +280,7 @@ Status Tracer::MakeFile(const Options& options, std::string_view pages) {
 
 void Tracer::WriteUntilEnd() {
   AddKnownNames();
-  // Names that the kernel keeps come by again, so that their files have names in the trace.
-  if (notifier_.capabilities().epoch) notifier_.InvalidateEntries();
+  mount_.RecallNames();
   Time written = clock_.Monotonic();
   for (bool ending = false; !ending;) {
     {
@@ -292,8 +310,8 @@ void Tracer::AwaitUses() {
 }
 
 void Tracer::AddKnownNames() {
-  const Time now = filesystem_.ManagerNow();
-  for (Filesystem::NamedFile& known : filesystem_.KnownNames()) {
+  const Time now = mount_.TraceTime();
+  for (TracedMount::NamedFile& known : mount_.KnownNames()) {
     if (!IsNewName(known.file, known.parent, known.name)) continue;
     TraceRecord record;
     record.kind = TraceKind::kName;
@@ -319,7 +337,7 @@ void Tracer::Drain() {
     rings_.push_back(std::move(fresh->ring));
     delete std::exchange(fresh, fresh->next);
   }
-  const Duration to_manager_time = filesystem_.ManagerNow() - clock_.Monotonic();
+  const Duration to_manager_time = mount_.TraceTime() - clock_.Monotonic();
   uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
   for (const std::shared_ptr<Ring>& ring : rings_) {
     // Only what is there now: who pushes as fast as this pops must not keep it here.
@@ -377,7 +395,7 @@ void Tracer::WriteBlock() {
 // Nothing more is traced; the file says where it ends.
 void Tracer::Fail(const std::string& why) {
   level_ = TraceLevel::kOff;
-  filesystem_.SetPassthrough(true);
+  mount_.SetPassthrough(true);
   uint64_t bytes = 0;
   std::string path;
   {

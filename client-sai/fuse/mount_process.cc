@@ -1,0 +1,60 @@
+#include "client-sai/fuse/mount_process.h"
+
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "common/base/errno_status.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+
+// Objects' descriptors and connections need more than the usual 1024; buffers of requests come and
+// go, and should not be mapped and zeroed each time.
+void RaiseProcessLimits() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  // Blocks of file bytes are handed from thread to thread: few arenas, which grow by large steps
+  // and give back what is far beyond a mount's caches.
+  mallopt(M_ARENA_MAX, 4);
+  mallopt(M_TOP_PAD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
+Result<UniqueFd> CatchEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  UniqueFd descriptor(signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!descriptor) return ErrnoStatus(errno, "cannot wait for signals");
+  return descriptor;
+}
+
+void WaitForEnd(const KernelSession& session, int signals) {
+  std::array<pollfd, 2> ends = {{{signals, POLLIN, 0}, {session.ended_descriptor(), POLLIN, 0}}};
+  while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (ends[0].revents == 0) {
+    LogInfo("somebody has unmounted: ending");
+    return;
+  }
+  signalfd_siginfo info{};
+  if (read(signals, &info, sizeof(info)) == sizeof(info)) {
+    LogInfo("{}: unmounting", strsignal(static_cast<int>(info.ssi_signo)));
+  }
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,39 @@
+// Whose the calls of a wrapper's thread are. A wrapper that root runs serves everybody: what a
+// program makes is to be that program's user's. One that another user runs serves him alone, and
+// nothing here does anything.
+#ifndef MOSA_CLIENT_SAI_WRAP_ACTING_H_
+#define MOSA_CLIENT_SAI_WRAP_ACTING_H_
+
+#include <sys/types.h>
+
+namespace mosa::sai {
+
+// While there is one, this thread makes files for that user and group. What it may do stays as it
+// was: the kernel has asked already whether the caller may. At most one per thread at a time.
+class ActingFor {
+ public:
+  ActingFor(uid_t uid, gid_t gid);
+  ~ActingFor();
+  ActingFor(const ActingFor&) = delete;
+  ActingFor& operator=(const ActingFor&) = delete;
+
+ private:
+  const bool acts_;
+};
+
+// While there is one, what this thread writes or cuts loses its set-user-id and set-group-id bits,
+// if `killing`, as it would for a program that may not keep them.
+class KillingPrivileges {
+ public:
+  explicit KillingPrivileges(bool killing);
+  ~KillingPrivileges();
+  KillingPrivileges(const KillingPrivileges&) = delete;
+  KillingPrivileges& operator=(const KillingPrivileges&) = delete;
+
+ private:
+  const bool acts_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_WRAP_ACTING_H_

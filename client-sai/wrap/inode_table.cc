@@ -1,0 +1,116 @@
+#include "client-sai/wrap/inode_table.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "common/base/errno_status.h"
+#include "common/base/hash.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kRootId = 1;
+
+// What tells the file from all that were ever at its inode number.
+uint64_t IdentityOf(int descriptor, const struct stat& attributes) {
+  alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> room{};
+  auto* const handle = reinterpret_cast<file_handle*>(room.data());
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount_id = 0;
+  if (name_to_handle_at(descriptor, "", handle, &mount_id, AT_EMPTY_PATH) == 0) {
+    const std::string_view bytes(reinterpret_cast<const char*>(handle->f_handle),
+                                 handle->handle_bytes);
+    return Hash64(bytes, static_cast<uint64_t>(handle->handle_type));
+  }
+  struct statx birth {};
+  uint64_t born_ns = 0;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &birth) == 0 &&
+      (birth.stx_mask & STATX_BTIME) != 0)
+    born_ns =
+        static_cast<uint64_t>(birth.stx_btime.tv_sec) * 1'000'000'000 + birth.stx_btime.tv_nsec;
+  return HashCombine(attributes.st_ino, born_ns);
+}
+
+std::string PathOf(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
+
+}  // namespace
+
+FileId FileIdOf(int descriptor, const struct stat& attributes, dev_t root_device) {
+  uint64_t id = IdentityOf(descriptor, attributes);
+  // Another file system below the directory; its number may be another one on another host.
+  if (attributes.st_dev != root_device) id = HashCombine(id, attributes.st_dev);
+  return FileId{id <= kRootId ? id + kRootId + 1 : id};
+}
+
+std::string Inode::Path() const { return PathOf(descriptor.get()); }
+
+size_t InodeTable::KeyHash::operator()(const InodeKey& key) const {
+  return HashCombine(key.number, key.device);
+}
+
+Result<std::unique_ptr<InodeTable>> InodeTable::Open(const std::string& directory) {
+  std::unique_ptr<InodeTable> table(new InodeTable());
+  struct stat attributes {};
+  table->root_.descriptor = UniqueFd(open(directory.c_str(), O_PATH | O_CLOEXEC));
+  if (!table->root_.descriptor || fstat(table->root_.descriptor.get(), &attributes) != 0)
+    return ErrnoStatus(errno, fmt::format("cannot trace what is done in {}", directory));
+  if (!S_ISDIR(attributes.st_mode))
+    return FailedPreconditionError(
+        fmt::format("cannot trace what is done in {}: it is not a directory", directory));
+  table->root_.file = FileId{kRootId};
+  table->root_.key = {attributes.st_dev, attributes.st_ino};
+  return table;
+}
+
+int InodeTable::LookUp(const Inode& parent, const char* name, Found& found) {
+  return Add(UniqueFd(openat(parent.descriptor.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)),
+             found);
+}
+
+int InodeTable::LookUpOpen(int descriptor, Found& found) {
+  return Add(UniqueFd(open(PathOf(descriptor).c_str(), O_PATH | O_CLOEXEC)), found);
+}
+
+int InodeTable::Add(UniqueFd descriptor, Found& found) {
+  if (!descriptor || fstat(descriptor.get(), &found.attributes) != 0) return errno;
+  const InodeKey key{found.attributes.st_dev, found.attributes.st_ino};
+  // The kernel allows a directory but one place, and the root has its own.
+  if (key == root_.key) return ELOOP;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = inodes_.find(key);
+    if (known != inodes_.end()) {
+      found.inode = known->second.get();
+      ++found.inode->lookups;
+      return 0;
+    }
+  }
+  auto fresh = std::make_unique<Inode>();
+  fresh->file = FileIdOf(descriptor.get(), found.attributes, root_.key.device);
+  fresh->descriptor = std::move(descriptor);
+  fresh->key = key;
+  const std::lock_guard lock(mutex_);
+  found.inode = inodes_.try_emplace(key, std::move(fresh)).first->second.get();
+  ++found.inode->lookups;
+  return 0;
+}
+
+void InodeTable::Forget(Inode& inode, uint64_t lookups) {
+  if (&inode == &root_) return;
+  decltype(inodes_)::node_type gone;  // Closed without the lock.
+  const std::lock_guard lock(mutex_);
+  inode.lookups -= lookups;
+  if (inode.lookups == 0) gone = inodes_.extract(inode.key);
+}
+
+size_t InodeTable::size() const {
+  const std::lock_guard lock(mutex_);
+  return inodes_.size();
+}
+
+}  // namespace mosa::sai
