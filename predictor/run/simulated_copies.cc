@@ -26,6 +26,7 @@ void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
       (task.under_way.empty() && manager_.StoredOn(node, order.file) == 0))
     task.GoOnAt(0);
   task.order = order;
+  task.at_once = kFetchesPerSourceMax * order.sources.Nodes().size();
   task.is_full = task.cancelled = false;
   task.changed.Give();
   if (task.runs) return;
@@ -79,8 +80,7 @@ std::optional<Piece> SimulatedCopies::Next(Key key) {
   const Task& task = at(key);
   const CopyOrder& order = task.order;
   const uint64_t limit = order.follow ? manager_.WrittenOf(key.file) : order.size_bytes;
-  if (task.is_full || task.asked_end >= limit ||
-      task.under_way.size() >= kFetchesPerSourceMax * order.sources.Nodes().size())
+  if (task.is_full || task.asked_end >= limit || task.under_way.size() >= task.at_once)
     return std::nullopt;
   const uint64_t end = std::min(limit, (task.asked_end / kFetchBytes + 1) * kFetchBytes);
   Piece piece = FirstPiece(order.sources, {task.asked_end, end}, kFetchBytes);
@@ -105,10 +105,13 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, Piece piece) {
     co_await machines_.Transfer(from, to, bytes);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
     if (task.round != round) co_return;
-    if (manager_.StoreCopy(key.node, key.file, bytes))
-      task.fetched_bytes += bytes;
-    else
+    if (!manager_.StoreCopy(key.node, key.file, bytes)) {
+      task.GoOnAt(task.here_end());
       task.is_full = true;
+      task.changed.Give();
+      co_return;
+    }
+    task.fetched_bytes += bytes;
   }
   task.under_way.erase(piece.range.begin);
   NoteWritten(key.file);

@@ -49,6 +49,7 @@ class SimulatedCopies {
       ++round;
     }
     CopyOrder order;
+    size_t at_once = 1;  // So many pieces by that order.
     uint64_t asked_end = 0;
     std::set<uint64_t> under_way;  // Where what is being fetched begins.
     uint32_t round = 0;            // What was asked for in an earlier one counts no more.
