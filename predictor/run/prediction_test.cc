@@ -495,6 +495,9 @@ TEST(Stages, ComputingIsAProgramsOwnTime) {
   const Prediction without = Stages("reduce,small", configuration, BusyPlatform());
   const Prediction with = Stages("reduce,small,compute=0.5", configuration, BusyPlatform());
   EXPECT_NEAR(static_cast<double>((with.turnaround - without.turnaround).ns), 1e9, 2e6);
+  // Four parts of 10 KB each at the same time, and then 100 KB.
+  const Prediction making = Stages("reduce,small,make=1000", configuration, BusyPlatform());
+  EXPECT_NEAR(static_cast<double>((making.turnaround - without.turnaround).ns), 110e6, 2e6);
 }
 
 }  // namespace

@@ -178,6 +178,7 @@ class SimulatedClient {
   // Bytes from `fresh_from` on take room.
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
   des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
+  des::Activity<void> Seal(uint64_t bytes);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
   // `why`: what the manager says besides, if anything.

@@ -208,8 +208,8 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
     const bool has_read = co_await ReadInputs(task, host);
     predicted.reading = lap();
     if (has_read) {
-      const Duration compute =
-          part_ != nullptr ? part_->compute : workflow_.at(task).expected.value_or(Duration());
+      const Duration compute = part_ != nullptr ? ComputingOf(*part_, task)
+                                                : workflow_.at(task).expected.value_or(Duration());
       const Time begin = loop_.now();
       co_await machines_.Work(machine, compute, WorkOf::kApplication);
       predicted.computes.push_back({begin, loop_.now()});

@@ -232,7 +232,8 @@ class Maker {
       if (const auto own = hints_.find(file.path); own != hints_.end()) file.hints = own->second;
     }
     if (!tasks_.empty())
-      parts_.push_back({phase, std::move(built.workflow), std::move(tasks_), options_.compute});
+      parts_.push_back({phase, std::move(built.workflow), std::move(tasks_), options_.compute,
+                        options_.make_ns_per_byte});
     draft_ = {};
     tasks_.clear();
     sizes_.clear();
@@ -289,12 +290,14 @@ Status SetOption(std::string_view word, SyntheticOptions& options) {
     options.copies = static_cast<uint32_t>(number);
   } else if (name == "compute" && number >= 0 && number <= kComputeMax) {
     options.compute = Nanoseconds(std::llround(number * 1e9));
+  } else if (name == "make" && number >= 0 && number <= kMakeNsPerByteMax) {
+    options.make_ns_per_byte = number;  // A second per GB.
   } else {
     return InvalidArgumentError(
         fmt::format("'{}' says nothing of a synthetic workflow: after pattern and size, write "
-                    "scale=SHARE (0.000001 to {}), width=N or copies=N (1 to {}), or "
-                    "compute=SECONDS (0 to {})",
-                    word, kScaleMax, kSyntheticWidthMax, kComputeMax));
+                    "scale=SHARE (0.000001 to {}), width=N or copies=N (1 to {}), "
+                    "compute=SECONDS (0 to {}), or make=SECONDS for each GB written (0 to {})",
+                    word, kScaleMax, kSyntheticWidthMax, kComputeMax, kMakeNsPerByteMax));
   }
   return OkStatus();
 }
@@ -324,6 +327,13 @@ Result<SyntheticOptions> ParseSynthetic(std::string_view text) {
         fmt::format("'{}': copies are of what is broadcast, and {} broadcasts nothing", text,
                     ToText(options.pattern)));
   return options;
+}
+
+Duration ComputingOf(const SyntheticPart& part, TaskIndex task) {
+  uint64_t bytes = 0;
+  for (const Transfer& write : part.tasks[task.value].writes) bytes += write.bytes;
+  return part.compute +
+         Nanoseconds(std::llround(part.make_ns_per_byte * static_cast<double>(bytes)));
 }
 
 bool HasRegions(const SyntheticPart& part) {

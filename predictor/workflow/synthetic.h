@@ -35,6 +35,7 @@ std::optional<WorkloadSize> ParseWorkloadSize(std::string_view text);
 
 inline constexpr uint32_t kSyntheticWidthMax = 1000;
 inline constexpr uint64_t kScaleOne = 1'000'000;
+inline constexpr double kMakeNsPerByteMax = 1000;
 
 struct SyntheticOptions {
   Pattern pattern = Pattern::kPipeline;
@@ -46,6 +47,8 @@ struct SyntheticOptions {
   bool stage_in = false;
   bool stage_out = false;
   Duration compute;  // Of every task: a program that only starts needs some.
+  // And what it needs to make each byte that it writes. At most kMakeNsPerByteMax.
+  double make_ns_per_byte = 0;
 };
 
 // Bytes of one file that a task reads or writes.
@@ -67,8 +70,9 @@ struct SyntheticTask {
 enum class Phase : uint8_t { kStageIn, kStages, kStageOut };
 const char* ToText(Phase phase);
 
-// "pipeline,medium,scale=0.1,width=4,copies=2,compute=0.01": pattern and size, then what differs
-// from the defaults. Without a width it is 0, for the caller to say.
+// "pipeline,medium,scale=0.1,width=4,copies=2,compute=0.01,make=0.3": pattern and size, then what
+// differs from the defaults; computing in seconds for each task, and for each GB that it writes.
+// Without a width it is 0, for the caller to say.
 Result<SyntheticOptions> ParseSynthetic(std::string_view text);
 
 // One phase, to be run when the one before has ended.
@@ -80,8 +84,11 @@ struct SyntheticPart {
   // empty.
   Workflow workflow;
   std::vector<SyntheticTask> tasks;  // As the workflow's.
-  Duration compute;                  // Of each of them, between reading and writing.
+  Duration compute;                  // Of each of them, between reading and writing,
+  double make_ns_per_byte = 0;       // besides what the bytes that it writes need.
 };
+
+Duration ComputingOf(const SyntheticPart& part, TaskIndex task);
 
 // Lane k's tasks run on host k, and one that reads or writes a region whose place is known, there:
 // regions are what a graph cannot say.

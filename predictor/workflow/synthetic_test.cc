@@ -146,7 +146,8 @@ TEST(Synthetic, CountsWhatIsStored) {
 }
 
 TEST(Synthetic, IsNamedInOneWord) {
-  const auto all = ParseSynthetic("broadcast,large,scale=0.02,width=19,copies=4,compute=0.25");
+  const auto all =
+      ParseSynthetic("broadcast,large,scale=0.02,width=19,copies=4,compute=0.25,make=0.3");
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_EQ(all->pattern, Pattern::kBroadcast);
   EXPECT_EQ(all->size, WorkloadSize::kLarge);
@@ -154,6 +155,7 @@ TEST(Synthetic, IsNamedInOneWord) {
   EXPECT_EQ(all->width, 19u);
   EXPECT_EQ(all->copies, 4u);
   EXPECT_EQ(all->compute.ns, Milliseconds(250).ns);
+  EXPECT_EQ(all->make_ns_per_byte, 0.3);
   const auto least = ParseSynthetic("pipeline,small");
   ASSERT_TRUE(least.ok()) << least.status();
   EXPECT_EQ(least->width, 0u);
@@ -167,6 +169,7 @@ TEST(Synthetic, IsNamedInOneWord) {
       {"pipeline,small,scale=", "'scale='"},
       {"pipeline,small,scale=1e999", "'scale=1e999'"},
       {"pipeline,small,compute=-1", "'compute=-1'"},
+      {"pipeline,small,make=1001", "'make=1001'"},
       {"pipeline,small,depth=3", "'depth=3'"},
       {"pipeline,small,copies=2", "broadcasts nothing"},
   };
@@ -175,6 +178,16 @@ TEST(Synthetic, IsNamedInOneWord) {
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_NE(MessageOf(read.status()).find(expected), std::string::npos) << read.status();
   }
+}
+
+TEST(Synthetic, WhoWritesMoreComputesLonger) {
+  const auto parts = MakeSynthetic({.pattern = Pattern::kReduce,
+                                    .width = 2,
+                                    .compute = Milliseconds(1),
+                                    .make_ns_per_byte = 10});
+  const SyntheticPart& part = parts.front();
+  EXPECT_EQ(ComputingOf(part, TaskIndex{0}).ns, 1'000'000 + 10 * 10'000);
+  EXPECT_EQ(ComputingOf(part, TaskIndex{2}).ns, 1'000'000 + 10 * 100'000);
 }
 
 TEST(Synthetic, NamesAreReadBack) {

@@ -45,6 +45,7 @@ SCALES = {"small": 1, "medium": 0.1, "large": 0.02}
 RATES = {4: "100mbit", 8: "100mbit", 19: "100mbit"}
 MOST, LINKS = 0.08, 0.02
 DRAWS_MIN = 19  # Fewer have no 90 % interval.
+MADE_BYTES = 100_000_000  # To tell what making them costs.
 LINK_LIMITED = 0.5  # The busiest link is busy for more than this share of the run.
 
 
@@ -100,18 +101,21 @@ def build_of(binaries):
             "programs": programs.hexdigest()[:12]}
 
 
-def own_seconds(mosa, scratch):
-    """Processor seconds of a task that does nothing: what the benchmark's own program takes to start. It is part of the
-    workload, as any program's computing is, and measured apart from every store."""
+def own_computing(mosa, scratch):
+    """What the benchmark's own program computes, which is part of the workload as any program's computing is, measured
+    apart from every store: processor seconds to start (of a task that does nothing), and for each GB that it writes. Who
+    else works on the machine makes both longer, and nothing makes them shorter: the lower quartile counts."""
     target = scratch / "made"
-    taken = []
+    taken = {"nothing": [], "bytes": []}
     for _ in range(15):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run(mosa, "bench", "work", f"make:{target}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        for what, step in (("nothing", f"make:{target}"), ("bytes", f"write:x:0:{MADE_BYTES}:/dev/null")):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            run(mosa, "bench", "work", step)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            taken[what].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     target.rmdir()
-    return sorted(taken)[len(taken) // 2]
+    start_s, bytes_s = (sorted(taken[what])[len(taken[what]) // 4] for what in ("nothing", "bytes"))
+    return start_s, max(0.0, bytes_s - start_s) / MADE_BYTES * 1e9
 
 
 def mean_of(values):
@@ -126,10 +130,10 @@ def by_load(links, names):
 
 # ---- one cell
 
-def predict(arguments, cell, platform, compute_s):
+def predict(arguments, cell, platform, computing):
     pattern, copies = cell.pattern, cell.system.partition("-")[2]
     workload = f"synthetic:{pattern},{cell.size},scale={cell.scale},width={cell.hosts}"
-    workload += f",compute={compute_s:.4f}" + (f",copies={copies}" if copies else "")
+    workload += ",compute={:.4f},make={:.3f}".format(*computing) + (f",copies={copies}" if copies else "")
     config = f"hosts={cell.hosts},manager=apart,slots=1,system={cell.system.partition('-')[0]}"
     path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
     text = run(arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
@@ -237,7 +241,7 @@ def measure_all(arguments, cells, kept):
         text = platform.read_text(encoding="utf-8")
         notice_s = json.loads(text)["runner"]["notice_ns"] / 1e9
         link = min(json.loads(text)["host"][f"{way}_bytes_per_second"] for way in ("in", "out"))
-        compute_s = own_seconds(arguments.bin / "mosa", arguments.out)
+        computing = own_computing(arguments.bin / "mosa", arguments.out)
         left = [cell for cell in missing if (cell.hosts, cell.rate) == (hosts, rate)]
         with contextlib.ExitStack() as clusters:
             store = None
@@ -245,7 +249,7 @@ def measure_all(arguments, cells, kept):
                 done += 1
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
-                    predicted, path = predict(arguments, cell, platform, compute_s)
+                    predicted, path = predict(arguments, cell, platform, computing)
                     store = store or clusters.enter_context(Cluster(arguments.bin, hosts, rate=rate, ram=arguments.ram))
                     measured = measure(arguments, cell, store, os.getpid())
                     facts = compare(cell, predicted, measured, notice_s, link)
@@ -256,8 +260,8 @@ def measure_all(arguments, cells, kept):
                     clusters.close()
                     store = None
                     continue
-                kept.add(cell, {"compute_s": compute_s, "platform": hashlib.sha256(text.encode()).hexdigest()[:12],
-                                "prediction": path.name, **facts})
+                kept.add(cell, {"compute_s": computing[0], "make_s_per_gb": computing[1], "prediction": path.name,
+                                "platform": hashlib.sha256(text.encode()).hexdigest()[:12], **facts})
                 print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
                       f"({facts['error']:+.1%}), links {facts['links_error']:+.1%}", file=sys.stderr, flush=True)
 

@@ -51,17 +51,23 @@ Status Stat(const std::string& path) {
 
 }  // namespace
 
+// What is written past the page cache the mount carries, wherever it lies, as it does where room is
+// too short for the kernel to write alone. (What is appended it carries too, but asks the manager
+// for the file's end each time.) Nor does the kernel read alone while somebody has the file open
+// who may read and write it, and opened it before it had a place.
+int WriteModeOf(const Probe& probe, bool keep_open) {
+  if (probe.where != Where::kOwnThroughMount) return O_WRONLY;
+  return keep_open ? O_RDWR : O_WRONLY | O_DIRECT;
+}
+
 std::string SampleFiles::path(uint32_t index) const {
   return fmt::format("{}/{}-{}", directory, tag, index);
 }
 
 Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool keep_open) {
   const std::string path = files.path(index);
-  // What is appended the mount carries, wherever it lies: the kernel does not write it alone. Nor
-  // does it read alone while somebody has it open who may read and write it, and opened it before
-  // it had a place.
   const bool through_mount = files.probe.where == Where::kOwnThroughMount;
-  const int mode = !through_mount ? O_WRONLY : keep_open ? O_RDWR : O_WRONLY | O_APPEND;
+  const int mode = WriteModeOf(files.probe, keep_open);
   UniqueFd file(open(path.c_str(), mode | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return Refused("make", path);
   if (through_mount && keep_open &&

@@ -23,6 +23,10 @@ struct SampleFiles {
   std::string path(uint32_t index) const;
 };
 
+// How a sample's file is opened to be written, besides that it is new. `keep_open`: who writes it
+// only readies it, and holds it until it was read.
+int WriteModeOf(const predict::Probe& probe, bool keep_open);
+
 // One thread, which starts others for what happens at once.
 class IdentifyFiles {
  public:

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -140,6 +141,14 @@ TEST(IdentifyFiles, DoesWhatProbesSayAndLeavesNothing) {
     ASSERT_TRUE(files.Remove(sample).ok());
     EXPECT_TRUE(fs::is_empty(directory.path())) << ToText(sample.probe);
   }
+}
+
+// What is appended costs twice as much: the mount asks the manager for the end each time.
+TEST(IdentifyFiles, WritesThroughTheMountWithoutAppending) {
+  const int mode = WriteModeOf({ProbeKind::kWrite, Where::kOwnThroughMount, 1 << 20, 1}, false);
+  EXPECT_EQ(mode & O_APPEND, 0);
+  EXPECT_EQ(mode & (O_ACCMODE | O_DIRECT), O_WRONLY | O_DIRECT);
+  EXPECT_EQ(WriteModeOf({ProbeKind::kWrite, Where::kOwn, 1 << 20, 1}, false), O_WRONLY);
 }
 
 TEST(IdentifyFiles, NamesTheFileThatFails) {

@@ -216,7 +216,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->add_option("--workload", options->workload,
                    "WfFormat 1.3 to 1.6, the small form in YAML or JSON, or a workflow of 'mosa "
                    "bench patterns': synthetic:PATTERN,SIZE[,scale=SHARE][,width=N][,copies=N]"
-                   "[,compute=SECONDS]")
+                   "[,compute=SECONDS][,make=SECONDS_PER_GB]")
       ->required();
   command->add_option("--operations", options->operations,
                       "What its tasks do with their files, as 'mosa trace workload' writes it; "
