@@ -7,7 +7,7 @@
 A cell is a pattern of paper 002 (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
 broadcast) of so many hosts with links of a rate; accuracy_cells.py says which. `mosa identify` measures the platform once per
 rate or store, on three hosts, without any pattern; --platform KEY=FILE uses a file instead (KEY: the rate, none where links
-have no limit, disk, RATE-dht or RATE-nufa). `mosa predict` then writes each cell's prediction into --out before `mosa bench patterns` runs it on
+have no limit, disk, gluster). `mosa predict` then writes each cell's prediction into --out before `mosa bench patterns` runs it on
 the store (accuracy_stores.py), until the mean's 95 % interval is within 5 % or --repeats is reached: that cell is
 *undecided*, counted and shown.
 
@@ -220,13 +220,6 @@ class Kept:
             file.write(json.dumps(entry) + "\n")
 
 
-def own_cores(path):
-    """Another store's service is one time, most of it a host's wait for its own link: emulated hosts do not share that, as they
-    do cores."""
-    platform = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**platform, "shared_cores": 0}, indent=1), encoding="utf-8")
-
-
 def platform_of(arguments, cell, programs):
     """Measured before any pattern runs, on three hosts, with these programs."""
     key = platform_key(cell)
@@ -235,10 +228,7 @@ def platform_of(arguments, cell, programs):
     path = arguments.out / f"platform-{key}-{programs}.json"
     if not path.exists():
         with store_of(arguments, cell._replace(hosts=min(cell.hosts, 3))) as store:
-            run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(cell.system),
-                "-o", path.with_suffix(".new"))
-        if cell.store == "gluster":
-            own_cores(path.with_suffix(".new"))
+            run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(), "-o", path.with_suffix(".new"))
         path.with_suffix(".new").rename(path)
     return path
 

@@ -46,14 +46,14 @@ class Mosa(Cluster):
             subprocess.run(["mount", "--bind", own, objects], check=True)
             self.start("storage", host, command)
 
-    def words(self, _):
+    def words(self):
         """For `mosa identify`."""
         return ["--cluster", self.name, "--dir", self.directory]
 
     def bench_words(self, system):
         """For `mosa bench patterns`: where, and which system."""
         name, _, copies = system.partition("-")
-        return [*self.words(system), "--systems", name, *(["--replicas", copies] if copies else [])]
+        return [*self.words(), "--systems", name, *(["--replicas", copies] if copies else [])]
 
 
 class Gluster(Cluster):
@@ -84,9 +84,12 @@ class Gluster(Cluster):
         super().__exit__(*error)
         shutil.rmtree(self.base, ignore_errors=True)
 
-    def words(self, system):
-        enter = f"nsenter --net=/run/netns/mosa-{self.name}-{{host}} -- sh -c"
-        return ["--mount", self._mount(system, "{host}"), "--hosts", ",".join(self.hosts[:3]), "--exec", enter]
+    def words(self):
+        """By the volume whose files are where they are written, as `mosa identify` takes them to be. Hosts that are entered are
+        reached as if by ssh: at the address on the way to who started them."""
+        towards = self.host(self.hosts[0])["address"]
+        enter = f"nsenter --net=/run/netns/mosa-{self.name}-{{host}} -- env SSH_CONNECTION={towards} sh -c"
+        return ["--mount", self._mount("nufa", "{host}"), "--hosts", ",".join(self.hosts[:3]), "--exec", enter]
 
     def bench_words(self, system):
         return ["--cluster", self.name, "--dir", self.directory, "--systems", f"path={system}:{self._mount(system, '{host}')}"]
@@ -159,8 +162,6 @@ def store_of(arguments, cell):
 
 def platform_key(cell):
     """Cells of one key are predicted with one platform file."""
-    if cell.store == "gluster":
-        return f"{cell.rate}-{cell.system}"  # Where files lie is in what is measured.
     return cell.rate if cell.store == "mosa" else cell.store
 
 
@@ -168,5 +169,5 @@ def configuration_of(arguments, cell):
     """For `mosa predict`."""
     common = f"hosts={cell.hosts},manager=apart,slots=1"
     if cell.store == "gluster":
-        return f"{common},system=dss,placement=local"
+        return f"{common},system=dss," + {"dht": "placement=stripe,stripe=1", "nufa": "placement=local"}[cell.system]
     return f"{common},system={cell.system.partition('-')[0]},store={ram_of(arguments, cell)}"
