@@ -227,7 +227,7 @@ def platform_of(arguments, cell, programs):
         return arguments.platform[key]
     path = arguments.out / f"platform-{key}-{programs}.json"
     if not path.exists():
-        with store_of(arguments, cell._replace(hosts=min(cell.hosts, 3))) as store:
+        with store_of(arguments, cell._replace(hosts=3)) as store:
             run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(), "-o", path.with_suffix(".new"))
         path.with_suffix(".new").rename(path)
     return path
