@@ -111,7 +111,7 @@ def plot_scaling(groups, directory):
             draw_series(svg, panel, xs, [(e["measured_s"], e["half_width_s"] or 0) for _, e in points], color)
             draw_series(svg, panel, xs, [(e["predicted_s"], 0) for _, e in points], color + "60")
             for x, entry in points:
-                above = panel.y(max(entry["predicted_s"], entry["measured_s"])) - 8
+                above = panel.y(max(entry["predicted_s"], entry["measured_s"] + (entry["half_width_s"] or 0))) - 6
                 svg.text(x, above, percent(entry["error"]), anchor="middle", size=9, color=color)
     color_legend(svg, list(colors.items()))
     svg.write(directory / "scaling.svg")
