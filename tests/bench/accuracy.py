@@ -238,8 +238,8 @@ def measure_all(arguments, cells, kept):
     done = 0
     for hosts, rate, place in sorted({(cell.hosts, cell.rate, cell.store) for cell in missing}):
         left = [cell for cell in missing if (cell.hosts, cell.rate, cell.store) == (hosts, rate, place)]
-        platforms = {key: platform_of(arguments, cell, kept.build["programs"])
-                     for key, cell in {platform_key(cell): cell for cell in left}.items()}
+        platform = platform_of(arguments, left[0], kept.build["programs"])
+        figures = json.loads(platform.read_text(encoding="utf-8"))
         compute_s = own_seconds(arguments.bin / "mosa", arguments.out)
         with contextlib.ExitStack() as clusters:
             store = None
@@ -247,11 +247,10 @@ def measure_all(arguments, cells, kept):
                 done += 1
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
-                    platform = platforms[platform_key(cell)]
                     predicted, path = predict(arguments, cell, platform, compute_s)
                     store = store or clusters.enter_context(store_of(arguments, cell))
                     measured = measure(arguments, cell, store, os.getpid())
-                    facts = compare(cell, predicted, measured, json.loads(platform.read_text(encoding="utf-8")))
+                    facts = compare(cell, predicted, measured, figures)
                 except (Failed, subprocess.TimeoutExpired) as error:
                     kept.add(cell, {"failed": str(error)})
                     print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)

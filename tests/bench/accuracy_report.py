@@ -7,7 +7,7 @@ LINK_LIMITED = 0.5  # The busiest link is busy for more than this share of the r
 
 TITLES = ["PATTERN", "SIZE", "SYSTEM", "HOSTS", "RATE", "PREDICTED S", "MEASURED S", "RUNS", "ERROR", "IN 90 %", "LINK BUSY",
           "STAGES", "MB MOVED P/M", "BYTES", "WORST LINK", "KJ P/M", "ENERGY"]
-SUMMARY = ["CELLS", "COUNT", "MEAN |ERROR|", "BIAS", "<= 8 %", "WORST", "IN 90 %", "BYTES <= 2 %", "LINKS <= 2 %",
+SUMMARY = ["CELLS", "COUNT", "MEAN ERROR", "BIAS", "<= 8 %", "WORST", "IN 90 %", "BYTES <= 2 %", "LINKS <= 2 %",
            "WORST LINK", "ENERGY", "WORST ENERGY", "UNDECIDED"]
 
 

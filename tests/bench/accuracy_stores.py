@@ -43,7 +43,8 @@ class Mosa(Cluster):
             own.chmod(0o700)
             command = self.kill("storage", host)
             objects = command[command.index("--dir") + 1]
-            subprocess.run(["mount", "--bind", own, objects], check=True)
+            done = subprocess.run(["mount", "--bind", own, objects], capture_output=True, text=True, check=False)
+            check(done.returncode == 0, f"mount --bind {own} {objects}: {done.stderr}")
             self.start("storage", host, command)
 
     def words(self):
