@@ -5,10 +5,11 @@
   tests/bench/accuracy.py --cells accuracy.jsonl --table --plot plots/
 
 A cell is a pattern of paper 002 (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
-broadcast) of so many hosts with links of a rate. `mosa identify` measures the platform once per rate, on three hosts,
-without any pattern; --platform RATE=FILE uses a file instead. `mosa predict` then writes each cell's prediction into
---out before `mosa bench patterns` runs it on a cluster of namespaces, until the mean's 95 % interval is within 5 % or
---repeats is reached: that cell is *undecided*, counted and shown.
+broadcast) of so many hosts with links of a rate; accuracy_cells.py says which. `mosa identify` measures the platform once per
+rate or store, on three hosts, without any pattern; --platform KEY=FILE uses a file instead (KEY: the rate, none where links
+have no limit, disk, gluster). `mosa predict` then writes each cell's prediction into --out before `mosa bench patterns` runs it on
+the store (accuracy_stores.py), until the mean's 95 % interval is within 5 % or --repeats is reached: that cell is
+*undecided*, counted and shown.
 
 Cells are kept in --cells, a line of JSON each with the commit of the checkout that --bin lies in and a hash of its
 programs; the same command goes on after Ctrl-C. Cells of other programs are measured again unless --any-commit, and so
@@ -17,10 +18,13 @@ measured. Links have no fixed names in that comparison: which node a file starts
 busiest predicted link is compared with the i-th busiest measured one, sent and received apart; an error is a share of the
 busiest link's bytes (or of what one task reads and writes, if that is more: links of a cell that moves nothing carry
 heartbeats).
+
+Energy: no emulated host has a wattmeter, so a synthetic one adds up power.json's figures over what was measured of the run:
+its seconds for all hosts, the processor seconds of its tasks and of each host's daemons, and the bytes of each link. The
+prediction is the energy of the simulated run, as long as the mean of its draws.
 """
 
 import argparse
-import collections
 import contextlib
 import hashlib
 import json
@@ -35,35 +39,15 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
+from accuracy_cells import SUBSETS, Cell  # noqa: E402
 from accuracy_plots import plot_all  # noqa: E402
-from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
+from accuracy_report import SUMMARY, TITLES, mean_of, order_of, row_of, summary, to_markdown  # noqa: E402
+from accuracy_stores import configuration_of, platform_key, store_of  # noqa: E402
+from cluster import Failed, check, print_table, why_not  # noqa: E402
 
-Cell = collections.namedtuple("Cell", "pattern size scale system hosts rate")
-PATTERNS = ("pipeline", "reduce", "broadcast", "scatter", "gather")
-SCALES = {"small": 1, "medium": 0.1, "large": 0.02}
-# Two cores carry all links of an emulated cluster: slow ones, so that they and not the cores are the limit.
-RATES = {4: "100mbit", 8: "100mbit", 19: "100mbit"}
-MOST, LINKS = 0.08, 0.02
+POWER = HERE / "power.json"
 DRAWS_MIN = 19  # Fewer have no 90 % interval.
 MADE_BYTES = 100_000_000  # To tell what making them costs.
-LINK_LIMITED = 0.5  # The busiest link is busy for more than this share of the run.
-
-
-def cells_of(patterns, sizes, hosts):
-    for count in hosts:
-        for size in sizes:
-            for pattern in patterns:
-                copies = sorted({n for n in (1, 2, 4, 8, count) if n <= count}) if pattern == "broadcast" else [0]
-                systems = ["dss", *(f"wass-{n}" if n else "wass" for n in copies)]
-                for system in systems:
-                    yield Cell(pattern, size, SCALES[size], system, count, RATES[count])
-
-
-def subset(name):
-    if name == "all":
-        return list(cells_of(PATTERNS, ("small", "medium", "large"), (4, 8, 19)))
-    quick = cells_of(PATTERNS, ("medium",), (4,))
-    return [cell for cell in quick if cell.system in ("dss", "wass", "wass-1", "wass-4")]
 
 
 def run(*command, limit_s=580):
@@ -118,11 +102,6 @@ def own_computing(mosa, scratch):
     return start_s, max(0.0, bytes_s - start_s) / MADE_BYTES * 1e9
 
 
-def mean_of(values):
-    values = list(values)
-    return sum(values) / len(values)
-
-
 def by_load(links, names):
     """Bytes of links, sent and received apart, busiest first."""
     return [sorted((link[name] for link in links), reverse=True) for name in names]
@@ -134,10 +113,9 @@ def predict(arguments, cell, platform, computing):
     pattern, copies = cell.pattern, cell.system.partition("-")[2]
     workload = f"synthetic:{pattern},{cell.size},scale={cell.scale},width={cell.hosts}"
     workload += ",compute={:.4f},make={:.3f}".format(*computing) + (f",copies={copies}" if copies else "")
-    config = f"hosts={cell.hosts},manager=apart,slots=1,system={cell.system.partition('-')[0]}"
     path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
     text = run(arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
-               config, "--repeats", arguments.draws)
+               configuration_of(arguments, cell), "--power", POWER, "--repeats", arguments.draws)
     path.write_text(text, encoding="utf-8")
     predicted = json.loads(text)
     check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
@@ -149,17 +127,17 @@ def predict(arguments, cell, platform, computing):
 def measure(arguments, cell, store, attempt):
     path = arguments.out / f"{'-'.join(map(str, cell))}.{attempt}.runs.json"
     path.unlink(missing_ok=True)
-    system, _, copies = cell.system.partition("-")
-    run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", "--cluster", store.name, "--dir", store.directory,
-        "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--systems", system, "--slots", 1,
-        "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path,
-        *(["--replicas", copies] if copies else []))
+    run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", *store.bench_words(cell.system),
+        "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--slots", 1,
+        "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path)
     found = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     check(len(found) == 1, f"{path} has {len(found)} cells, not one")
     return found[0]
 
 
-def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
+def compare(cell, predicted, measured, platform):
+    notice_s = platform["runner"]["notice_ns"] / 1e9
+    link_bytes_per_second = min(platform["host"][f"{way}_bytes_per_second"] for way in ("in", "out"))
     begins, ends = ({s["name"]: s[key] for s in predicted["stages"]} for key in ("start_s", "end_s"))
     # `mosa bench` measures from the first start to the last end that it notices, `mosa predict` to the runner's own end.
     shift = max(ends.values()) - min(begins.values()) + notice_s - predicted["turnaround_s"]
@@ -176,25 +154,51 @@ def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
                        "measured_s": mean_of(s["seconds"] for s in of_runs)})
         moved = mean_of((s["read_bytes"] + s["written_bytes"]) / s["tasks"] for s in of_runs)
         stages[-1]["task_bytes"] = moved
+    facts = compare_links(cell, predicted, runs, max(stage["task_bytes"] for stage in stages))
+    facts.update(compare_energy(cell, predicted, measured, total, link_bytes_per_second))
+    return {
+        "link_busy": max(facts["links"]["measured"]) / link_bytes_per_second / seconds["mean"],
+        "predicted_s": total, "predicted_interval_s": [low + shift, high + shift],
+        "measured_s": seconds["mean"], "half_width_s": seconds["half_width"], "runs": seconds["count"],
+        "settled": measured["settled"], "error": total / seconds["mean"] - 1,
+        "inside": low + shift <= seconds["mean"] <= high + shift,
+        "stages": [{**s, "error": s["predicted_s"] / s["measured_s"] - 1} for s in stages], **facts,
+    }
+
+
+def compare_links(cell, predicted, runs, task_bytes):
     hosts = {f"h{n + 1}" for n in range(cell.hosts)}
     sent, received = by_load([h for h in predicted["hosts"] if h["name"] in hosts], ("bytes_sent", "bytes_received"))
     loads = [by_load([link for host, link in each["links"].items() if host in hosts],
                      ("sent_bytes", "received_bytes")) for each in runs]
     links = {"predicted": sent + received,
              "measured": [mean_of(values) for values in zip(*(one + other for one, other in loads))]}
-    whole = max(*links["measured"], *(stage["task_bytes"] for stage in stages))
+    whole = max(*links["measured"], task_bytes)
     off = [(p - m) / whole for p, m in zip(links["predicted"], links["measured"])]
-    busiest = max(links["measured"])
-    return {
-        "link_busy": busiest / link_bytes_per_second / seconds["mean"],
-        "predicted_s": total, "predicted_interval_s": [low + shift, high + shift],
-        "measured_s": seconds["mean"], "half_width_s": seconds["half_width"], "runs": seconds["count"],
-        "settled": measured["settled"], "error": total / seconds["mean"] - 1,
-        "inside": low + shift <= seconds["mean"] <= high + shift,
-        "stages": [{**s, "error": s["predicted_s"] / s["measured_s"] - 1} for s in stages],
-        "network_bytes": {key: sum(values) / 2 for key, values in links.items()},
-        "links": links, "links_error": max(off, key=abs), "network_error": sum(off) / max(1, sum(links["measured"]) / whole),
-    }
+    return {"links": links, "links_error": max(off, key=abs),
+            "network_bytes": {key: sum(values) / 2 for key, values in links.items()},
+            "network_error": sum(off) / max(1, sum(links["measured"]) / whole)}
+
+
+def compare_energy(cell, predicted, measured, predicted_s, link_bytes_per_second):
+    """What a wattmeter would say, beside what is predicted of a run as long as the mean of its draws."""
+    if cell.store == "gluster" or not all("daemon_seconds" in each["stages"] for each in measured["runs"]):
+        return {}  # `mosa bench` does not know those daemons.
+    power = json.loads(POWER.read_text(encoding="utf-8"))["levels"][0]
+    hosts, cores = len(predicted["hosts"]), predicted["hosts"][0]["cores"]
+    idle, busy = [], []
+    for each in measured["runs"]:
+        stages = each["stages"]
+        tasks_s = sum(s["cpu_seconds"] for s in each["tasks_by_stage"] if s["phase"] == "stages")
+        link_bytes = sum(link["sent_bytes"] + link["received_bytes"] for link in stages["links"].values())
+        idle.append(power["idle_w"] * hosts * stages["seconds"])
+        busy.append(power["application_w"] * tasks_s / cores
+                    + power["storage_w"] * sum(stages["daemon_seconds"].values()) / cores
+                    + power["network_w"] * link_bytes / link_bytes_per_second / 2)
+    above_idle = predicted["energy_j"] - power["idle_w"] * hosts * predicted["turnaround_s"]
+    joules = {"predicted": power["idle_w"] * hosts * predicted_s + above_idle, "measured": mean_of(idle) + mean_of(busy)}
+    return {"joules": joules, "energy_error": joules["predicted"] / joules["measured"] - 1,
+            "joules_above_idle": {"predicted": above_idle, "measured": mean_of(busy)}}
 
 
 # ---- all cells
@@ -220,15 +224,15 @@ class Kept:
             file.write(json.dumps(entry) + "\n")
 
 
-def platform_of(arguments, rate, programs):
+def platform_of(arguments, cell, programs):
     """Measured before any pattern runs, on three hosts, with these programs."""
-    if rate in arguments.platform:
-        return arguments.platform[rate]
-    path = arguments.out / f"platform-{rate}-{programs}.json"
+    key = platform_key(cell)
+    if key in arguments.platform:
+        return arguments.platform[key]
+    path = arguments.out / f"platform-{key}-{programs}.json"
     if not path.exists():
-        with Cluster(arguments.bin, 3, rate=rate) as store:
-            run(*arguments.before, arguments.bin / "mosa", "identify", "--cluster", store.name, "--dir", store.directory,
-                "-o", path.with_suffix(".new"))
+        with store_of(arguments, cell._replace(hosts=3)) as store:
+            run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(), "-o", path.with_suffix(".new"))
         path.with_suffix(".new").rename(path)
     return path
 
@@ -236,13 +240,11 @@ def platform_of(arguments, rate, programs):
 def measure_all(arguments, cells, kept):
     missing = [cell for cell in cells if (kept.find(cell) or {"failed": "not measured"}).get("failed")]
     done = 0
-    for hosts, rate in sorted({(cell.hosts, cell.rate) for cell in missing}):
-        platform = platform_of(arguments, rate, kept.build["programs"])
-        text = platform.read_text(encoding="utf-8")
-        notice_s = json.loads(text)["runner"]["notice_ns"] / 1e9
-        link = min(json.loads(text)["host"][f"{way}_bytes_per_second"] for way in ("in", "out"))
+    for hosts, rate, place in sorted({(cell.hosts, cell.rate, cell.store) for cell in missing}):
+        left = [cell for cell in missing if (cell.hosts, cell.rate, cell.store) == (hosts, rate, place)]
+        platform = platform_of(arguments, left[0], kept.build["programs"])
+        figures = json.loads(platform.read_text(encoding="utf-8"))
         computing = own_computing(arguments.bin / "mosa", arguments.out)
-        left = [cell for cell in missing if (cell.hosts, cell.rate) == (hosts, rate)]
         with contextlib.ExitStack() as clusters:
             store = None
             for cell in left:
@@ -250,9 +252,9 @@ def measure_all(arguments, cells, kept):
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
                     predicted, path = predict(arguments, cell, platform, computing)
-                    store = store or clusters.enter_context(Cluster(arguments.bin, hosts, rate=rate, ram=arguments.ram))
+                    store = store or clusters.enter_context(store_of(arguments, cell))
                     measured = measure(arguments, cell, store, os.getpid())
-                    facts = compare(cell, predicted, measured, notice_s, link)
+                    facts = compare(cell, predicted, measured, figures)
                 except (Failed, subprocess.TimeoutExpired) as error:
                     kept.add(cell, {"failed": str(error)})
                     print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)
@@ -261,53 +263,9 @@ def measure_all(arguments, cells, kept):
                     store = None
                     continue
                 kept.add(cell, {"compute_s": computing[0], "make_s_per_gb": computing[1], "prediction": path.name,
-                                "platform": hashlib.sha256(text.encode()).hexdigest()[:12], **facts})
+                                "platform": hashlib.sha256(platform.read_bytes()).hexdigest()[:12], **facts})
                 print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
-                      f"({facts['error']:+.1%}), links {facts['links_error']:+.1%}", file=sys.stderr, flush=True)
-
-
-def row_of(entry):
-    cell = Cell(**entry["cell"])
-    half = entry["half_width_s"]
-    stages = ", ".join(f"{s['stage']} {s['error']:+.0%}" for s in entry["stages"])
-    return [cell.pattern, f"{cell.size} x{cell.scale:g}", cell.system, cell.hosts, cell.rate,
-            f"{entry['predicted_s']:.3f}", f"{entry['measured_s']:.3f} ±{half if half is None else format(half, '.3f')}",
-            f"{entry['runs']}{'' if entry['settled'] else '?'}", f"{entry['error']:+.1%}",
-            "yes" if entry["inside"] else "no", f"{entry['link_busy']:.0%}", stages,
-            " / ".join(f"{entry['network_bytes'][k] / 1e6:.1f}" for k in ("predicted", "measured")),
-            f"{entry['network_error']:+.1%}", f"{entry['links_error']:+.1%}"]
-
-
-TITLES = ["PATTERN", "SIZE", "SYSTEM", "HOSTS", "RATE", "PREDICTED S", "MEASURED S", "RUNS", "ERROR", "IN 90 %", "LINK BUSY", "STAGES",
-          "MB MOVED P/M", "BYTES", "WORST LINK"]
-
-
-def summary(entries):
-    lines = []
-    limited = [e for e in entries if e["link_busy"] >= LINK_LIMITED]
-    groups = [("all", entries), ("links are the limit", limited), ("others", [e for e in entries if e not in limited])]
-    for key in ("size", "hosts", "pattern", "system"):
-        for value in sorted({e["cell"][key] for e in entries}, key=str):
-            groups.append((f"{key} {value}", [e for e in entries if e["cell"][key] == value]))
-    for name, group in (each for each in groups if each[1]):
-        errors = sorted(abs(e["error"]) for e in group)
-        links = sorted(abs(e["links_error"]) for e in group)
-        network = [abs(e["network_error"]) for e in group]
-        lines.append([name, len(group), f"{mean_of(errors):.1%}", f"{mean_of(e['error'] for e in group):+.1%}",
-                      f"{mean_of(e <= MOST for e in errors):.0%}", f"{errors[-1]:.1%}",
-                      f"{mean_of(e['inside'] for e in group):.0%}", f"{mean_of(e <= LINKS for e in network):.0%}",
-                      f"{mean_of(e <= LINKS for e in links):.0%}",
-                      f"{links[-1]:.1%}", sum(not e["settled"] for e in group)])
-    return lines
-
-
-SUMMARY = ["CELLS", "COUNT", "MEAN |ERROR|", "BIAS", "<= 8 %", "WORST", "IN 90 %", "BYTES <= 2 %", "LINKS <= 2 %",
-           "WORST LINK", "UNDECIDED"]
-
-
-def to_markdown(titles, rows):
-    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+                      f"({facts['error']:+.1%})", file=sys.stderr, flush=True)
 
 
 def repeats(text):
@@ -318,15 +276,16 @@ def repeats(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
-    parser.add_argument("--subset", choices=("quick", "all"), default="all")
+    parser.add_argument("--subset", choices=list(SUBSETS), default="all", help="of cells: accuracy_cells.py")
     parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUE",
                         help="cells of this pattern, size, system, hosts or rate alone; the summary says so")
-    parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
+    parser.add_argument("--platform", action="append", default=[], metavar="KEY=FILE", help="instead of `mosa identify`")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("accuracy.out"), help="predictions and runs")
     parser.add_argument("--cells", type=pathlib.Path, help="what was measured; default: OUT/cells.jsonl")
-    parser.add_argument("--repeats", type=repeats, help="MIN..MAX runs of a cell; default 3..20, quick 3..5")
+    parser.add_argument("--repeats", type=repeats, help="MIN..MAX runs of a cell; default: the subset's, 3..20 of all")
     parser.add_argument("--draws", type=int, default=40, help="predictions for the 90 %% interval")
-    parser.add_argument("--ram", default="1G")
+    parser.add_argument("--ram", help="of each node; default: as much as is here (accuracy_cells.py)")
+    parser.add_argument("--disk", type=pathlib.Path, default=pathlib.Path("/var/tmp"), help="for the cells of store disk")
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
     parser.add_argument("--any-commit", action="store_true", help="keep cells that another commit measured")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
@@ -339,9 +298,9 @@ def main():
     build = None if arguments.table else build_of(arguments.bin.resolve())
     arguments.bin, arguments.before = arguments.bin and arguments.bin.resolve(), arguments.before.split()
     arguments.platform = {rate: pathlib.Path(path) for rate, path in (word.split("=", 1) for word in arguments.platform)}
-    arguments.repeats = arguments.repeats or ((3, 5) if arguments.subset == "quick" else (3, 20))
+    arguments.repeats = arguments.repeats or SUBSETS[arguments.subset].repeats
     arguments.out.mkdir(parents=True, exist_ok=True)
-    cells = subset(arguments.subset)
+    cells = list(SUBSETS[arguments.subset].cells())
     for word in arguments.only:
         name, _, value = word.partition("=")
         cells = [cell for cell in cells if str(getattr(cell, name)) == value]
@@ -362,6 +321,7 @@ def main():
     if entries:
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
+        print(order_of(entries))
     for path in plot_all(entries, arguments.plot) if arguments.plot else []:
         print(path, file=sys.stderr)
     for entry in failed:

@@ -1,7 +1,9 @@
 """Plots of what accuracy.py has kept, as SVG: measured beside predicted, after Figures 5 to 7 of paper 000.
 
-Of each pattern a file with whole runs, and one with its stages; a panel for each number of hosts and size. Whiskers: of
-what was measured the 95 % interval of the mean, of a prediction the interval that is to hold nine of ten runs.
+Of each pattern a file with whole runs, and one with its stages; a panel for each number of hosts, each size and each store.
+Where one workload is there for more than two numbers of hosts with links of one rate, curves over hosts instead of a file of
+many panels. Whiskers: of what was measured the 95 % interval of the mean, of a prediction the interval that is to hold nine of
+ten runs.
 """
 
 import collections
@@ -10,14 +12,19 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
 
-from plot_patterns import COLORS, LEFT, PANEL_HEIGHT, PANEL_WIDTH, RIGHT, SIZES, Panel, Svg, title_of  # noqa: E402
+from accuracy_cells import Cell  # noqa: E402
+from accuracy_report import place_of  # noqa: E402
+from plot_patterns import (COLORS, LEFT, PANEL_HEIGHT, PANEL_WIDTH, RIGHT, SIZES, Panel, Svg, draw_series,  # noqa: E402
+                           legend as color_legend, title_of)
 
 Pair = collections.namedtuple("Pair", "labels color measured_s measured_interval predicted_s predicted_interval")
 BAR_MOST, PAIR_LEAST, PAGE_LEAST = 26, 58, 700  # Pixels.
 
 
 def color_of(system):
-    return COLORS[system.partition("-")[0]]
+    """Of GlusterFS's, too: whole files hashed over hosts are placed without hints, as under dss."""
+    name = system.partition("-")[0]
+    return COLORS[{"dht": "dss", "nufa": "wass"}.get(name, name)]
 
 
 def percent(error):
@@ -48,35 +55,80 @@ def draw_pair(panel, x, width, pair):
 
 
 def plot(title, legend, panels, target):
-    """panels: pairs by (hosts, size, scale)."""
-    rows = sorted({hosts for hosts, _, _ in panels})
-    columns = sorted({(SIZES.index(size), scale) for _, size, scale in panels})
-    width = max(PANEL_WIDTH, PAGE_LEAST // len(columns), LEFT + RIGHT + PAIR_LEAST * max(map(len, panels.values())))
-    svg = Svg(width * len(columns), PANEL_HEIGHT * len(rows) + 42, title)
+    """panels: pairs by (hosts, place, size, scale). A row for hosts at one place."""
+    rows = collections.defaultdict(list)
+    for key in sorted(panels, key=lambda key: (key[1], key[0], SIZES.index(key[2]), key[3])):
+        rows[key[1], key[0]].append(key)
+    columns = max(map(len, rows.values()))
+    width = max(PANEL_WIDTH, PAGE_LEAST // columns, LEFT + RIGHT + PAIR_LEAST * max(map(len, panels.values())))
+    svg = Svg(width * columns, PANEL_HEIGHT * len(rows) + 42, title)
     svg.text(svg.width - 14, 20, legend, anchor="end", color="#777")
-    for (hosts, size, scale), pairs in panels.items():
-        most = max(max(p.measured_s, p.predicted_s, *(p.measured_interval or ()), *(p.predicted_interval or ())) for p in pairs)
-        panel = Panel(svg, columns.index((SIZES.index(size), scale)), f"{title_of(size, scale)}, {hosts} hosts", most,
-                      row=rows.index(hosts), width=width)
-        place = (panel.x1 - panel.x0) / len(pairs)
-        for i, pair in enumerate(pairs):
-            draw_pair(panel, panel.slot(i, len(pairs)), min(BAR_MOST, place * 0.36), pair)
+    for row, keys in enumerate(rows.values()):
+        for column, key in enumerate(keys):
+            hosts, place, size, scale = key
+            pairs = panels[key]
+            panel = Panel(svg, column, f"{title_of(size, scale)}, {hosts} hosts, {place}", most_of(pairs), row=row, width=width)
+            slot_width = (panel.x1 - panel.x0) / len(pairs)
+            for i, pair in enumerate(pairs):
+                draw_pair(panel, panel.slot(i, len(pairs)), min(BAR_MOST, slot_width * 0.36), pair)
     svg.write(target)
+
+
+def most_of(pairs):
+    return max(max(p.measured_s, p.predicted_s, *(p.measured_interval or ()), *(p.predicted_interval or ())) for p in pairs)
+
+
+def plot_bars(pattern, cells, directory):
+    """cells: (Cell, entry)."""
+    for name, what, legend, pairs_of in (
+            ("", "", "solid: measured, mean and its 95 %, ? undecided; light: predicted, nine of ten", whole_runs),
+            ("-stages", ", stage by stage", "solid: measured; light: predicted", stages)):
+        panels = collections.defaultdict(list)
+        for cell, entry in cells:
+            panels[cell.hosts, place_of(cell), cell.size, cell.scale] += pairs_of(entry)
+        yield directory / f"{pattern}{name}.svg"
+        plot(f"{pattern.capitalize()}{what}", legend, panels, directory / f"{pattern}{name}.svg")
+
+
+def plot_scaling(groups, directory):
+    """Seconds over hosts. groups: [(pattern, place, size, scale), [(Cell, entry)...]]; a panel for each."""
+    width = max(PANEL_WIDTH, PAGE_LEAST // len(groups))
+    svg = Svg(width * len(groups), PANEL_HEIGHT + 42, "Over hosts: solid measured, with its 95 %; light predicted")
+    colors = {}
+    for index, ((pattern, place, size, scale), cells) in enumerate(groups):
+        most = max(max(e["measured_s"] + (e["half_width_s"] or 0), e["predicted_s"]) for _, e in cells)
+        panel = Panel(svg, index, f"{pattern}, {title_of(size, scale)}, {place}", most, width=width)
+        pixels_per_host = (panel.x1 - panel.x0) / (max(cell.hosts for cell, _ in cells) * 1.05)
+        for count in {cell.hosts for cell, _ in cells}:
+            panel.label(panel.x0 + count * pixels_per_host, str(count))
+        svg.text((panel.x0 + panel.x1) / 2, panel.y0 + 31, "hosts", anchor="middle")
+        by_system = collections.defaultdict(list)
+        for cell, entry in sorted(cells, key=lambda each: each[0].hosts):
+            by_system[cell.system.partition("-")[0]].append((panel.x0 + cell.hosts * pixels_per_host, entry))
+        for system, points in by_system.items():
+            color = colors[system] = color_of(system)
+            xs = [x for x, _ in points]
+            draw_series(svg, panel, xs, [(e["measured_s"], e["half_width_s"] or 0) for _, e in points], color)
+            draw_series(svg, panel, xs, [(e["predicted_s"], 0) for _, e in points], color + "60")
+            for x, entry in points:
+                above = panel.y(max(entry["predicted_s"], entry["measured_s"] + (entry["half_width_s"] or 0))) - 6
+                svg.text(x, above, percent(entry["error"]), anchor="middle", size=9, color=color)
+    color_legend(svg, list(colors.items()))
+    svg.write(directory / "scaling.svg")
 
 
 def plot_all(entries, directory):
     """The paths of the files that were written."""
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for pattern in sorted({entry["cell"]["pattern"] for entry in entries}):
-        for name, what, legend, pairs_of in (
-                ("", "", "solid: measured, mean and its 95 %, ? undecided; light: predicted, nine of ten", whole_runs),
-                ("-stages", ", stage by stage", "solid: measured; light: predicted", stages)):
-            panels = collections.defaultdict(list)
-            for entry in entries:
-                cell = entry["cell"]
-                if cell["pattern"] == pattern:
-                    panels[cell["hosts"], cell["size"], cell["scale"]] += pairs_of(entry)
-            written.append(directory / f"{pattern}{name}.svg")
-            plot(f"{pattern.capitalize()}{what}", legend, panels, written[-1])
+    curves, bars = collections.defaultdict(list), collections.defaultdict(list)
+    for entry in entries:
+        cell = Cell(**entry["cell"])
+        curves[cell.pattern, place_of(cell), cell.size, cell.scale].append((cell, entry))
+    for key, cells in list(curves.items()):
+        if len({cell.hosts for cell, _ in cells}) <= 2:
+            bars[key[0]] += curves.pop(key)
+    written = [path for pattern in sorted(bars) for path in plot_bars(pattern, bars[pattern], directory)]
+    if curves:
+        plot_scaling(list(curves.items()), directory)
+        written.append(directory / "scaling.svg")
     return written

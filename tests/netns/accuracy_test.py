@@ -33,6 +33,24 @@ def drawn(path):
     return bars, [text.text for text in root.iter(f"{SVG}text")]
 
 
+def check_energy(entry):
+    """Five hosts that are on for as long as the run, and what they do besides."""
+    idle = 5 * 91.6 * entry["measured_s"]
+    measured = entry["joules"]["measured"]
+    check(idle < measured < 1.6 * idle, f"{measured} J of {entry['measured_s']} s")
+    check(abs(entry["joules_above_idle"]["measured"] - (measured - idle)) < 0.01 * idle, f"{entry}")
+    check(entry["energy_error"] == entry["joules"]["predicted"] / measured - 1, f"{entry}")
+
+
+def check_subsets(out, cells):
+    """Each has cells of its own, and shows of what is kept those."""
+    for subset, count, shown in (("scaling", 36, 0), ("loopback", 11, 0), ("stores", 17, 0), ("main", 108, 1)):
+        command = [sys.executable, str(HERE.parent / "bench" / "accuracy.py"), "--subset", subset, "--out", out, "--cells", cells,
+                   "--table"]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
+        check(done.returncode == 0 and f"{shown} of {count} cells" in done.stdout, f"{subset}: {done.stdout}{done.stderr}")
+
+
 def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         scratch = pathlib.Path(scratch)
@@ -54,6 +72,8 @@ def test(arguments):
         stages, _ = drawn(scratch / "again" / "pipeline-stages.svg")
         check(len(stages) == 2 * len(kept[0]["stages"]) == 6, f"{len(stages)} bars of stages")
         check("| pipeline | small x1 | wass | 4 |" in table, table)
+        check_energy(kept[0])
+        check_subsets(scratch / "no", cells)
 
 
 if __name__ == "__main__":

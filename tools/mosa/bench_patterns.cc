@@ -215,8 +215,8 @@ Status RunBench(Options options, const CommandLine& line) {
   RunPlace place;
   place.hosts = hosts;
   if (options.hosts.mount.empty()) {
-    MOSA_ASSIGN_OR_RETURN(place.links,
-                          LinksOfCluster(options.cluster.directory, options.cluster.name));
+    MOSA_ASSIGN_OR_RETURN(place.meters,
+                          MetersOfCluster(options.cluster.directory, options.cluster.name));
   }
   place.workdir = options.workdir;
   place.stage_in = options.stage_in;

@@ -53,7 +53,7 @@ class CellRun {
         cell_(cell),
         seed_(seed),
         hosts_(HostsOf(cell.system, place.hosts, place.workdir)),
-        meter_(hosts_, place.links),
+        meter_(hosts_, place.meters),
         parts_(predict::MakeSynthetic({.pattern = cell.pattern,
                                        .size = cell.size,
                                        .scale_millionths = cell.scale_millionths,

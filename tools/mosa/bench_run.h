@@ -3,7 +3,6 @@
 #define MOSA_TOOLS_MOSA_BENCH_RUN_H_
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,7 +18,7 @@ namespace mosa::cli {
 
 struct RunPlace {
   std::vector<RunHost> hosts;
-  std::map<std::string, std::string> links;  // As of TrafficMeter.
+  Meters meters;                    // Of the cluster; none: of other machines.
   std::string workdir;              // Below each system's place; ours alone, made and removed.
   std::string stage_in, stage_out;  // Directories of the backend; empty: none.
   std::string scratch;              // A directory here, for records and logs.

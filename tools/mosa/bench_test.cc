@@ -312,12 +312,15 @@ TEST(Traffic, IsWhatGrew) {
   after.by_path = {{"bytes_read_remote", 7}, {"bytes_written_remote", 4}};
   before.links = {{"h1", {10, 20}}, {"h2", {0, 0}}};
   after.links = {{"h1", {30, 25}}, {"h2", {1, 50}}, {"h3", {9, 9}}};
+  before.daemon_seconds = {{"h0", 1.5}, {"h1", 2}};
+  after.daemon_seconds = {{"h0", 1.75}, {"h1", 1}, {"h3", 1}};
   const Traffic grown = after - before;
   EXPECT_EQ(grown.by_path.at("bytes_read_remote"), 2U);
   EXPECT_EQ(grown.by_path.at("bytes_written_remote"), 0U) << "its daemon was started anew";
   EXPECT_EQ(grown.NetworkBytes(), 5U + 50);
   EXPECT_EQ(grown.BusiestLinkBytes(), 50U);
   EXPECT_EQ(grown.links.size(), 2U);
+  EXPECT_EQ(grown.daemon_seconds, (std::map<std::string, double>{{"h0", 0.25}, {"h1", 0}}));
 }
 
 TEST(Traffic, WithoutLinksIsWhatMountsMoved) {

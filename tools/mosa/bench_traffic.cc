@@ -1,5 +1,7 @@
 #include "tools/mosa/bench_traffic.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -24,8 +26,19 @@ uint64_t ReadCounter(const std::string& device, const char* name) {
   return bytes;
 }
 
+// Of all its threads, those that have ended too; 0 once it is gone.
+double ProcessorSeconds(pid_t process) {
+  clockid_t clock{};
+  timespec taken{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &taken) != 0) return 0;
+  return static_cast<double>(taken.tv_sec) + static_cast<double>(taken.tv_nsec) / 1e9;
+}
+
 // A counter that begins anew, since its daemon did, says nothing.
-uint64_t Grown(uint64_t after, uint64_t before) { return after > before ? after - before : 0; }
+template <typename Number>
+Number Grown(Number after, Number before) {
+  return after > before ? after - before : 0;
+}
 
 }  // namespace
 
@@ -57,6 +70,11 @@ Traffic operator-(const Traffic& after, const Traffic& before) {
     grown.links[host] = {Grown(link.sent, was->second.sent),
                          Grown(link.received, was->second.received)};
   }
+  for (const auto& [host, seconds] : after.daemon_seconds) {
+    const auto was = before.daemon_seconds.find(host);
+    if (was != before.daemon_seconds.end())
+      grown.daemon_seconds[host] = Grown(seconds, was->second);
+  }
   return grown;
 }
 
@@ -67,12 +85,12 @@ nlohmann::json ToJson(const Traffic& traffic) {
   return {{"network_bytes", traffic.NetworkBytes()},
           {"busiest_link_bytes", traffic.BusiestLinkBytes()},
           {"by_path", traffic.by_path},
-          {"links", std::move(links)}};
+          {"links", std::move(links)},
+          {"daemon_seconds", traffic.daemon_seconds}};
 }
 
-TrafficMeter::TrafficMeter(const std::vector<RunHost>& hosts,
-                           std::map<std::string, std::string> links)
-    : links_(std::move(links)) {
+TrafficMeter::TrafficMeter(const std::vector<RunHost>& hosts, Meters meters)
+    : meters_(std::move(meters)) {
   std::set<std::string> mounts;
   for (const RunHost& host : hosts) {
     if (host.mosa) mounts.insert(host.mount_point);
@@ -89,20 +107,23 @@ Traffic TrafficMeter::Read() const {
     for (const char* path : kPaths) traffic.by_path[path] += counters->value(path, uint64_t{0});
   }
   // What a host sends, the other end of its link receives.
-  for (const auto& [host, device] : links_)
+  for (const auto& [host, device] : meters_.links)
     traffic.links[host] = {ReadCounter(device, "rx_bytes"), ReadCounter(device, "tx_bytes")};
+  for (const auto& [host, processes] : meters_.daemons)
+    for (const pid_t process : processes) traffic.daemon_seconds[host] += ProcessorSeconds(process);
   return traffic;
 }
 
-Result<std::map<std::string, std::string>> LinksOfCluster(const std::string& directory,
-                                                          const std::string& name) {
+Result<Meters> MetersOfCluster(const std::string& directory, const std::string& name) {
   MOSA_ASSIGN_OR_RETURN(
       const auto state,
       cluster::Load(std::filesystem::absolute(directory).lexically_normal(), name));
-  std::map<std::string, std::string> links;
-  if (!state.plan.namespaces) return links;
-  for (const cluster::HostPlan& host : state.plan.hosts) links.emplace(host.name, host.link);
-  return links;
+  Meters meters;
+  for (const cluster::Daemon& daemon : state.daemons)
+    meters.daemons[daemon.host].push_back(daemon.process.pid);
+  if (!state.plan.namespaces) return meters;
+  for (const cluster::HostPlan& host : state.plan.hosts) meters.links.emplace(host.name, host.link);
+  return meters;
 }
 
 }  // namespace mosa::cli

@@ -1,6 +1,9 @@
-// What a benchmark's bytes went over: by path, as the mounts count them, and over each host's link.
+// What a benchmark's bytes went over: by path, as the mounts count them, and over each host's link;
+// and what the daemons of each host computed meanwhile.
 #ifndef MOSA_TOOLS_MOSA_BENCH_TRAFFIC_H_
 #define MOSA_TOOLS_MOSA_BENCH_TRAFFIC_H_
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <map>
@@ -24,6 +27,8 @@ struct Traffic {
   std::map<std::string, uint64_t> by_path;
   // By host; only of clusters of namespaces on this machine. Headers are counted.
   std::map<std::string, LinkBytes> links;
+  // Processor seconds by host, the manager's too; only of clusters on this machine.
+  std::map<std::string, double> daemon_seconds;
 
   // What a mount moved between itself and nodes elsewhere, and nodes between one another; without
   // links only what mounts moved.
@@ -35,21 +40,25 @@ struct Traffic {
 Traffic operator-(const Traffic& after, const Traffic& before);
 nlohmann::json ToJson(const Traffic& traffic);
 
+// What of a cluster on this machine can be read here, by host.
+struct Meters {
+  std::map<std::string, std::string> links;  // Devices whose other ends the hosts have.
+  std::map<std::string, std::vector<pid_t>> daemons;
+};
+
 class TrafficMeter {
  public:
-  // `links` are names of network devices of this machine, whose other ends the hosts have.
-  TrafficMeter(const std::vector<RunHost>& hosts, std::map<std::string, std::string> links);
+  TrafficMeter(const std::vector<RunHost>& hosts, Meters meters);
 
   Traffic Read() const;
 
  private:
   std::vector<std::string> mount_points_;
-  std::map<std::string, std::string> links_;
+  Meters meters_;
 };
 
-// The devices of the hosts of a cluster on this machine; none if it has no namespaces.
-Result<std::map<std::string, std::string>> LinksOfCluster(const std::string& directory,
-                                                          const std::string& name);
+// Without links if the cluster has no namespaces.
+Result<Meters> MetersOfCluster(const std::string& directory, const std::string& name);
 
 }  // namespace mosa::cli
 
