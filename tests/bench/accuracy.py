@@ -37,6 +37,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 
 from accuracy_plots import plot_all  # noqa: E402
 from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
+from processors import CPU_TITLES, children_cpu_s, cpu_row, prediction_cpu_s  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "pattern size scale system hosts rate")
 PATTERNS = ("pipeline", "reduce", "broadcast", "scatter", "gather")
@@ -132,27 +133,29 @@ def predict(arguments, cell, platform, compute_s):
     workload += f",compute={compute_s:.4f}" + (f",copies={copies}" if copies else "")
     config = f"hosts={cell.hosts},manager=apart,slots=1,system={cell.system.partition('-')[0]}"
     path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
-    text = run(arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
-               config, "--repeats", arguments.draws)
+    words = [arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config", config]
+    text = run(*words, "--repeats", arguments.draws)
     path.write_text(text, encoding="utf-8")
     predicted = json.loads(text)
     check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
     check(predicted["draws_failed"] == 0 and predicted["turnaround_interval_s"],
           f"in {predicted['draws_failed']} of {arguments.draws} draws it would fail: {predicted.get('draw_failure')}")
-    return predicted, path
+    used = prediction_cpu_s(lambda repeats: run(*words, "--repeats", repeats), arguments.draws)
+    return predicted, {"prediction": path.name, **used}
 
 
 def measure(arguments, cell, store, attempt):
     path = arguments.out / f"{'-'.join(map(str, cell))}.{attempt}.runs.json"
     path.unlink(missing_ok=True)
     system, _, copies = cell.system.partition("-")
+    cpu_s = store.cpu_seconds() + children_cpu_s()
     run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", "--cluster", store.name, "--dir", store.directory,
         "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--systems", system, "--slots", 1,
         "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path,
         *(["--replicas", copies] if copies else []))
     found = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     check(len(found) == 1, f"{path} has {len(found)} cells, not one")
-    return found[0]
+    return {**found[0], "cpu_s": store.cpu_seconds() + children_cpu_s() - cpu_s}
 
 
 def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
@@ -185,7 +188,7 @@ def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
         "link_busy": busiest / link_bytes_per_second / seconds["mean"],
         "predicted_s": total, "predicted_interval_s": [low + shift, high + shift],
         "measured_s": seconds["mean"], "half_width_s": seconds["half_width"], "runs": seconds["count"],
-        "settled": measured["settled"], "error": total / seconds["mean"] - 1,
+        "run_cpu_s": measured["cpu_s"] / seconds["count"], "settled": measured["settled"], "error": total / seconds["mean"] - 1,
         "inside": low + shift <= seconds["mean"] <= high + shift,
         "stages": [{**s, "error": s["predicted_s"] / s["measured_s"] - 1} for s in stages],
         "network_bytes": {key: sum(values) / 2 for key, values in links.items()},
@@ -198,12 +201,12 @@ def compare(cell, predicted, measured, notice_s, link_bytes_per_second):
 class Kept:
     """Cells that were measured, one line of JSON each; later lines are newer."""
 
-    def __init__(self, path, build, any_commit):
+    def __init__(self, path, build, any_commit, cell_type=Cell):
         self.path, self.build, self.any_commit, self.cells = path, build, any_commit, {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
                 entry = json.loads(line)
-                self.cells[Cell(**entry["cell"])] = entry
+                self.cells[cell_type(**entry["cell"])] = entry
 
     def find(self, cell):
         entry = self.cells.get(cell)
@@ -245,10 +248,10 @@ def measure_all(arguments, cells, kept):
                 done += 1
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
-                    predicted, path = predict(arguments, cell, platform, compute_s)
+                    predicted, facts = predict(arguments, cell, platform, compute_s)
                     store = store or clusters.enter_context(Cluster(arguments.bin, hosts, rate=rate, ram=arguments.ram))
                     measured = measure(arguments, cell, store, os.getpid())
-                    facts = compare(cell, predicted, measured, notice_s, link)
+                    facts |= compare(cell, predicted, measured, notice_s, link)
                 except (Failed, subprocess.TimeoutExpired) as error:
                     kept.add(cell, {"failed": str(error)})
                     print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)
@@ -257,7 +260,7 @@ def measure_all(arguments, cells, kept):
                     store = None
                     continue
                 kept.add(cell, {"compute_s": compute_s, "platform": hashlib.sha256(text.encode()).hexdigest()[:12],
-                                "prediction": path.name, **facts})
+                                **facts})
                 print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
                       f"({facts['error']:+.1%}), links {facts['links_error']:+.1%}", file=sys.stderr, flush=True)
 
@@ -358,6 +361,8 @@ def main():
     if entries:
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
+        if timed := [entry for entry in entries if "run_cpu_s" in entry]:
+            show([*TITLES[:5], *CPU_TITLES], [[*row_of(entry)[:5], *cpu_row(entry)] for entry in timed])
     for path in plot_all(entries, arguments.plot) if arguments.plot else []:
         print(path, file=sys.stderr)
     for entry in failed:
