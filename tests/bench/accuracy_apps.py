@@ -61,18 +61,20 @@ def predict(arguments, cell, platform, seen, *more):
     config = f"hosts={cell.hosts},manager=apart,slots=1,system={'dss' if cell.system == 'dss' else 'wass'},chunk={cell.chunk}"
     words = [arguments.bin / "mosa", "--json", "predict", "--platform", platform, *seen, "--config", config, *more]
     path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
-    text = run(*words, "--repeats", arguments.draws)
-    path.write_text(text, encoding="utf-8")
-    predicted = json.loads(text)
+    if path.exists():  # It was made before the runs that are there.
+        return json.loads(path.read_text(encoding="utf-8"))
+    predicted = json.loads(run(*words, "--repeats", arguments.draws))
     check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
     check(predicted["draws_failed"] == 0, f"in {predicted['draws_failed']} draws it would fail: {predicted['draw_failure']}")
     used = prediction_cpu_s(lambda repeats: run(*words, "--repeats", repeats), arguments.draws)
-    return {"prediction": path.name, **used}
+    facts = {"file": path.name, **used, "prediction": predicted}
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    return facts
 
 
-def compare(arguments, cell, facts, runs, notice_s):
+def compare(facts, runs, notice_s):
     """What is kept of a cell; of `facts` what predict() says."""
-    predicted = json.loads((arguments.out / facts["prediction"]).read_text(encoding="utf-8"))
+    predicted = facts["prediction"]
     stages = {stage["name"]: stage for stage in predicted["stages"]}
     check(stages.keys() == runs[0]["stages"].keys(), f"stages {list(stages)} are predicted, and {list(runs[0]['stages'])} ran")
     # A run is measured from its first start to the last end that is noticed, as accuracy.py does.
@@ -89,7 +91,7 @@ def compare(arguments, cell, facts, runs, notice_s):
     links = {"predicted": sent + received, "measured": [mean_of(values) for values in zip(*loads)]}
     network = {key: sum(values) / 2 for key, values in links.items()}
     off = [(p - m) / max(links["measured"]) for p, m in zip(links["predicted"], links["measured"])]
-    return {**facts, "predicted_s": total, "predicted_interval_s": [low, high], "measured_s": measured,
+    return {**facts, "prediction": facts["file"], "predicted_s": total, "predicted_interval_s": [low, high], "measured_s": measured,
             "half_width_s": half_width(seconds), "run_seconds": seconds, "runs": len(runs), "error": total / measured - 1,
             "inside": low <= measured <= high,
             "stages": [{**part, "error": part["predicted_s"] / part["measured_s"] - 1} for part in parts],
@@ -104,19 +106,22 @@ class Bench:
 
     def __init__(self, arguments, kept):
         self.arguments, self.kept = arguments, kept
+        arguments.out = arguments.out / kept.build["programs"]  # Whatever is there, these have measured.
+        arguments.out.mkdir(parents=True, exist_ok=True)
         self.platform = platform_of(arguments, arguments.rate, kept.build["programs"])
         self.notice_s = json.loads(self.platform.read_text(encoding="utf-8"))["runner"]["notice_ns"] / 1e9
 
     def application(self, program, *flags, name=""):
         arguments = self.arguments
-        made = Application(arguments.bin / "mosa", arguments.out, program, *flags, name=name, before=arguments.before)
+        made = Application(arguments.bin / "mosa", arguments.out, program, *flags, name=name, before=arguments.before,
+                           resume=True)
         return made, made.see(arguments.bin, arguments.ram)
 
     def cluster(self, *flags):
         return Cluster(self.arguments.bin, self.arguments.hosts, rate=self.arguments.rate, ram=self.arguments.ram, flags=flags)
 
     def keep(self, cell, facts, runs, **more):
-        entry = {**compare(self.arguments, cell, facts, runs, self.notice_s), **more}
+        entry = {**compare(facts, runs, self.notice_s), **more}
         self.kept.add(cell, entry)
         print(f"{' '.join(map(str, cell))}: predicted {entry['predicted_s']:.3f} s, measured {entry['measured_s']:.3f} s "
               f"({entry['error']:+.1%}), bytes {entry['network_error']:+.1%}", file=sys.stderr, flush=True)
@@ -136,9 +141,8 @@ def gains_of(advice, measured):
 
 def do_montage(bench, cells):
     arguments = bench.arguments
-    montage, seen = bench.application("montage", "--tiles", arguments.tiles)
-    config = f"hosts={arguments.hosts},manager=apart,slots=1"
-    advice, rules = advise(montage, bench.platform, seen, config)
+    montage, seen = bench.application("montage", "--tiles", arguments.tiles, name=f"montage-{arguments.tiles}")
+    advice, rules = advise(montage, bench.platform, seen, f"hosts={arguments.hosts},manager=apart,slots=1")
     facts = {cell: predict(arguments, cell, bench.platform, seen, *(["--rules", rules] if cell.system == "advised" else []))
              for cell in cells}
     with bench.cluster() as store:
@@ -150,7 +154,7 @@ def do_montage(bench, cells):
 
 def do_blast(bench, cells):
     arguments = bench.arguments
-    made = {parts: bench.application("blast", "--parts", parts, "--queries", arguments.queries, name=f"blast-{parts}")
+    made = {parts: bench.application("blast", "--parts", parts, "--queries", arguments.queries, name=f"blast-{parts}-{arguments.queries}")
             for parts in sorted({cell.size for cell in cells})}
     facts = {cell: predict(arguments, cell, bench.platform, made[cell.size][1]) for cell in cells}
     for chunk in sorted({cell.chunk for cell in cells}):

@@ -30,10 +30,11 @@ def median(values):
 
 def advise(application, platform, seen, config):
     """What `mosa advise` says, and the path of its rules; both are written before anything else runs."""
-    rules, answer = application.out / "rules.yaml", application.out / "advice.json"
-    text = run(application.mosa, "--json", "advise", "--platform", platform, *seen, "--config", config, "-o", rules)
-    answer.write_text(text, encoding="utf-8")
-    return json.loads(text), rules
+    rules, answer = (application.out / f"{application.name}.{name}" for name in ("rules.yaml", "advice.json"))
+    if not (application.resume and answer.exists()):
+        text = run(application.mosa, "--json", "advise", "--platform", platform, *seen, "--config", config, "-o", rules)
+        answer.write_text(text, encoding="utf-8")
+    return json.loads(answer.read_text(encoding="utf-8")), rules
 
 
 def jobs_of(application, rules):

@@ -47,9 +47,10 @@ def seconds_of(tasks):
 class Application:
     """One of PROGRAMS: its workflow and inputs are in `out`/`name`, records of runs in `out`."""
 
-    def __init__(self, mosa, out, program, *flags, name="", before=()):
-        """`flags` are the program's; `before` are words before each command that is timed."""
-        self.mosa, self.out, self.name, self.before = mosa, out, name or program, before
+    def __init__(self, mosa, out, program, *flags, name="", before=(), resume=False):
+        """`flags` are the program's; `before` are words before each command that is timed. `resume`: what is in `out` was
+        measured with these programs, and stays."""
+        self.mosa, self.out, self.name, self.before, self.resume = mosa, out, name or program, before, resume
         self.directory = out / self.name
         shutil.rmtree(self.directory, ignore_errors=True)
         run(sys.executable, PROGRAMS / f"{program}.py", "--mosa", mosa, "--write", self.directory, *flags)
@@ -79,7 +80,12 @@ class Application:
 
     def see(self, binaries, ram="1G"):
         """Runs it on one host. What `mosa predict` and `mosa advise` need to know of it, as their options."""
-        traces = self.out / f"{self.name}.traces"
+        traces, workload = self.out / f"{self.name}.traces", self.out / f"{self.name}.json"
+        record = self.out / f"{self.name}.seen.run.json"
+        seen = ["--workload", workload, "--operations", workload.with_suffix(".operations.json")]
+        if self.resume and seen[-1].exists():
+            self.tell_sizes(record)
+            return seen
         shutil.rmtree(traces, ignore_errors=True)
         traces.mkdir()
         with Cluster(binaries, 1, ram=ram) as store:
@@ -88,11 +94,9 @@ class Application:
             run(self.mosa, "trace", "start", "-o", traces, *where)
             self.run(store, "seen", "--system", "dss")
             run(self.mosa, "trace", "stop", *where)
-        record = self.out / f"{self.name}.seen.run.json"
         self.tell_sizes(record)
-        workload = self.out / f"{self.name}.json"
         run(self.mosa, "trace", "workload", *sorted(traces.iterdir()), "--record", record, "-o", workload)
-        return ["--workload", workload, "--operations", workload.with_suffix(".operations.json")]
+        return seen
 
     def tell_sizes(self, record):
         """The workflow that runs says of its files what the one that is predicted says: how many copies a file gets depends
@@ -108,8 +112,13 @@ def run_in_turns(store, jobs, repeats):
     measured = {key: [] for key in jobs}
     for repeat in range(repeats):
         for key, (application, flags) in jobs.items():
+            path = application.out / f"{application.name}.{key}.{repeat}.measured.json"
+            if application.resume and path.exists():
+                measured[key].append(json.loads(path.read_text(encoding="utf-8")))
+                continue
             application.stage_in(store)
             done = application.run(store, f"{key}.{repeat}", *flags)
+            path.write_text(json.dumps(done), encoding="utf-8")
             measured[key].append(done)
             print(f"{application.name} {key} {repeat}: {done['seconds']:.3f} s, {done['sent_bytes'] / 1e6:.1f} MB sent",
                   file=sys.stderr, flush=True)
