@@ -38,7 +38,7 @@ class Builder {
  public:
   Builder(const TracedRun& run, const std::vector<RecordedTask>& recorded)
       : run_(run), states_(run.files.size()), current_(run.tasks.size(), kNone) {
-    for (const RecordedTask& task : recorded) recorded_.emplace(task.id, task.runtime);
+    for (const RecordedTask& task : recorded) recorded_.emplace(task.id, task);
   }
 
   Workload Build(std::string name) {
@@ -352,13 +352,15 @@ class Builder {
       if (parts_[part].producer != index) task.inputs.push_back(parts_[part].index);
     for (const size_t part : segment.outputs) task.outputs.push_back(parts_[part].index);
     AddOperations(segment, task);
-    // What the record knows lies around the operations.
     const auto recorded = recorded_.find(traced.id);
+    if (recorded != recorded_.end() && !recorded->second.stage.empty())
+      task.stage = Printable(recorded->second.stage);
+    // What the record knows lies around the operations.
     const bool is_whole = current_[segment.task] == index && segment.number == 1;
     if (recorded != recorded_.end() && is_whole) {
-      const Duration around = recorded->second - task.runtime;
+      const Duration around = recorded->second.runtime - task.runtime;
       if (around.ns > 0) {
-        task.runtime = recorded->second;
+        task.runtime = recorded->second.runtime;
         if (!task.operations.empty())
           task.operations.front().before = task.operations.front().before + around;
         if (task.start > Time{} + around) task.start = task.start - around;
@@ -460,7 +462,7 @@ class Builder {
   }
 
   const TracedRun& run_;
-  std::map<std::string, Duration> recorded_;
+  std::map<std::string, RecordedTask> recorded_;
   std::vector<State> states_;
   std::vector<size_t> current_;  // By task, its last segment.
   std::vector<Segment> segments_;

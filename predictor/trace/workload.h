@@ -57,6 +57,7 @@ struct Workload {
 struct RecordedTask {
   std::string id;  // As MOSA_TASK had it.
   Duration runtime;
+  std::string stage;  // Empty: as its id tells.
 };
 
 // Tasks that have read and written nothing are left out. The part of a recorded runtime that lies

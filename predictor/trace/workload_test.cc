@@ -287,6 +287,14 @@ TEST(Workload, ARuntimeThatIsRecordedIsTheTasks) {
   EXPECT_GE(task.operations.front().before, Seconds(2) - alone);
 }
 
+TEST(Workload, AStageThatIsRecordedIsTheTasks) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "view-small", kReads, 10).Read(1, 9, 0, 10).Close(1, 9, 10);
+  EXPECT_EQ(TaskOf(Export({trace.file()}), "view-small").stage, StageOf("view-small"));
+  const Workload workload = Export({trace.file()}, {{"view-small", Seconds(1), "mJPEG"}});
+  EXPECT_EQ(TaskOf(workload, "view-small").stage, "mJPEG");
+}
+
 TEST(Workload, ProcessesWithoutATaskAreTasksNamedAfterTheirCommand) {
   Script trace("h1");
   trace.At(0).Name(9, "a").Name(10, "b");

@@ -44,6 +44,7 @@ from accuracy_plots import plot_all  # noqa: E402
 from accuracy_report import SUMMARY, TITLES, mean_of, order_of, row_of, summary, to_markdown  # noqa: E402
 from accuracy_stores import configuration_of, platform_key, store_of  # noqa: E402
 from cluster import Failed, check, print_table, why_not  # noqa: E402
+from processors import CPU_TITLES, children_cpu_s, cpu_row, prediction_cpu_s  # noqa: E402
 
 POWER = HERE / "power.json"
 DRAWS_MIN = 19  # Fewer have no 90 % interval.
@@ -114,25 +115,28 @@ def predict(arguments, cell, platform, computing):
     workload = f"synthetic:{pattern},{cell.size},scale={cell.scale},width={cell.hosts}"
     workload += ",compute={:.4f},make={:.3f}".format(*computing) + (f",copies={copies}" if copies else "")
     path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
-    text = run(arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
-               configuration_of(arguments, cell), "--power", POWER, "--repeats", arguments.draws)
+    words = [arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
+             configuration_of(arguments, cell), "--power", POWER]
+    text = run(*words, "--repeats", arguments.draws)
     path.write_text(text, encoding="utf-8")
     predicted = json.loads(text)
     check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
     check(predicted["draws_failed"] == 0 and predicted["turnaround_interval_s"],
           f"in {predicted['draws_failed']} of {arguments.draws} draws it would fail: {predicted.get('draw_failure')}")
-    return predicted, path
+    used = prediction_cpu_s(lambda repeats: run(*words, "--repeats", repeats), arguments.draws)
+    return predicted, {"prediction": path.name, **used}
 
 
 def measure(arguments, cell, store, attempt):
     path = arguments.out / f"{'-'.join(map(str, cell))}.{attempt}.runs.json"
     path.unlink(missing_ok=True)
+    cpu_s = store.cpu_seconds() + children_cpu_s()
     run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", *store.bench_words(cell.system),
         "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--slots", 1,
         "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path)
     found = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     check(len(found) == 1, f"{path} has {len(found)} cells, not one")
-    return found[0]
+    return {**found[0], "cpu_s": store.cpu_seconds() + children_cpu_s() - cpu_s}
 
 
 def compare(cell, predicted, measured, platform):
@@ -160,7 +164,7 @@ def compare(cell, predicted, measured, platform):
         "link_busy": max(facts["links"]["measured"]) / link_bytes_per_second / seconds["mean"],
         "predicted_s": total, "predicted_interval_s": [low + shift, high + shift],
         "measured_s": seconds["mean"], "half_width_s": seconds["half_width"], "runs": seconds["count"],
-        "settled": measured["settled"], "error": total / seconds["mean"] - 1,
+        "run_cpu_s": measured["cpu_s"] / seconds["count"], "settled": measured["settled"], "error": total / seconds["mean"] - 1,
         "inside": low + shift <= seconds["mean"] <= high + shift,
         "stages": [{**s, "error": s["predicted_s"] / s["measured_s"] - 1} for s in stages], **facts,
     }
@@ -206,12 +210,12 @@ def compare_energy(cell, predicted, measured, predicted_s, link_bytes_per_second
 class Kept:
     """Cells that were measured, one line of JSON each; later lines are newer."""
 
-    def __init__(self, path, build, any_commit):
+    def __init__(self, path, build, any_commit, cell_type=Cell):
         self.path, self.build, self.any_commit, self.cells = path, build, any_commit, {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
                 entry = json.loads(line)
-                self.cells[Cell(**entry["cell"])] = entry
+                self.cells[cell_type(**entry["cell"])] = entry
 
     def find(self, cell):
         entry = self.cells.get(cell)
@@ -224,14 +228,13 @@ class Kept:
             file.write(json.dumps(entry) + "\n")
 
 
-def platform_of(arguments, cell, programs):
-    """Measured before any pattern runs, on three hosts, with these programs."""
-    key = platform_key(cell)
+def platform_of(arguments, key, programs, put_up):
+    """Measured before any pattern runs, with these programs, on the store that put_up() is, of three hosts."""
     if key in arguments.platform:
         return arguments.platform[key]
     path = arguments.out / f"platform-{key}-{programs}.json"
     if not path.exists():
-        with store_of(arguments, cell._replace(hosts=3)) as store:
+        with put_up() as store:
             run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(), "-o", path.with_suffix(".new"))
         path.with_suffix(".new").rename(path)
     return path
@@ -242,7 +245,8 @@ def measure_all(arguments, cells, kept):
     done = 0
     for hosts, rate, place in sorted({(cell.hosts, cell.rate, cell.store) for cell in missing}):
         left = [cell for cell in missing if (cell.hosts, cell.rate, cell.store) == (hosts, rate, place)]
-        platform = platform_of(arguments, left[0], kept.build["programs"])
+        platform = platform_of(arguments, platform_key(left[0]), kept.build["programs"],
+                               lambda cell=left[0]: store_of(arguments, cell._replace(hosts=3)))
         figures = json.loads(platform.read_text(encoding="utf-8"))
         computing = own_computing(arguments.bin / "mosa", arguments.out)
         with contextlib.ExitStack() as clusters:
@@ -251,10 +255,10 @@ def measure_all(arguments, cells, kept):
                 done += 1
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
                 try:
-                    predicted, path = predict(arguments, cell, platform, computing)
+                    predicted, facts = predict(arguments, cell, platform, computing)
                     store = store or clusters.enter_context(store_of(arguments, cell))
                     measured = measure(arguments, cell, store, os.getpid())
-                    facts = compare(cell, predicted, measured, figures)
+                    facts |= compare(cell, predicted, measured, figures)
                 except (Failed, subprocess.TimeoutExpired) as error:
                     kept.add(cell, {"failed": str(error)})
                     print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)
@@ -262,7 +266,7 @@ def measure_all(arguments, cells, kept):
                     clusters.close()
                     store = None
                     continue
-                kept.add(cell, {"compute_s": computing[0], "make_s_per_gb": computing[1], "prediction": path.name,
+                kept.add(cell, {"compute_s": computing[0], "make_s_per_gb": computing[1],
                                 "platform": hashlib.sha256(platform.read_bytes()).hexdigest()[:12], **facts})
                 print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
                       f"({facts['error']:+.1%})", file=sys.stderr, flush=True)
@@ -322,6 +326,8 @@ def main():
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
         print(order_of(entries))
+        if timed := [entry for entry in entries if "run_cpu_s" in entry and entry["cell"]["store"] != "gluster"]:
+            show([*TITLES[:5], *CPU_TITLES], [[*row_of(entry)[:5], *cpu_row(entry)] for entry in timed])
     for path in plot_all(entries, arguments.plot) if arguments.plot else []:
         print(path, file=sys.stderr)
     for entry in failed:

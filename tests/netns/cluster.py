@@ -141,6 +141,14 @@ class Cluster:
     def pids(self, *kinds):
         return [d["process"]["pid"] for d in self.state["daemons"] if d["kind"] in kinds]
 
+    def cpu_seconds(self):
+        """Processor seconds that all its daemons have used so far."""
+        ticks = 0
+        for pid in self.pids("manager", "storage", "mount"):
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def command(self, kind, name):
         """The command line of a daemon that runs."""
         words = pathlib.Path(f"/proc/{self.pid(kind, name)}/cmdline").read_bytes().split(b"\0")
