@@ -35,7 +35,7 @@ std::string WithChecksums(std::string bytes) {
 void Use(const mosa::TraceFile& file) {
   const mosa::predict::TracedRun run = mosa::predict::MergeTraces({file, file});
   mosa::predict::Summarize(run);
-  const auto workload = mosa::predict::WorkloadOf(run, "fuzz", {{"sort", mosa::Seconds(9)}});
+  const auto workload = mosa::predict::WorkloadOf(run, "fuzz", {{"sort", mosa::Seconds(9), ""}});
   const std::string operations = mosa::predict::ToOperationsText(workload);
   for (const auto version : {mosa::predict::WfFormat::k1_5, mosa::predict::WfFormat::k1_6}) {
     const std::string text = mosa::predict::ToWfFormat(workload, version);
