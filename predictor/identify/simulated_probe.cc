@@ -96,6 +96,8 @@ class ProbeRun {
     for (uint32_t i = 0; i < each * probe_.at_once; ++i)
       paths_.push_back(fmt::format("{}/{}", DirectoryOf(by_other()), i));
     for (size_t i = 0; i < paths_.size() && !failure_; ++i) co_await Ready(paths_[i]);
+    co_await actor_->AwaitSealed();
+    co_await other_->AwaitSealed();
     for (size_t i = 0; i < paths_.size() && !failure_; ++i) co_await Know(paths_[i]);
     for (uint32_t i = 0; i < probe_.at_once && !failure_; ++i) co_await Operate(i);
     const Time begin = loop_.now();

@@ -1,4 +1,4 @@
-// What nodes do that no task asks for: copies of files, and sums of what was written past them.
+// What nodes do that no task asks for: checksums of what was written past them.
 #include <gtest/gtest.h>
 
 #include "predictor/run/prediction_fixture.h"
@@ -24,21 +24,18 @@ TEST(Prediction, WhatWasWrittenOnTheOwnNodeIsSealedBesideWhatFollows) {
   EXPECT_NEAR(static_cast<double>(computing(1).ns), 1e9 + 0.5 * 100 * kMiB, 1e6);
 }
 
-// Copies pass on from node to node what is still being written; each is late by little pieces.
-TEST(Prediction, ChainsOfCopiesKeepUpWithTheWriter) {
-  constexpr uint64_t kBytes = 10 * kMiB;
-  Platform platform = BusyPlatform();
-  platform.host.in_bytes_per_second = platform.host.out_bytes_per_second = 12'500'000;
-  const double link_s = static_cast<double>(kBytes) / 12.5e6;
-  for (const char* copies : {"2", "4"}) {
-    const Workflow workflow =
-        Broadcast(8, kBytes, {{"pattern", std::string("broadcast:") + copies}});
-    const Prediction prediction = MustPredict(workflow, platform, "hosts=8,slots=1,manager=apart");
-    ASSERT_FALSE(prediction.failure) << *prediction.failure;
-    const double writing_s = static_cast<double>(prediction.tasks[0].writing.ns) / 1e9;
-    EXPECT_GT(writing_s, link_s) << copies;
-    EXPECT_LT(writing_s, 1.15 * link_s) << copies;
+// One after the other: four of them leave three of four cores alone.
+TEST(Prediction, ANodeSealsOneObjectAfterTheOther) {
+  WorkflowMaker maker;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    maker.File(name, 100 * kMiB).Task(std::string("write ") + name, {}, {name});
+    maker.Task(std::string("compute ") + name, {name}, {}, Seconds(1));
   }
+  Platform platform = PlainPlatform();
+  platform.host.cores = 5;
+  for (const auto& task :
+       MustPredict(maker.Build(), platform, "hosts=1,slots=4,placement=local").tasks)
+    EXPECT_LE(task.computing.ns, Seconds(1).ns);
 }
 
 }  // namespace

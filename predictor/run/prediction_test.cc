@@ -85,8 +85,10 @@ TEST(Prediction, AccountsForTheTimeThatPartsOfHostsAreBusy) {
   fast.host.speed = 2;
   const Prediction together = MustPredict(maker.Build(), fast, "hosts=1");
   EXPECT_NEAR(together.machines[0].use.application_core_s, 0.15, 1e-9);
-  // 0.5 ns to read a byte where it is, 1 ns to write one; at twice the speed.
-  EXPECT_NEAR(together.machines[0].use.store_core_s, 50 * static_cast<double>(kMiB) / 1e9, 1e-6);
+  // 0.5 ns to read a byte where it is, 1 ns to write one, and its node reads that once more; at
+  // twice the speed.
+  EXPECT_NEAR(together.machines[0].use.store_core_s,
+              (100 * 0.25 + 50 * 0.5 + 50 * 0.25) * static_cast<double>(kMiB) / 1e9, 1e-6);
   EXPECT_EQ(together.machines[0].use.sending_s + together.machines[0].use.receiving_s, 0);
 }
 

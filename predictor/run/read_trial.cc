@@ -92,6 +92,7 @@ class Trial {
       const std::string path = PathOf(i);
       Good(co_await writer_->WriteFile(path, sizes_[i], task));
     }
+    co_await writer_->AwaitSealed();
     for (const auto& reader : readers_) Good(co_await reader->ReadFile(first, task));
     for (size_t i = 0; i < sizes_.size() && !failure_; ++i) {
       const std::string path = PathOf(i);

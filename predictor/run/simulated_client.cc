@@ -46,7 +46,9 @@ SimulatedClient::SimulatedClient(des::EventLoop& loop, const Platform& platform,
       pages_(machines.host(on).page_cache_bytes),
       buffer_freed_(loop),
       io_threads_(loop, platform.client.io_threads),
-      fetch_threads_(loop, platform.client.fetch_threads) {
+      fetch_threads_(loop, platform.client.fetch_threads),
+      sealer_(loop, 1),
+      sealing_(loop) {
   const SessionReady ready = manager_.AddClient(id, on, [this](const Push& push) { OnPush(push); });
   file_ids_ = ready.file_ids;
   des::Spawn(loop_, Upkeep());

@@ -98,6 +98,8 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
   // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
   des::Activity<void> AbandonWrite(Writing& writing);
+  // Returns when the own node has sealed what was written past it: see Seal().
+  des::Activity<void> AwaitSealed();
   // ---- what the runner does
   // Makes the directory and those above it that are not there, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
@@ -120,6 +122,8 @@ class SimulatedClient {
     Attributes attributes;
     bool manager_counts_open = false;
     uint32_t handles = 0;
+    uint32_t writers = 0;               // Of the handles.
+    bool unsealed = false;              // The own node's object was written, not by its daemon.
     bool pinned = false;                // The kernel writes the object.
     std::optional<MakeRequest> unsent;  // Not known to the manager yet.
   };
@@ -178,7 +182,8 @@ class SimulatedClient {
   // Bytes from `fresh_from` on take room.
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
   des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
-  des::Activity<void> Seal(uint64_t bytes);
+  void Leave(Writer& writer);
+  des::Activity<void> Seal(FileId file);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AwaitCopies(const Writer& writer);
   // `why`: what the manager says besides, if anything.
@@ -221,6 +226,8 @@ class SimulatedClient {
   des::Signal buffer_freed_;
   des::Slots io_threads_;
   des::Slots fetch_threads_;
+  des::Slots sealer_;   // Of the own node, which has one thread for that.
+  des::Group sealing_;  // And what waits for it.
 };
 
 }  // namespace mosa::predict

@@ -83,6 +83,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
   if (!file.ok()) co_return file.failure();
   auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before, task);
   ++writing->writer.state.handles;
+  ++writing->writer.state.writers;
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
 }
@@ -98,7 +99,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writi
     bytes -= range.size();
     if (writer.by_kernel) {
       co_await Work(platform_.client.passthrough_write, range.size());
-      writer.local_bytes += range.size();
+      writer.state.unsealed = true;
       continue;
     }
     writing.written = co_await WriteRange(writer, range);
@@ -127,9 +128,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
   NoteFull(writing, written);
-  if (writer.local_bytes > 0) des::Spawn(loop_, Seal(writer.local_bytes));
-  --writer.state.handles;
-  writer.state.pinned = false;
+  Leave(writer);
   if (written.ok()) co_await AwaitCopies(writer);
   co_return written;
 }
@@ -164,8 +163,7 @@ des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
     if (!writing.is_whole) writer.range.end = writing.at;
     co_await SettleKernelWrites(writer);
   }
-  --writer.state.handles;
-  writer.state.pinned = false;
+  Leave(writer);
   co_await Work(platform_.client.call);
 }
 
@@ -291,7 +289,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
       continue;
     }
     co_await Work(platform_.client.local_write, piece.range.size());
-    writer.local_bytes += piece.range.size();
+    writer.state.unsealed = true;
     const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
     writer.local_end = std::max(writer.local_end, piece.range.end);
     for (const NodeId node : piece.nodes)
@@ -383,11 +381,32 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
   co_return stored;
 }
 
+void SimulatedClient::Leave(Writer& writer) {
+  File& state = writer.state;
+  --state.handles;
+  --state.writers;
+  state.pinned = false;
+  if (state.writers > 0 || !state.unsealed) return;
+  state.unsealed = false;
+  sealing_.Begin();
+  des::Spawn(loop_, Seal(writer.file));
+}
+
 // Of what comes through its daemon a node takes the checksums at once; an object that was written
-// past it is read once more when its last writer has left, which nobody waits for. That costs the
-// node what reading an own object costs the SAI, which looks at checksums too.
-des::Activity<void> SimulatedClient::Seal(uint64_t bytes) {
-  co_await Work(platform_.client.local_read, bytes);
+// past it is read once more, all of it, when its last writer has left, one object after the other.
+// Nobody waits for that. It has no figure of its own: reading the object is what it does.
+des::Activity<void> SimulatedClient::Seal(FileId file) {
+  co_await sealer_.Take();
+  uint64_t bytes = 0;
+  for (const NodeId node : files_[file].access.layout.Nodes())
+    if (IsLocal(node)) bytes += manager_.StoredOn(node, file);
+  if (bytes > 0) co_await Work(platform_.client.local_read, bytes);
+  sealer_.Return();
+  sealing_.End();
+}
+
+des::Activity<void> SimulatedClient::AwaitSealed() {
+  while (sealing_.under_way() > 0) co_await sealing_.changed().Wait();
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {

@@ -2,104 +2,76 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "common/model/ranges.h"
 #include "predictor/run/simulated_manager.h"
 
 namespace mosa::predict {
 namespace {
 
-// As of the node's copier (storage-node/core/copy_task.h).
-constexpr uint64_t kFetchBytes = 128 << 10;
-constexpr size_t kFetchesPerSourceMax = 4;
+constexpr uint64_t kStretchBytes = 1 << 20;
 constexpr uint64_t kRequestBytes = 128;
 constexpr Duration kReportEvery = Seconds(1);
 
 }  // namespace
 
 void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
-  const Key key{order.file, node};
-  Task& task = tasks_.try_emplace(key, loop_).first->second;
+  Task& task = tasks_[{node, order.file}];
   // Another version, unless it is that of the bytes which were followed while they were written.
   // What was dropped is to be fetched again.
   if ((task.order.data_version != order.data_version && !task.order.follow) ||
-      (task.under_way.empty() && manager_.StoredOn(node, order.file) == 0))
-    task.GoOnAt(0);
+      manager_.StoredOn(node, order.file) == 0)
+    task.begin = 0;
   task.order = order;
-  task.at_once = kFetchesPerSourceMax * order.sources.Nodes().size();
-  task.is_full = task.cancelled = false;
-  task.changed.Give();
+  task.cancelled = false;
+  changed_.Give();
   if (task.runs) return;
   task.runs = true;
-  des::Spawn(loop_, Carry(key));
+  des::Spawn(loop_, Carry({node, order.file}));
 }
 
 void SimulatedCopies::Cancel(NodeId node, FileId file) {
-  const auto task = tasks_.find({file, node});
+  const auto task = tasks_.find({node, file});
   if (task == tasks_.end()) return;
   task->second.cancelled = true;
-  task->second.GoOnAt(task->second.here_end());
-  task->second.changed.Give();
-}
-
-// Who copies it may wait for that, from the writer's node or from one that copies it too.
-void SimulatedCopies::NoteWritten(FileId file) {
-  for (auto task = tasks_.lower_bound({file, NodeId{}});
-       task != tasks_.end() && task->first.file == file; ++task)
-    if (task->second.runs) task->second.changed.Give();
+  changed_.Give();
 }
 
 des::Activity<void> SimulatedCopies::Carry(Key key) {
-  Task& task = at(key);
+  Task& task = tasks_[key];
   Time reported = loop_.now();
   while (!task.cancelled) {
-    const std::optional<Piece> piece = Next(key);
-    if (piece) {
-      task.under_way.insert(piece->range.begin);
-      task.asked_end = piece->range.end;
-      des::Spawn(loop_, Fetch(key, *piece));
-    }
-    const bool has_all =
-        task.under_way.empty() && !task.order.follow && task.asked_end >= task.order.size_bytes;
-    if (has_all || task.is_full) {
+    const bool follow = task.order.follow;
+    const uint64_t limit = follow ? manager_.WrittenOf(key.second) : task.order.size_bytes;
+    if (task.begin < limit) {
+      const uint64_t order = task.order.order;
+      const bool has_room = co_await FetchNext(key, limit);
+      if (!has_room) {
+        co_await Report(key, true);
+        if (task.order.order == order) break;
+        continue;
+      }
+      if (loop_.now() - reported < kReportEvery) continue;
+      reported = loop_.now();
+      co_await Report(key);
+    } else if (follow) {
+      co_await changed_.Wait();
+    } else {
       const uint64_t order = task.order.order;
       co_await Report(key);
       if (task.order.order == order) break;
-    } else if (loop_.now() - reported >= kReportEvery) {
-      reported = loop_.now();
-      co_await Report(key);
-    } else if (!piece) {
-      co_await task.changed.Wait();
     }
   }
   task.runs = false;
-  NoteWritten(key.file);
 }
 
-std::optional<Piece> SimulatedCopies::Next(Key key) {
-  const Task& task = at(key);
-  const CopyOrder& order = task.order;
-  const uint64_t limit = order.follow ? manager_.WrittenOf(key.file) : order.size_bytes;
-  if (task.is_full || task.asked_end >= limit || task.under_way.size() >= task.at_once)
-    return std::nullopt;
-  const uint64_t end = std::min(limit, (task.asked_end / kFetchBytes + 1) * kFetchBytes);
-  Piece piece = FirstPiece(order.sources, {task.asked_end, end}, kFetchBytes);
-  const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
-  const auto relay = tasks_.find({key.file, source});
-  if (relay != tasks_.end() && relay->second.runs && source != key.node &&
-      relay->second.here_end() < piece.range.end)
-    return std::nullopt;
-  return piece;
-}
-
-des::Activity<void> SimulatedCopies::Fetch(Key key, Piece piece) {
-  Task& task = at(key);
-  const uint32_t round = task.round;
+des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
+  Task& task = tasks_[key];
+  const Piece piece = FirstPiece(task.order.sources, {task.begin, limit}, kStretchBytes);
   const uint64_t bytes = piece.range.size();
   const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
-  if (source != kNoNode && source != key.node) {
+  if (source != kNoNode && source != key.first) {
     const MachineIndex from = manager_.MachineOf(source);
-    const MachineIndex to = manager_.MachineOf(key.node);
+    const MachineIndex to = manager_.MachineOf(key.first);
     const Time asked = loop_.now();
     co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
     const Time came = loop_.now();
@@ -108,34 +80,28 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, Piece piece) {
     machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
     machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
-    if (task.round != round) co_return;
-    if (!manager_.StoreCopy(key.node, key.file, bytes)) {
-      task.GoOnAt(task.here_end());
-      task.is_full = true;
-      task.changed.Give();
-      co_return;
-    }
+    if (!manager_.StoreCopy(key.first, key.second, bytes)) co_return false;
     task.fetched_bytes += bytes;
   }
-  task.under_way.erase(piece.range.begin);
-  NoteWritten(key.file);
+  task.begin = piece.range.end;
+  co_return true;
 }
 
-des::Activity<void> SimulatedCopies::Report(Key key) {
-  const Task& task = at(key);
+des::Activity<void> SimulatedCopies::Report(Key key, bool is_full) {
+  const Task& task = tasks_[key];
   CopyReport report;
-  report.file = key.file;
+  report.file = key.second;
   report.order = task.order.order;
   report.data_version = task.order.data_version;
   report.copied_bytes = report.fetched_bytes = task.fetched_bytes;
-  report.allocated_bytes = manager_.StoredOn(key.node, key.file);
-  report.done = !task.is_full && !task.order.follow && task.here_end() >= task.order.size_bytes;
-  if (task.is_full)
+  report.allocated_bytes = manager_.StoredOn(key.first, key.second);
+  report.done = !is_full && !task.order.follow && task.begin >= task.order.size_bytes;
+  if (is_full)
     report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                             fmt::format("node {} is full", manager_.NameOf(key.node))};
+                             fmt::format("node {} is full", manager_.NameOf(key.first))};
   co_await loop_.Sleep(
-      machines_.MessageDelay(manager_.MachineOf(key.node), machines_.manager(), kRequestBytes));
-  manager_.ReportCopy(key.node, report);
+      machines_.MessageDelay(manager_.MachineOf(key.first), machines_.manager(), kRequestBytes));
+  manager_.ReportCopy(key.first, report);
 }
 
 }  // namespace mosa::predict

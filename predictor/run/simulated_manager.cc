@@ -273,7 +273,7 @@ void SimulatedManager::Receive(ClientId client) {
 bool SimulatedManager::Store(NodeId node, FileId file, uint64_t bytes) {
   if (!StoreCopy(node, file, bytes)) return false;
   written_[file] += bytes;
-  copies_.NoteWritten(file);
+  copies_.NoteWritten();
   return true;
 }
 

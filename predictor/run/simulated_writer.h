@@ -29,7 +29,6 @@ struct SimulatedClient::Writer {
   ByteRange open_extent;        // Buffered, and not sent yet.
   uint64_t sent_end = 0;        // What is sent below takes no room again,
   uint64_t local_end = 0;       // nor what is written here.
-  uint64_t local_bytes = 0;     // Written to the own node's object, not by its daemon.
   uint64_t buffered_bytes = 0;  // With what is being sent.
   des::Group sending;
   std::optional<NodeId> full;  // It had no room for what was sent.

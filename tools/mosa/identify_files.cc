@@ -64,6 +64,12 @@ std::string SampleFiles::path(uint32_t index) const {
   return fmt::format("{}/{}-{}", directory, tag, index);
 }
 
+IdentifyFiles::IdentifyFiles() : block_(std::make_unique<Block>()) {
+  // No zeros, which some file systems do not store.
+  for (size_t i = 0; i < sizeof block_->bytes; ++i)
+    block_->bytes[i] = static_cast<char>(i * 37 + 11);
+}
+
 Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool keep_open) {
   const std::string path = files.path(index);
   const bool through_mount = files.probe.where == Where::kOwnThroughMount;
@@ -74,8 +80,8 @@ Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool ke
       fsetxattr(file.get(), "user.mosa.placement", "local", 5, 0) != 0)
     return Refused("hint", path);
   for (uint64_t done = 0; done < files.probe.bytes;) {
-    const ssize_t bytes = write(file.get(), bytes_.data(),
-                                std::min<uint64_t>(bytes_.size(), files.probe.bytes - done));
+    const ssize_t bytes = write(file.get(), block_->bytes,
+                                std::min<uint64_t>(sizeof block_->bytes, files.probe.bytes - done));
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) return Refused("write", path);
     done += static_cast<uint64_t>(bytes);
@@ -88,9 +94,6 @@ Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool ke
 }
 
 Status IdentifyFiles::Write(const SampleFiles& files) {
-  bytes_.resize(kBlockBytes);
-  // No zeros, which some file systems do not store.
-  for (size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<char>(i * 37 + 11);
   // While it is open for writing through the mount, it is read through it too.
   const bool keep = files.probe.where == Where::kOwnThroughMount;
   for (uint32_t i = 0; i < files.count(); ++i) {
@@ -136,7 +139,6 @@ Status IdentifyFiles::OperateOne(const SampleFiles& files, uint32_t index) const
 
 Result<double> IdentifyFiles::Operate(const SampleFiles& files) {
   const ProbeKind kind = files.probe.kind;
-  bytes_.resize(kBlockBytes, 'm');
   const bool reads =
       kind == ProbeKind::kRead || kind == ProbeKind::kReadAgain || kind == ProbeKind::kOpenAgain;
   const uint32_t lanes = files.probe.at_once;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ int WriteModeOf(const predict::Probe& probe, bool keep_open);
 // One thread, which starts others for what happens at once.
 class IdentifyFiles {
  public:
+  IdentifyFiles();
   // Writes them, for whoever operates on them. Errors name file and reason.
   Status Write(const SampleFiles& files);
   // Seconds of one round. What has to be known beforehand is looked up before the clock runs.
@@ -40,7 +42,12 @@ class IdentifyFiles {
   Status WriteOne(const SampleFiles& files, uint32_t index, bool keep_open);
   Status OperateOne(const SampleFiles& files, uint32_t index) const;
 
-  std::vector<char> bytes_;
+  // Whole pages, as programs write: else the kernel cuts what goes past its cache into two
+  // requests.
+  struct alignas(4096) Block {
+    char bytes[1 << 20];
+  };
+  std::unique_ptr<Block> block_;
   std::vector<UniqueFd> kept_open_;
 };
 
