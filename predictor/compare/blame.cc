@@ -9,6 +9,12 @@
 namespace mosa::predict {
 namespace {
 
+// Who explains so much less than the best, of what tasks are off by, cannot be told from it by
+// them: what else they are off by, in a real run, hides as much.
+constexpr double kTied = 0.15;
+// Who explains less is no suspect, whatever requests say.
+constexpr double kTiedMin = 0.25;
+
 // Of one suspect: sums over tasks of what they used of it, squared, and times what they are off by.
 struct Fit {
   double used_squared = 0;
@@ -130,12 +136,41 @@ std::vector<Blame> BlameFor(const Workflow& workflow, const std::vector<SeenRun>
   return fits.Ranked(question.slower);
 }
 
-void AddEvidence(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed) {
-  for (Blame& blame : blamed) {
-    const auto found = of_requests.find(blame.suspect);
-    blame.of_requests = found == of_requests.end() ? 0 : found->second;
+std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
+                                                 const std::vector<SeenRun>& runs,
+                                                 const std::vector<double>& typical_s,
+                                                 const std::vector<Duration>& computing,
+                                                 const BlameQuestion& question) {
+  std::map<std::string, TaskTimes> times;
+  for (const size_t index : question.runs) {
+    const SeenRun& run = runs[index];
+    for (size_t i = 0; i < run.tasks.size(); ++i) {
+      const SeenTask& task = run.tasks[i];
+      if (!task.ran || typical_s[i] <= 0) continue;
+      if (!question.stage.empty() && workflow.tasks[i].stage != question.stage) continue;
+      TaskTimes& of_host = times[run.hosts[task.host.value]];
+      of_host.moving_s += std::max(0.0, typical_s[i] - SecondsOf(computing[i]));
+      of_host.more_s += std::max(0.0, SecondsOf(run, task) - typical_s[i]);
+    }
   }
-  std::stable_sort(blamed.begin(), blamed.end(),
+  return times;
+}
+
+void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed) {
+  if (blamed.empty()) return;
+  const double least = std::max(kTiedMin, blamed.front().explained - kTied);
+  const auto tied_end = std::find_if(blamed.begin(), blamed.end(), [least](const Blame& blame) {
+    return blame.explained < least;
+  });
+  const auto share = [&of_requests](const Blame& blame) {
+    const auto found = of_requests.find(blame.suspect);
+    return found == of_requests.end() ? 0 : found->second;
+  };
+  if (std::none_of(blamed.begin(), tied_end,
+                   [&share](const Blame& blame) { return share(blame) >= kExplainedMin; }))
+    return;
+  for (auto blame = blamed.begin(); blame != tied_end; ++blame) blame->of_requests = share(*blame);
+  std::stable_sort(blamed.begin(), tied_end,
                    [](const Blame& a, const Blame& b) { return a.weight() > b.weight(); });
 }
 

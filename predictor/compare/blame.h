@@ -42,12 +42,14 @@ struct Blame {
   Suspect suspect;
   double explained = 0;  // From 0 to 1.
   double factor = 0;     // Seconds more for each second, byte, file or task.
-  // The same share of what requests stayed longer than predicted; nothing: they did not, or that
-  // is little beside what tasks are off by.
+  // Of those that tasks alone can hardly tell apart, if requests can: the same share of what
+  // requests stayed longer than predicted. By both these are ranked among each other.
   std::optional<double> of_requests;
-  // By what suspects are ranked: tasks and requests count alike.
   double weight() const { return of_requests ? (explained + *of_requests) / 2 : explained; }
 };
+
+// A part that explains less is not said to explain it.
+inline constexpr double kExplainedMin = 0.5;
 
 struct BlameQuestion {
   std::vector<size_t> runs;  // Of those given.
@@ -65,8 +67,23 @@ std::vector<Blame> BlameFor(const Workflow& workflow, const std::vector<SeenRun>
                             const std::vector<double>& typical_s,
                             const std::vector<Duration>& computing, const BlameQuestion& question);
 
-// Ranks them by what requests say of each as well. What requests do not use they do not wait for.
-void AddEvidence(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
+// What the question's tasks took on a host.
+struct TaskTimes {
+  double moving_s = 0;  // As predicted, without what they compute.
+  double more_s = 0;    // Beyond what is predicted: of those tasks that took longer.
+};
+std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
+                                                 const std::vector<SeenRun>& runs,
+                                                 const std::vector<double>& typical_s,
+                                                 const std::vector<Duration>& computing,
+                                                 const BlameQuestion& question);
+
+// Ranks those that explain nearly as much as the best by what requests say of each as well; the
+// others stay behind them, whatever requests say: these may be slow by another thing than tasks
+// are. Of striped files every task moves bytes from and to all nodes alike, and only requests tell
+// which of them is slow. What requests do not use they do not wait for. Nothing changes if requests
+// point to none of these.
+void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
 
 }  // namespace mosa::predict
 

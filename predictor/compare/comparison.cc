@@ -19,8 +19,8 @@ constexpr double kBytesOffShare = 0.1;
 constexpr double kBytesOffMin = 1 << 20;
 // Files that lie elsewhere explain what is off if moving them takes as much of it.
 constexpr double kMovingShareMin = 0.25;
-// What requests stay too long is evidence if it is as much of what tasks take too long.
-constexpr double kRequestsShareMin = 0.5;
+// Requests are asked if tasks may have waited for them for as much of what they took too long.
+constexpr double kWaitingShareMin = 0.25;
 // Of single tasks no more are explained.
 constexpr size_t kTaskAnomaliesMax = 100;
 // Fewer tasks tell no parts apart.
@@ -343,23 +343,14 @@ class Comparer {
   }
 
   void CompareRequestTimes() {
-    std::vector<const SeenRun*> judged;
-    double off_s = 0;  // Tasks, in a run.
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      if (runs_[run].requests.empty()) continue;
-      judged.push_back(&runs_[run]);
-      for (size_t i = 0; i < runs_[run].tasks.size(); ++i)
-        if (runs_[run].tasks[i].ran && typical_s_[i] > 0)
-          off_s += SecondsOf(runs_[run], runs_[run].tasks[i]) - typical_s_[i];
-    }
-    if (draws_.front().requests.empty() || (judged.empty() && !runs_.empty())) return;
-    off_s /= static_cast<double>(std::max<size_t>(1, judged.size()));
-    comparison_.requests = CompareRequests(draws_, judged,
+    const bool are_measured =
+        std::any_of(runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end(),
+                    [](const SeenRun& run) { return !run.requests.empty(); });
+    if (draws_.front().requests.empty() || (!are_measured && !runs_.empty())) return;
+    comparison_.requests = CompareRequests(draws_, runs_, first_judged_,
                                            {options_.rate, options_.rate_once, options_.share_min,
                                             options_.share_once_min, workflow_s_});
-    const std::map<Suspect, double> evidence = RequestEvidence(comparison_.requests);
-    ExplainRequests(evidence, judged.size(), comparison_.requests);
-    if (SecondsMore(comparison_.requests) >= kRequestsShareMin * off_s) evidence_ = evidence;
+    ExplainRequests(comparison_.requests);
   }
 
   // Many anomalies ask the same.
@@ -367,8 +358,15 @@ class Comparer {
     const auto known = blames_.find(question);
     if (known != blames_.end()) return known->second;
     std::vector<Blame> blamed = BlameFor(workflow_, runs_, typical_s_, computing_, question);
-    if (question.slower.value_or(true) && !evidence_.empty()) AddEvidence(evidence_, blamed);
+    const bool is_slower = !blamed.empty() && blamed.front().factor > 0;
+    if (is_slower && question.beside_host.empty()) AskRequests(question, blamed);
     return blames_.emplace(question, std::move(blamed)).first->second;
+  }
+  void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) const {
+    const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
+    const RequestScope scope = {question.runs, &times};
+    if (WaitingShare(comparison_.requests, scope) >= kWaitingShareMin)
+      BreakTies(RequestEvidence(comparison_.requests, scope), blamed);
   }
 
   // In their order; of single tasks only the largest.
@@ -492,8 +490,7 @@ class Comparer {
   const std::vector<double> typical_s_;
   std::vector<Duration> computing_;  // By task, as the workload says.
   double workflow_s_ = 0;
-  std::map<Suspect, double> evidence_;  // Of requests, if they may be what tasks are off by.
-  std::vector<Judged> judged_;          // By comparison_.cells.
+  std::vector<Judged> judged_;  // By comparison_.cells.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
   Comparison comparison_;
 };

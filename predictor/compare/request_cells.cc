@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "predictor/compare/sentence.h"
@@ -15,8 +16,6 @@ namespace {
 // By its own test, in one run.
 constexpr double kShownP = 0.05;
 constexpr size_t kShownRunsMin = 2;
-// A part that explains less is not named.
-constexpr double kExplainedMin = 0.5;
 
 // What one class is in draws or runs.
 struct Figures {
@@ -39,7 +38,8 @@ struct Figures {
 };
 
 struct InRun {
-  size_t run = 0;  // Of those judged.
+  size_t run = 0;  // Of those given.
+  SeenRequests seen;
   double place = 0;
   double effect_share = 0;
   double p = 1;
@@ -53,12 +53,16 @@ struct Judged {
   std::vector<InRun> runs;
 };
 
-bool IsJudged(const RequestClass& which) { return !which.name.starts_with("fuse."); }
+bool IsJudged(const RequestClass& which) {
+  return !which.name.starts_with("fuse.") && which.component != "manager" &&
+         !(which.component == "storage" && which.name == "read");
+}
 
+// Null: all.
 std::vector<const InRun*> Showing(const Judged& judged, bool InRun::*shows) {
   std::vector<const InRun*> showing;
   for (const InRun& run : judged.runs)
-    if (run.*shows) showing.push_back(&run);
+    if (shows == nullptr || run.*shows) showing.push_back(&run);
   return showing;
 }
 
@@ -70,13 +74,13 @@ std::vector<double> PlacesOf(const std::vector<const InRun*>& runs) {
 
 class RequestComparer {
  public:
-  RequestComparer(const std::vector<SeenRun>& draws, const std::vector<const SeenRun*>& runs,
-                  const RequestRules& rules)
-      : draws_(draws), runs_(runs), rules_(rules) {}
+  RequestComparer(const std::vector<SeenRun>& draws, const std::vector<SeenRun>& runs,
+                  size_t first_judged, const RequestRules& rules)
+      : draws_(draws), runs_(runs), first_judged_(first_judged), rules_(rules) {}
 
   std::vector<RequestCell> Compare() {
     Collect();
-    for (size_t run = 0; run < runs_.size(); ++run) JudgeRun(run);
+    for (size_t run = first_judged_; run < runs_.size(); ++run) JudgeRun(run);
     JudgeCells();
     std::stable_sort(cells_.begin(), cells_.end(), [](const RequestCell& a, const RequestCell& b) {
       const auto rank = [](const RequestCell& cell) {
@@ -96,8 +100,8 @@ class RequestComparer {
     for (const SeenRun& draw : draws_)
       for (const auto& [which, seen] : draw.requests)
         if (seen.count >= kRequestsMin) drawn[which].Add(seen, draw.factor);
-    for (const SeenRun* run : runs_)
-      for (const auto& [which, seen] : run->requests)
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      for (const auto& [which, seen] : runs_[run].requests)
         if (seen.count > 0) measured[which].Add(seen, 1);
     for (const auto& [which, figures] : measured) drawn[which];
     for (const auto& [which, figures] : drawn) {
@@ -112,8 +116,9 @@ class RequestComparer {
       if (is_predicted) {
         cell.predicted = figures.Typical();
         cell.interval_s = NineOfTen(figures.means);
-        cell.verdict = cell.runs == 0 || IsJudged(which) ? RequestVerdict::kNotMeasured
-                                                         : RequestVerdict::kShown;
+        cell.verdict = cell.runs == 0    ? RequestVerdict::kNotMeasured
+                       : IsJudged(which) ? RequestVerdict::kTooFew
+                                         : RequestVerdict::kShown;
       } else if (found == measured.end()) {
         continue;
       }
@@ -123,22 +128,24 @@ class RequestComparer {
   }
   // Of the last cell, if a run has enough of it.
   void AddJudged(const Figures& drawn) {
-    const RequestCell& cell = cells_.back();
+    RequestCell& cell = cells_.back();
     Judged judged;
     judged.cell = cells_.size() - 1;
     judged.places = drawn.Places();
-    for (size_t run = 0; run < runs_.size(); ++run) {
-      const auto seen = runs_[run]->requests.find(cell.which);
-      if (seen == runs_[run]->requests.end() || seen->second.count < kRequestsMin) continue;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      const auto seen = runs_[run].requests.find(cell.which);
+      if (seen == runs_[run].requests.end() || seen->second.count < kRequestsMin) continue;
       const double mean_s = MeanOf(seen->second);
       const double more_s =
           (mean_s - cell.predicted.mean_s) * static_cast<double>(seen->second.count);
       InRun in_run;
       in_run.run = run;
+      in_run.seen = seen->second;
       in_run.place = Figures::PlaceOf(mean_s);
       in_run.effect_share = rules_.workflow_s > 0 ? more_s / rules_.workflow_s : 0;
       in_run.p = ResidualOf(judged.places, {in_run.place}, kRequestsSurest).p;
       judged.runs.push_back(in_run);
+      cell.tested.push_back({run, static_cast<double>(seen->second.count), more_s});
     }
     if (!judged.runs.empty()) judged_.push_back(std::move(judged));
   }
@@ -166,25 +173,32 @@ class RequestComparer {
     for (const Judged& judged : judged_) {
       RequestCell& cell = cells_[judged.cell];
       const std::vector<const InRun*> shown = Showing(judged, &InRun::shows);
-      std::vector<double> places, effects;
-      for (const InRun& run : judged.runs) {
-        places.push_back(run.place);
-        effects.push_back(run.effect_share);
-      }
-      const Residual residual = ResidualOf(judged.places, places, kRequestsSurest);
-      const Interval<double> interval = IntervalOf(residual);
-      cell.residual_share = std::exp(residual.size) - 1;
-      cell.residual_share_interval = {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
-      cell.effect_share = Median(effects);
-      cell.more_s = cell.effect_share * rules_.workflow_s;
-      cell.p = residual.p;
+      Measure(judged, Showing(judged, nullptr));
+      cell.p = ResidualOf(judged.places, PlacesOf(Showing(judged, nullptr)), kRequestsSurest).p;
       if (shown.size() >= kShownRunsMin)
         cell.p = std::min(1.0, WaysToChoose(shown.size(), judged.runs.size()) *
                                    ResidualOf(judged.places, PlacesOf(shown), kRequestsSurest).p);
-      p_values.push_back(cell.p);
+      p_values.push_back(*cell.p);
     }
     const std::vector<bool> stands = Standing(p_values, rules_.rate);
     for (size_t i = 0; i < judged_.size(); ++i) Decide(judged_[i], stands[i]);
+  }
+  // The cell's figures are those of these runs.
+  void Measure(const Judged& judged, const std::vector<const InRun*>& runs) {
+    RequestCell& cell = cells_[judged.cell];
+    Figures figures;
+    std::vector<double> effects;
+    for (const InRun* run : runs) {
+      figures.Add(run->seen, 1);
+      effects.push_back(run->effect_share);
+    }
+    const Residual residual = ResidualOf(judged.places, PlacesOf(runs), kRequestsSurest);
+    const Interval<double> interval = IntervalOf(residual);
+    cell.measured = figures.Typical();
+    cell.residual_share = std::exp(residual.size) - 1;
+    cell.residual_share_interval = {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+    cell.effect_share = Median(std::move(effects));
+    cell.more_s = cell.effect_share * rules_.workflow_s;
   }
   void Decide(const Judged& judged, bool stands) {
     RequestCell& cell = cells_[judged.cell];
@@ -192,7 +206,8 @@ class RequestComparer {
     if (!stands || shown.size() < kShownRunsMin) shown = Showing(judged, &InRun::shows_much);
     if (!shown.empty()) {
       cell.verdict = RequestVerdict::kAnomaly;
-      for (const InRun* run : shown) cell.shown_in.push_back(runs_[run->run]->name);
+      for (const InRun* run : shown) cell.shown_in.push_back(runs_[run->run].name);
+      Measure(judged, shown);
     } else if (!stands) {
       cell.verdict = RequestVerdict::kAsPredicted;
     } else if (cell.residual_share < 0) {
@@ -204,7 +219,8 @@ class RequestComparer {
   }
 
   const std::vector<SeenRun>& draws_;
-  const std::vector<const SeenRun*>& runs_;
+  const std::vector<SeenRun>& runs_;
+  const size_t first_judged_;
   const RequestRules rules_;
   std::vector<RequestCell> cells_;
   std::vector<Judged> judged_;
@@ -213,24 +229,43 @@ class RequestComparer {
 // Who waits for an answer of others; what of it is in another class as well is not here.
 bool IsWaiting(const RequestClass& which) { return which.component == "mount" && IsJudged(which); }
 
+// A delay counts once where it is waited for, and once more if a node's own work takes it: that
+// tells the node from the links.
+bool IsCounted(const RequestClass& which) {
+  return IsWaiting(which) || which.name == "write.object" || which.name == "copy.read";
+}
+
+bool Asks(const RequestClass& which) {
+  return which.component == "mount" || which.name == "copy.read";
+}
+
 // The parts that a class of requests uses.
 std::vector<Suspect> SuspectsOf(const RequestClass& which) {
   const auto& [component, name, host, peer] = which;
-  if (component == "mount" && name.starts_with("manager."))
-    return {{Part::kManager, ""}, {Part::kHost, host}};
-  if (!peer.empty()) {
-    const bool asks = component == "mount" || name.starts_with("copy.");
-    return {{Part::kLink, host},
-            {Part::kLink, peer},
-            {Part::kNetwork, ""},
-            {Part::kMounts, ""},
-            {Part::kNode, asks ? peer : host},
-            {Part::kHost, host},
-            {Part::kHost, peer}};
+  std::vector<Suspect> suspects = {{Part::kHost, host}, {Part::kProcessor, host}};
+  if (component == "mount" && name.starts_with("manager.")) {
+    suspects.push_back({Part::kManager, ""});
+    suspects.push_back({Part::kLink, host});
+    suspects.push_back({Part::kNetwork, ""});
+  } else if (!peer.empty()) {
+    for (const Part part : {Part::kHost, Part::kProcessor, Part::kLink})
+      suspects.push_back({part, peer});
+    suspects.push_back({Part::kLink, host});
+    suspects.push_back({Part::kNetwork, ""});
+    suspects.push_back({Part::kMounts, ""});
+    suspects.push_back({Part::kNode, Asks(which) ? peer : host});
+  } else if (name == "write.object") {
+    suspects.push_back({Part::kMounts, ""});
+    suspects.push_back({Part::kNode, host});
   }
-  if (component == "storage" && name == "write.object")
-    return {{Part::kNode, host}, {Part::kMounts, ""}, {Part::kHost, host}};
-  return {};
+  return suspects;
+}
+
+bool IsIn(const RequestScope& scope, const RequestClass& which) {
+  return scope.tasks == nullptr || which.component != "mount" || scope.tasks->contains(which.host);
+}
+bool IsIn(const RequestScope& scope, const RequestsInRun& in_run) {
+  return std::find(scope.runs.begin(), scope.runs.end(), in_run.run) != scope.runs.end();
 }
 
 std::string ShowTime(double seconds) {
@@ -238,97 +273,122 @@ std::string ShowTime(double seconds) {
 }
 
 std::string WhoseRequests(const RequestClass& which) {
-  const std::string whose = which.component == "manager"
-                                ? "the manager"
-                                : fmt::format("the {} of {}", which.component, which.host);
-  if (which.peer.empty()) return fmt::format("'{}' of {}", which.name, whose);
-  const bool asks = which.component == "mount" || which.name.starts_with("copy.");
-  return fmt::format("'{}' of {}, {} {}", which.name, whose, asks ? "asked of" : "asked by",
-                     which.peer);
+  const std::string whose =
+      fmt::format("'{}' of the {} of {}", which.name, which.component, which.host);
+  if (which.peer.empty()) return whose;
+  return fmt::format("{}, {} {}", whose, Asks(which) ? "asked of" : "asked by", which.peer);
+}
+
+// Of those that the class uses the one that explains most of what requests stay longer.
+std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>& evidence) {
+  const Suspect* best = nullptr;
+  double most = 0;
+  const std::vector<Suspect> suspects = SuspectsOf(which);
+  for (const Suspect& suspect : suspects) {
+    const auto found = evidence.find(suspect);
+    if (found == evidence.end() || found->second < kExplainedMin || found->second <= most) continue;
+    most = found->second;
+    best = &suspect;
+  }
+  if (best != nullptr) return OpenFirst(*best);
+  return fmt::format("{}: the log of its {}, and 'mosa top' while a run is made", which.host,
+                     which.component);
 }
 
 }  // namespace
 
 const char* ToText(RequestVerdict verdict) {
   static constexpr const char* kNames[] = {"as predicted", "not predicted", "not measured",
-                                           "not judged",   "faster",        "small",
-                                           "not yet",      "anomaly"};
+                                           "too few",      "not judged",    "faster",
+                                           "small",        "not yet",       "anomaly"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<const SeenRun*>& judged,
+                                         const std::vector<SeenRun>& runs, size_t first_judged,
                                          const RequestRules& rules) {
-  return RequestComparer(draws, judged, rules).Compare();
+  return RequestComparer(draws, runs, first_judged, rules).Compare();
 }
 
-std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells) {
+size_t CountOff(const std::vector<RequestCell>& cells) {
+  return static_cast<size_t>(std::count_if(cells.begin(), cells.end(), [](const RequestCell& cell) {
+    return cell.verdict == RequestVerdict::kAnomaly;
+  }));
+}
+
+std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
+                                          const RequestScope& scope) {
   std::map<Suspect, double> evidence;
-  if (std::none_of(cells.begin(), cells.end(), [](const RequestCell& cell) {
-        return cell.verdict == RequestVerdict::kAnomaly;
-      }))
-    return evidence;
+  if (CountOff(cells) == 0) return evidence;
   struct Fit {
     double used_squared = 0, used_off = 0;
   };
   std::map<Suspect, Fit> fits;
   double off_squared = 0;
   for (const RequestCell& cell : cells) {
+    if (!IsCounted(cell.which) || !IsIn(scope, cell.which)) continue;
     const std::vector<Suspect> suspects = SuspectsOf(cell.which);
-    const double seconds = cell.predicted.mean_s * cell.measured.count;
-    if (suspects.empty() || seconds <= 0) continue;
-    off_squared += cell.more_s * cell.more_s;
-    for (const Suspect& suspect : suspects) {
-      const bool by_count = suspect.part == Part::kManager || suspect.part == Part::kNode;
-      const double used = by_count ? cell.measured.count : seconds;
-      Fit& fit = fits[suspect];
-      fit.used_squared += used * used;
-      fit.used_off += used * cell.more_s;
+    for (const RequestsInRun& in_run : cell.tested) {
+      if (!IsIn(scope, in_run)) continue;
+      off_squared += in_run.more_s * in_run.more_s;
+      for (const Suspect& suspect : suspects) {
+        const bool by_count = suspect.part == Part::kManager || suspect.part == Part::kNode;
+        const double used = in_run.count * (by_count ? 1 : cell.predicted.mean_s);
+        Fit& fit = fits[suspect];
+        fit.used_squared += used * used;
+        fit.used_off += used * in_run.more_s;
+      }
     }
   }
   for (const auto& [suspect, fit] : fits)
-    if (fit.used_off > 0 && off_squared > 0)
+    if (fit.used_off > 0 && fit.used_squared > 0 && off_squared > 0)
       evidence[suspect] = fit.used_off * fit.used_off / (fit.used_squared * off_squared);
   return evidence;
 }
 
-double SecondsMore(const std::vector<RequestCell>& cells) {
-  double seconds = 0;
-  for (const RequestCell& cell : cells)
-    if (cell.verdict == RequestVerdict::kAnomaly && IsWaiting(cell.which)) seconds += cell.more_s;
-  return seconds;
+double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope) {
+  struct Waiting {
+    double predicted_s = 0, more_s = 0;
+  };
+  std::map<std::string, Waiting> by_host;
+  for (const RequestCell& cell : cells) {
+    if (!IsWaiting(cell.which)) continue;
+    Waiting& waiting = by_host[cell.which.host];
+    for (const RequestsInRun& in_run : cell.tested) {
+      if (!IsIn(scope, in_run)) continue;
+      waiting.predicted_s += cell.predicted.mean_s * in_run.count;
+      if (cell.verdict == RequestVerdict::kAnomaly) waiting.more_s += std::max(0.0, in_run.more_s);
+    }
+  }
+  double all_s = 0, waited_s = 0;
+  for (const auto& [host, times] : *scope.tasks) {
+    all_s += times.more_s;
+    const auto found = by_host.find(host);
+    if (found == by_host.end() || times.moving_s <= 0) continue;
+    const double at_once = std::max(1.0, found->second.predicted_s / times.moving_s);
+    waited_s += std::min(times.more_s, found->second.more_s / at_once);
+  }
+  return all_s > 0 ? waited_s / all_s : 0;
 }
 
-void ExplainRequests(const std::map<Suspect, double>& evidence, size_t judged,
-                     std::vector<RequestCell>& cells) {
+void ExplainRequests(std::vector<RequestCell>& cells) {
+  std::set<size_t> runs;
+  for (const RequestCell& cell : cells)
+    for (const RequestsInRun& in_run : cell.tested) runs.insert(in_run.run);
+  const auto evidence = RequestEvidence(cells, {{runs.begin(), runs.end()}, nullptr});
   const auto percent = [](double share) { return fmt::format("{:+.0f} %", share * 100); };
   for (RequestCell& cell : cells) {
     if (cell.verdict != RequestVerdict::kAnomaly) continue;
     cell.sentence = fmt::format(
         "Requests {} stayed {} in the mean (half of them up to {}, nine of ten up to {}), "
-        "predicted "
-        "{} ({}, 95 %: {} to {}), in {} of {} run{}: {:.3f} s more for all {:.0f} of a run.",
+        "predicted {} ({}, 95 %: {} to {}), in {} of {} run{}: {:.3f} s more for all {:.0f} of a "
+        "run.",
         WhoseRequests(cell.which), ShowTime(cell.measured.mean_s), ShowTime(cell.measured.median_s),
         ShowTime(cell.measured.p90_s), ShowTime(cell.predicted.mean_s),
         percent(cell.residual_share), percent(cell.residual_share_interval.low),
-        percent(cell.residual_share_interval.high), cell.shown_in.size(), judged,
-        judged == 1 ? "" : "s", cell.more_s, cell.measured.count);
-    const Suspect* best = nullptr;
-    double most = kExplainedMin;
-    const std::vector<Suspect> suspects = SuspectsOf(cell.which);
-    for (const Suspect& suspect : suspects) {
-      const auto found = evidence.find(suspect);
-      if (found == evidence.end() || found->second < most) continue;
-      most = found->second;
-      best = &suspect;
-    }
-    if (best != nullptr)
-      cell.open_first = OpenFirst(*best);
-    else if (cell.which.component == "manager")
-      cell.open_first = OpenFirst({Part::kManager, ""});
-    else
-      cell.open_first = fmt::format("{}: the log of its {}, and 'mosa top' while a run is made",
-                                    cell.which.host, cell.which.component);
+        percent(cell.residual_share_interval.high), cell.shown_in.size(), cell.tested.size(),
+        cell.tested.size() == 1 ? "" : "s", cell.more_s, cell.measured.count);
+    cell.open_first = OpenFirst(cell.which, evidence);
   }
 }
 

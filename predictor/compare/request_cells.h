@@ -8,8 +8,17 @@
 // kRequestsSurest. The effect is what all requests of the class stayed longer, as a share of the
 // workflow's predicted time, at most: many wait at once.
 //
-// Not judged, only shown: `fuse.*`, as the kernel merges, splits and spares requests as the model
-// does not, so that there are others; and classes that are not simulated or not measured. Pure.
+// Not judged, only shown, as predicted and measured are not the same:
+//
+//  fuse.*          the kernel merges, splits and spares requests as the model does not: there are
+//                  others.
+//  manager, all    the daemon commits and answers a round of requests together, the model each
+//                  alone: a busy manager's stay as long as their round. (Mounts' `manager.*`, which
+//                  wait for these, are judged: what harms is seen there.)
+//  storage `read`  the daemon is through when the network has taken the last byte over, the model
+//                  when it has arrived.
+//
+// Classes that are not simulated, not measured, or too seldom are not judged either. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_REQUEST_CELLS_H_
 #define MOSA_PREDICTOR_COMPARE_REQUEST_CELLS_H_
 
@@ -32,8 +41,9 @@ inline constexpr double kRequestsSurest = 0.25;
 enum class RequestVerdict : uint8_t {
   kAsPredicted,
   kNotPredicted,  // It is not simulated, or too seldom.
-  kNotMeasured,   // Or too seldom.
-  kShown,         // Not comparable.
+  kNotMeasured,
+  kTooFew,  // In every run: a mean of few says little.
+  kShown,   // Not comparable.
   kFaster,
   kSmall,   // Off, but too little to matter.
   kNotYet,  // Off in one run, and not enough to be believed.
@@ -48,17 +58,26 @@ struct RequestFigures {
   double p90_s = 0;
 };
 
+// All that a run has of a class.
+struct RequestsInRun {
+  size_t run = 0;  // Of those given.
+  double count = 0;
+  double more_s = 0;  // All of them together, at most.
+};
+
 struct RequestCell {
   RequestClass which;
   RequestFigures predicted;                    // Medians of the draws that have them.
   std::optional<Interval<double>> interval_s;  // Of the mean: nine of ten runs.
-  RequestFigures measured;                     // Medians of the judged runs that have them.
-  uint32_t runs = 0;                           // How many.
-  double residual_share = 0;                   // Of the mean; 0.2: a fifth longer.
-  Interval<double> residual_share_interval;    // Of 95 %.
-  double p = 1;
-  double more_s = 0;  // All requests of a run together, at most.
+  uint32_t runs = 0;                           // Judged ones that have it.
+  // Medians of these runs; of an anomaly, of those that show it.
+  RequestFigures measured;
+  double residual_share = 0;                 // Of the mean; 0.2: a fifth longer.
+  Interval<double> residual_share_interval;  // Of 95 %.
+  double more_s = 0;                         // All requests of a run together, at most.
   double effect_share = 0;
+  std::optional<double> p;            // It was tested: of all judged runs.
+  std::vector<RequestsInRun> tested;  // In which runs.
   std::vector<std::string> shown_in;  // Of an anomaly: names of the runs.
   RequestVerdict verdict = RequestVerdict::kNotPredicted;
   std::string sentence, open_first;  // Of an anomaly.
@@ -70,22 +89,36 @@ struct RequestRules {
   double workflow_s = 0;  // As predicted.
 };
 
-// Those that are off most come first, then those that took most time, measured or predicted.
+// Runs from `first_judged` are judged, if they know requests' times. Classes that are off most come
+// first, then those that took most time, measured or predicted.
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<const SeenRun*>& judged,
+                                         const std::vector<SeenRun>& runs, size_t first_judged,
                                          const RequestRules& rules);
+
+// How many are anomalies: they come first.
+size_t CountOff(const std::vector<RequestCell>& cells);
+
+// Which requests are looked at: of these runs, and of mounts on these hosts.
+struct RequestScope {
+  std::vector<size_t> runs;
+  // What the tasks took that may have waited for them; null: mounts on any host.
+  const std::map<std::string, TaskTimes>* tasks = nullptr;
+};
 
 // What each suspect explains, from 0 to 1, of what mounts' requests to others, and nodes' work for
 // them, stayed longer: as of tasks (blame.h). A class uses the manager and storage nodes as often
 // as it asks, and other parts for as long as is predicted. Empty: none is an anomaly.
-std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells);
+std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
+                                          const RequestScope& scope);
 
-// What mounts' requests to others stayed longer in all, of classes that are anomalies.
-double SecondsMore(const std::vector<RequestCell>& cells);
+// How much of what tasks took longer they may have waited for requests that are anomalies: 0 to 1.
+// Of requests as many wait at once as predicted (they stay so many times as long in all as tasks
+// move bytes), and those of a mount delay the tasks on its host alone.
+// Precondition: scope.tasks.
+double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope);
 
 // Sets the sentences of anomalies.
-void ExplainRequests(const std::map<Suspect, double>& evidence, size_t judged,
-                     std::vector<RequestCell>& cells);
+void ExplainRequests(std::vector<RequestCell>& cells);
 
 }  // namespace mosa::predict
 

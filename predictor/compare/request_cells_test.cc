@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -190,6 +191,10 @@ TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
   std::vector<SeenRun> runs = Runs(77);
   for (SeenRun& run : runs) {
     run.requests[{"mount", "fuse.read", "one", ""}] = {1000, 5000, 5, 9};
+    for (const char* name : {"open", "log"})
+      run.requests[{"manager", name, "-", ""}] = {1000, 5000, 5, 9};
+    for (auto& [which, seen] : run.requests)
+      if (which.component == "storage" && which.name == "read") seen.seconds *= 1000;
     run.requests[{"mount", "fuse.statfs", "one", ""}] = {1000, 5000, 5, 9};
     run.requests[{"mount", "node.append", "one", "two"}] = {1000, 5000, 5, 9};
   }
@@ -220,6 +225,114 @@ TEST_F(RequestCellsTest, OneRunAloneMustShowMore) {
   EXPECT_TRUE(Off(CompareWith({well, slowed(well, 2), well})).empty());
   EXPECT_FALSE(Off(CompareWith({well, slowed(well, 40), slowed(well, 40)})).empty());
   EXPECT_FALSE(Off(CompareWith({slowed(well, 40)})).empty());
+  // It is described as that run shows it, not as the others do.
+  const std::vector<RequestCell> off = Off(CompareWith({well, slowed(well, 400), well}));
+  ASSERT_FALSE(off.empty());
+  for (const RequestCell& cell : off) {
+    EXPECT_EQ(cell.shown_in.size(), 1U);
+    const double well_s = MeanOf(well.requests.at(cell.which));
+    EXPECT_NEAR(cell.measured.mean_s, 400 * well_s, well_s) << cell.sentence;
+    EXPECT_GT(cell.residual_share_interval.low, 1) << cell.sentence;
+    EXPECT_NEAR(cell.more_s, (cell.measured.mean_s - cell.predicted.mean_s) * cell.measured.count,
+                1e-6);
+    EXPECT_NE(cell.sentence.find("in 1 of 3 runs"), std::string::npos) << cell.sentence;
+  }
+}
+
+// Each task takes so many times as long; no other is moved for that.
+SeenRun Stretched(const Workflow& workflow, SeenRun run,
+                  const std::function<double(const SeenTask&)>& times) {
+  for (size_t i = 0; i < workflow.tasks.size(); ++i) {
+    SeenTask& task = run.tasks[i];
+    task.end =
+        task.start +
+        Nanoseconds(static_cast<int64_t>(SecondsOf(task.end - task.start) * times(task) * 1e9));
+  }
+  return run;
+}
+void SlowRequestsOver(const std::string& host, double times, SeenRun& run) {
+  for (auto& [which, seen] : run.requests)
+    if (which.name.starts_with("node.") && (which.host == host || which.peer == host))
+      seen.seconds *= times;
+}
+const Anomaly* HostAnomaly(const Comparison& comparison, const std::string& host) {
+  for (const Anomaly& anomaly : comparison.anomalies)
+    if (comparison.cells[anomaly.cell].cell == CellName{Level::kHost, host}) return &anomaly;
+  return nullptr;
+}
+
+// What tasks are off by is told by tasks; requests that are off by another thing do not change it.
+TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
+  const auto twice_on_three = [](const SeenTask& task) {
+    return kHosts[task.host.value] == "three" ? 2.0 : 1.0;
+  };
+  for (const bool is_linked : {true, false}) {
+    SCOPED_TRACE(is_linked ? "the link is slow for tasks, too" : "requests alone");
+    std::vector<SeenRun> runs = is_linked ? Runs(77, ",h2.link=8M") : Runs(77);
+    for (SeenRun& run : runs) {
+      run = Stretched(*workflow_, run, twice_on_three);
+      if (!is_linked) SlowRequestsOver("two", 5, run);
+    }
+    const Comparison comparison = CompareWith(runs);
+    ASSERT_FALSE(Off(comparison).empty());
+    const Anomaly* anomaly = HostAnomaly(comparison, "three");
+    ASSERT_NE(anomaly, nullptr) << Said(comparison);
+    EXPECT_EQ(anomaly->open_first.find("three: "), 0U) << Said(comparison);
+    if (is_linked) continue;  // By which of its parts is not told of two faults at once.
+    EXPECT_EQ(anomaly->cause.find("Host three explains"), 0U) << Said(comparison);
+    EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kHost, "three"}))
+        << Said(comparison);
+    for (const Anomaly& each : comparison.anomalies)
+      EXPECT_EQ(each.cause.find("The link of two"), std::string::npos) << each.sentence;
+  }
+}
+
+TEST_F(RequestCellsTest, SlowRequestsExplainNothingThatIsFaster) {
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs) run = Stretched(*workflow_, run, [](const SeenTask&) { return 0.65; });
+  const Comparison without = CompareWith(runs);
+  for (SeenRun& run : runs) SlowRequestsOver("two", 15, run);
+  const Comparison with = CompareWith(runs);
+  ASSERT_FALSE(Off(with).empty());
+  ASSERT_EQ(with.blamed.size(), without.blamed.size());
+  for (size_t i = 0; i < with.blamed.size(); ++i) {
+    EXPECT_EQ(with.blamed[i].suspect, without.blamed[i].suspect) << Said(with);
+    EXPECT_FALSE(with.blamed[i].of_requests.has_value());
+  }
+}
+
+// Every task has bytes on all nodes alike: tasks alone cannot tell which node is slow.
+TEST_F(RequestCellsTest, OfStripedFilesRequestsTellWhichNodeIsSlow) {
+  constexpr double kMorePerByte_s = 2e-7;
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs) {
+    double more_s = 0;
+    for (SeenTask& task : run.tasks) {
+      uint64_t bytes = 0;
+      for (const BytesByNodeName* found : {&task.read, &task.written})
+        if (found->contains("three")) bytes += found->at("three");
+      const double task_s = kMorePerByte_s * static_cast<double>(bytes);
+      task.end = task.end + Nanoseconds(static_cast<int64_t>(task_s * 1e9));
+      more_s += task_s;
+    }
+    uint64_t count = 0;
+    const auto waits = [](const RequestClass& which) {
+      return which.name.starts_with("node.") && which.peer == "three";
+    };
+    for (const auto& [which, seen] : run.requests)
+      if (waits(which)) count += seen.count;
+    for (auto& [which, seen] : run.requests)
+      if (waits(which) || (which.name == "write.object" && which.host == "three"))
+        seen.seconds += more_s * static_cast<double>(seen.count) / static_cast<double>(count);
+  }
+  const Comparison with = CompareWith(runs);
+  ASSERT_FALSE(with.blamed.empty());
+  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kNode, "three"})) << Said(with);
+  EXPECT_TRUE(Explains(with.blamed));
+  for (SeenRun& run : runs) run.requests.clear();
+  const Comparison without = CompareWith(runs);
+  ASSERT_GT(without.blamed.size(), 1U);
+  EXPECT_LT(without.blamed.front().explained - without.blamed[1].explained, 0.1) << Said(without);
 }
 
 // As if its RAM disk swapped: who writes there waits, and it knows that itself.
@@ -238,7 +351,7 @@ TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
     EXPECT_NE(cell.open_first.find("three: the log of its storage node"), std::string::npos)
         << cell.sentence << " " << cell.open_first;
   }
-  const std::map<Suspect, double> evidence = RequestEvidence(comparison.requests);
+  const auto evidence = RequestEvidence(comparison.requests, {{0, 1, 2}, nullptr});
   for (const auto& [suspect, explained] : evidence)
     EXPECT_LE(explained, evidence.at({Part::kNode, "three"})) << Describe(suspect);
 }

@@ -10,7 +10,6 @@
 namespace mosa::predict {
 namespace {
 
-constexpr double kExplainedMin = 0.5;
 // Who explains nearly as much cannot be told apart.
 constexpr double kExplainedAlike = 0.05;
 constexpr size_t kRivalsMax = 3;
@@ -82,7 +81,9 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
-    if (blamed[i].weight() < best.weight() - kExplainedAlike) break;
+    if (blamed[i].of_requests.has_value() != best.of_requests.has_value() ||
+        blamed[i].weight() < best.weight() - kExplainedAlike)
+      break;
     rivals += fmt::format("{}{}", rivals.empty() ? "" : ", ", Describe(blamed[i].suspect));
   }
   if (!rivals.empty()) text += fmt::format("; not to be told apart by these tasks: {}", rivals);
@@ -92,7 +93,8 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
 }  // namespace
 
 bool Explains(const std::vector<Blame>& blamed) {
-  return !blamed.empty() && blamed.front().weight() >= kExplainedMin;
+  return !blamed.empty() &&
+         std::max(blamed.front().explained, blamed.front().weight()) >= kExplainedMin;
 }
 
 std::string Describe(const Suspect& suspect) {

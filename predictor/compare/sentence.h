@@ -21,7 +21,8 @@ struct AnomalyFacts {
   uint64_t link_bytes_per_second = 0;
 };
 
-// Whether the best explains half of it: less is no explanation.
+// Whether the best explains half of it, or with what requests say half in the mean: less is no
+// explanation.
 bool Explains(const std::vector<Blame>& blamed);
 
 // "the link of h2".

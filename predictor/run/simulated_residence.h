@@ -14,6 +14,10 @@
 //                                  without it.
 //           copy.read              by the host asked.
 //
+// Two are not the daemons' own times, and not judged beside them: the manager persists and answers
+// each envelope alone, not rounds of them; a node's `read` ends when its bytes have arrived, not
+// when the network has taken them over.
+//
 // Who asks a storage node waits besides for the way of the question, and for its own part. Others
 // are not simulated. It only looks on: nothing depends on whether it is on.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RESIDENCE_H_

@@ -49,7 +49,8 @@ def compare(arguments, store, path, directory):
     done = cluster.subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     check(done.returncode in (0, ANOMALY), f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
     answer = json.loads(done.stdout)
-    check((done.returncode == ANOMALY) == bool(answer["anomalies"]), f"{done.returncode}: {answer['anomalies']}")
+    off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
+    check((done.returncode == ANOMALY) == bool(answer["anomalies"] + off), f"{done.returncode}: {answer['anomalies']} {off}")
     known = json.loads((directory / "prediction.json").read_text(encoding="utf-8"))
     before = (directory / "prediction.json").stat().st_mtime
     check(before <= (directory / "run-1.json").stat().st_mtime, "the prediction was there before the run")
@@ -60,6 +61,18 @@ def compare(arguments, store, path, directory):
     for anomaly in answer["anomalies"][:3]:
         print(f"    {anomaly['sentence']} {anomaly['cause']}\n    Open first: {anomaly['open_first']}")
     return answer, whole["measured_s"]
+
+
+def check_requests(answer):
+    """What daemons count of bytes has the names and peers that are predicted of it, and is judged."""
+    hosts = [f"h{k + 1}" for k in range(HOSTS)]
+    pairs = {(host, peer) for host in hosts for peer in hosts if host != peer}
+    for component, name, expected in (("mount", "node.write", pairs), ("storage", "write", pairs),
+                                      ("storage", "write.object", {(host, "") for host in hosts})):
+        found = {(r["host"], r["peer"]) for r in answer["requests"] if (r["component"], r["class"]) == (component, name) and r["p"] is not None}
+        check(expected <= found, f"{component} {name}: judged are {sorted(found)}")
+    manager = [r for r in answer["requests"] if (r["component"], r["class"]) == ("manager", "commit")]
+    check(len(manager) == 1 and manager[0]["predicted"] and manager[0]["measured"] and manager[0]["verdict"] == "not judged", f"{manager}")
 
 
 def report(arguments, directory):
@@ -101,6 +114,7 @@ def test(arguments):
         with cluster.Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram="256M", flags=flags) as store:
             clean, clean_s = compare(arguments, store, path, pathlib.Path(scratch) / "clean")
             check(clean["cells"] and not clean["draws_failed"], f"{clean['notes']}")
+            check_requests(clean)
             report(arguments, pathlib.Path(scratch) / "clean")
             refuse_other_hosts(arguments, store, path, pathlib.Path(scratch) / "other")
             slow_down(store, SLOW)
@@ -109,6 +123,9 @@ def test(arguments):
             check(slow["anomalies"], f"nothing is said of the slow link: {slow['cells']}")
             blamed = slow["blamed"][0]
             check(blamed["host"] == SLOW and blamed["part"] in ("link", "host"), f"blamed: {slow['blamed'][:4]}")
+            check_requests(slow)
+            off = [r for r in slow["requests"] if r["verdict"] == "anomaly"]
+            check(off and SLOW in (off[0]["host"], off[0]["peer"]), f"requests that are off: {off[:2]}")
             host = next((a for a in slow["anomalies"] if (a["level"], a["name"]) == ("host", SLOW)), None)
             check(host is not None and f" {SLOW} " in host["sentence"], f"{[a['sentence'] for a in slow['anomalies']]}")
 

@@ -150,7 +150,8 @@ class Comparison:
         done = run(self.mosa, "--json", *self.words(records, *more))
         check(done.returncode in (0, ANOMALY), f"exit code {done.returncode}: {done.stderr}")
         answer = json.loads(done.stdout)
-        check((done.returncode == ANOMALY) == bool(answer["anomalies"]), f"exit code {done.returncode}: {answer['anomalies']}")
+        off = answer["anomalies"] + [r for r in answer["requests"] if r["verdict"] == "anomaly"]
+        check((done.returncode == ANOMALY) == bool(off), f"exit code {done.returncode}: {off}")
         return answer
 
     def refused(self, expected, records, *more, code=2):
@@ -315,6 +316,63 @@ def test_requests(made):
     check("SLOW REQUESTS" in table.stdout, table.stdout)
 
 
+def with_requests(record, change):
+    """The record with what `change` makes of each daemon's rows."""
+    changed = copy.deepcopy(record)
+    for daemon in changed["residence"]["daemons"]:
+        for row in daemon["requests"]:
+            change(daemon, row)
+    return changed
+
+
+def test_partly_known_requests(made):
+    """What a record does not know of requests is said; figures that no requests have are not compared."""
+    well = simulated(made.mosa, made.path, 301, residence=True)
+    place = next(i for i, d in enumerate(well["residence"]["daemons"]) if (d["component"], d["host"]) == ("mount", "h3"))
+    rows = [
+        ({"failure": "it is gone"}, {}, {}, "is not known of: 'the mount of h3 (it is gone)'"),
+        ({"since_start": True}, {}, {}, "its requests are those since then: 'the mount of h3'"),
+        ({"truncated": True}, {}, {}, "not compared are the smallest of: 'the mount of h3'"),
+        ({}, {"rows_left_out": 17}, {}, "17 smaller ones are not"),
+        ({}, {}, {"sum_ns": -10**13}, "that no requests have; not compared are those of: 'the mount of h3'"),
+        ({}, {}, {"sum_ns": 10**30}, "not compared are those of: 'the mount of h3'"),
+        ({}, {}, {"p90_us": -1}, "not compared are those of: 'the mount of h3'"),
+        ({}, {}, {"count": -3}, "not compared are those of: 'the mount of h3'"),
+        ({}, {}, {"count": 1 << 60}, "not compared are those of: 'the mount of h3'"),
+    ]
+    for daemon, residence, row, expected in rows:
+        record = copy.deepcopy(well)
+        record["residence"].update(residence)
+        record["residence"]["daemons"][place].update(daemon)
+        record["residence"]["daemons"][place]["requests"][0].update(row)
+        answer = made.run([record])
+        check(any(expected in note for note in answer["notes"]), f"expected '{expected}': {answer['notes']}")
+        check(any(r["p"] is not None for r in answer["requests"]), f"{expected}: the rest is compared")
+        if row:
+            check(all(not r["measured"] for r in answer["requests"] if (r["component"], r["host"]) == ("mount", "h3")), expected)
+
+
+def test_requests_alone(made):
+    """Requests that stay too long are an anomaly, whatever tasks take; of one run alone with the figures of that run."""
+    def swapping(daemon, row):
+        if row["class"].startswith("node.") and daemon["host"] == "h3":
+            row["sum_ns"] *= 60
+
+    well = [simulated(made.mosa, made.path, seed, residence=True) for seed in (301, 302, 303)]
+    slow = [with_requests(record, swapping) for record in well]
+    answer = made.run(slow)
+    check(not answer["anomalies"], f"tasks are as they were: {answer['anomalies']}")
+    table = run(made.mosa, *made.words(slow))
+    off = sum(r["verdict"] == "anomaly" for r in answer["requests"])
+    check(table.returncode == ANOMALY and f"No task is off in 3 runs, but {off} class" in table.stdout, table.stdout)
+    answer = made.run([well[0], slow[1], well[2]])
+    off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
+    check(off, "one run shows enough")
+    for r in off:
+        times = r["measured"]["mean_s"] / r["predicted"]["mean_s"]
+        check(20 < times < 180 and r["residual_share"] > 5 and r["more_s"] > 0 and len(r["shown_in"]) == 1, f"{r}")
+
+
 def test_predicted_requests(made):
     """Requests are held against what is predicted of them: those that cross a slow link are named, and it is to blame."""
     well = [simulated(made.mosa, made.path, seed, residence=True) for seed in (301, 302, 303)]
@@ -322,7 +380,7 @@ def test_predicted_requests(made):
     judged = [r for r in answer["requests"] if r["p"] is not None]
     check(len(judged) > 10 and all(r["verdict"] != "anomaly" for r in judged), f"{judged}")
     check(all(r["verdict"] == "not judged" for r in answer["requests"] if r["class"] == "fuse.read"), f"{answer['requests']}")
-    check(any("'fuse.*' is shown, not judged" in note for note in answer["notes"]), f"{answer['notes']}")
+    check(any("others are shown alone: 'fuse.*'" in note for note in answer["notes"]), f"{answer['notes']}")
     slow = [simulated(made.mosa, made.path, seed, ",h2.link=3M", residence=True) for seed in (301, 302, 303)]
     slow[0]["residence"]["daemons"][-1]["requests"].append(
         {"class": "node.append", "peer": "h1", "count": 9, "sum_ns": 10**9, "p50_us": 1.0, "p90_us": 2.0})
@@ -386,6 +444,8 @@ def main():
         test_sizes(made)
         test_requests(made)
         test_predicted_requests(made)
+        test_requests_alone(made)
+        test_partly_known_requests(made)
         test_refusals(made)
     print("passed")
 

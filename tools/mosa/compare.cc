@@ -51,7 +51,7 @@ void Show(const Compared& compared, CommandLine& line) {
     PrintJson(ToJson(compared.report, compared.comparison));
   else
     PrintComparison(compared.report, compared.comparison);
-  if (!compared.comparison.anomalies.empty()) line.exit_code = kExitAnomaly;
+  if (CountAnomalies(compared.comparison) > 0) line.exit_code = kExitAnomaly;
 }
 
 // ---- of runs that are made

@@ -126,10 +126,10 @@ json ToJson(const std::vector<predict::RequestCell>& cells) {
       object["predicted_interval_s"] = ToJson(*cell.interval_s);
     }
     if (cell.runs > 0) object["measured"] = ToJson(cell.measured);
-    if (cell.p < 1) {
+    if (cell.p) {
       object["residual_share"] = cell.residual_share;
       object["residual_share_interval"] = ToJson(cell.residual_share_interval);
-      object["p"] = cell.p;
+      object["p"] = *cell.p;
       object["more_s"] = cell.more_s;
       object["effect_share"] = cell.effect_share;
     }
@@ -221,7 +221,7 @@ void PrintRequestCells(const predict::Comparison& comparison) {
     const predict::RequestCell& cell = comparison.requests[i];
     const bool predicted = cell.interval_s.has_value();
     const bool measured = cell.runs > 0;
-    const bool tested = cell.p < 1;
+    const bool tested = cell.p.has_value();
     table.Add(
         {cell.which.component, cell.which.host, cell.which.name,
          cell.which.peer.empty() ? "-" : cell.which.peer,
@@ -257,13 +257,11 @@ void PrintRequests(const predict::Comparison& comparison) {
 }
 
 void PrintRequestSentences(const predict::Comparison& comparison) {
-  const auto off = std::count_if(
-      comparison.requests.begin(), comparison.requests.end(),
-      [](const auto& cell) { return cell.verdict == predict::RequestVerdict::kAnomaly; });
+  const size_t off = predict::CountOff(comparison.requests);
   if (off == 0) return;
   fmt::print("\n{} class{} of requests stayed longer than predicted, the largest first:\n", off,
              off == 1 ? "" : "es");
-  const auto shown = std::min<size_t>(static_cast<size_t>(off), kRequestSentencesMax);
+  const size_t shown = std::min(off, kRequestSentencesMax);
   for (size_t i = 0; i < shown; ++i) {
     fmt::print("- {}\n", comparison.requests[i].sentence);
     if (i + 1 == shown ||
@@ -328,12 +326,22 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
                comparison.anomalies_left_out);
 }
 
+size_t CountAnomalies(const predict::Comparison& comparison) {
+  return comparison.anomalies.size() + predict::CountOff(comparison.requests);
+}
+
 std::string VerdictOf(const predict::Comparison& comparison) {
   const size_t anomalies = comparison.anomalies.size();
-  return fmt::format("{} anomal{} in {} run{}",
-                     anomalies == 0 ? "No" : fmt::format("{}", anomalies),
-                     anomalies > 1 ? "ies" : "y", comparison.judged.size(),
-                     comparison.judged.size() == 1 ? "" : "s");
+  const size_t requests = predict::CountOff(comparison.requests);
+  const std::string judged = fmt::format("in {} run{}", comparison.judged.size(),
+                                         comparison.judged.size() == 1 ? "" : "s");
+  const std::string classes = fmt::format("{} class{} of requests {}", requests,
+                                          requests == 1 ? "" : "es", requests == 1 ? "is" : "are");
+  if (requests > 0 && anomalies == 0)
+    return fmt::format("No task is off {}, but {}", judged, classes);
+  return fmt::format("{} anomal{} {}{}", anomalies == 0 ? "No" : fmt::format("{}", anomalies),
+                     anomalies > 1 ? "ies" : "y", judged,
+                     requests > 0 ? fmt::format(", and {} off", classes) : "");
 }
 
 json ToJson(const CompareReport& report, const predict::Comparison& comparison) {

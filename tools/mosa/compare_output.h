@@ -23,7 +23,10 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
 nlohmann::json ToJson(const CompareReport& report, const predict::Comparison& comparison);
 // The same with those cells alone that PrintComparison shows, and no requests.
 nlohmann::json ShownToJson(const CompareReport& report, const predict::Comparison& comparison);
-// "No anomaly in 3 runs", "2 anomalies in 3 runs".
+// Of times of tasks, and of classes of requests: each is one.
+size_t CountAnomalies(const predict::Comparison& comparison);
+// "No anomaly in 3 runs"; "2 anomalies in 3 runs"; the same ", and 6 classes of requests are off";
+// "No task is off in 3 runs, but 6 classes of requests are".
 std::string VerdictOf(const predict::Comparison& comparison);
 // Of a comparison without runs: what is predicted of every cell.
 nlohmann::json PredictedToJson(const predict::Comparison& comparison);

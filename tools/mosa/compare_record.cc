@@ -54,6 +54,7 @@ class Several {
 
 struct Faults {
   Several unknown, unlike, kept, not_done, repeated, impossible, silent, resized;
+  Several unasked, restarted, truncated, untimed;  // Daemons.
 };
 
 // As many bytes as a file can have, where it is said.
@@ -64,6 +65,17 @@ bool SizesArePossible(const json& files) {
            std::all_of(nodes.begin(), nodes.end(),
                        [](const json& bytes) { return bytes.is_number_unsigned(); });
   });
+}
+
+// Of a row of a daemon's requests.
+bool TimesArePossible(const json& row) {
+  constexpr uint64_t kCountMax = uint64_t{1} << 50;
+  const auto is_time = [](double value, double per_second) {
+    return value >= 0 && value <= kSecondsMax * per_second;
+  };
+  return row.at("count").is_number_unsigned() && row.at("count").get<uint64_t>() <= kCountMax &&
+         is_time(row.at("sum_ns").get<double>(), 1e9) && is_time(row.value("p50_us", 0.0), 1e6) &&
+         is_time(row.value("p90_us", 0.0), 1e6);
 }
 
 class Reader {
@@ -153,16 +165,25 @@ class Reader {
     const auto residence = file_.root.find("residence");
     if (residence == file_.root.end() || !residence->contains("daemons")) return;
     for (const json& daemon : residence->at("daemons")) {
-      for (const json& row : daemon.at("requests")) {
-        const predict::SeenRequests seen = {
-            row.at("count").get<uint64_t>(), row.at("sum_ns").get<double>() / 1e9,
-            row.value("p50_us", 0.0) / 1e6, row.value("p90_us", 0.0) / 1e6};
-        predict::Add(
-            seen, measured_.seen.requests[{
-                      daemon.at("component").get<std::string>(), row.at("class").get<std::string>(),
-                      daemon.at("host").get<std::string>(), row.at("peer").get<std::string>()}]);
+      const std::string component = daemon.at("component"), host = daemon.at("host");
+      const std::string name =
+          component == "manager" ? component : fmt::format("the {} of {}", component, host);
+      const std::string failure = daemon.value("failure", "");
+      if (!failure.empty()) faults_.unasked.Add(fmt::format("{} ({})", name, failure));
+      if (daemon.value("since_start", false)) faults_.restarted.Add(name);
+      if (daemon.value("truncated", false)) faults_.truncated.Add(name);
+      const json& rows = daemon.at("requests");
+      if (!std::all_of(rows.begin(), rows.end(), TimesArePossible)) {
+        faults_.untimed.Add(name);
+        continue;
       }
+      for (const json& row : rows)
+        predict::Add({row.at("count").get<uint64_t>(), row.at("sum_ns").get<double>() / 1e9,
+                      row.value("p50_us", 0.0) / 1e6, row.value("p90_us", 0.0) / 1e6},
+                     measured_.seen.requests[{component, row.at("class").get<std::string>(), host,
+                                              row.at("peer").get<std::string>()}]);
     }
+    rows_left_out_ = residence->value("rows_left_out", 0.0);
   }
 
   void Say() {
@@ -196,6 +217,18 @@ class Reader {
     say(faults_.silent,
         "the workload does not say how long it computes, left out (give a --workload that does)");
     say(faults_.resized, "another size in the run than in the workload");
+    say(faults_.unasked, "how long requests stayed is not known of");
+    say(faults_.restarted,
+        "began in the run, or before it and was started again: its requests are those since then");
+    say(faults_.truncated,
+        "has more classes and peers of requests than it said; not compared are "
+        "the smallest of");
+    say(faults_.untimed, "a time or a number that no requests have; not compared are those of");
+    if (rows_left_out_ > 0)
+      notes.push_back(fmt::format(
+          "{}: of requests the classes and peers that took most time are kept, {:.0f} smaller ones "
+          "are not, and not compared",
+          file_.path, rows_left_out_));
     if (!other_nodes_.empty())
       notes.push_back(fmt::format(
           "{}: files lie on nodes that are no hosts of the run: {}; say 'storage=' in --config if "
@@ -214,6 +247,7 @@ class Reader {
   std::map<std::string, uint32_t> hosts_;
   Faults faults_;
   Several missing_;
+  double rows_left_out_ = 0;
   std::set<std::string> other_nodes_;
   std::set<PathIndex> resized_;
 };

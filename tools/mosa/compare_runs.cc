@@ -201,9 +201,11 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
                                 silent, runs.size()));
   if (silent < static_cast<int64_t>(runs.size()))
     notes.push_back(
-        "of requests mounts' waits for the manager and for other nodes, and the daemons' own work "
-        "are compared; 'fuse.*' is shown, not judged, since the kernel merges and spares requests "
-        "as the model does not; classes that are not simulated are 'not predicted'");
+        "of requests mounts' waits for the manager and for other nodes, and what nodes write and "
+        "copy are judged; others are shown alone: 'fuse.*', since the kernel merges and spares "
+        "requests as the model does not, the manager's own, which it answers many together, and "
+        "nodes' 'read', of which each sees another end; classes that are not simulated are 'not "
+        "predicted'");
   if (drawn.failed > 0)
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
                                 drawn.failed, drawn.failure));

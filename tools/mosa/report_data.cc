@@ -23,6 +23,8 @@ using nlohmann::json;
 constexpr double kClocksApartSecondsMax = 10;
 // With more that are silent it may be minutes.
 constexpr size_t kSilentMax = 16;
+// Of classes of requests that are anomalies no more are told.
+constexpr size_t kRequestNotesMax = 3;
 // Fewer requests have no mean worth naming a host for.
 constexpr uint64_t kRequestsMin = 5;
 constexpr double kSecondsMax = 1e9;
@@ -316,7 +318,10 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
   data["turnaround_s"] = seconds ? json(*seconds) : json();
   if (finished != nullptr) {
     const predict::Comparison& comparison = finished->compared.comparison;
-    report.anomalies = comparison.anomalies.size();
+    report.anomalies = CountAnomalies(comparison);
+    for (size_t i = 0; i < std::min(predict::CountOff(comparison.requests), kRequestNotesMax); ++i)
+      report.notes.push_back(fmt::format("{} Open first: {}", comparison.requests[i].sentence,
+                                         comparison.requests[i].open_first));
     data["comparison"] = ShownToJson(finished->compared.report, comparison);
     data["predicted_s"] = predict::SecondsOf(finished->drawn.prediction.turnaround);
   }
