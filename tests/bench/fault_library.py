@@ -219,9 +219,9 @@ LIBRARY = [
     Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
           [("link", SICK), ("storage node", SICK)], resetting_link, (0.3,)),
     Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", [("processor", SICK), ("host", SICK)],
-          stolen_cpu, (0.15,)),
+          stolen_cpu, (0.15, 0.3)),
     Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", [("storage node", SICK)],
-          paused_process, (0.7,)),
+          paused_process, (0.7, 0.5)),
     Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]
