@@ -12,8 +12,9 @@ the store (accuracy_stores.py), until the mean's 95 % interval is within 5 % or 
 *undecided*, counted and shown.
 
 Cells are kept in --cells, a line of JSON each with the commit of the checkout that --bin lies in and a hash of its
-programs; the same command goes on after Ctrl-C. Cells of other programs are measured again unless --any-commit, and so
-are those that have failed: they are kept as such, and the others go on. Errors are signed, (predicted - measured) /
+programs; the same command goes on after Ctrl-C, in a cell after its last whole run. Cells of other programs, --ram or
+--disk are measured again unless --any-commit, and so are those that have failed, from their first run: they are kept as
+such, and the others go on. Errors are signed, (predicted - measured) /
 measured. Links have no fixed names in that comparison: which node a file starts at is drawn for each file, so the i-th
 busiest predicted link is compared with the i-th busiest measured one, sent and received apart; an error is a share of the
 busiest link's bytes (or of what one task reads and writes, if that is more: links of a cell that moves nothing carry
@@ -26,15 +27,11 @@ prediction is the energy of the simulated run, as long as the mean of its draws.
 
 import argparse
 import contextlib
-import hashlib
 import json
-import os
 import pathlib
+import re
 import resource
-import signal
-import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
@@ -42,48 +39,14 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 from accuracy_cells import SUBSETS, Cell  # noqa: E402
 from accuracy_plots import plot_all  # noqa: E402
 from accuracy_report import SUMMARY, TITLES, mean_of, order_of, row_of, summary, to_markdown  # noqa: E402
-from accuracy_stores import configuration_of, platform_key, store_of  # noqa: E402
-from cluster import Failed, check, print_table, why_not  # noqa: E402
-from processors import CPU_TITLES, children_cpu_s, cpu_row, prediction_cpu_s  # noqa: E402
+from accuracy_stores import configuration_of, platform_key, settings_of, store_of  # noqa: E402
+from cluster import check, print_table, why_not  # noqa: E402
+from harness import TROUBLE, Kept, build_of, digest, end_as_interrupted, platform_of, run  # noqa: E402
+from processors import CPU_TITLES, cpu_row, prediction_cpu_s  # noqa: E402
 
 POWER = HERE / "power.json"
 DRAWS_MIN = 19  # Fewer have no 90 % interval.
 MADE_BYTES = 100_000_000  # To tell what making them costs.
-
-
-def run(*command, limit_s=580):
-    """What it prints. It has a session of its own: when its time is over, what it has started ends with it."""
-    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          start_new_session=True) as child:
-        try:
-            out, errors = child.communicate(timeout=limit_s)
-        except BaseException:  # Ctrl-C too: it does not reach another session.
-            end_group(child)
-            raise
-    check(child.returncode == 0, f"{' '.join(map(str, command))}: {errors.strip()[-1500:]}")
-    return out
-
-
-def end_group(child):
-    """Asks first, so that programs remove what they have made."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=20)  # To the end of all that write to it.
-
-
-def build_of(binaries):
-    """The commit of the checkout that the programs were built in, as it is now, and a hash of the programs themselves."""
-    def git(*words):
-        return subprocess.run(["git", "-C", binaries, *words], capture_output=True, text=True, check=False).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    programs = hashlib.sha256()
-    for name in ("mosa", "mosa-manager", "mosa-storage", "mosa-mount"):
-        programs.update((binaries / name).read_bytes())
-    return {"commit": (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else ""),
-            "programs": programs.hexdigest()[:12]}
 
 
 def own_computing(mosa, scratch):
@@ -110,33 +73,43 @@ def by_load(links, names):
 
 # ---- one cell
 
-def predict(arguments, cell, platform, computing):
+def predict(arguments, cell, platform, computing, stem):
+    """What is in STEM.prediction.json, which is there before the first run that it predicts."""
+    path = arguments.out / f"{stem}.prediction.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
     pattern, copies = cell.pattern, cell.system.partition("-")[2]
     workload = f"synthetic:{pattern},{cell.size},scale={cell.scale},width={cell.hosts}"
     workload += ",compute={:.4f},make={:.3f}".format(*computing) + (f",copies={copies}" if copies else "")
-    path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
     words = [arguments.bin / "mosa", "--json", "predict", "--platform", platform, "--workload", workload, "--config",
              configuration_of(arguments, cell), "--power", POWER]
-    text = run(*words, "--repeats", arguments.draws)
-    path.write_text(text, encoding="utf-8")
-    predicted = json.loads(text)
+    predicted = json.loads(run(*words, "--repeats", arguments.draws))
     check(not predicted["failure"], f"the prediction is that it fails: {predicted['failure']}")
     check(predicted["draws_failed"] == 0 and predicted["turnaround_interval_s"],
           f"in {predicted['draws_failed']} of {arguments.draws} draws it would fail: {predicted.get('draw_failure')}")
     used = prediction_cpu_s(lambda repeats: run(*words, "--repeats", repeats), arguments.draws)
-    return predicted, {"prediction": path.name, **used}
+    facts = {"file": path.name, "compute_s": computing[0], "make_s_per_gb": computing[1], **used, "prediction": predicted}
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    return facts
 
 
-def measure(arguments, cell, store, attempt):
-    path = arguments.out / f"{'-'.join(map(str, cell))}.{attempt}.runs.json"
-    path.unlink(missing_ok=True)
-    cpu_s = store.cpu_seconds() + children_cpu_s()
+def measure(arguments, cell, store, stem):
+    """Goes on with the runs that STEM.runs.json has."""
+    path = arguments.out / f"{stem}.runs.json"
+    if path.exists():  # Of a cluster that was the same but for its name, which is in the paths of mounts.
+        path.write_text(re.sub(r"\bt\d+-\d+/", f"{store.name}/", path.read_text(encoding="utf-8")), encoding="utf-8")
     run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", *store.bench_words(cell.system),
         "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--slots", 1,
         "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path)
-    found = [each for each in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
     check(len(found) == 1, f"{path} has {len(found)} cells, not one")
-    return {**found[0], "cpu_s": store.cpu_seconds() + children_cpu_s() - cpu_s}
+    return found[0]
+
+
+def processor_seconds(each):
+    """Of one run: its tasks' and its daemons'."""
+    return (sum(stage["cpu_seconds"] for stage in each["tasks_by_stage"] if stage["phase"] == "stages"),
+            sum(each["stages"]["daemon_seconds"].values()))
 
 
 def compare(cell, predicted, measured, platform):
@@ -159,12 +132,15 @@ def compare(cell, predicted, measured, platform):
         moved = mean_of((s["read_bytes"] + s["written_bytes"]) / s["tasks"] for s in of_runs)
         stages[-1]["task_bytes"] = moved
     facts = compare_links(cell, predicted, runs, max(stage["task_bytes"] for stage in stages))
-    facts.update(compare_energy(cell, predicted, measured, total, link_bytes_per_second))
+    # `mosa bench` does not know other stores' daemons.
+    if cell.store != "gluster" and all("daemon_seconds" in each for each in runs):
+        facts["run_cpu_s"] = mean_of(sum(processor_seconds(each)) for each in measured["runs"])
+        facts |= compare_energy(predicted, measured, total, link_bytes_per_second)
     return {
         "link_busy": max(facts["links"]["measured"]) / link_bytes_per_second / seconds["mean"],
         "predicted_s": total, "predicted_interval_s": [low + shift, high + shift],
         "measured_s": seconds["mean"], "half_width_s": seconds["half_width"], "runs": seconds["count"],
-        "run_cpu_s": measured["cpu_s"] / seconds["count"], "settled": measured["settled"], "error": total / seconds["mean"] - 1,
+        "settled": measured["settled"], "error": total / seconds["mean"] - 1,
         "inside": low + shift <= seconds["mean"] <= high + shift,
         "stages": [{**s, "error": s["predicted_s"] / s["measured_s"] - 1} for s in stages], **facts,
     }
@@ -184,20 +160,18 @@ def compare_links(cell, predicted, runs, task_bytes):
             "network_error": sum(off) / max(1, sum(links["measured"]) / whole)}
 
 
-def compare_energy(cell, predicted, measured, predicted_s, link_bytes_per_second):
+def compare_energy(predicted, measured, predicted_s, link_bytes_per_second):
     """What a wattmeter would say, beside what is predicted of a run as long as the mean of its draws."""
-    if cell.store == "gluster" or not all("daemon_seconds" in each["stages"] for each in measured["runs"]):
-        return {}  # `mosa bench` does not know those daemons.
     power = json.loads(POWER.read_text(encoding="utf-8"))["levels"][0]
     hosts, cores = len(predicted["hosts"]), predicted["hosts"][0]["cores"]
     idle, busy = [], []
     for each in measured["runs"]:
         stages = each["stages"]
-        tasks_s = sum(s["cpu_seconds"] for s in each["tasks_by_stage"] if s["phase"] == "stages")
+        tasks_s, daemons_s = processor_seconds(each)
         link_bytes = sum(link["sent_bytes"] + link["received_bytes"] for link in stages["links"].values())
         idle.append(power["idle_w"] * hosts * stages["seconds"])
         busy.append(power["application_w"] * tasks_s / cores
-                    + power["storage_w"] * sum(stages["daemon_seconds"].values()) / cores
+                    + power["storage_w"] * daemons_s / cores
                     + power["network_w"] * link_bytes / link_bytes_per_second / 2)
     above_idle = predicted["energy_j"] - power["idle_w"] * hosts * predicted["turnaround_s"]
     joules = {"predicted": power["idle_w"] * hosts * predicted_s + above_idle, "measured": mean_of(idle) + mean_of(busy)}
@@ -207,67 +181,39 @@ def compare_energy(cell, predicted, measured, predicted_s, link_bytes_per_second
 
 # ---- all cells
 
-class Kept:
-    """Cells that were measured, one line of JSON each; later lines are newer."""
-
-    def __init__(self, path, build, any_commit, cell_type=Cell):
-        self.path, self.build, self.any_commit, self.cells = path, build, any_commit, {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-            with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
-                entry = json.loads(line)
-                self.cells[cell_type(**entry["cell"])] = entry
-
-    def find(self, cell):
-        entry = self.cells.get(cell)
-        return entry if entry and (self.any_commit or entry.get("programs") == self.build["programs"]) else None
-
-    def add(self, cell, facts):
-        entry = {"cell": cell._asdict(), **self.build, "when": time.strftime("%F %TZ", time.gmtime()), **facts}
-        self.cells[cell] = entry
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-
-
-def platform_of(arguments, key, programs, put_up):
-    """Measured before any pattern runs, with these programs, on the store that put_up() is, of three hosts."""
-    if key in arguments.platform:
-        return arguments.platform[key]
-    path = arguments.out / f"platform-{key}-{programs}.json"
-    if not path.exists():
-        with put_up() as store:
-            run(*arguments.before, arguments.bin / "mosa", "identify", *store.words(), "-o", path.with_suffix(".new"))
-        path.with_suffix(".new").rename(path)
-    return path
-
-
 def measure_all(arguments, cells, kept):
-    missing = [cell for cell in cells if (kept.find(cell) or {"failed": "not measured"}).get("failed")]
+    missing = [cell for cell in cells if kept.is_missing(cell)]
+    programs = kept.build["programs"]
     done = 0
     for hosts, rate, place in sorted({(cell.hosts, cell.rate, cell.store) for cell in missing}):
         left = [cell for cell in missing if (cell.hosts, cell.rate, cell.store) == (hosts, rate, place)]
-        platform = platform_of(arguments, platform_key(left[0]), kept.build["programs"],
-                               lambda cell=left[0]: store_of(arguments, cell._replace(hosts=3)))
-        figures = json.loads(platform.read_text(encoding="utf-8"))
+        three = left[0]._replace(hosts=3)
+        platform = platform_of(arguments, platform_key(three), programs, settings_of(arguments, three),
+                               lambda cell=three: store_of(arguments, cell))
+        figures = platform.read_bytes()
         computing = own_computing(arguments.bin / "mosa", arguments.out)
         with contextlib.ExitStack() as clusters:
             store = None
             for cell in left:
                 done += 1
                 shown = f"{done}/{len(missing)} {' '.join(map(str, cell))}"
+                made_with = [programs, settings_of(arguments, cell), digest(figures), arguments.repeats, arguments.draws]
+                stem = f"{'-'.join(map(str, cell))}.{digest(made_with)}"
                 try:
-                    predicted, facts = predict(arguments, cell, platform, computing)
+                    facts = predict(arguments, cell, platform, computing, stem)
                     store = store or clusters.enter_context(store_of(arguments, cell))
-                    measured = measure(arguments, cell, store, os.getpid())
-                    facts |= compare(cell, predicted, measured, figures)
-                except (Failed, subprocess.TimeoutExpired) as error:
+                    measured = measure(arguments, cell, store, stem)
+                    predicted = facts.pop("prediction")
+                    facts |= compare(cell, predicted, measured, json.loads(figures))
+                except TROUBLE as error:
                     kept.add(cell, {"failed": str(error)})
                     print(f"{shown}: failed: {error}", file=sys.stderr, flush=True)
-                    # What it has left behind disturbs no other cell.
-                    clusters.close()
+                    for path in arguments.out.glob(f"{stem}.*"):  # It begins anew.
+                        path.unlink()
+                    clusters.close()  # What it has left behind disturbs no other cell.
                     store = None
                     continue
-                kept.add(cell, {"compute_s": computing[0], "make_s_per_gb": computing[1],
-                                "platform": hashlib.sha256(platform.read_bytes()).hexdigest()[:12], **facts})
+                kept.add(cell, {**facts, "platform": digest(figures)})
                 print(f"{shown}: predicted {facts['predicted_s']:.3f} s, measured {facts['measured_s']:.3f} s "
                       f"({facts['error']:+.1%})", file=sys.stderr, flush=True)
 
@@ -295,6 +241,7 @@ def main():
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
     parser.add_argument("--plot", type=pathlib.Path, metavar="DIR", help="draw what is shown: measured beside predicted")
     arguments = parser.parse_args()
+    end_as_interrupted()
     if arguments.draws < DRAWS_MIN:
         parser.error(f"--draws {arguments.draws}: fewer than {DRAWS_MIN} have no 90 % interval")
     if not arguments.bin and not arguments.table:
@@ -308,7 +255,8 @@ def main():
     for word in arguments.only:
         name, _, value = word.partition("=")
         cells = [cell for cell in cells if str(getattr(cell, name)) == value]
-    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table)
+    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table, Cell,
+                lambda cell: settings_of(arguments, cell))
     failure = None
     if not arguments.table:
         reason = why_not()
@@ -316,7 +264,7 @@ def main():
             sys.exit(f"accuracy.py: {reason}")
         try:
             measure_all(arguments, cells, kept)
-        except (Failed, KeyboardInterrupt) as error:
+        except (*TROUBLE, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
     found = [kept.find(cell) for cell in cells if kept.find(cell)]
     entries = [entry for entry in found if "failed" not in entry]
@@ -326,7 +274,7 @@ def main():
         show(TITLES, [row_of(entry) for entry in entries])
         show(SUMMARY, summary(entries))
         print(order_of(entries))
-        if timed := [entry for entry in entries if "run_cpu_s" in entry and entry["cell"]["store"] != "gluster"]:
+        if timed := [entry for entry in entries if "run_cpu_s" in entry]:
             show([*TITLES[:5], *CPU_TITLES], [[*row_of(entry)[:5], *cpu_row(entry)] for entry in timed])
     for path in plot_all(entries, arguments.plot) if arguments.plot else []:
         print(path, file=sys.stderr)

@@ -13,7 +13,8 @@ everything is predicted and written into --out before the first run that it pred
             (advised), with the gain that it promises; runs in turns, of which each turn has its gain
   blast     parts of the queries times the store's chunk size: is the fastest of them found?
 
-Cells are kept in --cells as accuracy.py keeps its own, whose errors these are too; the same command goes on after Ctrl-C.
+Cells are kept in --cells as accuracy.py keeps its own, whose errors these are too; the same command goes on after Ctrl-C,
+another one (another --ram, say) in a directory of its own.
 Each cell has the processor seconds of one prediction and of the run that it predicts.
 """
 
@@ -22,23 +23,25 @@ import collections
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from accuracy import DRAWS_MIN, Kept, build_of, by_load, mean_of, platform_of, to_markdown  # noqa: E402
+from accuracy import DRAWS_MIN, by_load  # noqa: E402
+from accuracy_report import mean_of, to_markdown  # noqa: E402
 from accuracy_stores import Mosa  # noqa: E402
 from advise import advise, jobs_of  # noqa: E402
-from applications import Application, run, run_in_turns  # noqa: E402
-from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
+from applications import Application, run_in_turns  # noqa: E402
+from cluster import Cluster, check, print_table, why_not  # noqa: E402
+from harness import TROUBLE, Kept, build_of, digest, end_as_interrupted, platform_of, run  # noqa: E402
 from processors import CPU_TITLES, TIMES, cpu_row, prediction_cpu_s, times  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "application size system chunk hosts rate")
 MONTAGE = {"dss": "dss", "wass": "by_itself", "advised": "advised"}  # As advise.py names them.
 PARTS, CHUNKS = (4, 6, 12), ("64K", "256K", "1M")
-STUDENT_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
+# Of 2 to 20 values; of more it is less.
+STUDENT_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09)
 TOTAL, STAGE, BYTES, SWEEP, REGRET = 0.07, 0.15, 0.02, 0.10, 0.03
 
 
@@ -46,7 +49,7 @@ def half_width(values):
     """Of the mean's 95 % interval; None for one value."""
     if len(values) < 2:
         return None
-    return STUDENT_95.get(len(values), 2.0) * statistics.stdev(values) / len(values) ** 0.5
+    return STUDENT_95[min(len(values), 20) - 2] * statistics.stdev(values) / len(values) ** 0.5
 
 
 def cells_of(arguments):
@@ -54,6 +57,12 @@ def cells_of(arguments):
     montage = [Cell("montage", arguments.tiles, system, "1M", *fixed) for system in MONTAGE]
     blast = [Cell("blast", parts, "wass", chunk, *fixed) for chunk in CHUNKS for parts in PARTS]
     return [cell for cell in montage + blast if arguments.only in (None, cell.application)]
+
+
+def settings_of(arguments, cell):
+    """What a cell's figures depend on besides the cell and the programs."""
+    return {"ram": arguments.ram, "draws": arguments.draws, "queries": arguments.queries if cell.application == "blast" else None,
+            "platform_given": {rate: digest(path.read_bytes()) for rate, path in arguments.platform.items()}}
 
 
 # ---- one cell
@@ -107,10 +116,13 @@ class Bench:
 
     def __init__(self, arguments, kept):
         self.arguments, self.kept = arguments, kept
-        arguments.out = arguments.out / kept.build["programs"]  # Whatever is there, these have measured.
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        self.platform = platform_of(arguments, arguments.rate, kept.build["programs"],
+        self.platform = platform_of(arguments, arguments.rate, kept.build["programs"], arguments.ram,
                                     lambda: Mosa(arguments.bin, 3, rate=arguments.rate, ram=arguments.ram))
+        # Whatever is there, these programs have measured with these settings.
+        made_with = [arguments.hosts, arguments.rate, arguments.ram, arguments.queries, arguments.draws,
+                     digest(self.platform.read_bytes())]
+        arguments.out = arguments.out / kept.build["programs"] / digest(made_with)
+        arguments.out.mkdir(parents=True, exist_ok=True)
         self.notice_s = json.loads(self.platform.read_text(encoding="utf-8"))["runner"]["notice_ns"] / 1e9
 
     def application(self, program, *flags, name=""):
@@ -169,7 +181,7 @@ def do_blast(bench, cells):
 
 
 def measure_all(arguments, cells, kept):
-    missing = [cell for cell in cells if (kept.find(cell) or {"failed": "not measured"}).get("failed")]
+    missing = [cell for cell in cells if kept.is_missing(cell)]
     if not missing:
         return
     bench = Bench(arguments, kept)
@@ -178,10 +190,10 @@ def measure_all(arguments, cells, kept):
         try:
             if of_it:
                 do(bench, of_it)
-        except (Failed, subprocess.TimeoutExpired) as error:
+        except TROUBLE as error:
             print(f"{application}: failed: {error}", file=sys.stderr, flush=True)
             for cell in of_it:
-                if not kept.find(cell) or "failed" in kept.find(cell):
+                if kept.is_missing(cell):
                     kept.add(cell, {"failed": str(error)})
 
 
@@ -290,6 +302,7 @@ def parse():
     parser.add_argument("--any-commit", action="store_true", help="keep cells that another commit measured")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
     arguments = parser.parse_args()
+    end_as_interrupted()
     if arguments.draws < DRAWS_MIN:
         parser.error(f"--draws {arguments.draws}: fewer than {DRAWS_MIN} have no 90 % interval")
     if not arguments.bin and not arguments.table:
@@ -305,7 +318,8 @@ def main():
     arguments = parse()
     cells = cells_of(arguments)
     build = None if arguments.table else build_of(arguments.bin)
-    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table, Cell)
+    kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table, Cell,
+                lambda cell: settings_of(arguments, cell))
     failure = None
     if not arguments.table:
         reason = why_not()
@@ -313,7 +327,7 @@ def main():
             sys.exit(f"accuracy_apps.py: {reason}")
         try:
             measure_all(arguments, cells, kept)
-        except (Failed, KeyboardInterrupt) as error:
+        except (*TROUBLE, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
     found = [kept.find(cell) for cell in cells if kept.find(cell)]
     entries, failed = [e for e in found if "failed" not in e], [e for e in found if "failed" in e]

@@ -6,7 +6,7 @@ MOST, LINKS = 0.08, 0.02
 LINK_LIMITED = 0.5  # The busiest link is busy for more than this share of the run.
 
 TITLES = ["PATTERN", "SIZE", "SYSTEM", "HOSTS", "RATE", "PREDICTED S", "MEASURED S", "RUNS", "ERROR", "IN 90 %", "LINK BUSY",
-          "STAGES", "MB MOVED P/M", "BYTES", "WORST LINK", "KJ P/M", "ENERGY"]
+          "STAGES", "MB MOVED P/M", "BYTES", "WORST LINK", "KJ P/M", "ENERGY", "KJ ABOVE IDLE P/M"]
 SUMMARY = ["CELLS", "COUNT", "MEAN ERROR", "BIAS", "<= 8 %", "WORST", "IN 90 %", "BYTES <= 2 %", "LINKS <= 2 %",
            "WORST LINK", "ENERGY", "WORST ENERGY", "UNDECIDED"]
 
@@ -35,19 +35,22 @@ def place_of(cell):
     return rate if cell.store == "mosa" else f"{rate}, {cell.store}"
 
 
+def kilojoules(joules):
+    return " / ".join(f"{joules[k] / 1e3:.3f}" for k in ("predicted", "measured")) if joules else "-"
+
+
 def row_of(entry):
     cell = Cell(**entry["cell"])
     half = entry["half_width_s"]
     stages = ", ".join(f"{s['stage']} {s['error']:+.0%}" for s in entry["stages"])
-    joules = entry.get("joules")
+    joules, above_idle = entry.get("joules"), entry.get("joules_above_idle")
     return [cell.pattern, f"{cell.size} x{cell.scale:g}", cell.system, cell.hosts, place_of(cell),
             f"{entry['predicted_s']:.3f}", f"{entry['measured_s']:.3f} ±{half if half is None else format(half, '.3f')}",
             f"{entry['runs']}{'' if entry['settled'] else '?'}", f"{entry['error']:+.1%}",
             "yes" if entry["inside"] else "no", percent(entry["link_busy"], ".0%"), stages,
             " / ".join(f"{entry['network_bytes'][k] / 1e6:.1f}" for k in ("predicted", "measured")),
             percent(entry["network_error"]), percent(entry["links_error"]),
-            " / ".join(f"{joules[k] / 1e3:.3f}" for k in ("predicted", "measured")) if joules else "-",
-            percent(entry.get("energy_error"))]
+            kilojoules(joules), percent(entry.get("energy_error")), kilojoules(above_idle)]
 
 
 def groups_of(entries):
@@ -79,7 +82,7 @@ def order_of(entries):
     right, wrong = 0, []
     for number, one in enumerate(entries):
         for other in entries[number + 1:]:
-            same = all({**one["cell"], "system": ""}[key] == value for key, value in {**other["cell"], "system": ""}.items())
+            same = Cell(**one["cell"])._replace(system="") == Cell(**other["cell"])._replace(system="")
             apart = abs(one["measured_s"] - other["measured_s"])
             if not same or apart <= (one["half_width_s"] or 0) + (other["half_width_s"] or 0):
                 continue

@@ -1,7 +1,7 @@
 """The stores that accuracy.py measures: each put up for a `with`, and what commands have to be told of it.
 
-Mosa on a cluster of namespaces, whose links have a rate or none, with its objects on a RAM disk or on a disk; and GlusterFS on
-the hosts and links of such a cluster.
+Mosa on a cluster of namespaces, whose links have a rate or none, with its objects on a RAM disk or on a disk (through the page
+cache, so that what memory holds is not read from there); and GlusterFS on the hosts and links of such a cluster.
 """
 
 import contextlib
@@ -31,9 +31,11 @@ class Mosa(Cluster):
         return self
 
     def __exit__(self, *error):
-        super().__exit__(*error)
-        if self.disk:
-            shutil.rmtree(self.disk, ignore_errors=True)
+        try:
+            super().__exit__(*error)
+        finally:
+            if self.disk:
+                shutil.rmtree(self.disk, ignore_errors=True)
 
     def _move_objects(self):
         """Every node begins anew, with a directory of the disk mounted over its RAM disk."""
@@ -82,8 +84,10 @@ class Gluster(Cluster):
         for child in self.children:
             child.kill()
             child.wait()
-        super().__exit__(*error)
-        shutil.rmtree(self.base, ignore_errors=True)
+        try:
+            super().__exit__(*error)
+        finally:
+            shutil.rmtree(self.base, ignore_errors=True)
 
     def words(self):
         """By the volume whose files are where they are written, as `mosa identify` takes them to be. Hosts that are entered are
@@ -151,6 +155,11 @@ class Gluster(Cluster):
 
 def ram_of(arguments, cell):
     return arguments.ram or (RAM if cell.hosts < MANY_HOSTS else RAM_OF_MANY)
+
+
+def settings_of(arguments, cell):
+    """What a cell's figures depend on besides the cell and the programs."""
+    return {"ram": ram_of(arguments, cell), "disk": str(arguments.disk) if cell.store == "disk" else None}
 
 
 def store_of(arguments, cell):

@@ -16,16 +16,14 @@ import argparse
 import json
 import pathlib
 import sys
+from statistics import median
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from applications import Application, run, run_in_turns  # noqa: E402
-from cluster import Cluster, Failed, print_table, why_not  # noqa: E402
-
-def median(values):
-    values = sorted(values)
-    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+from applications import Application, run_in_turns  # noqa: E402
+from cluster import Cluster, print_table, why_not  # noqa: E402
+from harness import TROUBLE, end_as_interrupted, run  # noqa: E402
 
 
 def advise(application, platform, seen, config):
@@ -86,6 +84,7 @@ def main():
     parser.add_argument("--height", type=int, default=512)
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
+    end_as_interrupted()
     reason = why_not()
     if reason:
         sys.exit(f"advise.py: {reason}")
@@ -105,8 +104,8 @@ def main():
             measured = run_in_turns(store, jobs_of(montage, rules), arguments.repeats)
         (arguments.out / "measured.json").write_text(json.dumps(measured, indent=1), encoding="utf-8")
         show(advice, measured)
-    except Failed as error:
-        sys.exit(f"advise.py: {error}")
+    except (*TROUBLE, KeyboardInterrupt) as error:
+        sys.exit(f"advise.py: {str(error) or 'interrupted'}")
 
 
 if __name__ == "__main__":

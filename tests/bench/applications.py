@@ -8,20 +8,13 @@ run. Needs root, as clusters of namespaces do.
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
-from cluster import Cluster, check
+from cluster import Cluster
+from harness import run
 from processors import children_cpu_s
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "workflows"
-
-
-def run(*command, limit_s=580):
-    """What it prints."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit_s, check=False)
-    check(done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr.strip()[-1500:]}")
-    return done.stdout
 
 
 def links_of(store):
@@ -49,7 +42,7 @@ class Application:
 
     def __init__(self, mosa, out, program, *flags, name="", before=(), resume=False):
         """`flags` are the program's; `before` are words before each command that is timed. `resume`: what is in `out` was
-        measured with these programs, and stays."""
+        measured with these programs and settings, and stays."""
         self.mosa, self.out, self.name, self.before, self.resume = mosa, out, name or program, before, resume
         self.directory = out / self.name
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -64,8 +57,8 @@ class Application:
         shutil.copytree(self.directory / "inputs", mount, dirs_exist_ok=True)
 
     def run(self, store, name, *flags):
-        """After stage_in(). What was measured: seconds, of stages too, bytes of links, processor seconds of tasks and
-        daemons."""
+        """After stage_in(). What was measured: seconds, of stages too, bytes of links, processor seconds of tasks,
+        daemons, `mosa run` and `before`."""
         record = self.out / f"{self.name}.{name}.run.json"
         links, cpu_s = links_of(store), store.cpu_seconds() + children_cpu_s()
         run(*self.before, self.mosa, "run", self.workflow, "--cluster", store.name, "--dir", store.directory, "--slots", 1,

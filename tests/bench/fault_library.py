@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from cluster import check, start_ticks
+from cluster import check, start_ticks, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 SICK = "h2"  # The host that has it.
@@ -100,40 +100,55 @@ def resetting_link(store, every_s):
     space = store.host(SICK)["net_namespace"]
     port = store.node_port
 
+    closed = []
+
     def reset():
-        subprocess.run(["ip", "netns", "exec", space, "ss", "-K", "sport", "=", f":{port}"], capture_output=True, check=False)
+        closed.extend(tool("ip", "netns", "exec", space, "ss", "-H", "-K", "sport", "=", f":{port}").splitlines())
 
     with repeatedly(reset, every_s):
         yield
+    check(closed, f"`ss -K` has closed no connection of port {port}: the kernel may lack INET_DIAG_DESTROY")
 
 
 # ---- processors
 
 @contextlib.contextmanager
 def stolen_cpu(store, share):
-    """All that runs on the host has a share of one processor: its daemons, and tasks as they start."""
+    """All that runs on the host has a share of one processor: its daemons, and tasks from a twentieth of a second after
+    their start. Needs cgroup v1."""
     group = CPU_GROUPS / f"{store.name}-stolen"
     period_us = 10_000
-    group.mkdir()
-    (group / "cpu.cfs_period_us").write_text(str(period_us))
-    (group / "cpu.cfs_quota_us").write_text(str(round(period_us * share)))
     space = os.stat(f"/run/netns/{store.host(SICK)['net_namespace']}").st_ino
 
-    def adopt(into=group):
-        known = set((group / "cgroup.procs").read_text().split())
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):  # It is gone.
-                if (pid in known) != (into == group) and os.stat(f"/proc/{pid}/ns/net").st_ino == space:
-                    (into / "cgroup.procs").write_text(pid)
+    looks = {}
 
-    adopt()
-    try:
-        with repeatedly(adopt, 0.01):
-            yield
-    finally:
-        for pid in (group / "cgroup.procs").read_text().split():
+    def adopt():
+        """Looks at each process a few times alone: it enters the host's namespace soon after it was forked."""
+        there = list(filter(str.isdigit, os.listdir("/proc")))
+        for pid in (pid for pid in there if looks.get(pid, 0) < 4):
+            with contextlib.suppress(OSError):  # It is gone.
+                if os.stat(f"/proc/{pid}/ns/net").st_ino == space:
+                    (group / "cgroup.procs").write_text(pid)
+        now = {pid: looks.get(pid, 0) + 1 for pid in there}
+        looks.clear()
+        looks.update(now)
+
+    def release():
+        left = (group / "cgroup.procs").read_text().split()
+        for pid in left:
             with contextlib.suppress(OSError):
                 (CPU_GROUPS / "cgroup.procs").write_text(pid)
+        return not left
+
+    group.mkdir()
+    try:
+        (group / "cpu.cfs_period_us").write_text(str(period_us))
+        (group / "cpu.cfs_quota_us").write_text(str(round(period_us * share)))
+        adopt()
+        with repeatedly(adopt, 0.05):
+            yield
+    finally:
+        wait_until(release, 20, f"an empty {group}")  # What is in it may fork.
         group.rmdir()
 
 
@@ -162,12 +177,15 @@ def paused_process(store, share):
 
 @contextlib.contextmanager
 def slow_disk(store, bytes_per_second):
-    """Objects of the host are read and written at no more than this rate, by whichever daemon does it."""
+    """Objects of the host are read and written at no more than this rate, by all its daemons together."""
     library = pathlib.Path(store.scratch) / "slow_disk.so"
     if not library.exists():
         tool("cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "slow_disk.c")
     objects = pathlib.Path(store.host(SICK)["objects"])
-    environment = {"LD_PRELOAD": str(library), "SLOW_DISK": str(objects), "SLOW_DISK_RATE": str(round(bytes_per_second))}
+    clock = library.with_suffix(".clock")
+    clock.write_bytes(bytes(8))
+    environment = {"LD_PRELOAD": str(library), "SLOW_DISK": str(objects), "SLOW_DISK_CLOCK": str(clock),
+                   "SLOW_DISK_RATE": str(round(bytes_per_second))}
     commands = {kind: store.kill(kind, SICK) for kind in ("mount", "storage")}
 
     def start(words):
@@ -201,9 +219,9 @@ LIBRARY = [
     Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
           [("link", SICK), ("storage node", SICK)], resetting_link, (0.3,)),
     Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", [("processor", SICK), ("host", SICK)],
-          stolen_cpu, (0.15,)),
+          stolen_cpu, (0.15, 0.3)),
     Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", [("storage node", SICK)],
-          paused_process, (0.7,)),
+          paused_process, (0.7, 0.5)),
     Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
-    Fault("wrong-placement", "a rule puts '{size}' on {host}", "misplaced", wrong_placement, ("/r*/made.*",)),
+    Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]

@@ -10,12 +10,16 @@
 Each trial makes three runs with the fault, and asks `mosa compare` after the first, the second and the third, as somebody who
 watches would. *Found after* is when it first says that there is an anomaly; *culprit first* whether the largest one blames
 what was wrong before anything else. What a fault costs is its runs' median over the median of sound runs on the same cluster,
-made before and after. Clean runs are judged as they come: each with the two before it.
+made before and after. A run that fails under its fault is a trial that failed, and is shown; what comes after it has a new
+cluster. Clean runs are judged as they come: each with the two before it.
 
-Trials are kept in --cells, a line of JSON each; the same command goes on after Ctrl-C. Needs root (namespaces), nft and cc.
+Trials are kept in --cells, a line of JSON each with the hash of the programs, whose trials alone are counted unless
+--any-commit; the same command goes on after Ctrl-C. Shown is every size of a fault that these programs were tried at, also
+those that the library has no more. Needs root (namespaces), nft, ss and cc, and for stolen-cpu cgroup v1.
 """
 
 import argparse
+import collections
 import contextlib
 import itertools
 import json
@@ -25,15 +29,17 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from accuracy import build_of, run, to_markdown  # noqa: E402
-from cluster import Cluster, Failed, check, print_table, why_not  # noqa: E402
-from fault_library import LIBRARY, SICK  # noqa: E402
+from accuracy_report import to_markdown  # noqa: E402
+from cluster import Cluster, check, print_table, why_not  # noqa: E402
+from fault_library import CPU_GROUPS, LIBRARY, SICK  # noqa: E402
+from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E402
 
+Cell = collections.namedtuple("Cell", "fault size")
+CLEAN = Cell("none", None)
 HOSTS = 4
 RATE_MBIT = 100
 RUNS = 3
@@ -142,7 +148,7 @@ def judge(answer, culprits):
     first = found[0]
     said = f"{first['sentence']} {first['cause']} Open first: {first['open_first']}"
     if isinstance(culprits, str):
-        rank = 1 if culprits in first["cause"] + first["open_first"] else None
+        rank = 1 if culprits in first["cause"] else None
     else:
         rank = rank_of(culprits, first["blamed"])
     named = first["blamed"][0] if first["blamed"] else {"part": "nothing", "host": None}
@@ -161,25 +167,8 @@ def trial(bench, fault, size):
 
 # ---- all trials
 
-class Kept:
-    def __init__(self, path, build):
-        self.path, self.build, self.entries = path, build, []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-            with contextlib.suppress(json.JSONDecodeError):  # A line that was cut short was not measured.
-                self.entries.append(json.loads(line))
-
-    def of(self, fault, size):
-        return [entry for entry in self.entries if (entry["fault"], entry["size"]) == (fault, size)]
-
-    def add(self, fault, size, facts):
-        entry = {"fault": fault, "size": size, **self.build, "when": time.strftime("%F %TZ", time.gmtime()), **facts}
-        self.entries.append(entry)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-
-
-def platform_of(arguments, store):
-    path = arguments.out / "platform.json"
+def platform_of(arguments, store, programs):
+    path = arguments.out / f"platform-{arguments.ram}-{programs}.json"
     if not path.exists():
         run(*arguments.before, arguments.bin / "mosa", "identify", "--cluster", store.name, "--dir", store.directory, "-o",
             path.with_suffix(".new"))
@@ -187,48 +176,82 @@ def platform_of(arguments, store):
     return path
 
 
-def measure(arguments, kept):
-    wanted = [(fault, size) for fault in LIBRARY for size in fault.sizes
-              if not arguments.fault or fault.name in arguments.fault]
+def put_up(arguments, clusters, kept):
     # Opens without passthrough: what the kernel does by itself no daemon can be slow at.
-    with Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram=arguments.ram, flags=["--no-passthrough"]) as store:
-        arguments.platform = arguments.platform or platform_of(arguments, store)
-        bench = Bench(arguments, store, store.name)
-        bench.run()  # Warm.
+    store = clusters.enter_context(
+        Cluster(arguments.bin, HOSTS, rate=f"{RATE_MBIT}mbit", ram=arguments.ram, flags=["--no-passthrough"]))
+    arguments.platform = arguments.platform or platform_of(arguments, store, kept.build["programs"])
+    bench = Bench(arguments, store, store.name)
+    bench.run()  # Warm.
+    return bench
+
+
+def measure(arguments, kept):
+    wanted = [(fault, size) for fault in LIBRARY for size in fault.sizes if not arguments.fault or fault.name in arguments.fault]
+    with contextlib.ExitStack() as clusters:
+        bench = None
         for number in range(arguments.trials):
             for fault, size in wanted:
-                if len(kept.of(fault.name, size)) > number:
+                cell = Cell(fault.name, size)
+                if len(kept.all(cell)) > number:
                     continue
-                facts = trial(bench, fault, size)
-                kept.add(fault.name, size, facts)
-                last = facts["after"][-1]
-                print(f"{fault.name} {size}: {facts['cost']:+.0%}; " + (f"{last['rank']}: {last['said']}" if last["found"] else "-"),
-                      file=sys.stderr, flush=True)
-        records = []
-        for number in range(len(kept.of("none", None)), arguments.clean):
+                bench = bench or put_up(arguments, clusters, kept)
+                try:
+                    kept.add(cell, trial(bench, fault, size))
+                except TROUBLE as error:
+                    kept.add(cell, {"failed": str(error)})
+                    clusters.close()  # What it has left behind disturbs no other trial.
+                    bench = None
+                print(f"{fault.name} {size}: {said_of(kept.find(cell))}", file=sys.stderr, flush=True)
+        left = range(len(kept.all(CLEAN)), arguments.clean)
+        if left:
+            bench = bench or put_up(arguments, clusters, kept)
+            records = [bench.run() for _ in range(RUNS - 1)]
+        for number in left:
             records.append(bench.run())
             judged = [record for record, _ in records[-RUNS:]]
-            kept.add("none", None, {"seconds": [records[-1][1]], "after": [judge(bench.compare(judged), [])]})
-            print(f"clean {number + 1}: {records[-1][1]:.3f} s {kept.entries[-1]['after'][0]}", file=sys.stderr, flush=True)
+            kept.add(CLEAN, {"seconds": [records[-1][1]], "after": [judge(bench.compare(judged), [])]})
+            print(f"clean {number + 1}: {records[-1][1]:.3f} s {kept.find(CLEAN)['after'][0]}", file=sys.stderr, flush=True)
+
+
+def said_of(entry):
+    if "failed" in entry:
+        return f"failed: {entry['failed']}"
+    last = entry["after"][-1]
+    return f"{entry['cost']:+.0%}; " + (f"{last['rank']}: {last['said']}" if last["found"] else "-")
 
 
 def rows(kept):
     for fault in LIBRARY:
-        for size in fault.sizes:
-            trials = kept.of(fault.name, size)
-            if not trials:
-                continue
-            last = [each["after"][-1] for each in trials]
+        for cell in sorted((cell for cell in kept.cells if cell.fault == fault.name), key=lambda cell: str(cell.size)):
+            trials = kept.all(cell)
+            done = [each for each in trials if "failed" not in each]
+            last = [each["after"][-1] for each in done]
             found = [each for each in last if each["found"]]
-            after = [next((n for n, judged in enumerate(each["after"], start=1) if judged["found"]), None) for each in trials]
+            after = [next((n for n, judged in enumerate(each["after"], start=1) if judged["found"]), None) for each in done]
             first = sum(each["rank"] == 1 for each in found)
-            yield [fault.name, fault.what.format(host=SICK, size=size), f"{statistics.median(each['cost'] for each in trials):+.0%}",
-                   len(trials), f"{len(found)} of {len(trials)}",
-                   ", ".join(str(each or "-") for each in after), f"{first} of {len(trials)}",
-                   "; ".join(sorted({each["named"] for each in found})), ", ".join(str(each["rank"] or "-") for each in found)]
+            if trials:
+                yield [fault.name, fault.what.format(host=SICK, size=cell.size),
+                       f"{statistics.median(each['cost'] for each in done):+.0%}" if done else "-", len(trials),
+                       len(trials) - len(done), f"{len(found)} of {len(done)}", ", ".join(str(each or "-") for each in after),
+                       f"{first} of {len(done)}", "; ".join(sorted({each["named"] for each in found})),
+                       ", ".join(str(each["rank"] or "-") for each in found)]
 
 
-TITLES = ["FAULT", "WHAT", "COST", "TRIALS", "FOUND", "AFTER RUNS", "CULPRIT FIRST", "NAMED FIRST", "ITS RANK"]
+TITLES = ["FAULT", "WHAT", "COST", "TRIALS", "FAILED", "FOUND", "AFTER RUNS", "CULPRIT FIRST", "NAMED FIRST", "ITS RANK"]
+
+
+def why_not_here(arguments):
+    """Why these trials cannot be made, or None."""
+    reason = why_not() or next((f"{name} is missing" for name in ("nft", "ss", "cc", "awk") if not shutil.which(name)), None)
+    faults = [fault for fault in LIBRARY if not arguments.fault or fault.name in arguments.fault]
+    if not reason and not CPU_GROUPS.is_dir() and any(fault.name == "stolen-cpu" for fault in faults):
+        reason = f"stolen-cpu needs cgroup v1, whose processors' groups are in {CPU_GROUPS}: name the other faults by --fault"
+    said = (arguments.bin / "mosa").read_bytes()
+    for text in (fault.culprits for fault in faults if isinstance(fault.culprits, str)):
+        if text.encode() not in said:
+            reason = reason or f"`mosa compare` can never say '{text}', by which a fault is known"
+    return reason
 
 
 def main():
@@ -242,31 +265,35 @@ def main():
     parser.add_argument("--cells", type=pathlib.Path, help="default: OUT/trials.jsonl")
     parser.add_argument("--ram", default="1G")
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
-    parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
+    parser.add_argument("--any-commit", action="store_true", help="count trials of other programs, too")
+    parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown; without --bin of all programs")
     arguments = parser.parse_args()
+    end_as_interrupted()
     if not arguments.bin and not arguments.table:
         parser.error("--bin is missing: the programs whose runs are compared")
     arguments.bin, arguments.before = arguments.bin and arguments.bin.resolve(), arguments.before.split()
     arguments.out = arguments.out.resolve()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    kept = Kept(arguments.cells or arguments.out / "trials.jsonl", None if arguments.table else build_of(arguments.bin))
+    build = build_of(arguments.bin) if arguments.bin else None
+    kept = Kept(arguments.cells or arguments.out / "trials.jsonl", build, arguments.any_commit or not build, Cell)
     failure = None
     if not arguments.table:
-        reason = why_not() or next((f"{name} is missing" for name in ("nft", "cc", "awk") if not shutil.which(name)), None)
+        reason = why_not_here(arguments)
         if reason:
             sys.exit(f"faults.py: {reason}")
         try:
             measure(arguments, kept)
-        except (Failed, KeyboardInterrupt) as error:
+        except (*TROUBLE, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
     show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table
     show(TITLES, list(rows(kept)))
-    clean = kept.of("none", None)
+    clean = kept.all(CLEAN)
     if clean:
         alarms = sum(each["after"][0]["found"] for each in clean)
         seconds = [each["seconds"][0] for each in clean]
         print(f"{len(clean)} clean runs, {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f}): "
               f"after {alarms} of them something was found")
+    print(f"programs {', '.join(sorted({each['programs'] for cell in kept.cells for each in kept.all(cell)})) or '-'}")
     if failure:
         sys.exit(f"faults.py: {failure}")
 

@@ -1,6 +1,7 @@
 """Processor seconds: what a prediction takes, beside what the run takes that it predicts.
 
-A run's are those of all its tasks and daemons, kernel threads not counted: on a cluster of namespaces, of all its hosts.
+A run's are those of all its tasks and daemons, kernel threads not counted: on a cluster of namespaces, of all its hosts. Of
+applications they have `mosa run` itself in them, and --before.
 """
 
 import resource

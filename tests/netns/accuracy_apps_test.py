@@ -5,7 +5,6 @@ promised. How right that is, is not asked: the platform is a guess, and the mach
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -13,17 +12,17 @@ import cluster
 from cluster import SKIPPED, check
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "bench"))
+
+from harness import run  # noqa: E402
+
 PLATFORM = HERE.parent / "predict" / "platform_guess.json"
 STAGES = {"stageIn", "mProject", "mImgtbl", "mOverlaps", "mDiff", "mFitplane", "mConcatFit", "mBgModel", "mBackground", "mAdd",
           "mJPEG"}
 
 
 def accuracy(*words):
-    command = [sys.executable, str(HERE.parent / "bench" / "accuracy_apps.py"), "--only", "montage", "--tiles", "2",
-               *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
-    check(done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}")
-    return done.stdout
+    return run(sys.executable, HERE.parent / "bench" / "accuracy_apps.py", "--only", "montage", "--tiles", 2, *words, limit_s=150)
 
 
 def test(arguments):
@@ -33,10 +32,10 @@ def test(arguments):
                  f"200mbit={PLATFORM}")
         entries = [json.loads(line) for line in (out / "cells.jsonl").read_text(encoding="utf-8").splitlines()]
         check([entry["cell"]["system"] for entry in entries] == ["dss", "wass", "advised"], f"{entries}")
-        first_run = min(path.stat().st_mtime_ns for path in out.glob("*/montage-2.*.0.run.json"))
+        first_run = min(path.stat().st_mtime_ns for path in out.glob("*/*/montage-2.*.0.run.json"))
         for entry in entries:
             check({stage["stage"] for stage in entry["stages"]} == STAGES, f"stages of {entry}")
-            check(next(out.glob("*/" + entry["prediction"])).stat().st_mtime_ns < first_run, "all is predicted before the first run")
+            check(next(out.glob("*/*/" + entry["prediction"])).stat().st_mtime_ns < first_run, "all is predicted before the first run")
             check(entry["run_cpu_s"] > 0 and entry["network_bytes"]["measured"] > 0, f"{entry}")
         check([gain["over"] for gain in entries[2]["gains"]] == ["dss", "wass"], f"{entries[2]}")
         table = accuracy("--out", pathlib.Path(scratch) / "none", "--cells", out / "cells.jsonl", "--table")

@@ -5,7 +5,6 @@ How right the predictions are is not asked here: the platform is a guess, and th
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
@@ -14,16 +13,17 @@ import cluster
 from cluster import check
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "bench"))
+
+from harness import run  # noqa: E402
+
 PLATFORM = HERE.parent / "predict" / "platform_guess.json"
 CELLS = ["--only", "pattern=pipeline", "--only", "size=small", "--only", "hosts=4", "--only", "system=wass"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def accuracy(*words):
-    command = [sys.executable, str(HERE.parent / "bench" / "accuracy.py"), *CELLS, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    check(done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}")
-    return done.stdout
+    return run(sys.executable, HERE.parent / "bench" / "accuracy.py", *CELLS, *words, limit_s=100)
 
 
 def drawn(path):
@@ -45,10 +45,9 @@ def check_energy(entry):
 def check_subsets(out, cells):
     """Each has cells of its own, and shows of what is kept those."""
     for subset, count, shown in (("scaling", 36, 0), ("loopback", 11, 0), ("stores", 17, 0), ("main", 108, 1)):
-        command = [sys.executable, str(HERE.parent / "bench" / "accuracy.py"), "--subset", subset, "--out", out, "--cells", cells,
-                   "--table"]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
-        check(done.returncode == 0 and f"{shown} of {count} cells" in done.stdout, f"{subset}: {done.stdout}{done.stderr}")
+        told = run(sys.executable, HERE.parent / "bench" / "accuracy.py", "--subset", subset, "--out", out, "--cells", cells,
+                   "--table", limit_s=60)
+        check(f"{shown} of {count} cells" in told, f"{subset}: {told}")
 
 
 def test(arguments):
