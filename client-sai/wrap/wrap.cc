@@ -44,7 +44,7 @@ bool IsBelow(const fs::path& path, const fs::path& directory) {
 
 // Absolute, without symbolic links; checked as far as can be before anything is mounted.
 Result<WrapOptions> Resolve(const WrapOptions& given) {
-  WrapOptions options;
+  WrapOptions options = given;
   std::error_code error;
   options.directory = fs::canonical(given.directory, error).string();
   if (error)
