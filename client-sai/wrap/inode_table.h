@@ -5,7 +5,6 @@
 
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,12 +26,11 @@ struct InodeKey {
   bool operator==(const InodeKey&) const = default;
 };
 
-// Constant but for what is counted and noted.
+// Constant but for `lookups`.
 struct Inode {
   UniqueFd descriptor;  // O_PATH.
   InodeKey key;
-  uint64_t lookups = 0;                // That the kernel counts; guarded by the table.
-  std::atomic<uint64_t> last_name{0};  // In the trace; a hash.
+  uint64_t lookups = 0;  // That the kernel counts; guarded by the table.
 
   FileId file() const { return key.file; }
 

@@ -13,7 +13,6 @@
 
 #include "client-sai/wrap/acting.h"
 #include "client-sai/wrap/operations.h"
-#include "common/base/hash.h"
 
 namespace mosa::sai {
 
@@ -21,11 +20,8 @@ void ReplyResult(fuse_req_t request, int result) {
   fuse_reply_err(request, result < 0 ? errno : 0);
 }
 
-void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, Inode& inode) {
+void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, const Inode& inode) {
   if (!wrap.tracer.on()) return;
-  // The kernel looks each part of a path up each time.
-  const uint64_t hash = Hash64(name, parent.file().value);
-  if (inode.last_name.exchange(hash) == hash) return;
   TraceEvent event;
   event.kind = TraceKind::kName;
   event.file = inode.file();

@@ -66,7 +66,7 @@ inline WrappedFile& FileOf(const fuse_file_info& info) {
 // Replies 0, or errno if `result` of a system call is negative.
 void ReplyResult(fuse_req_t request, int result);
 // Notes that `inode` is called `name` in `parent`, if there is a trace.
-void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, Inode& inode);
+void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, const Inode& inode);
 // What the kernel is told of a file that was found.
 fuse_entry_param EntryOf(const InodeTable::Found& found);
 // The mode with which to make something in `parent`: without what the caller's umask takes away,
