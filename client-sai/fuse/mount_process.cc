@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
@@ -20,9 +21,14 @@ namespace mosa::sai {
 // go, and should not be mapped and zeroed each time.
 void RaiseProcessLimits() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+  rlim_t most = 0;
+  if (std::ifstream("/proc/sys/fs/nr_open") >> most) limit = {most, most};
+  // Without CAP_SYS_RESOURCE, what this process was given.
+  if (most == 0 || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+      limit.rlim_cur = limit.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &limit);
+    }
   }
   // Blocks of file bytes are handed from thread to thread: few arenas, which grow by large steps
   // and give back what is far beyond a mount's caches.

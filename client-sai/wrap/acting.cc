@@ -47,7 +47,7 @@ ActingFor::ActingFor(uid_t uid, gid_t gid) : acts_(geteuid() == 0 && (uid != 0 |
   Capabilities capabilities = Started();
   setfsgid(gid);
   setfsuid(uid);  // Takes the capabilities of files away, too.
-  capabilities.SetEffective(capabilities.effective());
+  capabilities.SetEffective(capabilities.effective() & ~(uid != 0 ? kKeepingBits : 0));
 }
 
 ActingFor::~ActingFor() {

@@ -8,8 +8,9 @@
 
 namespace mosa::sai {
 
-// While there is one, this thread makes files for that user and group. What it may do stays as it
-// was: the kernel has asked already whether the caller may. At most one per thread at a time.
+// While there is one, this thread makes files for that user and group, with no set-user-id and
+// set-group-id bits that he may not give. What it may do otherwise stays as it was: the kernel has
+// asked already whether the caller may. At most one of this and the next class per thread.
 class ActingFor {
  public:
   ActingFor(uid_t uid, gid_t gid);

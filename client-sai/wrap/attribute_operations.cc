@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "client-sai/wrap/acting.h"
 #include "client-sai/wrap/operations.h"
@@ -25,9 +26,10 @@ void ReplyAttributes(fuse_req_t request, const Inode& inode) {
   }
 }
 
-void GetAttributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
+void GetAttributes(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  if (wrap.tracer.on()) wrap.tracer.CountStat();
+  // With an open file the kernel asks for itself, before it reads from its pages.
+  if (info == nullptr && wrap.tracer.on()) wrap.tracer.CountStat();
   ReplyAttributes(request, wrap.InodeOf(number));
 }
 
@@ -86,7 +88,7 @@ void SetAttributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, i
     return;
   }
   if ((which & FUSE_SET_ATTR_SIZE) != 0 && wrap.tracer.on()) {
-    event.file = inode.file;
+    event.file = inode.file();
     if (info != nullptr) event.handle = FileOf(*info).handle;
     event.size_bytes = static_cast<uint64_t>(wanted->st_size);
     event.pid = PidOf(request);
@@ -104,36 +106,79 @@ void StatFilesystem(fuse_req_t request, fuse_ino_t number) {
   }
 }
 
-// What `bytes` of `value` are, or how many there would be, to who asked for none.
-void ReplyValue(fuse_req_t request, const std::string& value, ssize_t bytes) {
+// Who may use an attribute the kernel asks for all but system ones, which it leaves to their file
+// system; that one would ask whether we may. The kernel itself guards POSIX access lists.
+bool IsServed(std::string_view name) {
+  return !name.starts_with("system.") || name.starts_with("system.posix_acl_");
+}
+
+// Of `names`, each ended by a NUL, those that are served and that the caller may know of.
+std::string VisibleNames(std::string_view names, uid_t caller) {
+  std::string visible;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find('\0'));
+    names.remove_prefix(name.size() + 1);
+    if (!IsServed(name) || (caller != 0 && name.starts_with("trusted."))) continue;
+    visible.append(name).push_back('\0');
+  }
+  return visible;
+}
+
+void GetXattr(fuse_req_t request, fuse_ino_t number, const char* name, size_t size_bytes) {
+  std::string value(size_bytes, '\0');
+  const std::string path = WrapOf(request).InodeOf(number).Path();
+  errno = EOPNOTSUPP;
+  const ssize_t bytes =
+      IsServed(name) ? getxattr(path.c_str(), name, value.data(), value.size()) : -1;
   if (bytes < 0) {
     fuse_reply_err(request, errno);
-  } else if (value.empty()) {
+  } else if (value.empty()) {  // Asked for no more than how many there are.
     fuse_reply_xattr(request, static_cast<size_t>(bytes));
   } else {
     fuse_reply_buf(request, value.data(), static_cast<size_t>(bytes));
   }
 }
 
-void GetXattr(fuse_req_t request, fuse_ino_t number, const char* name, size_t size_bytes) {
-  std::string value(size_bytes, '\0');
-  const std::string path = WrapOf(request).InodeOf(number).Path();
-  ReplyValue(request, value, getxattr(path.c_str(), name, value.data(), value.size()));
-}
-
 void ListXattrs(fuse_req_t request, fuse_ino_t number, size_t size_bytes) {
-  std::string names(size_bytes, '\0');
+  std::string names(XATTR_LIST_MAX, '\0');
   const std::string path = WrapOf(request).InodeOf(number).Path();
-  ReplyValue(request, names, listxattr(path.c_str(), names.data(), names.size()));
+  const ssize_t bytes = listxattr(path.c_str(), names.data(), names.size());
+  if (bytes < 0) {
+    fuse_reply_err(request, errno);
+    return;
+  }
+  names = VisibleNames(std::string_view(names).substr(0, static_cast<size_t>(bytes)),
+                       fuse_req_ctx(request)->uid);
+  if (size_bytes == 0) {
+    fuse_reply_xattr(request, names.size());
+  } else if (names.size() > size_bytes) {
+    fuse_reply_err(request, ERANGE);
+  } else {
+    fuse_reply_buf(request, names.data(), names.size());
+  }
 }
 
+// By the caller: a list of his takes the set-group-id bit from a file that is not of his group.
 void SetXattr(fuse_req_t request, fuse_ino_t number, const char* name, const char* value,
               size_t size_bytes, int flags) {
+  if (!IsServed(name)) {
+    fuse_reply_err(request, EOPNOTSUPP);
+    return;
+  }
   const std::string path = WrapOf(request).InodeOf(number).Path();
-  ReplyResult(request, setxattr(path.c_str(), name, value, size_bytes, flags));
+  int set = 0;
+  {
+    const ActingFor caller(fuse_req_ctx(request)->uid, fuse_req_ctx(request)->gid);
+    set = setxattr(path.c_str(), name, value, size_bytes, flags);
+  }
+  ReplyResult(request, set);
 }
 
 void RemoveXattr(fuse_req_t request, fuse_ino_t number, const char* name) {
+  if (!IsServed(name)) {
+    fuse_reply_err(request, EOPNOTSUPP);
+    return;
+  }
   const std::string path = WrapOf(request).InodeOf(number).Path();
   ReplyResult(request, removexattr(path.c_str(), name));
 }

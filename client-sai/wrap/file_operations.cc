@@ -17,8 +17,11 @@
 namespace mosa::sai {
 namespace {
 
-// How the file below is opened. The kernel follows no link here, says itself where an append goes
-// (Write), and has buffers that are not aligned.
+// Of pwritev2: where the descriptor is, which moves on.
+constexpr off_t kAtPosition = -1;
+
+// How the file below is opened. The kernel follows no link here, writes its pages where they lie
+// even by a descriptor that appends (Write), and has buffers that are not aligned.
 int FlagsBelow(int flags) {
   return (flags & ~(O_NOFOLLOW | O_APPEND | O_DIRECT | O_NOCTTY)) | O_CLOEXEC;
 }
@@ -43,7 +46,7 @@ void KeepOpen(Wrap& wrap, UniqueFd descriptor, const Inode& inode, fuse_file_inf
   file->descriptor = std::move(descriptor);
   file->handle = ++wrap.last_handle;
   if (record) {
-    record->event.file = inode.file;
+    record->event.file = inode.file();
     record->event.handle = file->handle;
     record->event.size_bytes = SizeOf(*file);
   }
@@ -54,31 +57,18 @@ std::unique_ptr<WrappedFile> TakeBack(const fuse_file_info& info) {
   return std::unique_ptr<WrappedFile>(&FileOf(info));
 }
 
-struct Made {
-  UniqueFd descriptor;
-  bool is_new = false;
-  int error = 0;
-};
-// A name that somebody else has just made is opened.
-Made OpenOrMake(fuse_req_t request, const Inode& parent, const char* name, mode_t mode, int flags) {
+// A new file, or none and errno. What somebody else has just made is not opened here, as nobody
+// has asked whether the caller may: at ESTALE the kernel looks the name up again.
+UniqueFd Make(fuse_req_t request, const Inode& parent, const char* name, mode_t mode, int flags) {
   const fuse_ctx& context = *fuse_req_ctx(request);
   const mode_t masked = MaskedMode(request, parent, mode);
-  const int directory = parent.descriptor.get();
-  const KillingPrivileges killing(RequestKillsPrivileges());
-  const ActingFor caller(context.uid, context.gid);
-  Made made;
-  // Whoever has just made it may remove it again; then it is made here.
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    made.descriptor =
-        UniqueFd(openat(directory, name, FlagsBelow(flags) | O_CREAT | O_EXCL, masked));
-    made.is_new = static_cast<bool>(made.descriptor);
-    made.error = made.is_new ? 0 : errno;
-    if (made.error != EEXIST || (flags & O_EXCL) != 0) return made;
-    made.descriptor =
-        UniqueFd(openat(directory, name, (FlagsBelow(flags) & ~O_CREAT) | O_NOFOLLOW));
-    made.error = made.descriptor ? 0 : errno;
-    if (made.error != ENOENT) return made;
+  UniqueFd made;
+  {
+    const ActingFor caller(context.uid, context.gid);
+    made = UniqueFd(
+        openat(parent.descriptor.get(), name, FlagsBelow(flags) | O_CREAT | O_EXCL, masked));
   }
+  if (!made && errno == EEXIST && (flags & O_EXCL) == 0) errno = ESTALE;
   return made;
 }
 
@@ -88,17 +78,15 @@ void Create(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode
   const Tracer::Use use(wrap.tracer);
   const Inode& parent = wrap.InodeOf(number);
   auto record = RecordOfOpen(request, TraceKind::kCreate, info->flags);
-  Made made = OpenOrMake(request, parent, name, mode, info->flags);
+  UniqueFd made = Make(request, parent, name, mode, info->flags);
   InodeTable::Found found;
   // By the descriptor: the name may be another file's by now.
-  if (made.error == 0) made.error = wrap.inodes.LookUpOpen(made.descriptor.get(), found);
-  if (made.error != 0) {
-    fuse_reply_err(request, made.error);
+  if (const int error = made ? wrap.inodes.LookUpOpen(made.get(), found) : errno; error != 0) {
+    fuse_reply_err(request, error);
     return;
   }
-  if (record && !made.is_new) record->event.kind = TraceKind::kOpen;
   NoteName(wrap, parent, name, *found.inode);
-  KeepOpen(wrap, std::move(made.descriptor), *found.inode, *info, record);
+  KeepOpen(wrap, std::move(made), *found.inode, *info, record);
   const fuse_entry_param entry = EntryOf(found);
   if (fuse_reply_create(request, &entry, info) != 0) {
     TakeBack(*info);
@@ -138,7 +126,7 @@ TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t number,
   TraceEvent event;
   if (!wrap.tracer.full()) return event;
   event.kind = kind;
-  event.file = wrap.InodeOf(number).file;
+  event.file = wrap.InodeOf(number).file();
   event.handle = FileOf(info).handle;
   event.offset = static_cast<uint64_t>(offset);
   event.pid = PidOf(request);
@@ -182,15 +170,17 @@ void Write(fuse_req_t request, fuse_ino_t number, const char* data, size_t size_
            fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
   const Tracer::Use use(wrap.tracer);
-  const TraceEvent event = BeginTransfer(request, TraceKind::kWrite, number, *info, offset);
+  TraceEvent event = BeginTransfer(request, TraceKind::kWrite, number, *info, offset);
   // Pages that were stored into by a mapping go where they lie, whoever writes them.
   const bool appends = (info->flags & O_APPEND) != 0 && info->writepage == 0;
+  const int descriptor = FileOf(*info).descriptor.get();
   const KillingPrivileges killing(RequestKillsPrivileges());
   size_t done = 0;
   while (done < size_bytes) {
     const iovec part{const_cast<char*>(data) + done, size_bytes - done};
-    const ssize_t put = pwritev2(FileOf(*info).descriptor.get(), &part, 1,
-                                 offset + static_cast<off_t>(done), appends ? RWF_APPEND : 0);
+    const ssize_t put = appends
+                            ? pwritev2(descriptor, &part, 1, kAtPosition, RWF_APPEND)
+                            : pwritev2(descriptor, &part, 1, offset + static_cast<off_t>(done), 0);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && done == 0) {
       fuse_reply_err(request, errno);
@@ -199,6 +189,8 @@ void Write(fuse_req_t request, fuse_ino_t number, const char* data, size_t size_
     if (put <= 0) break;
     done += static_cast<size_t>(put);
   }
+  // The kernel's own offset is where it has last seen the end. It sends one append at a time.
+  if (appends) event.offset = static_cast<uint64_t>(lseek(descriptor, 0, SEEK_CUR)) - done;
   fuse_reply_write(request, done);
   EndTransfer(wrap.tracer, event, static_cast<ssize_t>(done));
 }
@@ -211,11 +203,11 @@ void Flush(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   TraceEvent event;
   event.kind = TraceKind::kFlush;
   event.start = wrap.tracer.Now();
-  event.file = wrap.InodeOf(number).file;
+  event.file = wrap.InodeOf(number).file();
   event.handle = file.handle;
   UniqueFd copy(dup(file.descriptor.get()));
-  const int closed = copy ? close(copy.release()) : -1;
-  const int error = closed == 0 ? 0 : errno;
+  // Without a descriptor to spare the file below is not asked: a close never fails for that.
+  const int error = !copy || close(copy.release()) == 0 ? 0 : errno;
   Tracer::Process process;
   const bool on = wrap.tracer.on();
   if (on) {
@@ -235,7 +227,7 @@ void Release(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   if (wrap.tracer.on()) {
     TraceEvent event;
     event.kind = TraceKind::kClose;
-    event.file = wrap.InodeOf(number).file;
+    event.file = wrap.InodeOf(number).file();
     event.handle = file->handle;
     event.size_bytes = SizeOf(*file);
     wrap.tracer.Note(event);
@@ -250,7 +242,12 @@ void Fsync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) 
 
 void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length,
               fuse_file_info* info) {
-  ReplyResult(request, fallocate(FileOf(*info).descriptor.get(), mode, offset, length));
+  int allocated = 0;
+  {
+    const KillingPrivileges killing(fuse_req_ctx(request)->uid != 0);
+    allocated = fallocate(FileOf(*info).descriptor.get(), mode, offset, length);
+  }
+  ReplyResult(request, allocated);
 }
 
 void Seek(fuse_req_t request, fuse_ino_t, off_t offset, int whence, fuse_file_info* info) {
@@ -274,7 +271,7 @@ void Copy(fuse_req_t request, fuse_ino_t source, off_t source_offset, fuse_file_
       BeginTransfer(request, TraceKind::kWrite, target, *target_info, target_offset);
   ssize_t copied = 0;
   {
-    const KillingPrivileges killing(RequestKillsPrivileges());
+    const KillingPrivileges killing(fuse_req_ctx(request)->uid != 0);
     copied = copy_file_range(FileOf(*source_info).descriptor.get(), &source_offset,
                              FileOf(*target_info).descriptor.get(), &target_offset, size_bytes,
                              static_cast<unsigned>(flags));

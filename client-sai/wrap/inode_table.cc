@@ -10,6 +10,7 @@
 
 #include "common/base/errno_status.h"
 #include "common/base/hash.h"
+#include "common/base/log.h"
 
 namespace mosa::sai {
 namespace {
@@ -50,7 +51,7 @@ FileId FileIdOf(int descriptor, const struct stat& attributes, dev_t root_device
 std::string Inode::Path() const { return PathOf(descriptor.get()); }
 
 size_t InodeTable::KeyHash::operator()(const InodeKey& key) const {
-  return HashCombine(key.number, key.device);
+  return HashCombine(key.file.value, HashCombine(key.number, key.device));
 }
 
 Result<std::unique_ptr<InodeTable>> InodeTable::Open(const std::string& directory) {
@@ -62,8 +63,7 @@ Result<std::unique_ptr<InodeTable>> InodeTable::Open(const std::string& director
   if (!S_ISDIR(attributes.st_mode))
     return FailedPreconditionError(
         fmt::format("cannot trace what is done in {}: it is not a directory", directory));
-  table->root_.file = FileId{kRootId};
-  table->root_.key = {attributes.st_dev, attributes.st_ino};
+  table->root_.key = {attributes.st_dev, attributes.st_ino, FileId{kRootId}};
   return table;
 }
 
@@ -77,10 +77,16 @@ int InodeTable::LookUpOpen(int descriptor, Found& found) {
 }
 
 int InodeTable::Add(UniqueFd descriptor, Found& found) {
-  if (!descriptor || fstat(descriptor.get(), &found.attributes) != 0) return errno;
-  const InodeKey key{found.attributes.st_dev, found.attributes.st_ino};
+  if (!descriptor || fstat(descriptor.get(), &found.attributes) != 0) {
+    const int error = errno;
+    if (error == EMFILE || error == ENFILE) std::call_once(exhausted_, [this] { LogExhausted(); });
+    return error;
+  }
+  const struct stat& attributes = found.attributes;
   // The kernel allows a directory but one place, and the root has its own.
-  if (key == root_.key) return ELOOP;
+  if (attributes.st_dev == root_.key.device && attributes.st_ino == root_.key.number) return ELOOP;
+  const InodeKey key{attributes.st_dev, attributes.st_ino,
+                     FileIdOf(descriptor.get(), attributes, root_.key.device)};
   {
     const std::lock_guard lock(mutex_);
     const auto known = inodes_.find(key);
@@ -91,7 +97,6 @@ int InodeTable::Add(UniqueFd descriptor, Found& found) {
     }
   }
   auto fresh = std::make_unique<Inode>();
-  fresh->file = FileIdOf(descriptor.get(), found.attributes, root_.key.device);
   fresh->descriptor = std::move(descriptor);
   fresh->key = key;
   const std::lock_guard lock(mutex_);
@@ -106,6 +111,14 @@ void InodeTable::Forget(Inode& inode, uint64_t lookups) {
   const std::lock_guard lock(mutex_);
   inode.lookups -= lookups;
   if (inode.lookups == 0) gone = inodes_.extract(inode.key);
+}
+
+void InodeTable::LogExhausted() const {
+  LogError(
+      "no descriptor is left: each of the {} files that the kernel knows has one, and more are "
+      "refused; raise the limit (ulimit -n), or have the kernel forget files (root: echo 2 > "
+      "/proc/sys/vm/drop_caches)",
+      size());
 }
 
 size_t InodeTable::size() const {

@@ -17,10 +17,12 @@
 
 namespace mosa::sai {
 
-// Where a file is; while it is open nobody else's.
+// What a file is known by. Its place is not enough: a server gives the number of a file that it has
+// removed to another one, whatever its clients have open.
 struct InodeKey {
   dev_t device = 0;
   ino_t number = 0;
+  FileId file;  // In the trace.
   bool operator==(const InodeKey&) const = default;
 };
 
@@ -28,8 +30,9 @@ struct InodeKey {
 struct Inode {
   UniqueFd descriptor;  // O_PATH.
   InodeKey key;
-  FileId file;           // In the trace.
   uint64_t lookups = 0;  // That the kernel counts; guarded by the table.
+
+  FileId file() const { return key.file; }
 
   // A path that opens the file itself, for calls that take no O_PATH descriptor.
   std::string Path() const;
@@ -54,7 +57,8 @@ class InodeTable {
   };
 
   Inode& root() { return root_; }
-  // One more lookup of `name` in `parent`, as it is now. 0 or an errno.
+  // One more lookup of `name` in `parent`, as it is now. 0 or an errno; the first time that no
+  // descriptor is left is logged.
   int LookUp(const Inode& parent, const char* name, Found& found);
   // The same of the file that `descriptor` has open.
   int LookUpOpen(int descriptor, Found& found);
@@ -68,10 +72,12 @@ class InodeTable {
   };
 
   InodeTable() = default;
+  void LogExhausted() const;
   // Of what `descriptor` (O_PATH) stands for.
   int Add(UniqueFd descriptor, Found& found);
 
   Inode root_;
+  std::once_flag exhausted_;
   mutable std::mutex mutex_;  // Held without waiting for the file system.
   std::unordered_map<InodeKey, std::unique_ptr<Inode>, KeyHash> inodes_;  // All but the root.
 };

@@ -24,8 +24,8 @@ void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, const Inod
   if (!wrap.tracer.on()) return;
   TraceEvent event;
   event.kind = TraceKind::kName;
-  event.file = inode.file;
-  event.parent = parent.file;
+  event.file = inode.file();
+  event.parent = parent.file();
   wrap.tracer.Note(event, name);
 }
 
@@ -132,7 +132,7 @@ void Unlink(fuse_req_t request, fuse_ino_t number, const char* name) {
   TraceEvent event;
   event.kind = TraceKind::kUnlink;
   event.start = wrap.tracer.Now();
-  event.parent = parent.file;
+  event.parent = parent.file();
   event.pid = PidOf(request);
   const int removed = unlinkat(parent.descriptor.get(), name, 0);
   const int error = errno;
@@ -154,8 +154,8 @@ void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fus
   TraceEvent event;
   event.kind = TraceKind::kRename;
   event.start = wrap.tracer.Now();
-  event.parent = source.file;
-  event.target = target.file;
+  event.parent = source.file();
+  event.target = target.file();
   event.pid = PidOf(request);
   const int renamed =
       renameat2(source.descriptor.get(), old_name, target.descriptor.get(), new_name, flags);

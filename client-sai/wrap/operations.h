@@ -2,7 +2,8 @@
 // below, answered as that one answers, and noted in the trace.
 //
 // Nothing of names and attributes is kept: what others do in the directory is seen at once. Pages
-// of files are the kernel's as long as a file is open, as on NFS; every open begins without.
+// of files are the kernel's while a file is open, but it asks at each read whether they are the
+// file's still, by size and time of change; every open begins without.
 #ifndef MOSA_CLIENT_SAI_WRAP_OPERATIONS_H_
 #define MOSA_CLIENT_SAI_WRAP_OPERATIONS_H_
 
@@ -30,11 +31,12 @@ struct Wrap {
 };
 
 // What is asked of the kernel: as for a mount of a cluster, but locks are the kernel's own, lists
-// of a directory come without attributes, access lists are kept, and the umask is left to us.
+// of a directory come without attributes, nobody recalls pages that have changed below, access
+// lists are kept, and the umask is left to us.
 inline constexpr uint64_t kWrapFlags =
-    (kMountFlags &
-     ~uint64_t{FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO}) |
-    FUSE_POSIX_ACL | FUSE_DONT_MASK;
+    (kMountFlags & ~uint64_t{FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_DO_READDIRPLUS |
+                             FUSE_READDIRPLUS_AUTO | FUSE_EXPLICIT_INVAL_DATA}) |
+    FUSE_AUTO_INVAL_DATA | FUSE_POSIX_ACL | FUSE_DONT_MASK;
 
 // The whole table, for KernelSession::Mount with a Wrap* as userdata.
 fuse_lowlevel_ops WrapOperations();

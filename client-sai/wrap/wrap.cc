@@ -5,11 +5,13 @@
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "client-sai/fuse/mount_point.h"
 #include "client-sai/fuse/mount_process.h"
+#include "client-sai/wrap/held_command.h"
 #include "client-sai/wrap/operations.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -42,7 +44,7 @@ bool IsBelow(const fs::path& path, const fs::path& directory) {
 
 // Absolute, without symbolic links; checked as far as can be before anything is mounted.
 Result<WrapOptions> Resolve(const WrapOptions& given) {
-  WrapOptions options;
+  WrapOptions options = given;
   std::error_code error;
   options.directory = fs::canonical(given.directory, error).string();
   if (error)
@@ -96,11 +98,23 @@ WrapOutcome OutcomeOf(const Tracer& tracer) {
           status.at("end")};
 }
 
+// Returns the command's exit code, or 0 if there is none.
+Result<int> ServeUntilEnd(const KernelSession& session, int signals, HeldCommand* command) {
+  if (command != nullptr) return command->Run(signals);
+  WaitForEnd(session, signals);
+  return 0;
+}
+
 }  // namespace
 
 Result<WrapOutcome> WrapDirectory(const WrapOptions& given, const std::function<void()>& on_ready) {
   MOSA_ASSIGN_OR_RETURN(const WrapOptions options, Resolve(given));
   MOSA_ASSIGN_OR_RETURN(const auto inodes, InodeTable::Open(options.directory));
+  // With the signals, limits and mask that this process was given.
+  std::unique_ptr<HeldCommand> command;
+  if (!options.command.empty()) {
+    MOSA_ASSIGN_OR_RETURN(command, HeldCommand::Hold(options.command, options.mount_point));
+  }
   RaiseProcessLimits();
   umask(0);  // What is made has the mode that its maker's umask leaves.
   MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
@@ -111,26 +125,25 @@ Result<WrapOutcome> WrapDirectory(const WrapOptions& given, const std::function<
   session_options.flags = kWrapFlags;
   session_options.allow_other = geteuid() == 0;
   session_options.passthrough = false;
-  KernelSession session(session_options);
   const SystemClock clock;
   WrappedMount mount(clock);
   Tracer tracer(mount, clock);
   Wrap wrap{*inodes, tracer};
+  KernelSession session(session_options);  // Its workers end before what they use.
   MOSA_RETURN_IF_ERROR(session.Mount(
       WrapOperations(), &wrap,
       [&wrap](uint64_t inode, kernel::StatxOut& out) { return WrapStatx(wrap, inode, out); }));
   session.StartWorkers();
   // It asks the mount itself where it is, so that it does not trace itself.
-  const Status started = tracer.Start(TraceOptions(options));
-  if (started.ok()) {
-    on_ready();
-    WaitForEnd(session, signals.get());
-  }
+  MOSA_RETURN_IF_ERROR(tracer.Start(TraceOptions(options)));
+  on_ready();
+  MOSA_ASSIGN_OR_RETURN(const int exit_code, ServeUntilEnd(session, signals.get(), command.get()));
   session.Stop();
-  MOSA_RETURN_IF_ERROR(started);
   // The mount is gone: only this process waits for a slow disk.
   while (!tracer.EndWithin(Seconds(1))) LogInfo("waiting for {}", options.trace_path);
-  return OutcomeOf(tracer);
+  WrapOutcome outcome = OutcomeOf(tracer);
+  outcome.exit_code = exit_code;
+  return outcome;
 }
 
 }  // namespace mosa::sai

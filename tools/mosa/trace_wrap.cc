@@ -13,13 +13,8 @@
 namespace mosa::cli {
 namespace {
 
-Status Wrap(const sai::WrapOptions& options, const CommandLine& line) {
-  MOSA_RETURN_IF_ERROR(OpenLog({"mosa", LogLevel::kWarning, ""}));
-  MOSA_ASSIGN_OR_RETURN(const sai::WrapOutcome outcome, sai::WrapDirectory(options, [&options] {
-                          fmt::print(stderr, "Tracing {} by {} to {} until it is unmounted\n",
-                                     options.directory, options.mount_point, options.trace_path);
-                        }));
-  if (line.json) {
+void Print(const sai::WrapOutcome& outcome, bool as_json) {
+  if (as_json) {
     PrintJson({{"file", outcome.trace_path},
                {"records", outcome.records},
                {"dropped", outcome.dropped},
@@ -32,6 +27,9 @@ Status Wrap(const sai::WrapOptions& options, const CommandLine& line) {
                outcome.end});
     table.Print();
   }
+}
+
+Status IsWhole(const sai::WrapOutcome& outcome) {
   if (outcome.end != kTraceStopped)
     return DataLossError(
         fmt::format("{} is not the whole trace: {}", outcome.trace_path, outcome.end));
@@ -42,6 +40,23 @@ Status Wrap(const sai::WrapOptions& options, const CommandLine& line) {
   return OkStatus();
 }
 
+Status Wrap(const sai::WrapOptions& options, CommandLine& line) {
+  MOSA_RETURN_IF_ERROR(OpenLog({"mosa", LogLevel::kWarning, ""}));
+  const auto begun = [&options] {
+    // What a command prints is its own.
+    if (!options.command.empty()) return;
+    fmt::print(stderr, "Tracing {} by {} to {} until it is unmounted\n", options.directory,
+               options.mount_point, options.trace_path);
+  };
+  MOSA_ASSIGN_OR_RETURN(const sai::WrapOutcome outcome, sai::WrapDirectory(options, begun));
+  if (options.command.empty()) Print(outcome, line.json);
+  const Status whole = IsWhole(outcome);
+  if (outcome.exit_code == 0) return whole;
+  if (!whole.ok()) fmt::print(stderr, "mosa: {}\n", MessageOf(whole));
+  line.exit_code = outcome.exit_code;
+  return OkStatus();
+}
+
 }  // namespace
 
 void AddTraceWrap(CLI::App& noun, CommandLine& line) {
@@ -49,17 +64,22 @@ void AddTraceWrap(CLI::App& noun, CommandLine& line) {
   CLI::App* command = noun.add_subcommand(
       "wrap",
       "Trace what is done in a directory of any file system: NFS, Lustre, tmpfs, a local disk\n\n"
-      "  mosa trace wrap /nfs/data /mnt/traced -o run7/$(hostname).trace &\n"
-      "  cd /mnt/traced && make; umount /mnt/traced; mosa trace workload run7/*.trace -o "
-      "make.json\n"
+      "  mosa trace wrap /nfs/data /mnt/traced -o run7.trace -- make -j4\n"
+      "  mosa trace workload run7.trace -o make.json\n"
       "\n"
-      "Mounts DIR once more; what programs do by that mount is done in DIR, and traced, until the "
-      "mount is unmounted or this program is ended. By root it serves every user.");
+      "Mounts the directory once more, runs the command in the mount, unmounts when it ends, and "
+      "has "
+      "its exit code. What is done by the mount is done in the directory, and traced. Without a "
+      "command the mount lasts until it is unmounted or this program is sent SIGTERM; the trace is "
+      "whole when this program has ended. By root it serves every user, and needs the rights of "
+      "root below (NFS: no_root_squash).");
   command->add_option("directory", options->directory, "What is traced")->required();
   command->add_option("mountpoint", options->mount_point, "An empty directory, not in it")
       ->required();
   command->add_option("-o,--output", options->trace_path, "The trace, a file that is not there yet")
       ->required();
+  command->add_option("command", options->command,
+                      "The program and its arguments, after --; run in the mount point");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Wrap(*options, line); }; });
 }
