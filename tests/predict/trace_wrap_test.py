@@ -6,6 +6,7 @@ workload that can be predicted. What cannot be wrapped is one sentence and an ex
 
 import argparse
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -20,7 +21,16 @@ from predict_test import PLATFORM, check, good, run
 
 SKIPPED = 77
 END_S = 60
+LIMIT_S = 240
 NOBODY = 65534
+# Which others than its owner can run, too.
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def unmount(mount, *lazily):
+    """By root with the first of the options, by others with the second."""
+    words = ["umount", *lazily[:1]] if os.geteuid() == 0 else ["fusermount3", "-u", *lazily[1:]]
+    return subprocess.run([*words, mount], check=False, capture_output=True)
 
 
 class Wrapped:
@@ -37,10 +47,11 @@ class Wrapped:
         return self
 
     def __exit__(self, *_):
-        if self.process.returncode is None:
+        if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
-            subprocess.run(["umount", "-l", self.mount], check=False)
+        # A wrapper that was killed leaves a dead mount.
+        unmount(self.mount, "-l", "-z")
 
     def end(self, how):
         how()
@@ -50,7 +61,7 @@ class Wrapped:
         return json.loads(output)
 
     def unmount(self):
-        return self.end(lambda: subprocess.run(["umount", self.mount], check=True))
+        return self.end(lambda: check(unmount(self.mount).returncode == 0, "it can be unmounted"))
 
     def terminate(self):
         return self.end(self.process.terminate)
@@ -96,20 +107,25 @@ def test_workflow(mosa, directory):
     made = json.loads(good(mosa, "--json", "trace", "workload", place.trace, "-o", output).stdout)
     check(made["whole"], f"{made}")
     specification = json.loads(output.read_text())["workflow"]["specification"]
-    tasks = {task["id"]: (task["inputFiles"], task["outputFiles"], sorted(task["parents"]))
-             for task in specification["tasks"]}
+
+    def left(name):
+        """A file with two names is called by either."""
+        return "left" if name == "twin" else name
+
+    tasks = {task["id"]: ([left(name) for name in task["inputFiles"]], [left(name) for name in task["outputFiles"]],
+                          sorted(task["parents"])) for task in specification["tasks"]}
     check(tasks == {"make": (["book"], ["dir/part"], []),
                     "left": (["dir/part"], ["left"], ["make"]),
                     "again": (["left"], ["copy"], ["left"]),
                     "brief": ([], ["brief"], []),
                     "other": ([], ["other"], []),
                     "join": (["left", "copy", "other"], ["dir/joined"], ["again", "left", "other"])}, f"{tasks}")
-    sizes = {file["id"]: file["sizeInBytes"] for file in specification["files"]}
+    sizes = {left(file["id"]): file["sizeInBytes"] for file in specification["files"]}
     check(sizes == {"book": 1_050_000, "dir/part": size, "left": size, "copy": size, "brief": 3004, "other": 5000,
                     "dir/joined": 2 * size + 5000}, f"{sizes}")
 
     rows = json.loads(good(mosa, "--json", "trace", "show", place.trace).stdout)["rows"]
-    moved = {(row["task"], row["path"]): (row["bytes_read"], row["bytes_written"]) for row in rows}
+    moved = {(row["task"], left(row["path"])): (row["bytes_read"], row["bytes_written"]) for row in rows}
     check(moved["join", "left"] == (size, 0) and moved["join", "dir/joined"] == (0, 2 * size + 5000), f"{moved}")
     check(moved["brief", "brief"] == (3000, 3004), f"{moved}")
     check(not any(row["estimated"] for row in rows), "all of it was seen")
@@ -143,6 +159,7 @@ def test_files(mosa, directory, battery):
         for name in names:
             (place.directory / "many" / name).touch()
         check(set(os.listdir(place.mount / "many")) == names, "long lists are whole")
+        test_growing(place)
         with open(place.mount / "renamed") as one, open(place.mount / "renamed") as other:
             fcntl.flock(one, fcntl.LOCK_EX)
             with contextlib.suppress(BlockingIOError):
@@ -155,8 +172,114 @@ def test_files(mosa, directory, battery):
             for name, mode in (("mine", 0o100640), ("own", 0o40700), ("link", 0o120777)):
                 status = os.lstat(place.directory / name)
                 check((status.st_uid, status.st_gid, status.st_mode) == (NOBODY, NOBODY, mode), f"{name}: {status}")
+            test_rights(place, wrapped)
         wrapped.unmount()
     good(mosa, "--json", "trace", "show", place.trace)
+
+
+def test_growing(place):
+    """A program that has a file open reads what others append to it, and write over, and appends behind that."""
+    there = place.directory / "log"
+    there.write_bytes(b"a" * 100)
+    with open(place.mount / "log", "rb", buffering=0) as log, open(place.mount / "log", "ab", buffering=0) as writer:
+        check(log.read(100) == b"a" * 100, "the beginning")
+        with open(there, "ab") as outside:
+            outside.write(b"b" * 100)
+        check(log.read(200) == b"b" * 100, "what was appended outside")
+        with open(there, "ab") as outside:
+            outside.write(b"c" * 100)
+        writer.write(b"d" * 10)
+        with open(there, "r+b") as outside:
+            outside.write(b"e" * 50)
+        os.utime(there, (1, 1))  # For file systems whose clock is coarse.
+        check(os.pread(log.fileno(), 1000, 0) == b"e" * 50 + b"a" * 50 + b"b" * 100 + b"c" * 100 + b"d" * 10, "all of it")
+
+
+def test_rights(place, wrapped):
+    """By root's wrapper nobody may more than on the directory itself."""
+    own = place.mount / "renamed"
+    os.setxattr(own, "user.seen", b"1")
+    os.setxattr(place.directory / "renamed", "trusted.hidden", b"1")
+    check("trusted.hidden" in os.listxattr(own), "root may know of it")
+    names = wrapped.task("names", f"{PYTHON} -c 'import os; print(os.listxattr(\"renamed\"))'", user=NOBODY,
+                         group=NOBODY, extra_groups=[])
+    check("user.seen" in names and "trusted.hidden" not in names, names)
+    try:
+        os.setxattr(own, "system.nfs4_acl", b"x")
+        check(False, "only its file system can guard it")
+    except OSError as error:
+        check(error.errno == errno.EOPNOTSUPP, f"{error}")
+
+    # A file that was made while another was being made is opened by who may, only.
+    with subprocess.Popen([PYTHON, "-c", RACER], cwd=place.mount, user=NOBODY, group=NOBODY, extra_groups=[],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        while process.poll() is None:
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(place.directory / "raced", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(place.directory / "raced")
+        check(process.returncode == 0, process.stdout.read())
+
+    # Bits that who writes may not keep are gone, as without the wrapper.
+    (place.directory / "source").write_bytes(b"more bytes")
+    modes = []
+    for where in (place.directory, place.mount):
+        for name in BITS:
+            (place.directory / name).write_bytes(b"bytes")
+            (place.directory / name).chmod(0o6777)
+        subprocess.run([PYTHON, "-c", WRITERS], cwd=where, user=NOBODY, group=NOBODY, extra_groups=[], check=True)
+        modes.append({name: oct((place.directory / name).stat().st_mode) for name in BITS})
+    check(modes[0] == modes[1], f"{modes}")
+    check(modes[1]["write"] == modes[1]["copy"] == "0o100777", f"{modes}")
+
+
+BITS = ("write", "copy", "allocate", "truncate")
+RACER = """
+import os, sys
+for _ in range(300):
+    try:
+        file = os.open("raced", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        continue
+    if os.fstat(file).st_uid == 0:
+        sys.exit("root's file is opened")
+    os.close(file)
+    try:
+        os.unlink("raced")
+    except OSError:
+        pass
+"""
+WRITERS = """
+import os
+file = {name: os.open(name, os.O_RDWR) for name in ("write", "copy", "allocate", "truncate")}
+source = os.open("source", os.O_RDONLY)
+os.write(file["write"], b"x")
+os.copy_file_range(source, file["copy"], 10)
+os.posix_fallocate(file["allocate"], 0, 10000)
+os.ftruncate(file["truncate"], 1)
+"""
+
+
+def test_command(mosa, directory):
+    """A command runs in the mount, as it would without, and nothing stays behind."""
+    place = Place(directory, "command")
+
+    def ran(*words):
+        place.trace.unlink(missing_ok=True)
+        done = run(mosa, "trace", "wrap", place.directory, place.mount, "-o", place.trace, "--", *words)
+        check(not os.path.ismount(place.mount), "nothing is mounted")
+        return done
+
+    plain = subprocess.run(["sh", "-c", "umask; ulimit -n"], capture_output=True, text=True, check=True).stdout
+    done = ran("sh", "-c", "pwd; umask; ulimit -n; echo text > made; exit 7")
+    check(done.returncode == 7 and done.stdout == f"{place.mount}\n{plain}" and not done.stderr, f"{done}")
+    check((place.directory / "made").read_text() == "text\n", "it was done in the directory")
+    rows = json.loads(good(mosa, "--json", "trace", "show", place.trace).stdout)["rows"]
+    check([row["path"] for row in rows] == ["made"], f"{rows}")
+    done = ran("sh", "-c", "kill -TERM $PPID; while true; do sleep 0.1; done")
+    check(done.returncode == 128 + signal.SIGTERM, f"SIGTERM is passed on: {done}")
+    done = ran("no-such-program")
+    check(done.returncode == 127 and "cannot run 'no-such-program'" in done.stderr, f"{done}")
 
 
 def test_killed(mosa, directory):
@@ -225,12 +348,16 @@ def main():
     if why_not():
         print(f"skipped: {why_not()}")
         return SKIPPED
-    signal.alarm(300)
+    # Ends by an exception, which takes the mounts away.
+    signal.signal(signal.SIGALRM, lambda *_: check(False, f"not done after {LIMIT_S} s"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.alarm(LIMIT_S)
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         directory = pathlib.Path(directory)
         output, operations = test_workflow(arguments.mosa, directory)
         test_prediction(arguments.mosa, output, operations)
         test_files(arguments.mosa, pathlib.Path(memory), arguments.battery)
+        test_command(arguments.mosa, directory)
         test_killed(arguments.mosa, directory)
         test_refusals(arguments.mosa, directory)
     print("passed")
