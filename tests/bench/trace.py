@@ -32,7 +32,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from cluster import Cluster, placed_directory, why_not  # noqa: E402
+from cluster import Cluster, placed_directory, wait_until, why_not  # noqa: E402
 
 MIB = 1 << 20
 FILE_BYTES = 32 * MIB
@@ -123,6 +123,12 @@ def timed(call, server=None):
     return time.perf_counter() - begin[0], cpu() - begin[1]
 
 
+def ended(mount):
+    """What is said of a mount's last trace when all of it is written; None before."""
+    status = json.loads(os.getxattr(mount, ATTRIBUTE))
+    return None if status["ending"] else status
+
+
 class Bench:
     def __init__(self, arguments, directory):
         self.arguments = arguments
@@ -137,7 +143,7 @@ class Bench:
         wall, cpu = timed(call, store.pid("mount", "h1"))
         if level:
             os.setxattr(mount, ATTRIBUTE, b"stop")
-            status = json.loads(os.getxattr(mount, ATTRIBUTE))
+            status = wait_until(lambda: ended(mount), 30, "the end of a trace")
             self.dropped += status["dropped"]
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(status["file"])
