@@ -155,7 +155,7 @@ void ListXattrs(fuse_req_t request, fuse_ino_t ino, size_t size_bytes) {
   ReplyValue(request, list, size_bytes);
 }
 
-// "full DIR", "light DIR" or "stop". What it is about stands in the log and, as errno cannot say
+// "full DIR", "cold DIR", "light DIR" or "stop". What it is about stands in the log and, as errno cannot say
 // it, in the attribute until the next change.
 void ControlTrace(fuse_req_t request, std::string_view value) {
   Mount& mount = MountOf(request);
@@ -166,13 +166,15 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
     return;
   }
   const std::string_view directory = value.substr(std::min(value.size(), value.find(' ') + 1));
-  Status done = InvalidArgumentError("a trace is set to 'full DIR', 'light DIR' or 'stop'");
+  Status done = InvalidArgumentError("a trace is set to 'full DIR', 'cold DIR', 'light DIR' or 'stop'");
   if (value == "stop") {
     done = mount.tracer.Stop();
-  } else if (value.starts_with("full /") || value.starts_with("light /")) {
+  } else if (value.starts_with("full /") || value.starts_with("cold /") ||
+             value.starts_with("light /")) {
     Tracer::Options options = mount.trace_defaults;
     options.directory = directory;
     options.light = value.front() == 'l';
+    options.cold = value.front() == 'c';
     done = mount.tracer.Start(options);
   }
   if (!done.ok()) LogInfo("trace '{}': {}", value, MessageOf(done));

@@ -35,7 +35,8 @@ kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode
       mode = mount.filesystem.PassthroughRefused(handle);
     }
   }
-  if (mode.kind == OpenMode::Kind::kCached && mode.keep_cache) out.open_flags = FOPEN_KEEP_CACHE;
+  if (mode.kind == OpenMode::Kind::kCached && mode.keep_cache && !mount.tracer.cold())
+    out.open_flags = FOPEN_KEEP_CACHE;
   if (mode.kind == OpenMode::Kind::kDirect) {
     out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
     out.backing_id = mount.session.backing_files().AcquireIfAny(file);

@@ -237,8 +237,12 @@ bool Tracer::Open(const Options& options) {
     foot_.bytes = pages.size();
     unstopped_ = true;
     mount_.SetPassthrough(options.light);
+    cold_ = options.cold;
     level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
-    LogInfo("tracing to {}{}", path, options.light ? " (light)" : ", passthrough off");
+    LogInfo("tracing to {}{}", path, 
+            options.light  ? " (light)"
+            : options.cold ? ", passthrough off, no pages kept"
+                           : ", passthrough off");
   } else {
     running_ = false;  // Who is refused may try again at once.
   }

@@ -56,6 +56,7 @@ class Tracer {
     std::string host;
     std::string mount_point;
     bool light = false;
+    bool cold = false;  // Of a full trace: whoever opens a file finds none of its pages kept.
     std::string file = {};  // Its name there; HOST.trace unless one is given.
   };
 
@@ -101,6 +102,8 @@ class Tracer {
   TraceLevel level() const { return level_.load(); }
   bool on() const { return level() != TraceLevel::kOff; }
   bool full() const { return level() == TraceLevel::kFull; }
+  // The kernel is to ask for what it had kept of a file, too, so that each read is seen.
+  bool cold() const { return full() && cold_.load(); }
   Time Now() const { return clock_.Monotonic(); }
   void Note(TraceEvent event, std::string_view text = {});
   // An open, create or flush by thread `pid`, which must not have ended yet.
@@ -148,6 +151,7 @@ class Tracer {
   const Clock& clock_;
   TaskNames tasks_;
   std::atomic<TraceLevel> level_ = TraceLevel::kOff;
+  std::atomic<bool> cold_ = false;
   std::atomic<NewRing*> new_rings_ = nullptr;  // A stack; the writer takes it whole.
   std::atomic<uint64_t> uses_ = 0;
   std::atomic<uint64_t> stats_ = 0;

@@ -204,6 +204,25 @@ TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
   }
 }
 
+// Its hints are of the file that was made beforehand, and go with it.
+TEST(Operations, AnOutputThatIsRemovedFirstHasLostItsHints) {
+  WorkflowMaker maker;
+  maker.File("out", kBytes, {{"placement", "local"}}).Task("write", {}, {"out"});
+  Workflow workflow = maker.Build();
+  const PathIndex out = workflow.tasks[0].outputs[0];
+  const TaskOperation write{{}, Kind::kWrite, out, 0, kBytes};
+  const auto nodes = [&](std::vector<TaskOperation> operations) {
+    workflow.tasks[0].operations = std::move(operations);
+    const Prediction prediction =
+        MustPredict(workflow, BusyPlatform(), "hosts=3", {.with_layouts = true});
+    EXPECT_FALSE(prediction.failure) << *prediction.failure;
+    EXPECT_EQ(prediction.tasks[0].written, kBytes);
+    return prediction.files.at(0).layout.Nodes().size();
+  };
+  EXPECT_EQ(nodes({write}), 1U);
+  EXPECT_EQ(nodes({{{}, Kind::kRemove, out, 0, 0}, write}), 3U);
+}
+
 TEST(Operations, AFullStoreIsTheAnswer) {
   const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
                                             BusyPlatform(), "hosts=1,storage=1,store=80M");

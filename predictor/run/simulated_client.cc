@@ -243,6 +243,27 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std:
   co_return Done{};
 }
 
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Remove(const std::string& path) {
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
+  if (!there.ok()) co_return there.failure();
+  if (*there == FileId{}) co_return Done{};
+  co_await Work(platform_.client.call);
+  const bool is_sent = !files_[*there].unsent.has_value();
+  files_[*there].unsent.reset();
+  if (is_sent) {
+    RemoveRequest remove;
+    remove.parent = place->parent;
+    remove.name = place->name;
+    Request request = remove;
+    const Outcome<RemoveReply> removed = co_await Ask<RemoveReply>(std::move(request));
+    if (!removed.ok()) co_return removed.failure();
+  }
+  directories_[place->parent].names.insert_or_assign(std::string(place->name), FileId{});
+  co_return Done{};
+}
+
 des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& path) {
   co_await Work(platform_.runner.look);
   const Outcome<Place> place = co_await PlaceOf(path, false);

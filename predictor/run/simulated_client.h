@@ -98,6 +98,8 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
   // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
   des::Activity<void> AbandonWrite(Writing& writing);
+  // The name is gone, and with it the file's hints; nothing, if it is not there.
+  des::Activity<Outcome<Done>> Remove(const std::string& path);
   // Returns when the own node has sealed what was written past it: see Seal().
   des::Activity<void> AwaitSealed();
   // ---- what the runner does

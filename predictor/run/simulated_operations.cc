@@ -9,7 +9,7 @@ using Kind = TaskOperation::Kind;
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
   last_ = loop_.now();
   for (const TaskOperation& operation : task_.operations)
-    if (operation.kind != Kind::kCompute) ++files_[operation.file].left;
+    if (operation.kind == Kind::kRead || operation.kind == Kind::kWrite) ++files_[operation.file].left;
   for (const TaskOperation& operation : task_.operations) {
     if (operation.before.ns > 0) {
       const Time begin = loop_.now();
@@ -20,12 +20,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
     if (operation.kind == Kind::kCompute || !IsOnTheStore(workflow_.at(operation.file))) continue;
     Used& used = files_[operation.file];
     Done done = sai::Done{};
-    if (operation.kind == Kind::kRead) {
+    if (operation.kind == Kind::kRemove) {
+      done = co_await client_.Remove(workflow_.at(operation.file).path);
+    } else if (operation.kind == Kind::kRead) {
       done = co_await Read(used, operation);
     } else {
       done = co_await Write(used, operation);
     }
-    if (done.ok() && --used.left == 0) done = co_await Close(used);
+    if (done.ok() && operation.kind != Kind::kRemove && --used.left == 0) done = co_await Close(used);
     Duration& spent = operation.kind == Kind::kRead ? predicted_.reading : predicted_.writing;
     spent = spent + Lap();
     if (!done.ok()) {

@@ -68,6 +68,12 @@ class Names {
     return path;
   }
 
+  // Which file's name it took away, if that is known.
+  std::optional<FileId> UnlinkedBy(const TraceRecord& unlink) const {
+    const auto file = unlinked_.find(&unlink);
+    if (file == unlinked_.end()) return std::nullopt;
+    return file->second;
+  }
   uint64_t renames() const { return renames_; }
   uint64_t unlinks() const { return unlinks_; }
 
@@ -84,7 +90,9 @@ class Names {
     const auto old = files_.find({change.parent, change.text.substr(0, end)});
     if (change.kind == TraceKind::kUnlink) {
       ++unlinks_;
-      if (old != files_.end()) files_.erase(old);
+      if (old == files_.end()) return;
+      unlinked_[&change] = old->second;
+      files_.erase(old);
       return;
     }
     ++renames_;
@@ -98,6 +106,7 @@ class Names {
 
   std::map<FileId, Place> last_;
   std::map<Place, FileId> files_;
+  std::map<const TraceRecord*, FileId> unlinked_;
   uint64_t renames_ = 0;
   uint64_t unlinks_ = 0;
 };
@@ -307,6 +316,16 @@ class Merger {
         if (record.size_bytes > 0) opened.size_at_end = std::min(record.size_bytes, kBytesMax);
         opened.closed = Sane(record.start);
         opened.is_closed = true;
+        break;
+      }
+      case TraceKind::kUnlink: {
+        const auto file = names_.UnlinkedBy(record);
+        const auto task = TaskOfProcess(record.pid, record.start);
+        if (!file || !task) break;
+        Opened nobody;
+        nobody.task = *task;
+        nobody.file = FileOf(*file);
+        run_.operations.push_back(OperationOf(record, nobody, TracedKind::kUnlink));
         break;
       }
       default:

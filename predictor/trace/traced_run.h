@@ -27,7 +27,7 @@ struct TracedTask {
   bool is_process = false;  // Without MOSA_TASK.
 };
 
-enum class TracedKind : uint8_t { kOpen = 1, kRead, kWrite, kClose, kCut };
+enum class TracedKind : uint8_t { kOpen = 1, kRead, kWrite, kClose, kCut, kUnlink };
 
 // In the order of their starts. Indices are of TracedRun's vectors.
 struct TracedOperation {

@@ -68,6 +68,7 @@ class Builder {
     std::vector<size_t> parts;                              // Since it was last cut.
     bool is_seen = false;
     bool is_new = false;  // Made or cut to nothing: all that is in it was seen to be written.
+    size_t remade_by = kNone;  // The task that had removed what was called so before.
   };
   struct Step {
     TracedKind kind = TracedKind::kOpen;
@@ -189,6 +190,11 @@ class Builder {
         Cut(state, operation.size_bytes);
         AddStep(segment, operation, kNone, 0, 0);
         break;
+      case TracedKind::kUnlink:
+        DropEmptyParts(state);
+        removed_.emplace(operation.task, run_.files[operation.file].path);
+        AddStep(segment, operation, kNone, 0, 0);
+        break;
       case TracedKind::kClose:
         AddStep(segment, operation, kNone, 0, 0);
         break;
@@ -199,6 +205,8 @@ class Builder {
   void ApplyOpen(const TracedOperation& operation, State& state) {
     if (operation.cut) Cut(state, 0);
     state.is_new = state.is_new || operation.made;
+    if (operation.made && removed_.contains({operation.task, run_.files[operation.file].path}))
+      state.remade_by = operation.task;
     const bool made_before = !state.is_seen && !operation.made;
     if (made_before && !operation.cut && operation.size_bytes > 0) {
       const size_t part = OutsidePart(operation.file);
@@ -245,12 +253,16 @@ class Builder {
     }
   }
 
+  // What was made empty beforehand, and is now cut or removed by who fills it, was never a file.
+  void DropEmptyParts(const State& state) {
+    for (const size_t part : state.parts)
+      if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
+        segments_[parts_[part].producer].outputs.erase(part);
+  }
+
   void Cut(State& state, uint64_t size) {
     if (size == 0) {
-      // What was made empty beforehand, and is now cut by who fills it, was never a file.
-      for (const size_t part : state.parts)
-        if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
-          segments_[parts_[part].producer].outputs.erase(part);
+      DropEmptyParts(state);
       state.cover.clear();
       state.parts.clear();
       state.is_new = true;
@@ -377,6 +389,14 @@ class Builder {
     return part.places.at(begin) + std::min(offset, end) - begin;
   }
 
+  // Before its first write of a file of that name.
+  bool RemovesFirst(const Segment& segment, const Step& step) {
+    size_t& remade_by = states_[parts_[step.part].file].remade_by;
+    if (step.kind != TracedKind::kWrite || remade_by != segment.task) return false;
+    remade_by = kNone;
+    return true;
+  }
+
   void AddOperations(const Segment& segment, WorkloadTask& task) {
     if (segment.steps.empty()) return;
     Time end = segment.steps.front().start;
@@ -398,6 +418,9 @@ class Builder {
       operation.file = part.index;
       operation.offset = place;
       operation.size_bytes = size_bytes;
+      if (RemovesFirst(segment, step))
+        task.operations.push_back({std::exchange(computed, Duration()),
+                                   WorkloadOperation::Kind::kRemove, part.index, 0, 0});
       if (!task.operations.empty()) {
         WorkloadOperation& last = task.operations.back();
         if (last.kind == operation.kind && last.file == operation.file &&
@@ -468,6 +491,7 @@ class Builder {
   std::vector<Segment> segments_;
   std::vector<Part> parts_;
   std::set<std::string> ids_;
+  std::set<std::pair<size_t, std::string>> removed_;  // Tasks, and the paths of what they removed.
   Workload workload_;
 };
 

@@ -4,7 +4,9 @@
 // A file that several tasks wrote is taken apart: what each of them wrote is a file of its own,
 // "path", "path#2", ..., and so is what a file was before it was cut. Where a task has read what
 // could only be written after what it had written itself was read, it is taken apart in time:
-// "id", "id#2", .... Pure.
+// "id", "id#2", .... A task that removes a file and then makes one of the same name removes, in the
+// workload, what is there before it writes: in a run that made its outputs beforehand, to hint them,
+// it does so. Pure.
 #ifndef MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 #define MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 
@@ -20,7 +22,7 @@
 namespace mosa::predict {
 
 struct WorkloadOperation {
-  enum class Kind : uint8_t { kRead = 1, kWrite, kCompute };
+  enum class Kind : uint8_t { kRead = 1, kWrite, kCompute, kRemove };
   Duration before;  // What the task computes first.
   Kind kind = Kind::kRead;
   uint32_t file = 0;  // Of the workload's.

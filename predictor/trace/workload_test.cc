@@ -89,6 +89,14 @@ class Script {
     record.text = from + '\0' + to;
     return *this;
   }
+  // By a task that has opened something.
+  Script& Unlink(const std::string& name, const std::string& task, uint64_t parent = 1) {
+    TraceRecord& record = Add(TraceKind::kUnlink, 0);
+    record.parent = FileId{parent};
+    record.text = name;
+    record.pid = pids_.at(task);
+    return *this;
+  }
   // Reads and writes from here on are of this process.
   Script& By(uint32_t pid) {
     pid_ = pid;
@@ -415,6 +423,25 @@ TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   EXPECT_THAT(PathsOf(workload, last.inputs), ElementsAre("answer"));
   EXPECT_THAT(PathsOf(workload, last.outputs), ElementsAre("end"));
   EXPECT_THAT(last.after, ElementsAre(0U));
+}
+
+// Whoever runs the workflow makes the output beforehand, to hint it.
+TEST(Workload, ATaskThatMakesItsOutputAnewRemovesItFirst) {
+  Script trace("h1");
+  trace.At(0).Name(8, "tiles").Name(9, "mosaic").Name(10, "list");
+  trace.Make(1, 9, "100").Close(1, 9, 0).Make(2, 10, "100").Close(2, 10, 0);
+  trace.Open(3, 8, "add", kReads, 10).Read(3, 8, 0, 10).Unlink("mosaic", "add");
+  trace.Name(11, "mosaic").Make(4, 11, "add").Write(4, 11, 0, 30).Write(4, 11, 40, 20);
+  trace.Open(5, 10, "add", kWrites, 0).Write(5, 10, 0, 7);
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(IdsOf(workload), ElementsAre("add"));
+  const WorkloadTask& add = TaskOf(workload, "add");
+  EXPECT_THAT(PathsOf(workload, add.outputs), UnorderedElementsAre("mosaic", "list"));
+  std::vector<Kind> kinds;
+  for (const WorkloadOperation& operation : add.operations) kinds.push_back(operation.kind);
+  using enum WorkloadOperation::Kind;
+  EXPECT_THAT(kinds, ElementsAre(kRead, kRemove, kWrite, kWrite));
+  EXPECT_EQ(workload.files[add.operations[1].file].path, "mosaic");
 }
 
 TEST(Workload, AFileIsCalledAsItWasLastCalled) {

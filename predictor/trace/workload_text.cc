@@ -271,6 +271,11 @@ std::string ToOperationsText(const Workload& workload) {
       }
       const auto [number, fresh] = numbers.try_emplace(operation.file, numbers.size());
       if (fresh) paths.push_back(workload.files[operation.file].path);
+      if (operation.kind == WorkloadOperation::Kind::kRemove) {
+        fmt::format_to(std::back_inserter(operations), "\"{} d {}\"", operation.before.ns,
+                       number->second);
+        continue;
+      }
       fmt::format_to(std::back_inserter(operations), "\"{} {} {} {} {}\"", operation.before.ns,
                      operation.kind == WorkloadOperation::Kind::kRead ? 'r' : 'w', number->second,
                      operation.offset, operation.size_bytes);

@@ -85,8 +85,8 @@ class Reader {
       const std::optional<TaskOperation> operation = ReadOperation(item, files);
       if (!operation) {
         fields_.Fault(item.line,
-                      fmt::format("an operation of {} must be as '0 r 0 0 1048576' or '0 c', with "
-                                  "a number below {} for the file, not '{}'",
+                      fmt::format("an operation of {} must be as '0 r 0 0 1048576', '0 d 0' or "
+                                  "'0 c', with a number below {} for the file, not '{}'",
                                   of, files.size(), item.text.substr(0, 80)));
         return;
       }
@@ -108,14 +108,19 @@ class Reader {
       operation.kind = TaskOperation::Kind::kCompute;
       return operation;
     }
-    if ((kind != 'r' && kind != 'w') || !text.substr(1).starts_with(' ')) return std::nullopt;
-    operation.kind = kind == 'r' ? TaskOperation::Kind::kRead : TaskOperation::Kind::kWrite;
+    if (std::string_view("rwd").find(kind) == std::string_view::npos ||
+        !text.substr(1).starts_with(' '))
+      return std::nullopt;
+    operation.kind = kind == 'r'   ? TaskOperation::Kind::kRead
+                     : kind == 'w' ? TaskOperation::Kind::kWrite
+                                   : TaskOperation::Kind::kRemove;
     text.remove_prefix(2);
     std::array<uint64_t, 3> numbers{};
-    for (uint64_t& number : numbers) {
+    const size_t count = operation.kind == TaskOperation::Kind::kRemove ? 1 : numbers.size();
+    for (size_t i = 0; i < count; ++i) {
       const auto taken = TakeNumber(text);
       if (!taken) return std::nullopt;
-      number = *taken;
+      numbers[i] = *taken;
     }
     if (!text.empty() || numbers[0] >= files.size()) return std::nullopt;
     operation.file = files[numbers[0]];
@@ -131,17 +136,19 @@ class Reader {
     };
     const WorkflowFile& file = workflow_.at(operation.file);
     const bool reads = operation.kind == TaskOperation::Kind::kRead;
+    const char* does = reads                                                ? "reads"
+                       : operation.kind == TaskOperation::Kind::kWrite ? "writes"
+                                                                       : "removes";
     const bool writes_it = has(task.outputs);
     if (!writes_it && !(reads && has(task.inputs))) {
       fields_.Fault(
-          line, fmt::format("{} {} '{}', which is none of its {}", of, reads ? "reads" : "writes",
-                            file.path, reads ? "inputs and outputs" : "outputs"));
+          line, fmt::format("{} {} '{}', which is none of its {}", of, does, file.path, reads ? "inputs and outputs" : "outputs"));
       return false;
     }
     if (file.size_bytes && operation.offset + operation.size_bytes > *file.size_bytes) {
       fields_.Fault(
           line, fmt::format("{} {} bytes {} to {} of '{}', which has {}", of,
-                            reads ? "reads" : "writes", operation.offset,
+                            does, operation.offset,
                             operation.offset + operation.size_bytes, file.path, *file.size_bytes));
       return false;
     }

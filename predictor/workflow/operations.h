@@ -4,7 +4,8 @@
 //   {"mosa_operations": 1,
 //    "tasks": [{"id": "sort", "files": ["in", "out"],
 //               "operations": ["2500000 r 0 0 1048576",    # after 2.5 ms of computing, of files[0]
-//                              "0 w 1 0 65536",             # the first 1 MiB; then 64 KiB written
+//                              "0 d 1",                     # the first 1 MiB; removes "out", if it
+//                              "0 w 1 0 65536",             # is there, and writes 64 KiB of it
 //                              "90000 c"]}]}                # and computing at the end
 //
 // Pure: text in, operations of tasks or faults out.

@@ -27,11 +27,11 @@ TEST(Operations, AreReadInTheirOrder) {
   Workflow workflow = Words();
   const auto faults = AddOperations(R"({"mosa_operations": 1, "tasks": [
     {"id": "split", "files": ["book", "part"],
-     "operations": ["2500 r 0 0 1048576", "0 w 1 1024 3072", "0 r 1 0 10", "77 c"]}]})",
+     "operations": ["2500 r 0 0 1048576", "0 w 1 1024 3072", "0 r 1 0 10", "77 c", "5 d 1"]}]})",
                                     workflow);
   ASSERT_THAT(faults, IsEmpty());
   const auto& operations = workflow.tasks[0].operations;
-  ASSERT_EQ(operations.size(), 4U);
+  ASSERT_EQ(operations.size(), 5U);
   EXPECT_EQ(operations[0].before, Nanoseconds(2500));
   EXPECT_EQ(operations[0].kind, TaskOperation::Kind::kRead);
   EXPECT_EQ(workflow.at(operations[0].file).path, "book");
@@ -40,6 +40,8 @@ TEST(Operations, AreReadInTheirOrder) {
   EXPECT_EQ(operations[1].offset, 1024U);
   EXPECT_EQ(operations[3].kind, TaskOperation::Kind::kCompute);
   EXPECT_EQ(operations[3].before, Nanoseconds(77));
+  EXPECT_EQ(operations[4].kind, TaskOperation::Kind::kRemove);
+  EXPECT_EQ(workflow.at(operations[4].file).path, "part");
   EXPECT_THAT(workflow.tasks[1].operations, IsEmpty());
 }
 
@@ -56,6 +58,9 @@ TEST(Operations, FaultsNameTheLine) {
        "reads 'total', which is none of its inputs and outputs"},
       {R"({"id": "split", "files": ["book"], "operations": ["0 w 0 0 1"]}]})",
        "writes 'book', which is none of its outputs"},
+      {R"({"id": "split", "files": ["book"], "operations": ["0 d 0"]}]})",
+       "removes 'book', which is none of its outputs"},
+      {R"({"id": "split", "files": ["part"], "operations": ["0 d 0 1"]}]})", "must be as"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 0 4000 97"]}]})",
        "bytes 4000 to 4097 of 'part', which has 4096"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 1 0 1"]}]})",

@@ -27,7 +27,12 @@ using HintMap = std::map<std::string, std::string>;
 
 // What a task does with a file, and computes before that.
 struct TaskOperation {
-  enum class Kind : uint8_t { kRead = 1, kWrite, kCompute };
+  enum class Kind : uint8_t {
+    kRead = 1,
+    kWrite,
+    kCompute,
+    kRemove,  // An output that is there before it is written: what is written is another file.
+  };
   Duration before;
   Kind kind = Kind::kCompute;
   PathIndex file;  // Not of kCompute, as what follows.

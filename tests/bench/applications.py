@@ -84,8 +84,10 @@ class Application:
         with Cluster(binaries, 1, ram=ram) as store:
             where = ["--name", store.name, "--dir", store.directory]
             self.stage_in(store)  # Before: what is traced is what tasks do.
-            run(self.mosa, "trace", "start", "-o", traces, *where)
-            self.run(store, "seen", "--system", "dss")
+            # Cold: each task's own reads, whatever another has read before. With hints, so outputs that carry them are there
+            # before their task, and whether it removes them is seen.
+            run(self.mosa, "trace", "start", "--cold", "-o", traces, *where)
+            self.run(store, "seen")
             run(self.mosa, "trace", "stop", *where)
         self.tell_sizes(record)
         run(self.mosa, "trace", "workload", *sorted(traces.iterdir()), "--record", record, "-o", workload)

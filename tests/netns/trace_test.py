@@ -178,6 +178,23 @@ def test_light(tracing):
     check(row["estimated"] and row["bytes_read"] == row["bytes_written"] == 3000000, f"{row}")
 
 
+def test_cold(tracing):
+    """Of a file that the kernel has in full, a cold trace has what a task asks for, and not an estimate of all."""
+    mount = pathlib.Path(tracing.store.mount("h2"))
+    (mount / "kept").write_bytes(os.urandom(8 << 20))
+    directory = tracing.directory / "cold"
+    tracing.run("trace", "start", mount, "-o", directory, "--cold")
+    tracing.on("h2", "cd $MOSA_MOUNT && cat kept > /dev/null", task="all")
+    tracing.on("h2", "cd $MOSA_MOUNT && head -c 4096 kept > /dev/null", task="begin")
+    tracing.on("h2", "cd $MOSA_MOUNT && cat kept > /dev/null", task="again")
+    tracing.run("trace", "stop", mount)
+    rows = {row["task"]: row for row in rows_of(tracing, [directory / "h2.trace"], path="kept")}
+    check(not any(row["estimated"] for row in rows.values()), f"{rows}")
+    check(rows["all"]["bytes_read"] == rows["again"]["bytes_read"] == 8 << 20, f"{rows}")
+    check(4096 <= rows["begin"]["bytes_read"] < 4 << 20, f"{rows['begin']}")  # The kernel reads ahead.
+    tracing.refused("trace", "start", mount, "-o", directory, "--cold", "--light", code=2, says="--light")
+
+
 def test_refusals(tracing):
     mount = tracing.store.mount("h1")
     directory = tracing.directory / "refusals"
@@ -281,6 +298,7 @@ def test(arguments):
         test_prediction(tracing, output, operations)
         test_tasks(tracing)
         test_light(tracing)
+        test_cold(tracing)
         test_refusals(tracing)
         test_signals(tracing)
         test_full_disk(tracing)

@@ -35,6 +35,7 @@ struct Options {
   ClusterChoice cluster;
   std::string directory;
   bool light = false;
+  bool cold = false;
   std::vector<std::string> command;
 };
 
@@ -117,8 +118,9 @@ Result<nlohmann::json> AwaitEnd(const std::string& mount) {
 // All of them, or none.
 Status StartAll(const std::vector<std::string>& mounts, const Options& options) {
   MOSA_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(options.directory));
+  const std::string how = options.light ? "light " : options.cold ? "cold " : "full ";
   for (size_t i = 0; i < mounts.size(); ++i) {
-    const Status started = Control(mounts[i], (options.light ? "light " : "full ") + directory);
+    const Status started = Control(mounts[i], how + directory);
     if (started.ok()) continue;
     for (size_t done = 0; done < i; ++done) {
       if (!Control(mounts[done], "stop").ok()) continue;
@@ -266,10 +268,15 @@ Status Run(const Options& options, const CommandLine& line) {
 void AddDirectory(CLI::App& command, Options& options) {
   command.add_option("-o,--output", options.directory, "Directory for one file per mount")
       ->required();
-  command.add_flag(
+  CLI::Option* light = command.add_flag(
       "--light", options.light,
       "Only opens, closes and sizes; the kernel reads and writes local files by itself "
       "as ever, and bytes are estimated");
+  command
+      .add_flag("--cold", options.cold,
+                "Whoever opens a file finds no pages of it that the kernel has kept, so that each "
+                "read is seen: for workloads to predict")
+      ->excludes(light);
 }
 
 }  // namespace
