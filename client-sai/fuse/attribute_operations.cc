@@ -155,8 +155,8 @@ void ListXattrs(fuse_req_t request, fuse_ino_t ino, size_t size_bytes) {
   ReplyValue(request, list, size_bytes);
 }
 
-// "full DIR", "cold DIR", "light DIR" or "stop". What it is about stands in the log and, as errno cannot say
-// it, in the attribute until the next change.
+// "full DIR", "cold DIR", "light DIR" or "stop". What it is about stands in the log and, as errno
+// cannot say it, in the attribute until the next change.
 void ControlTrace(fuse_req_t request, std::string_view value) {
   Mount& mount = MountOf(request);
   // The mount's process writes files for whoever asks.
@@ -166,7 +166,8 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
     return;
   }
   const std::string_view directory = value.substr(std::min(value.size(), value.find(' ') + 1));
-  Status done = InvalidArgumentError("a trace is set to 'full DIR', 'cold DIR', 'light DIR' or 'stop'");
+  Status done =
+      InvalidArgumentError("a trace is set to 'full DIR', 'cold DIR', 'light DIR' or 'stop'");
   if (value == "stop") {
     done = mount.tracer.Stop();
   } else if (value.starts_with("full /") || value.starts_with("cold /") ||

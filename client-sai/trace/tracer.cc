@@ -239,7 +239,7 @@ bool Tracer::Open(const Options& options) {
     mount_.SetPassthrough(options.light);
     cold_ = options.cold;
     level_ = options.light ? TraceLevel::kLight : TraceLevel::kFull;
-    LogInfo("tracing to {}{}", path, 
+    LogInfo("tracing to {}{}", path,
             options.light  ? " (light)"
             : options.cold ? ", passthrough off, no pages kept"
                            : ", passthrough off");

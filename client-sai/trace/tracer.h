@@ -56,7 +56,7 @@ class Tracer {
     std::string host;
     std::string mount_point;
     bool light = false;
-    bool cold = false;  // Of a full trace: whoever opens a file finds none of its pages kept.
+    bool cold = false;      // Of a full trace: whoever opens a file finds none of its pages kept.
     std::string file = {};  // Its name there; HOST.trace unless one is given.
   };
 

@@ -223,7 +223,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
 // next one whenever the program comes to the middle of the first or the begin of the last. Where
 // the program goes on behind what was asked for, or before where it has read to, windows begin
 // anew; but a read of one request's length or less, also the first one, brings itself alone, until
-// another follows on it: what a trace has is what the kernel has asked for already. What was asked for when the program stops or goes elsewhere comes for nobody.
+// another follows on it: what a trace has is what the kernel has asked for already. What was asked
+// for when the program stops or goes elsewhere comes for nobody.
 des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;

@@ -9,7 +9,8 @@ using Kind = TaskOperation::Kind;
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
   last_ = loop_.now();
   for (const TaskOperation& operation : task_.operations)
-    if (operation.kind == Kind::kRead || operation.kind == Kind::kWrite) ++files_[operation.file].left;
+    if (operation.kind == Kind::kRead || operation.kind == Kind::kWrite)
+      ++files_[operation.file].left;
   for (const TaskOperation& operation : task_.operations) {
     if (operation.before.ns > 0) {
       const Time begin = loop_.now();
@@ -27,7 +28,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
     } else {
       done = co_await Write(used, operation);
     }
-    if (done.ok() && operation.kind != Kind::kRemove && --used.left == 0) done = co_await Close(used);
+    if (done.ok() && operation.kind != Kind::kRemove && --used.left == 0)
+      done = co_await Close(used);
     Duration& spent = operation.kind == Kind::kRead ? predicted_.reading : predicted_.writing;
     spent = spent + Lap();
     if (!done.ok()) {

@@ -67,7 +67,7 @@ class Builder {
     std::map<uint64_t, std::pair<uint64_t, size_t>> cover;  // Begin -> end, part.
     std::vector<size_t> parts;                              // Since it was last cut.
     bool is_seen = false;
-    bool is_new = false;  // Made or cut to nothing: all that is in it was seen to be written.
+    bool is_new = false;       // Made or cut to nothing: all that is in it was seen to be written.
     size_t remade_by = kNone;  // The task that had removed what was called so before.
   };
   struct Step {

@@ -5,8 +5,8 @@
 // "path", "path#2", ..., and so is what a file was before it was cut. Where a task has read what
 // could only be written after what it had written itself was read, it is taken apart in time:
 // "id", "id#2", .... A task that removes a file and then makes one of the same name removes, in the
-// workload, what is there before it writes: in a run that made its outputs beforehand, to hint them,
-// it does so. Pure.
+// workload, what is there before it writes: in a run that made its outputs beforehand, to hint
+// them, it does so. Pure.
 #ifndef MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 #define MOSA_PREDICTOR_TRACE_WORKLOAD_H_
 

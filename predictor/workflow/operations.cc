@@ -136,20 +136,19 @@ class Reader {
     };
     const WorkflowFile& file = workflow_.at(operation.file);
     const bool reads = operation.kind == TaskOperation::Kind::kRead;
-    const char* does = reads                                                ? "reads"
+    const char* does = reads                                           ? "reads"
                        : operation.kind == TaskOperation::Kind::kWrite ? "writes"
                                                                        : "removes";
     const bool writes_it = has(task.outputs);
     if (!writes_it && !(reads && has(task.inputs))) {
-      fields_.Fault(
-          line, fmt::format("{} {} '{}', which is none of its {}", of, does, file.path, reads ? "inputs and outputs" : "outputs"));
+      fields_.Fault(line, fmt::format("{} {} '{}', which is none of its {}", of, does, file.path,
+                                      reads ? "inputs and outputs" : "outputs"));
       return false;
     }
     if (file.size_bytes && operation.offset + operation.size_bytes > *file.size_bytes) {
-      fields_.Fault(
-          line, fmt::format("{} {} bytes {} to {} of '{}', which has {}", of,
-                            does, operation.offset,
-                            operation.offset + operation.size_bytes, file.path, *file.size_bytes));
+      fields_.Fault(line, fmt::format("{} {} bytes {} to {} of '{}', which has {}", of, does,
+                                      operation.offset, operation.offset + operation.size_bytes,
+                                      file.path, *file.size_bytes));
       return false;
     }
     return true;
