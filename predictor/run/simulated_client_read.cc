@@ -54,6 +54,7 @@ struct SimulatedClient::Reader {
   const bool is_here;  // All of it.
   const uint64_t size_bytes;
   BytesRead read;
+  bool by_program = false;  // Else what is read is what a kernel was seen to ask for.
   uint64_t program_at = 0;  // So far it has read.
   uint64_t windows_begin = 0;
   uint64_t asked_end = 0;                    // The kernel has asked for pages below.
@@ -90,6 +91,7 @@ des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::stri
   if (!opened.ok()) co_return opened.failure();
   Reading& reading = **opened;
   if (reading.size_bytes == 0) co_return reading.read;
+  if (reading.reader) reading.reader->by_program = true;
   co_await ReadPart(reading, part.value_or(ByteRange{0, reading.size_bytes}));
   const BytesRead read = co_await CloseRead(reading);
   co_return read;
@@ -222,13 +224,13 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
 // The kernel asks the mount for pages ahead of the program: a window at its first read, and the
 // next one whenever the program comes to the middle of the first or the begin of the last. Where
 // the program goes on behind what was asked for, or before where it has read to, windows begin
-// anew; but a read of one request's length or less, also the first one, brings itself alone, until
-// another follows on it: what a trace has is what the kernel has asked for already. What was asked
-// for when the program stops or goes elsewhere comes for nobody.
+// anew; but a read of one request's length or less brings itself alone, until another follows on
+// it: of what a trace has the first one, too, as the kernel had asked for that. What was asked for
+// when the program stops or goes elsewhere comes for nobody.
 des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
-  const bool is_first = reader.asked_end == 0 && reader.program_at == 0;
+  const bool is_first = !reader.by_program && reader.asked_end == 0 && reader.program_at == 0;
   if (is_first || part.begin < reader.program_at || part.begin > reader.asked_end) {
     const ByteRange pages = WidenToPages(part);
     reader.asked.clear();
