@@ -66,7 +66,10 @@ TEST(Operations, PartsInARowAreOneStream) {
     std::vector<ByteRange> parts;
     for (uint64_t at = 0; at < kBytes; at += bytes) parts.push_back({at, at + bytes});
     const PredictedTask task = ReadThere(parts);
-    EXPECT_EQ(task.read_remote, kBytes) << bytes;
+    // Behind a first read that ends within a block, requests share blocks, and some bytes of one
+    // that is used up come again.
+    EXPECT_GE(task.read_remote, kBytes) << bytes;
+    EXPECT_LE(task.read_remote, kBytes * 101 / 100) << bytes;
     EXPECT_LE(task.reading.ns, whole.reading.ns * 101 / 100) << bytes;
   }
 }
