@@ -22,15 +22,23 @@ int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
 
 }  // namespace
 
-SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
-    : loop_(loop), servers_(servers), advanced_at_(loop.now()) {
-  MOSA_CHECK(servers > 0);
+SharedServer::SharedServer(EventLoop& loop, uint32_t servers, Duration credit_max)
+    : loop_(loop),
+      servers_(servers),
+      credit_max_(credit_max),
+      credit_(credit_max),
+      advanced_at_(loop.now()) {
+  MOSA_CHECK(servers == 1 || (servers > 0 && credit_max.ns == 0));
 }
 
 void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join) {
   Advance();
   offered_ = offered_ + work;
-  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, join});
+  // While a job is left there is no credit: none was given before it was used up.
+  const Duration at_once = std::min(work, credit_);
+  credit_ = credit_ - at_once;
+  done_ = done_ + at_once;
+  jobs_.push_back({virtual_parts_ + (work - at_once).ns * kPartsPerNs, sequence_++, waiter, join});
   std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   ExpectNext();
 }
@@ -50,6 +58,8 @@ void SharedServer::Advance() {
   if (jobs > 0) {
     const int64_t parts = (now - advanced_at_).ns * kPartsPerNs;
     virtual_parts_ += jobs <= servers_ ? parts : MulDiv(parts, servers_, jobs, 0);
+  } else {
+    credit_ = std::min(credit_max_, credit_ + (now - advanced_at_));
   }
   advanced_at_ = now;
 }

@@ -1,6 +1,9 @@
 // SharedServer: processor sharing. `servers` cores serve all jobs at once and equally; no job gets
 // more than one core. (Egalitarian processor sharing with a limit per job.)
 //
+// With a credit it is a token bucket that is full at the beginning: what it could have done while
+// it was idle, at most the credit, it does at once when work comes.
+//
 // All jobs advance together, so one virtual time is enough: it runs at the rate that each job gets,
 // a job ends when it has advanced by the job's work, and the next to end is the least of a heap. A
 // job costs O(log jobs), whatever comes and goes meanwhile.
@@ -42,8 +45,8 @@ class Join {
 
 class SharedServer final : private EventLoop::Bell {
  public:
-  // Precondition: servers > 0.
-  SharedServer(EventLoop& loop, uint32_t servers);
+  // Precondition: servers > 0; a credit is of one server alone.
+  SharedServer(EventLoop& loop, uint32_t servers, Duration credit_max = Duration());
 
   // `co_await server.Work(work)`: `work` is the time that it takes alone. Below 10^15 ns.
   auto Work(Duration work) {
@@ -94,6 +97,8 @@ class SharedServer final : private EventLoop::Bell {
 
   EventLoop& loop_;
   const int64_t servers_;
+  const Duration credit_max_;
+  Duration credit_;        // At advanced_at_.
   std::vector<Job> jobs_;  // A heap, the first to end on top.
   uint64_t sequence_ = 0;
   int64_t virtual_parts_ = 0;

@@ -13,7 +13,7 @@
 
 namespace mosa::predict {
 
-inline constexpr int kPlatformVersion = 2;
+inline constexpr int kPlatformVersion = 3;
 // No single service takes longer, so that sums of them fit: 11 days.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
 // Of a link: slower, and what is under way in it would take longer than can be counted.
@@ -55,6 +55,9 @@ struct NetworkPlatform {
   // before a host at which streams of several others meet (in-cast): there, connections fill what
   // room a switch has.
   uint64_t in_queue_ns_max = 20'000'000;
+  // What each direction of a link that was idle for long carries at once, before its rate holds:
+  // the depth of the token bucket that limits it; 0: none does.
+  uint64_t burst_bytes = 0;
   double spread = 0;  // Of the links' rates; as Cost::spread.
   bool operator==(const NetworkPlatform&) const = default;
 };

@@ -23,6 +23,14 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
 
 }  // namespace
 
+Machines::Machine::Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
+                           des::SharedServer* cores)
+    : host(h),
+      cpu(cores),
+      out(loop, 1, std::min(kServiceMax, TimeAt(h.out_bytes_per_second, burst_bytes))),
+      in(loop, 1, std::min(kServiceMax, TimeAt(h.in_bytes_per_second, burst_bytes))),
+      inside(loop) {}
+
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
                    const Configuration& configuration)
     : loop_(loop), platform_(platform), residence_(loop) {
@@ -37,7 +45,8 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
     if (own_cores || i == 0)
       cores_.push_back(std::make_unique<des::SharedServer>(
           loop, own_cores ? host.cores : platform.shared_cores));
-    machines_.push_back(std::make_unique<Machine>(loop, host, cores_.back().get()));
+    machines_.push_back(
+        std::make_unique<Machine>(loop, host, platform.network.burst_bytes, cores_.back().get()));
   }
 }
 

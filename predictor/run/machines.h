@@ -5,9 +5,10 @@
 // connection of its own: equally, packet by packet. (Paper 000 has queues of whole chunks instead;
 // then who asks for one chunk at a time gets as much as who sends eight at once, which connections
 // do not give.) A transfer takes its share of the sender's link and of the receiver's at the same
-// time, and is there when the last byte has passed both. Small messages wait only as long as
-// packet queues are at most: at their sender, where each stream keeps a little of itself in the
-// queue, and at a receiver, where streams of several hosts meet and fill what there is.
+// time, and is there when the last byte has passed both; a direction that was idle carries a burst
+// at once, as the token buckets of shaped links do. Small messages wait only as long as packet
+// queues are at most: at their sender, where each stream keeps a little of itself in the queue, and
+// at a receiver, where streams of several hosts meet and fill what there is.
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
@@ -75,8 +76,8 @@ class Machines {
 
  private:
   struct Machine {
-    Machine(des::EventLoop& loop, const HostPlatform& h, des::SharedServer* cores)
-        : host(h), cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
+    Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
+            des::SharedServer* cores);
     const HostPlatform host;
     des::SharedServer* cpu;
     des::SharedServer out, in;
