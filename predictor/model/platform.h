@@ -45,6 +45,9 @@ struct HostPlatform {
   bool operator==(const HostPlatform&) const = default;
 };
 
+// More would change little: the lesser half of the streams is already left with a fifth.
+inline constexpr double kUnevennessMax = 1;
+
 struct NetworkPlatform {
   uint64_t latency_ns = 50'000;           // One way, between two hosts.
   uint64_t loopback_latency_ns = 15'000;  // One way, inside a host.
@@ -58,6 +61,10 @@ struct NetworkPlatform {
   // What each direction of a link that was idle for long carries at once, before its rate holds:
   // the depth of the token bucket that limits it; 0: none does.
   uint64_t burst_bytes = 0;
+  // How uneven the shares are that streams get: the standard deviation of their logarithms, where
+  // they leave one host, and where those of several hosts meet before another; 0: all are even.
+  double out_unevenness = 0;
+  double in_unevenness = 0;
   double spread = 0;  // Of the links' rates; as Cost::spread.
   bool operator==(const NetworkPlatform&) const = default;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "predictor/identify/figures.h"
@@ -35,6 +36,9 @@ constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries thos
 // Probes of fewer bytes say nothing of how long bytes take.
 constexpr uint64_t kTellingBytes = 256 << 10;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
+constexpr double kSharesSeconds = 0.2;  // In which streams that share a link are counted.
+constexpr const char* kMeetingUnevenness = "unevenness of 4 streams from ";
+constexpr const char* kLeavingUnevenness = "unevenness of 4 streams that leave ";
 constexpr const char* kAfterPause = "stream after a pause from ";
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
@@ -299,6 +303,35 @@ Result<double> Measure::PingWhereStreamsMeet() {
   return answers.front().at("value").get<double>();
 }
 
+// Of the logarithms of what each of two streams on every way gets while all are under way, the
+// standard deviation.
+Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
+                                   const std::vector<size_t>& targets) {
+  // None of them ends within the time that counts: all of the link would not carry more.
+  const uint64_t whole =
+      std::max(stream_bytes_[{sources.front(), targets.front()}], kStreamBytesMin);
+  std::vector<IdentifyWorkers::Question> questions;
+  for (const size_t source : sources) {
+    json words = {{"do", "shares"}, {"targets", json::array()}};
+    for (const size_t target : targets) words["targets"].push_back(TargetOf(target));
+    words["bytes"] =
+        static_cast<uint64_t>(1.5 * static_cast<double>(whole) * kSharesSeconds / kStreamSeconds);
+    words["counted_ns"] = static_cast<int64_t>(kSharesSeconds * 1e9);
+    words["connections"] = 2;
+    questions.push_back({source, std::move(words)});
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kStreamMax));
+  std::vector<double> logs;
+  for (const json& answer : answers)
+    for (const double rate : answer.at("rates").get<std::vector<double>>())
+      logs.push_back(std::log(std::max(rate, 1.0)));
+  const auto count = static_cast<double>(logs.size());
+  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double each : logs) squares += (each - mean) * (each - mean);
+  return std::sqrt(squares / (count - 1));
+}
+
 void Measure::AddNetworkItems() {
   const auto listens = [this](size_t host) { return ports_[host] != 0; };
   const auto name = [this](size_t host) { return workers_->name(host); };
@@ -347,6 +380,23 @@ void Measure::AddNetworkItems() {
                       },
                       {},
                       {}});
+    items_.push_back(
+        {fmt::format("{}{} and {} to {}", kMeetingUnevenness, name(1), name(2), name(0)),
+         "deviation of logarithms",
+         [this] {
+           return Unevenness({1, 2}, {0});
+         },
+         {},
+         {}});
+    if (listens(1) && listens(2))
+      items_.push_back(
+          {fmt::format("{}{} to {} and {}", kLeavingUnevenness, name(0), name(1), name(2)),
+           "deviation of logarithms",
+           [this] {
+             return Unevenness({0}, {1, 2});
+           },
+           {},
+           {}});
     items_.push_back({fmt::format("round trip from {} to {} where streams meet", name(1), name(0)),
                       "s",
                       [this] { return PingWhereStreamsMeet(); },
@@ -549,7 +599,11 @@ void Measure::FillNetwork(Measurements& found) const {
                                          measured.count, measured.dropped, measured.IsSettled(),
                                          std::nullopt});
     const bool rate = item.unit == "bytes/s";
-    if (item.what.starts_with(kAfterPause)) {
+    if (item.what.starts_with(kMeetingUnevenness)) {
+      known.network.in_unevenness = std::min(measured.mean, predict::kUnevennessMax);
+    } else if (item.what.starts_with(kLeavingUnevenness)) {
+      known.network.out_unevenness = std::min(measured.mean, predict::kUnevennessMax);
+    } else if (item.what.starts_with(kAfterPause)) {
       after_pause = measured;
     } else if (item.what == "stream inside a host") {
       inside_rate = measured.mean;

@@ -75,6 +75,7 @@ class Measure {
   Result<double> StreamAfterPause(size_t source, size_t target);
   Result<double> Ping(size_t source, size_t target, bool loaded);
   Result<double> PingWhereStreamsMeet();
+  Result<double> Unevenness(const std::vector<size_t>& sources, const std::vector<size_t>& targets);
   Json PingOf(size_t target, bool loaded) const;
   Json TargetOf(size_t host) const;
   std::string DirectoryOf(size_t host, const std::string& name) const;
