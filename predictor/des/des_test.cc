@@ -48,14 +48,19 @@ std::vector<int64_t> FifoEnds(uint32_t servers, const std::vector<Arrival>& arri
   return ends;
 }
 
-std::vector<int64_t> SharedEnds(uint32_t servers, const std::vector<Arrival>& arrivals) {
+std::vector<int64_t> CreditedEnds(uint32_t servers, const std::vector<Arrival>& arrivals,
+                                  Duration credit) {
   std::vector<int64_t> ends(arrivals.size());
   EventLoop loop;
-  SharedServer server(loop, servers);
+  SharedServer server(loop, servers, credit);
   for (size_t i = 0; i < arrivals.size(); ++i)
     Spawn(loop, UseShared(loop, server, arrivals[i], ends[i]));
   loop.Run();
   return ends;
+}
+
+std::vector<int64_t> SharedEnds(uint32_t servers, const std::vector<Arrival>& arrivals) {
+  return CreditedEnds(servers, arrivals, Duration());
 }
 
 struct Row {
@@ -94,6 +99,26 @@ TEST(SharedServer, ServesAllAtOnce) {
 }
 
 Activity<void> Use(SharedServer& server, Duration work) { co_await server.Work(work); }
+
+TEST(SharedServer, DoesAtOnceWhatItHasCreditFor) {
+  const Row rows[] = {
+      {"full at the beginning", 1, {{0, 100}}, {70}},
+      {"less than the credit takes no time", 1, {{5, 20}}, {5}},
+      {"and leaves the rest to the next", 1, {{5, 20}, {5, 20}}, {5, 15}},
+      {"the next has none when it is used up", 1, {{0, 100}, {0, 70}}, {140, 140}},
+      {"it comes back while idle", 1, {{0, 30}, {10, 30}}, {0, 30}},
+      {"to what it was", 1, {{0, 100}, {1000, 100}}, {70, 1070}},
+      {"not while busy", 1, {{0, 100}, {69, 30}, {80, 30}}, {71, 120, 130}},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(CreditedEnds(row.servers, row.arrivals, Nanoseconds(30)), row.ends) << row.what;
+  EventLoop loop;
+  SharedServer server(loop, 1, Nanoseconds(30));
+  Spawn(loop, Use(server, Nanoseconds(100)));
+  loop.At(Time{20}, [&] { EXPECT_EQ(server.done().ns, 50) << "what was done at once is done"; });
+  loop.Run();
+  EXPECT_EQ(server.Backlog().ns, 0);
+}
 
 TEST(SharedServer, KnowsWhatIsDoneAndWhatIsLeft) {
   EventLoop loop;

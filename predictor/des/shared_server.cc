@@ -22,15 +22,27 @@ int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
 
 }  // namespace
 
-SharedServer::SharedServer(EventLoop& loop, uint32_t servers)
-    : loop_(loop), servers_(servers), advanced_at_(loop.now()) {
-  MOSA_CHECK(servers > 0);
+SharedServer::SharedServer(EventLoop& loop, uint32_t servers, Duration credit_max)
+    : loop_(loop),
+      servers_(servers),
+      credit_max_(credit_max),
+      credit_(credit_max),
+      advanced_at_(loop.now()) {
+  MOSA_CHECK(servers == 1 || (servers > 0 && credit_max.ns == 0));
 }
 
-void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join) {
+void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join, int64_t weight) {
   Advance();
   offered_ = offered_ + work;
-  jobs_.push_back({virtual_parts_ + work.ns * kPartsPerNs, sequence_++, waiter, join});
+  // While a job is left there is no credit: none was given before it was used up.
+  const Duration at_once = std::min(work, credit_);
+  credit_ = credit_ - at_once;
+  done_ = done_ + at_once;
+  const int64_t parts = (work - at_once).ns * kPartsPerNs;
+  const int64_t virtual_work =
+      weight == kEvenWeight ? parts : MulDiv(parts, kEvenWeight, weight, weight - 1);
+  jobs_.push_back({virtual_parts_ + virtual_work, sequence_++, waiter, join, weight});
+  weights_ += weight;
   std::push_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   ExpectNext();
 }
@@ -42,14 +54,15 @@ Duration SharedServer::DoneSince() const {
   return Nanoseconds((loop_.now() - advanced_at_).ns * busy);
 }
 
-// Brings virtual time up to now: it runs at min(jobs, servers) / jobs.
+// Brings virtual time up to now: it runs as a job of even weight is served.
 void SharedServer::Advance() {
   const Time now = loop_.now();
-  const auto jobs = static_cast<int64_t>(jobs_.size());
   done_ = done_ + DoneSince();
-  if (jobs > 0) {
+  if (!jobs_.empty()) {
     const int64_t parts = (now - advanced_at_).ns * kPartsPerNs;
-    virtual_parts_ += jobs <= servers_ ? parts : MulDiv(parts, servers_, jobs, 0);
+    virtual_parts_ += IsShared() ? MulDiv(parts, servers_ * kEvenWeight, weights_, 0) : parts;
+  } else {
+    credit_ = std::min(credit_max_, credit_ + (now - advanced_at_));
   }
   advanced_at_ = now;
 }
@@ -58,9 +71,9 @@ void SharedServer::Advance() {
 // were added meanwhile, looks again.
 void SharedServer::ExpectNext() {
   if (jobs_.empty()) return;
-  const auto jobs = static_cast<int64_t>(jobs_.size());
+  const int64_t even = servers_ * kEvenWeight;
   int64_t parts = std::max<int64_t>(0, jobs_.front().end_parts - virtual_parts_);
-  if (jobs > servers_) parts = MulDiv(parts, jobs, servers_, servers_ - 1);
+  if (IsShared()) parts = MulDiv(parts, weights_, even, even - 1);
   const Time at = loop_.now() + Nanoseconds((parts + kPartsPerNs - 1) / kPartsPerNs);
   if (expects_ && expected_at_ <= at) return;
   expects_ = true;
@@ -73,6 +86,7 @@ std::coroutine_handle<> SharedServer::TakeEnded() {
   std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   const Job job = jobs_.back();
   jobs_.pop_back();
+  weights_ -= job.weight;
   if (job.join == nullptr) return job.waiter;
   return --job.join->under_way_ == 0 ? std::exchange(job.join->waiter_, nullptr) : nullptr;
 }

@@ -1,6 +1,11 @@
 // SharedServer: processor sharing. `servers` cores serve all jobs at once and equally; no job gets
 // more than one core. (Egalitarian processor sharing with a limit per job.)
 //
+// Of one server jobs may have weights, and get shares in proportion to these.
+//
+// With a credit it is a token bucket that is full at the beginning: what it could have done while
+// it was idle, at most the credit, it does at once when work comes.
+//
 // All jobs advance together, so one virtual time is enough: it runs at the rate that each job gets,
 // a job ends when it has advanced by the job's work, and the next to end is the least of a heap. A
 // job costs O(log jobs), whatever comes and goes meanwhile.
@@ -42,8 +47,9 @@ class Join {
 
 class SharedServer final : private EventLoop::Bell {
  public:
-  // Precondition: servers > 0.
-  SharedServer(EventLoop& loop, uint32_t servers);
+  static constexpr int64_t kEvenWeight = 1024;
+  // Precondition: servers > 0; a credit is of one server alone.
+  SharedServer(EventLoop& loop, uint32_t servers, Duration credit_max = Duration());
 
   // `co_await server.Work(work)`: `work` is the time that it takes alone. Below 10^15 ns.
   auto Work(Duration work) {
@@ -58,11 +64,12 @@ class SharedServer final : private EventLoop::Bell {
     };
     return Awaiter{*this, work};
   }
-  // The same as one of `join`, which nobody awaits here.
-  void Begin(Duration work, Join& join) {
+  // The same as one of `join`, which nobody awaits here, with a share in proportion to `weight`.
+  // Precondition: 0 < weight <= 64 * kEvenWeight; of several servers jobs are even.
+  void Begin(Duration work, Join& join, int64_t weight = kEvenWeight) {
     if (work.ns <= 0) return;
     ++join.under_way_;
-    Add(work, nullptr, &join);
+    Add(work, nullptr, &join, weight);
   }
 
   size_t jobs() const { return jobs_.size(); }
@@ -80,12 +87,14 @@ class SharedServer final : private EventLoop::Bell {
     uint64_t sequence = 0;
     std::coroutine_handle<> waiter;
     Join* join = nullptr;  // Instead of a waiter.
+    int64_t weight = kEvenWeight;
     bool operator>(const Job& other) const {
       return end_parts != other.end_parts ? end_parts > other.end_parts : sequence > other.sequence;
     }
   };
 
-  void Add(Duration work, std::coroutine_handle<> waiter, Join* join);
+  void Add(Duration work, std::coroutine_handle<> waiter, Join* join, int64_t weight = kEvenWeight);
+  bool IsShared() const { return servers_ == 1 || weights_ > servers_ * kEvenWeight; }
   void Advance();
   Duration DoneSince() const;
   void ExpectNext();
@@ -94,7 +103,10 @@ class SharedServer final : private EventLoop::Bell {
 
   EventLoop& loop_;
   const int64_t servers_;
+  const Duration credit_max_;
+  Duration credit_;        // At advanced_at_.
   std::vector<Job> jobs_;  // A heap, the first to end on top.
+  int64_t weights_ = 0;    // Of all of them.
   uint64_t sequence_ = 0;
   int64_t virtual_parts_ = 0;
   Time advanced_at_;

@@ -38,6 +38,7 @@ inline Platform RandomPlatform(Rng& rng) {
   platform.shared_cores = rng.Chance(200) ? static_cast<uint32_t>(1 + rng.Below(4)) : 0;
   platform.host.speed = 0.5 + static_cast<double>(rng.Below(100)) / 50;
   platform.host.in_bytes_per_second = 5'000'000 + rng.Below(2'000'000'000);
+  platform.network.burst_bytes = rng.Below(2) * rng.Below(1 << 20);
   platform.host.out_bytes_per_second = 5'000'000 + rng.Below(2'000'000'000);
   platform.client.passthrough = rng.Chance(500);
   if (rng.Chance(300)) platform.client.page_cache_read = {0, 0.001, 0};

@@ -72,7 +72,8 @@ class Needs {
     if (CrossesLinks(file) && (!read || file.consumers.size() == 1)) {
       const uint64_t rate =
           read ? platform_.host.in_bytes_per_second : platform_.host.out_bytes_per_second;
-      elapsed = std::max(elapsed, OnLink(static_cast<double>(bytes), static_cast<double>(rate)));
+      const uint64_t limited = bytes - std::min(bytes, platform_.network.burst_bytes);
+      elapsed = std::max(elapsed, OnLink(static_cast<double>(limited), static_cast<double>(rate)));
     }
     need.store_ns += processor;
     need.elapsed_ns += elapsed;
@@ -158,9 +159,14 @@ Duration TimeAtLeast(const LeastWork& work, const Platform& platform,
     const auto out = static_cast<double>(platform.host.out_bytes_per_second) / 1e9;
     const auto in = static_cast<double>(platform.host.in_bytes_per_second) / 1e9;
     const double nodes = configuration.storage_hosts;
+    // What each link carries in a time is at most a burst and what its rate gives.
+    const auto burst = static_cast<double>(platform.network.burst_bytes);
+    const auto on = [burst](double bytes, double links, double rate) {
+      return (bytes / links - burst) / rate;
+    };
     const double links =
-        std::max({work.written_bytes / (hosts * out), work.written_bytes / (nodes * in),
-                  work.read_bytes / (nodes * out), work.read_bytes / (hosts * in)});
+        std::max({on(work.written_bytes, hosts, out), on(work.written_bytes, nodes, in),
+                  on(work.read_bytes, nodes, out), on(work.read_bytes, hosts, in)});
     ns = std::max(ns, links - work.transfers);
   }
   return Nanoseconds(static_cast<int64_t>(std::max(0.0, ns * (1 - kRoundingShare) - 1)));

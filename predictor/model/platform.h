@@ -13,7 +13,7 @@
 
 namespace mosa::predict {
 
-inline constexpr int kPlatformVersion = 2;
+inline constexpr int kPlatformVersion = 3;
 // No single service takes longer, so that sums of them fit: 11 days.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
 // Of a link: slower, and what is under way in it would take longer than can be counted.
@@ -45,6 +45,9 @@ struct HostPlatform {
   bool operator==(const HostPlatform&) const = default;
 };
 
+// More would change little: the lesser half of the streams is already left with a fifth.
+inline constexpr double kUnevennessMax = 1;
+
 struct NetworkPlatform {
   uint64_t latency_ns = 50'000;           // One way, between two hosts.
   uint64_t loopback_latency_ns = 15'000;  // One way, inside a host.
@@ -55,6 +58,13 @@ struct NetworkPlatform {
   // before a host at which streams of several others meet (in-cast): there, connections fill what
   // room a switch has.
   uint64_t in_queue_ns_max = 20'000'000;
+  // What each direction of a link that was idle for long carries at once, before its rate holds:
+  // the depth of the token bucket that limits it; 0: none does.
+  uint64_t burst_bytes = 0;
+  // How uneven the shares are that streams get: the standard deviation of their logarithms, where
+  // they leave one host, and where those of several hosts meet before another; 0: all are even.
+  double out_unevenness = 0;
+  double in_unevenness = 0;
   double spread = 0;  // Of the links' rates; as Cost::spread.
   bool operator==(const NetworkPlatform&) const = default;
 };

@@ -55,6 +55,9 @@ void VisitFields(P& platform, Visit&& visit) {
   visit("network", "loopback", platform.network.loopback);
   visit("network", "out_queue_ns_max", platform.network.out_queue_ns_max);
   visit("network", "in_queue_ns_max", platform.network.in_queue_ns_max);
+  visit("network", "burst_bytes", platform.network.burst_bytes);
+  visit("network", "out_unevenness", platform.network.out_unevenness);
+  visit("network", "in_unevenness", platform.network.in_unevenness);
   visit("network", "spread", platform.network.spread);
   visit("manager", "lookup", platform.manager.lookup);
   visit("manager", "make", platform.manager.make);

@@ -1,9 +1,12 @@
 #include "predictor/run/machines.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "common/base/rng.h"
 #include "predictor/model/cost.h"
+#include "predictor/model/draws.h"
 
 namespace mosa::predict {
 namespace {
@@ -21,11 +24,36 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
                                           static_cast<Wide>(bytes_per_second)));
 }
 
+constexpr uint64_t kWeightsSeed = 0x77656967;
+
 }  // namespace
+
+Machines::Machine::Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
+                           des::SharedServer* cores)
+    : host(h),
+      cpu(cores),
+      out(loop, 1, std::min(kServiceMax, TimeAt(h.out_bytes_per_second, burst_bytes))),
+      in(loop, 1, std::min(kServiceMax, TimeAt(h.in_bytes_per_second, burst_bytes))),
+      inside(loop) {}
+
+Machines::Weights::Weights(double unevenness) {
+  Rng rng(kWeightsSeed);
+  for (int64_t& weight : weights_) {
+    const double factor = std::exp(std::min(unevenness, kUnevennessMax) * NormalDraw(rng));
+    weight = std::clamp<int64_t>(std::llround(factor * des::SharedServer::kEvenWeight),
+                                 des::SharedServer::kEvenWeight / 64,
+                                 des::SharedServer::kEvenWeight * 64);
+  }
+}
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
                    const Configuration& configuration)
-    : loop_(loop), platform_(platform), residence_(loop) {
+    : loop_(loop),
+      platform_(platform),
+      seed_(configuration.seed),
+      out_weights_(platform.network.out_unevenness),
+      in_weights_(platform.network.in_unevenness),
+      residence_(loop) {
   const bool together = configuration.storage_hosts == 0;
   first_node_ = together ? 0 : configuration.hosts;
   node_count_ = together ? configuration.hosts : configuration.storage_hosts;
@@ -37,7 +65,8 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
     if (own_cores || i == 0)
       cores_.push_back(std::make_unique<des::SharedServer>(
           loop, own_cores ? host.cores : platform.shared_cores));
-    machines_.push_back(std::make_unique<Machine>(loop, host, cores_.back().get()));
+    machines_.push_back(
+        std::make_unique<Machine>(loop, host, platform.network.burst_bytes, cores_.back().get()));
   }
 }
 
@@ -57,8 +86,10 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
   des::Join both;
-  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), both);
-  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), both);
+  // Whose share is large stays so: congestion control takes longer to even it than a run.
+  const uint64_t way = HashCombine(seed_, (uint64_t{from.value} << 32) | to.value);
+  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), both, in_weights_.Of(way));
+  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), both, out_weights_.Of(~way));
   co_await both.All();
   target.bytes.received += bytes;
 }

@@ -2,16 +2,20 @@
 // their links (paper 000, section 2.3).
 //
 // Each direction of a link is shared by all transfers that are under way in it, each of which is a
-// connection of its own: equally, packet by packet. (Paper 000 has queues of whole chunks instead;
-// then who asks for one chunk at a time gets as much as who sends eight at once, which connections
-// do not give.) A transfer takes its share of the sender's link and of the receiver's at the same
-// time, and is there when the last byte has passed both. Small messages wait only as long as
-// packet queues are at most: at their sender, where each stream keeps a little of itself in the
-// queue, and at a receiver, where streams of several hosts meet and fill what there is.
+// connection of its own: packet by packet, and equally but for what the platform says of
+// unevenness: connections that meet in a queue get shares that differ by far, and for seconds.
+// (Paper 000 has queues of whole chunks instead; then who asks for one chunk at a time gets as much
+// as who sends eight at once, which connections do not give.) A transfer takes its share of the
+// sender's link and of the receiver's at the same time, and is there when the last byte has passed
+// both; a direction that was idle carries a burst at once, as the token buckets of shaped links do.
+// Small messages wait only as long as packet queues are at most: at their sender, where each stream
+// keeps a little of itself in the queue, and at a receiver, where streams of several hosts meet and
+// fill what there is.
 #ifndef MOSA_PREDICTOR_RUN_MACHINES_H_
 #define MOSA_PREDICTOR_RUN_MACHINES_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -75,8 +79,8 @@ class Machines {
 
  private:
   struct Machine {
-    Machine(des::EventLoop& loop, const HostPlatform& h, des::SharedServer* cores)
-        : host(h), cpu(cores), out(loop, 1), in(loop, 1), inside(loop) {}
+    Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
+            des::SharedServer* cores);
     const HostPlatform host;
     des::SharedServer* cpu;
     des::SharedServer out, in;
@@ -87,8 +91,20 @@ class Machines {
     Duration store, application;
   };
 
+  // Of streams, by what names their way: log-normal, drawn once, so that a transfer costs a look.
+  class Weights {
+   public:
+    explicit Weights(double unevenness);
+    int64_t Of(uint64_t way) const { return weights_[way % weights_.size()]; }
+
+   private:
+    std::array<int64_t, 1024> weights_;
+  };
+
   des::EventLoop& loop_;
   const Platform& platform_;
+  const uint64_t seed_;
+  const Weights out_weights_, in_weights_;
   uint32_t first_node_ = 0;
   uint32_t node_count_ = 0;
   MachineIndex manager_;

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <numeric>
+#include <thread>
 
 #include "predictor/identify/figures.h"
 #include "predictor/model/cost.h"
@@ -25,10 +28,18 @@ using predict::Where;
 constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the other.
 constexpr double kStreamSeconds = 0.25;  // Of a stream between hosts.
 constexpr uint64_t kStreamBytesMin = 4 << 20;
+constexpr double kBurstSeconds =
+    0.1;  // Of a stream that begins with a burst, and of the pause before.
+constexpr uint64_t kBurstStreamBytesMin = 1 << 20;
+constexpr double kBurstShareMin = 0.05;       // Less of that stream is none.
 constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries those.
 // Probes of fewer bytes say nothing of how long bytes take.
 constexpr uint64_t kTellingBytes = 256 << 10;
 constexpr uint64_t kStreamBytesMax = 256 << 20;
+constexpr double kSharesSeconds = 0.2;  // In which streams that share a link are counted.
+constexpr const char* kMeetingUnevenness = "unevenness of 4 streams from ";
+constexpr const char* kLeavingUnevenness = "unevenness of 4 streams that leave ";
+constexpr const char* kAfterPause = "stream after a pause from ";
 constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
 constexpr uint32_t kMeetingConnections = 4;
@@ -254,6 +265,26 @@ json Measure::PingOf(size_t target, bool loaded) const {
   return words;
 }
 
+// Bytes per second of a short stream over links that were idle, from its first byte on: more than
+// they can keep, if they allow bursts.
+Result<double> Measure::StreamAfterPause(size_t source, size_t target) {
+  if (burst_stream_bytes_ == 0) {
+    MOSA_ASSIGN_OR_RETURN(const double rate, Stream({{source, target}}, 1));
+    burst_stream_bytes_ = static_cast<uint64_t>(
+        std::clamp(rate * kBurstSeconds, static_cast<double>(kBurstStreamBytesMin),
+                   static_cast<double>(kStreamBytesMax)));
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(kBurstSeconds));
+  json words = TargetOf(target);
+  words["do"] = "stream";
+  words["bytes"] = burst_stream_bytes_;
+  words["warm_bytes"] = 0;
+  words["connections"] = 1;
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, words));
+  StreamSpan whole{burst_stream_bytes_, answer.at("begin_ns"), answer.at("end_ns")};
+  return whole.BytesPerSecond();
+}
+
 Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, PingOf(target, loaded)));
   return answer.at("value").get<double>();
@@ -270,6 +301,35 @@ Result<double> Measure::PingWhereStreamsMeet() {
   MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers,
                         workers_->Ask({{1, PingOf(0, true)}, {2, std::move(stream)}}, kStreamMax));
   return answers.front().at("value").get<double>();
+}
+
+// Of the logarithms of what each of two streams on every way gets while all are under way, the
+// standard deviation.
+Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
+                                   const std::vector<size_t>& targets) {
+  // None of them ends within the time that counts: all of the link would not carry more.
+  const uint64_t whole =
+      std::max(stream_bytes_[{sources.front(), targets.front()}], kStreamBytesMin);
+  std::vector<IdentifyWorkers::Question> questions;
+  for (const size_t source : sources) {
+    json words = {{"do", "shares"}, {"targets", json::array()}};
+    for (const size_t target : targets) words["targets"].push_back(TargetOf(target));
+    words["bytes"] =
+        static_cast<uint64_t>(1.5 * static_cast<double>(whole) * kSharesSeconds / kStreamSeconds);
+    words["counted_ns"] = static_cast<int64_t>(kSharesSeconds * 1e9);
+    words["connections"] = 2;
+    questions.push_back({source, std::move(words)});
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> answers, workers_->Ask(questions, kStreamMax));
+  std::vector<double> logs;
+  for (const json& answer : answers)
+    for (const double rate : answer.at("rates").get<std::vector<double>>())
+      logs.push_back(std::log(std::max(rate, 1.0)));
+  const auto count = static_cast<double>(logs.size());
+  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
+  double squares = 0;
+  for (const double each : logs) squares += (each - mean) * (each - mean);
+  return std::sqrt(squares / (count - 1));
 }
 
 void Measure::AddNetworkItems() {
@@ -301,6 +361,11 @@ void Measure::AddNetworkItems() {
                       },
                       {},
                       {}});
+    items_.push_back({fmt::format("{}{} to {}", kAfterPause, name(0), name(1)),
+                      "bytes/s",
+                      [this] { return StreamAfterPause(0, 1); },
+                      {},
+                      {}});
     items_.push_back({fmt::format("round trip from {} to {} beside a stream", name(0), name(1)),
                       "s",
                       [this] { return Ping(0, 1, true); },
@@ -315,6 +380,23 @@ void Measure::AddNetworkItems() {
                       },
                       {},
                       {}});
+    items_.push_back(
+        {fmt::format("{}{} and {} to {}", kMeetingUnevenness, name(1), name(2), name(0)),
+         "deviation of logarithms",
+         [this] {
+           return Unevenness({1, 2}, {0});
+         },
+         {},
+         {}});
+    if (listens(1) && listens(2))
+      items_.push_back(
+          {fmt::format("{}{} to {} and {}", kLeavingUnevenness, name(0), name(1), name(2)),
+           "deviation of logarithms",
+           [this] {
+             return Unevenness({0}, {1, 2});
+           },
+           {},
+           {}});
     items_.push_back({fmt::format("round trip from {} to {} where streams meet", name(1), name(0)),
                       "s",
                       [this] { return PingWhereStreamsMeet(); },
@@ -508,6 +590,7 @@ void Measure::FillNetwork(Measurements& found) const {
   double pairs = 0, pairs_squared = 0, best = 0, trips = 0, half = 0;
   int pair_count = 0, trip_count = 0;
   double loaded = 0, met = 0, inside_rate = 0, inside_trip = 0;
+  predict::Measured after_pause;
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     const predict::Measured measured = schedule_->At(i);
@@ -516,7 +599,13 @@ void Measure::FillNetwork(Measurements& found) const {
                                          measured.count, measured.dropped, measured.IsSettled(),
                                          std::nullopt});
     const bool rate = item.unit == "bytes/s";
-    if (item.what == "stream inside a host") {
+    if (item.what.starts_with(kMeetingUnevenness)) {
+      known.network.in_unevenness = std::min(measured.mean, predict::kUnevennessMax);
+    } else if (item.what.starts_with(kLeavingUnevenness)) {
+      known.network.out_unevenness = std::min(measured.mean, predict::kUnevennessMax);
+    } else if (item.what.starts_with(kAfterPause)) {
+      after_pause = measured;
+    } else if (item.what == "stream inside a host") {
       inside_rate = measured.mean;
     } else if (item.what == "round trip inside a host") {
       inside_trip = measured.mean;
@@ -556,6 +645,11 @@ void Measure::FillNetwork(Measurements& found) const {
   known.host.out_bytes_per_second = known.host.in_bytes_per_second =
       static_cast<uint64_t>(best > 1.1 * mean ? best : mean);
   known.network.spread = std::min(1.0, std::sqrt(variance / (mean * mean) + half * half / 4));
+  // Of a stream that began with it: what the rate alone would not have carried in its time.
+  const double share = after_pause.count > 1 ? 1 - mean / after_pause.mean : 0;
+  if (share > kBurstShareMin && share > after_pause.RelativeHalf() + half)
+    known.network.burst_bytes =
+        static_cast<uint64_t>(share * static_cast<double>(burst_stream_bytes_));
 }
 
 Measurements Measure::Gather() const {

@@ -72,8 +72,10 @@ class Measure {
   double ExpectedSeconds(const predict::Probe& probe) const;
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
+  Result<double> StreamAfterPause(size_t source, size_t target);
   Result<double> Ping(size_t source, size_t target, bool loaded);
   Result<double> PingWhereStreamsMeet();
+  Result<double> Unevenness(const std::vector<size_t>& sources, const std::vector<size_t>& targets);
   Json PingOf(size_t target, bool loaded) const;
   Json TargetOf(size_t host) const;
   std::string DirectoryOf(size_t host, const std::string& name) const;
@@ -109,6 +111,7 @@ class Measure {
   size_t runs_ = 0;                                    // Begun so far.
   std::vector<double> seconds_;                        // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
+  uint64_t burst_stream_bytes_ = 0;  // Of the one after a pause.
   std::optional<predict::Schedule> schedule_;
   std::vector<std::string> notes_;
 };

@@ -34,6 +34,7 @@ constexpr uint64_t kPing = 0;  // Instead of a number of bytes.
 struct Header {
   uint64_t bytes = kPing;
   uint64_t warm_bytes = 0;  // Of these, what is not counted.
+  int64_t counted_ns = 0;   // How long the others are; 0: to the end.
 };
 
 bool SendWhole(int fd, const void* data, size_t size) {
@@ -127,17 +128,35 @@ Result<UniqueFd> Connect(const StreamTarget& target) {
                   target.port, fmt::join(target.addresses, ", ")));
 }
 
-Result<StreamSpan> StreamOnce(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes) {
+Result<StreamSpan> StreamOnce(const StreamTarget& target, const Header& header) {
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Connect(target));
-  const Header header{bytes, warm_bytes};
   const std::vector<char> block(kBlockBytes, 'm');
   bool sent = SendWhole(fd.get(), &header, sizeof header);
-  for (uint64_t done = 0; sent && done < bytes; done += block.size())
-    sent = SendWhole(fd.get(), block.data(), std::min<uint64_t>(block.size(), bytes - done));
+  for (uint64_t done = 0; sent && done < header.bytes; done += block.size())
+    sent = SendWhole(fd.get(), block.data(), std::min<uint64_t>(block.size(), header.bytes - done));
   StreamSpan span;
   if (!sent || !ReceiveWhole(fd.get(), &span, sizeof span))
     return UnavailableError("a stream to another host broke off");
   return span;
+}
+
+Result<std::vector<StreamSpan>> StreamAtOnce(const std::vector<StreamTarget>& targets,
+                                             const Header& header, uint32_t connections) {
+  std::vector<Result<StreamSpan>> results(targets.size() * connections,
+                                          Result<StreamSpan>(StreamSpan{}));
+  const auto stream = [&](size_t i) {
+    results[i] = StreamOnce(targets[i % targets.size()], header);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < results.size(); ++i) threads.emplace_back(stream, i);
+  stream(0);
+  for (std::thread& thread : threads) thread.join();
+  std::vector<StreamSpan> spans;
+  for (const Result<StreamSpan>& result : results) {
+    if (!result.ok()) return result.status();
+    spans.push_back(*result);
+  }
+  return spans;
 }
 
 }  // namespace
@@ -238,33 +257,38 @@ void StreamReceiver::Serve(Serving& serving) const {
   std::vector<char> block(kBlockBytes);
   uint64_t done = 0, counted_from = 0;
   Time begin = clock.Monotonic();
+  StreamSpan span;  // Once it is known.
   while (done < header.bytes && !ending_) {
     const ssize_t bytes = recv(fd, block.data(), block.size(), 0);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) return;
     done += static_cast<uint64_t>(bytes);
-    if (counted_from != 0 || done < header.warm_bytes) continue;
+    if (counted_from != 0 || done < header.warm_bytes) {
+      const int64_t now_ns = header.counted_ns > 0 ? clock.Monotonic().ns : 0;
+      if (header.counted_ns > 0 && span.end_ns == 0 && now_ns - begin.ns >= header.counted_ns)
+        span = {done - counted_from, begin.ns, now_ns};
+      continue;
+    }
     counted_from = done;
     begin = clock.Monotonic();
   }
-  const StreamSpan span{done - counted_from, begin.ns, clock.Monotonic().ns};
+  if (span.end_ns == 0) span = {done - counted_from, begin.ns, clock.Monotonic().ns};
   SendWhole(fd, &span, sizeof span);
 }
 
 Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes,
                                uint32_t connections) {
-  std::vector<Result<StreamSpan>> spans(connections, Result<StreamSpan>(StreamSpan{}));
-  std::vector<std::thread> threads;
-  for (uint32_t i = 1; i < connections; ++i)
-    threads.emplace_back([&, i] { spans[i] = StreamOnce(target, bytes, warm_bytes); });
-  spans[0] = StreamOnce(target, bytes, warm_bytes);
-  for (std::thread& thread : threads) thread.join();
+  MOSA_ASSIGN_OR_RETURN(const std::vector<StreamSpan> spans,
+                        StreamAtOnce({target}, {bytes, warm_bytes}, connections));
   StreamSpan all;
-  for (const Result<StreamSpan>& span : spans) {
-    if (!span.ok()) return span.status();
-    all.Join(*span);
-  }
+  for (const StreamSpan& span : spans) all.Join(span);
   return all;
+}
+
+Result<std::vector<StreamSpan>> SendStreamsApart(const std::vector<StreamTarget>& targets,
+                                                 uint64_t bytes, Duration counted,
+                                                 uint32_t connections) {
+  return StreamAtOnce(targets, {bytes, 0, counted.ns}, connections);
 }
 
 Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/time.h"
 #include "common/base/unique_fd.h"
 
 namespace mosa::cli {
@@ -72,6 +73,12 @@ struct StreamSpan {
 // not counted: in them connections warm up, and links may give more than they can keep.
 Result<StreamSpan> SendStreams(const StreamTarget& target, uint64_t bytes, uint64_t warm_bytes,
                                uint32_t connections);
+
+// So many streams to each of the targets at once, each by itself: what came in the first `counted`
+// of its time. Precondition: `bytes` are so many that none ends before that.
+Result<std::vector<StreamSpan>> SendStreamsApart(const std::vector<StreamTarget>& targets,
+                                                 uint64_t bytes, Duration counted,
+                                                 uint32_t connections);
 
 // Mean seconds of a byte there and back, of `count` of them; while a stream goes there, if asked.
 Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool under_stream);

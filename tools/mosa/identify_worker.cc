@@ -241,6 +241,7 @@ class IdentifyWorker {
                                         words.at("warm_bytes"), words.at("connections")));
       return json{{"bytes", span.bytes}, {"begin_ns", span.begin_ns}, {"end_ns", span.end_ns}};
     }
+    if (what == "shares") return Shares(words);
     if (what == "ping")
       return Number(RoundTripSeconds(TargetFrom(words), words.at("count"), words.at("loaded")));
     if (what == "clock") return json{{"ns", SystemClock().Monotonic().ns}};
@@ -255,6 +256,17 @@ class IdentifyWorker {
     }
     MOSA_RETURN_IF_ERROR(Change(what, words));
     return json::object();
+  }
+  Result<json> Shares(const json& words) {
+    std::vector<StreamTarget> targets;
+    for (const json& target : words.at("targets")) targets.push_back(TargetFrom(target));
+    MOSA_ASSIGN_OR_RETURN(const std::vector<StreamSpan> spans,
+                          SendStreamsApart(targets, words.at("bytes"),
+                                           Nanoseconds(words.at("counted_ns").get<int64_t>()),
+                                           words.at("connections")));
+    json rates = json::array();
+    for (const StreamSpan& span : spans) rates.push_back(span.BytesPerSecond());
+    return json{{"rates", rates}};
   }
   Status Change(const std::string& what, const json& words) {
     if (what == "make") return MakeDirectory(words.at("path"), words.at("placement"));
