@@ -122,6 +122,9 @@ def test_run(mosa, directory, store):
         check(abs(fast / rate["high"] - 1) < 1e-9, f"{cell}")
         moved = cell.get("bytes_per_second", {"median": 0})["median"]
         check(abs(moved - rate["median"] * cell["size_bytes"]) <= 1e-6 * moved, f"{cell}")
+        busy = cell["busy_shares"]
+        check(len(busy) == 2 and all(share is None or 0 <= share <= 1 for share in busy), f"{cell}")
+    check(("FALLS" in text) == bool(result["falls"]) and ("No curve falls" in text) != bool(result["falls"]), text)
     host = result["configuration"]["systems"][0]["hosts"][0]
     check(host["file_system"] and host["processor"] and host["kernel"] and host["store_bytes"] > 0, f"{host}")
     again = json.loads(good(mosa, "--json", "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out))
@@ -238,6 +241,52 @@ def test_profile(mosa, _, __):
     check("FEW-TO-1" in done.stdout and "not all tasks have operations" in done.stderr, done.stdout + done.stderr)
 
 
+def test_stage(mosa, _, __):
+    words = ["envelope", "profile", "--workload", WORKLOAD]
+    stages = json.loads(good(mosa, "--json", *words, "--stage", "join", "--stage", "make"))["stages"]
+    check([s["name"] for s in stages] == ["join", "make"], f"{stages}")
+    refused(mosa, "pipeline.yaml has no stage 'mBack': it has make, turn, join", 3, *words, "--stage", "mBack")
+
+
+def hand_capacity(reads, writes):
+    """Operations per second of 1 MiB."""
+    loads = [{"share_of": "clients", "parts": [{"size_bytes": 1 << 20, "read_percent": percent, "share_percent": 100}],
+              "reads_per_second": [reads if percent else 0], "writes_per_second": [0 if percent else writes]} for percent in (0, 100)]
+    return {"mosa_capacity": 1, "store": "disk", "loads": loads}
+
+
+def test_bound(mosa, directory, _):
+    """Simulated rates above what was measured are said, with both; below it nothing is."""
+    words = ["predict", "--workload", WORKLOAD, "--platform", PLATFORM, "--config", "hosts=2,slots=1", "--repeats", 0]
+
+    def above(bound, *more):
+        done = run(mosa, "--json", *words, "--bound", bound, *more)
+        check(done.returncode == 0, done.stderr)
+        said = json.loads(done.stdout)["bound"]
+        lines = [line for line in done.stderr.split("\n") if line]
+        check(lines == [f"mosa predict: {each['sentence']}" for each in said["above"]], done.stderr)
+        return said
+
+    low = rates([1, 2, 4])
+    for cell in low["cells"]:
+        cell["operations_per_second"]["median"] /= 1e4
+    said = above(written(directory, "low", low))
+    check(said["store"] == "hand" and {each["stage"] for each in said["above"]} == {"make", "turn", "join"}, f"{said}")
+    make = next(each for each in said["above"] if each["stage"] == "make")
+    check(make["simulated"] > make["bound"] > 0 and "write" in make["rate"], f"{make}")
+    high = {**low, "cells": [dict(cell, operations_per_second={"median": 1e7}) for cell in low["cells"]]}
+    check(not above(written(directory, "high", high))["above"], "nothing is above a bound that is high")
+    two = {**low, "cells": low["cells"] + [dict(cell, system="two") for cell in high["cells"]]}
+    check(not above(written(directory, "pair", two), "--bound-system", "two")["above"], "the store that was asked for")
+    refused(mosa, "has several systems: give --bound-system, one of hand, two", 2, *words, "--bound", directory / "pair.json")
+    said = above(written(directory, "disk", hand_capacity(1e6, 0.001)))
+    check(said["store"] == "disk" and all("write" in each["rate"] for each in said["above"]) and said["above"], f"{said}")
+    few = {**low, "cells": [cell for cell in low["cells"] if cell["clients"] == 1]}
+    refused(mosa, "the envelope of 'hand' has 1 to 1 clients, not 2", 3, *words, "--bound", written(directory, "few", few))
+    refused(mosa, "leave it out", 2, *words, "--bound", directory / "disk.json", "--bound-system", "disk")
+    refused(mosa, "no.json", 3, *words, "--bound", directory / "no.json")
+
+
 def test_classify(mosa, directory, _):
     envelope = directory / "hand.json"
     envelope.write_text(json.dumps(rates([1, 2, 4])), encoding="utf-8")
@@ -333,7 +382,7 @@ def main():
     mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as store, tempfile.TemporaryDirectory() as name:
-        for part in (test_bad_input, test_profile, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
+        for part in (test_bad_input, test_profile, test_stage, test_bound, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
             begin = time.monotonic()
             part(mosa, pathlib.Path(name), pathlib.Path(store))
             check(not os.listdir(store), f"{part.__name__} left {os.listdir(store)}")

@@ -55,21 +55,6 @@ struct StageRow {
 
 // ---- what is given
 
-Result<predict::Envelope> ReadEnvelope(const Options& options) {
-  MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(options.envelope));
-  std::string names;
-  for (predict::Envelope& envelope : read) {
-    if (envelope.name == options.system || (options.system.empty() && read.size() == 1))
-      return std::move(envelope);
-    names += (names.empty() ? "" : ", ") + envelope.name;
-  }
-  return InvalidArgumentError(
-      options.system.empty()
-          ? fmt::format("{} has several systems: give --system, one of {}", options.envelope, names)
-          : fmt::format("{} has no system '{}': it has {}", options.envelope, options.system,
-                        names));
-}
-
 double SecondsComputed(const predict::Task& task) {
   Duration computed;
   for (const predict::TaskOperation& operation : task.operations)
@@ -253,7 +238,8 @@ json ToJson(const StageRow& row) {
 Status ClassifyApplication(const Options& options, const CommandLine& line) {
   if (!options.configuration.empty() && options.platform.empty())
     return InvalidArgumentError("--config is of the simulator: give --platform, too");
-  MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope, ReadEnvelope(options));
+  MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope,
+                        ReadEnvelopeOf(options.envelope, options.system, "--system"));
   MOSA_ASSIGN_OR_RETURN(const Application application, ReadApplication(options.files));
   MOSA_ASSIGN_OR_RETURN(const SpentByStage measured, Measured(options, application.workflow));
   MOSA_ASSIGN_OR_RETURN(const SpentByStage simulated, Simulated(options, application.workflow));

@@ -181,9 +181,11 @@ Result<ClientSpan> EnvelopeClient::Go(const ClientSample& sample, Time begin) {
   const timespec moment{begin.ns / 1'000'000'000, begin.ns % 1'000'000'000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, nullptr) == EINTR) {
   }
+  const ProcessorTicks before = ReadProcessorTicks();
   span.begin = clock.Monotonic();
   for (uint64_t i = 0; i < sample.operations; ++i) MOSA_RETURN_IF_ERROR(Operate(sample, i));
   span.end = clock.Monotonic();
+  span.processors = ReadProcessorTicks() - before;
   return span;
 }
 
@@ -216,7 +218,11 @@ Result<json> DoClientStep(EnvelopeClient& client, const std::string& step, const
   if (step == "go") {
     MOSA_ASSIGN_OR_RETURN(const ClientSpan span,
                           client.Go(sample, Time{words.at("begin_ns").get<int64_t>()}));
-    return json{{"told_ns", span.told.ns}, {"begin_ns", span.begin.ns}, {"end_ns", span.end.ns}};
+    return json{{"told_ns", span.told.ns},
+                {"begin_ns", span.begin.ns},
+                {"end_ns", span.end.ns},
+                {"busy_ticks", span.processors.busy},
+                {"all_ticks", span.processors.all}};
   }
   if (step == "prepare") MOSA_RETURN_IF_ERROR(EnvelopeClient::Prepare(sample));
   if (step == "ready") MOSA_RETURN_IF_ERROR(client.Ready(sample, words.at("warm")));

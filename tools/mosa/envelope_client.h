@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "predictor/envelope/envelope.h"
+#include "tools/mosa/processor_ticks.h"
 
 namespace mosa::cli {
 
@@ -38,6 +39,7 @@ struct ClientSpan {
   Time told;  // When to begin: later than that if the word came late.
   Time begin;
   Time end;
+  ProcessorTicks processors;  // Of the machine, between these.
 };
 
 // One thread. Errors name file and reason.

@@ -16,6 +16,7 @@ namespace mosa::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using predict::EnvelopeCell;
 using enum predict::EnvelopeOperation;
 
 constexpr uint64_t kSize = 3'000'001;  // Several blocks, and no whole words.
@@ -143,7 +144,8 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
   grid.scale_millionths = 1000;  // 8 files.
   const std::string path = directory_ + "/result.json";
   EnvelopeResults whole(path, grid, {{"grid", 1}}, "");
-  whole.Add("store", {kWrite, 1024, 2}, 0.5);
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, 0.25});
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, std::nullopt});
   ASSERT_TRUE(whole.Save("running").ok());
   EnvelopeResults again(path, grid, {{"grid", 1}}, "");
   ASSERT_TRUE(again.Load().ok());
@@ -161,6 +163,35 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
   refused("clients", 4294967298);
   refused("size_bytes", 1024.9);
   refused("seconds", {1e-300});
+}
+
+TEST_F(EnvelopeClientTest, SaysWhatIsUsedUpWhereACurveFalls) {
+  constexpr uint32_t kLink = 100'000;  // Bytes per second.
+  const nlohmann::json host = {{"link_bytes_per_second", kLink}};
+  EnvelopeResults results(directory_ + "/result.json", predict::EnvelopeGrid{},
+                          {{"systems", {{{"name", "store"}, {"hosts", {host, host}}}}}}, "");
+  const struct {
+    EnvelopeCell cell;
+    double busy_share;
+    const char* used_up;
+  } rows[] = {{{kCreate, 0, 2}, 0.9, "processors"},
+              {{kOpen, 0, 2}, 0.2, ""},
+              {{kRead, 1024, 2}, 0.2, "links"},
+              {{kWrite, 1, 2}, 0.2, ""}};
+  for (const auto& row : rows) {
+    EnvelopeCell one = row.cell;
+    one.clients = 1;
+    results.Add("store", one, {10, 0.1});
+    results.Add("store", row.cell, {20, row.busy_share});
+  }
+  const std::vector<ExplainedFall> falls = results.Falls({"store"});
+  ASSERT_EQ(falls.size(), std::size(rows));
+  for (size_t i = 0; i < falls.size(); ++i) {
+    EXPECT_EQ(falls[i].fall.cell, rows[i].cell);
+    EXPECT_EQ(falls[i].used_up, rows[i].used_up) << NameOf(rows[i].cell.operation);
+    EXPECT_DOUBLE_EQ(falls[i].busy_share.value_or(-1), rows[i].busy_share);
+  }
+  EXPECT_EQ(results.ToJson().at("falls").size(), std::size(rows));
 }
 
 TEST_F(EnvelopeClientTest, IsToldAllOfASampleInWords) {

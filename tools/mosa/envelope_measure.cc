@@ -21,6 +21,7 @@ constexpr Duration kNoticeMax = Milliseconds(250);
 constexpr Duration kLateMax = Milliseconds(5);
 constexpr double kLateShareMax = 0.05;
 constexpr int kTrials = 3;
+constexpr uint64_t kTicksMin = 5;  // Fewer are no share of anything.
 
 }  // namespace
 
@@ -85,6 +86,7 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
   Time first{std::numeric_limits<int64_t>::max()};
   Time last{std::numeric_limits<int64_t>::min()};
   Time told = begin, begun = begin;  // The last ones.
+  ProcessorTicks ticks;
   for (size_t client = 0; client < spans.size(); ++client) {
     const json& span = spans[client];
     const auto moment = [&](const char* name) {
@@ -94,11 +96,16 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
     first = std::min(first, moment("begin_ns"));
     begun = std::max(begun, moment("begin_ns"));
     last = std::max(last, moment("end_ns"));
+    ticks.busy += span.at("busy_ticks").get<uint64_t>();
+    ticks.all += span.at("all_ticks").get<uint64_t>();
   }
   if (notice_ < kNoticeMax) notice_ = std::min(kNoticeMax, notice_ + (told - begin) * 2);
   const double seconds = static_cast<double>(std::max<int64_t>((last - first).ns, 1)) / 1e9;
   const double late = static_cast<double>((begun - first - kLateMax).ns) / 1e9;
-  return EnvelopeSample{seconds, late <= kLateShareMax * seconds};
+  EnvelopeSample sample{seconds, late <= kLateShareMax * seconds, std::nullopt};
+  if (ticks.all >= kTicksMin)
+    sample.busy_share = static_cast<double>(ticks.busy) / static_cast<double>(ticks.all);
+  return sample;
 }
 
 Result<EnvelopeSample> EnvelopeMeasure::Measured(const Parts& parts, Duration at_most) {

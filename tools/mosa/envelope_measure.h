@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,9 @@ constexpr size_t WorkersFor(uint32_t clients, size_t hosts) {
 struct EnvelopeSample {
   double seconds = 0;    // From the first client's beginning to the last one's end.
   bool together = true;  // Whether they began at one moment, as far as that matters.
+  // Of the time of the processors of clients' hosts: how much of it they worked, at whatever.
+  // Nothing: it was too short to say.
+  std::optional<double> busy_share;
 };
 
 // One thread.

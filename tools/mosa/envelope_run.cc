@@ -216,7 +216,9 @@ std::string ConditionsOf(const Options& options) {
       "another host if there is one; it was synced and dropped there from the page cache "
       "(posix_fadvise), and each sample has its own files. Pages of readers: {}. N-to-1: each "
       "client reads the one file again and again, and only its first read can be cold. Every byte "
-      "is compared, outside of the time.",
+      "is compared, outside of the time. Busy shares are of the processors of the clients' hosts, "
+      "at "
+      "whoever's work, while a client is at its operations.",
       options.is_warm() ? "warm, each has read its files once before"
                         : "cold, no reader has seen its files before (on a tmpfs files are in "
                           "memory all the same, on a host alone their names)");
@@ -290,7 +292,7 @@ class EnvelopeRun {
           "rates of short samples are too low");
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
-    results_.Add(systems_[system], cell, sample->seconds);
+    results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share});
     return results_.Save("running");
   }
 
@@ -381,10 +383,13 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   }
   status = Ended(status, measure.Clear());
   if (!results || results->empty()) return status;
-  if (line.json)
+  if (line.json) {
     PrintJson(results->ToJson());
-  else
+  } else {
     PrintEnvelopes(results->Envelopes(NamesOf(systems)));
+    fmt::print("\n");
+    PrintFalls(results->Falls(NamesOf(systems)));
+  }
   if (!status.ok()) return status;
   for (const std::string& note : results->notes())
     fmt::print(stderr, "mosa envelope run: {}\n", note);
