@@ -10,8 +10,9 @@ Three parts, each about ten minutes; needs root, GlusterFS, Montage, BLAST and f
   stores        `mosa envelope run` of three stores in turns, from the same hosts: Mosa, a central server (GlusterFS: one brick
                 on a host of its own), and a tmpfs of this machine; all on one page
   applications  Montage, BLAST and many_small (tools/workflows), seen once on one host; `mosa envelope profile` has Tables 1 to
-                3. On hosts with slower links: the envelope of Mosa, then each application --repeats times without hints (dss),
-                traced; `mosa envelope classify` lays both envelope models and the simulator beside what the mounts measured
+                3. On hosts with slower links: the envelope of Mosa, then each application --repeats times without hints (dss)
+                and as often traced; `mosa envelope classify` lays both envelope models and the simulator beside what the mounts
+                measured (Table 5), and whole stages beside runs that nobody watches
   capacity      `mosa capacity run --check` on four hosts
 
 A part that is done stays in --out, as long as programs and settings are the same; the same command goes on after Ctrl-C.
@@ -63,7 +64,7 @@ def measure_stores(arguments):
         with WithServer(arguments.bin, arguments.hosts, rate=arguments.rate, ram="512M") as store:
             memory.mkdir(exist_ok=True)
             try:
-                run(*arguments.before, arguments.mosa, "envelope", "run", f"tmpfs={memory}", *store.words(), "--clients",
+                run(arguments.mosa, "envelope", "run", f"tmpfs={memory}", *store.words(), "--clients",
                     ",".join(map(str, CLIENTS)), "--repeats", 3, "--budget", arguments.budget, "--out", out, limit_s=1200)
             finally:
                 shutil.rmtree(memory, ignore_errors=True)
@@ -85,21 +86,54 @@ def applications_of(arguments):
     return made
 
 
-def run_traced(arguments, store, application, repeat):
-    """The traces of one run on the cluster."""
-    traces = arguments.out / f"{application.name}.{repeat}.traces"
-    done = traces.with_suffix(".done")
-    if not done.exists():
+def run_once(arguments, store, application, name, traces=None):
+    """One run on the cluster, into `traces` if that is given; what is there already stays. The record of the run."""
+    done = arguments.out / f"{application.name}.{name}.done"
+    record = arguments.out / f"{application.name}.{name}.run.json"
+    if done.exists():
+        return record
+    where = ["--name", store.name, "--dir", store.directory]
+    application.stage_in(store)
+    if traces:
         shutil.rmtree(traces, ignore_errors=True)
         traces.mkdir()
-        where = ["--name", store.name, "--dir", store.directory]
-        application.stage_in(store)
         run(arguments.mosa, "trace", "start", "-o", traces, *where)
-        seconds = application.run(store, f"traced.{repeat}", "--system", "dss")["seconds"]
+    seconds = application.run(store, name, "--system", "dss")["seconds"]
+    if traces:
         run(arguments.mosa, "trace", "stop", *where)
-        done.write_text(f"{seconds}\n", encoding="utf-8")
-        print(f"{application.name} {repeat}: {seconds:.3f} s", file=sys.stderr, flush=True)
-    return sorted(traces.iterdir())
+    done.write_text(f"{seconds}\n", encoding="utf-8")
+    print(f"{application.name} {name}: {seconds:.3f} s", file=sys.stderr, flush=True)
+    return record
+
+
+def run_all(arguments, store, application):
+    """(records, traces) of --repeats runs that nobody watches and as many that are traced, in turns."""
+    records, traces = [], []
+    for repeat in range(arguments.repeats):
+        place = arguments.out / f"{application.name}.{repeat}.traces"
+        records.append(run_once(arguments, store, application, f"plain.{repeat}"))
+        run_once(arguments, store, application, f"traced.{repeat}", place)
+        traces.append(sorted(place.iterdir()))
+    return records, traces
+
+
+def task_seconds(tasks, begin, end):
+    """{stage: seconds of all its tasks together}."""
+    seconds = {}
+    for task in tasks:
+        seconds[task["stage"]] = seconds.get(task["stage"], 0) + task[end] - task[begin]
+    return seconds
+
+
+def whole_stages(predicted, records):
+    """{stage: what its tasks took together, as simulated, of that computing, and in each run}."""
+    simulated = task_seconds(predicted["tasks"], "start_s", "end_s")
+    runs = [task_seconds(json.loads(path.read_text(encoding="utf-8"))["tasks"], "start", "end") for path in records]
+    computed = {}
+    for task in predicted["tasks"]:
+        computed[task["stage"]] = computed.get(task["stage"], 0) + task["compute_s"]
+    return {stage: {"simulated_s": seconds, "computed_s": computed[stage], "measured_s": [each[stage] for each in runs]}
+            for stage, seconds in simulated.items()}
 
 
 def classify(arguments, platform, seen, repeats):
@@ -114,23 +148,25 @@ def measure_applications(arguments):
     platform = platform_of(arguments, arguments.app_rate, arguments.programs, "1G",
                            lambda: Mosa(arguments.bin, 3, rate=arguments.app_rate, ram="1G"))
     made = applications_of(arguments)
-    envelope, traces = arguments.out / "mosa.json", {}
+    envelope, ran = arguments.out / "mosa.json", {}
     with Cluster(arguments.bin, arguments.app_hosts, rate=arguments.app_rate, ram="1G") as store:
         if not is_done(envelope):
             envelope.unlink(missing_ok=True)
             clients = [count for count in CLIENTS if count <= arguments.app_hosts]
-            run(*arguments.before, arguments.mosa, "envelope", "run", "--cluster", store.name, "--dir", store.directory, "--clients",
+            run(arguments.mosa, "envelope", "run", "--cluster", store.name, "--dir", store.directory, "--clients",
                 ",".join(map(str, clients)), "--repeats", 3, "--budget", arguments.budget, "--out", envelope, limit_s=1200)
         for name, (application, _) in made.items():
-            traces[name] = [run_traced(arguments, store, application, repeat) for repeat in range(arguments.repeats)]
+            ran[name] = run_all(arguments, store, application)
     plot(arguments, envelope)
     config = f"hosts={arguments.app_hosts},manager=apart,slots=1,system=dss"
     told = {}
     for name, (_, seen) in made.items():
         predicted = json.loads(run(arguments.mosa, "--json", "predict", "--platform", platform, *seen, "--config", config, "--repeats", 0,
                                    "--bound", envelope))
+        records, traces = ran[name]
         told[name] = {"profile": json.loads(run(arguments.mosa, "--json", "envelope", "profile", *seen)),
-                      "runs": classify(arguments, platform, seen, traces[name]), "bound": predicted["bound"]}
+                      "runs": classify(arguments, platform, seen, traces), "stages": whole_stages(predicted, records),
+                      "bound": predicted["bound"]}
     (arguments.out / "applications.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
 
 
@@ -142,9 +178,11 @@ def measure_capacity(arguments):
         out.unlink(missing_ok=True)
         mixes = [word for mix in MIXES for word in ("--mix", mix)]
         with Cluster(arguments.bin, 4) as store:
-            run(*arguments.before, arguments.mosa, "capacity", "run", "--cluster", store.name, "--dir", store.directory, "--check",
+            run(arguments.mosa, "capacity", "run", "--cluster", store.name, "--dir", store.directory, "--check",
                 "--ratios", "10,50,90", "--seconds", 1, *mixes, "--budget", arguments.budget, "-o", out, limit_s=1200)
     run(arguments.mosa, "capacity", "plot", out, arguments.out / "capacity")
+    shown = run(arguments.mosa, "--json", "capacity", "show", out)
+    (arguments.out / "capacity.shown.json").write_text(shown, encoding="utf-8")
 
 
 MEASURE = {"stores": measure_stores, "applications": measure_applications, "capacity": measure_capacity}
@@ -163,7 +201,7 @@ def parse():
     parser.add_argument("--repeats", type=int, default=3, help="runs of an application")
     parser.add_argument("--budget", type=int, default=540, help="seconds of each measurement of a store")
     parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
-    parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
+    parser.add_argument("--before", default="", help="words before each run of an application, to share a machine")
     parser.add_argument("--table", action="store_true", help="only show what is in --out, as Markdown")
     arguments = parser.parse_args()
     if not arguments.bin and not arguments.table:

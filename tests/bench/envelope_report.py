@@ -124,7 +124,7 @@ def table_five(phases):
 def summary_rows(phases):
     groups = [("all", phases), (f"of {SHORT_S * 1000:.0f} ms and more", [p for p in phases if p["measured_s"] >= SHORT_S])]
     groups += [(name, [p for p in phases if p["application"] == name]) for name in dict.fromkeys(p["application"] for p in phases)]
-    groups += [(f"bound by {bound}", [p for p in phases if p["bound"] == bound]) for bound in ("metadata", "throughput", "bandwidth")]
+    groups += [(f"bound by {bound}", [p for p in phases if p.get("bound") == bound]) for bound in ("metadata", "throughput", "bandwidth")]
     for name, group in groups:
         if not group:
             continue
@@ -140,6 +140,32 @@ SUMMARY_TITLES = ["PHASES", "COUNT", "SECONDS", *[f"MEAN ERROR, {m.upper()}" for
                   "SIMULATOR BEATS FINE"]
 
 
+def whole_of(name, each):
+    """Rows of whole stages: what tasks computed, which all methods are told, and their input and output."""
+    classified = {stage["name"]: stage for stage in each["runs"][0]["stages"]}
+    for stage, took in each["stages"].items():
+        own = classified[stage]
+        measured = mean_of(took["measured_s"]) / own["clients"]
+        computed = took["computed_s"] / own["clients"]
+        told = {key: computed + sum(own[phase][key] for phase in ("input", "output")) for key in ("coarse_s", "fine_s")}
+        told["simulated_s"] = took["simulated_s"] / own["clients"]
+        yield {"application": name, "stage": stage, "measured_s": measured, "computed_s": computed, **told,
+               "errors": {key: told[key] / measured - 1 for key in METHODS}}
+
+
+def whole_table(rows):
+    return to_markdown(["APPLICATION", "STAGE", "MEASURED S", "OF THAT COMPUTED", "COARSE", "FINE", "SIMULATOR", "NEAREST"],
+                       [[r["application"], r["stage"], f"{r['measured_s']:.3f}", f"{r['computed_s']:.3f}",
+                         *[f"{r['errors'][key]:+.0%}" for key in METHODS], nearest(r)] for r in rows])
+
+
+def verdict(rows, what):
+    beats = mean_of(abs(r["errors"]["simulated_s"]) < abs(r["errors"]["fine_s"]) for r in rows)
+    error = mean_of(abs(r["errors"]["simulated_s"]) for r in rows)
+    return (f"Of {what} the simulator beats the fine model on {beats:.0%} (aim: {BEATS:.0%}, {'reached' if beats >= BEATS else 'missed'}), "
+            f"with a mean error of {error:.0%} (aim: {AIM:.0%}, {'reached' if error <= AIM else 'missed'}).")
+
+
 def application_tables(told):
     parts = []
     for number, titles in enumerate(PROFILE_TITLES):
@@ -149,11 +175,10 @@ def application_tables(told):
     parts += ["### Table 4", table_four(phases), "### Table 5", table_five(phases), to_markdown(SUMMARY_TITLES, list(summary_rows(phases)))]
     counted = [p for p in phases if p["measured_s"] >= SHORT_S]
     if counted:
-        beats = mean_of(abs(p["errors"]["simulated_s"]) < abs(p["errors"]["fine_s"]) for p in counted)
-        error = mean_of(abs(p["errors"]["simulated_s"]) for p in counted)
-        parts.append(f"Of phases of {SHORT_S * 1000:.0f} ms and more the simulator beats the fine model on {beats:.0%} (aim: {BEATS:.0%}, "
-                     f"{'reached' if beats >= BEATS else 'missed'}), with a mean error of {error:.0%} (aim: {AIM:.0%}, "
-                     f"{'reached' if error <= AIM else 'missed'}).")
+        parts.append(verdict(counted, f"phases of {SHORT_S * 1000:.0f} ms and more"))
+    whole = [row for name, each in told.items() for row in whole_of(name, each)]
+    parts += ["### Whole stages", whole_table(whole), to_markdown(["STAGES", *SUMMARY_TITLES[1:]], list(summary_rows(whole))),
+              verdict(whole, "whole stages")]
     above = [f"- {name}: {each['sentence']}" for name, of_it in told.items() for each in of_it["bound"]["above"]]
     parts += ["### Simulated rates above the envelope", "\n".join(above) or "None."]
     return parts
@@ -161,8 +186,7 @@ def application_tables(told):
 
 # ---- capacity
 
-def capacity_tables(result, told):
-    del result
+def capacity_tables(told):
     sizes = to_markdown(["SIZE", "100 % READ /S", "100 % WRITE /S", "F_RW", "WORST ERROR", "AT", "VERDICT"],
                         [[size_of(s["size_bytes"]), three(s["reads_per_second"]["median"]), three(s["writes_per_second"]["median"]),
                           f"{s['f_rw']:.2f}", f"{s.get('worst_error_percent', 0):.1f} %", f"{s.get('worst_read_percent', '-')} % reads",
@@ -182,7 +206,7 @@ def tables(out):
         parts.append(f"Build {settings['commit']}; {settings['hosts']} hosts of {settings['rate']} for the stores, {settings['app_hosts']} of "
                      f"{settings['app_rate']} for the applications, {settings['repeats']} runs of each.")
     for title, name, make in (("Stores", "stores", envelope_tables), ("The envelope that applications are held against", "mosa", envelope_tables),
-                              ("Applications", "applications", application_tables), ("Capacity", "capacity.said", lambda told: capacity_tables(None, told))):
+                              ("Applications", "applications", application_tables), ("Capacity", "capacity.shown", capacity_tables)):
         found = read(out / f"{name}.json")
         if found:
             parts += [f"## {title}", *make(found)]

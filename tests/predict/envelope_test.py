@@ -326,6 +326,32 @@ def test_classify(mosa, directory, _):
     refused(mosa, "has no cells yet", 2, "envelope", "classify", "--envelope", written(directory, "empty", rates([])), "--workload", WORKLOAD)
 
 
+def test_tables(mosa, directory, _):
+    """What tests/bench/envelope.py makes of measured stages: here each takes twice what the simulator says."""
+    envelope = written(directory, "tables", rates([1, 2]))
+    where = ["--platform", PLATFORM, "--config", "hosts=2,slots=1"]
+    classified = json.loads(good(mosa, "--json", "envelope", "classify", "--envelope", envelope, "--workload", WORKLOAD, *where))
+    for stage in classified["stages"]:
+        for phase in ("input", "output"):
+            stage[phase]["measured_s"] = 2 * stage[phase]["simulated_s"]
+    predicted = json.loads(good(mosa, "--json", "predict", "--workload", WORKLOAD, *where, "--repeats", 0))
+    sums = {stage["name"]: sum(t["end_s"] - t["start_s"] for t in predicted["tasks"] if t["stage"] == stage["name"])
+            for stage in predicted["stages"]}
+    told = {"pipeline": {"profile": json.loads(good(mosa, "--json", "envelope", "profile", "--workload", WORKLOAD)), "runs": [classified],
+                         "stages": {name: {"simulated_s": s, "computed_s": 0, "measured_s": [2 * s]} for name, s in sums.items()},
+                         "bound": {"above": [{"sentence": "it is above"}]}}}
+    last = directory / "bench" / "last"
+    last.mkdir(parents=True)
+    written(last, "applications", told)
+    script = HERE.parent / "bench" / "envelope.py"
+    done = subprocess.run([sys.executable, script, "--out", last.parent, "--table"], capture_output=True, text=True, timeout=60, check=False)
+    check(done.returncode == 0, done.stderr)
+    rows = [line.split(" | ") for line in done.stdout.split("\n") if line.startswith("| pipeline | turn |")]
+    check(len(rows) == 3 + 2 + 2 + 1, f"a row in each of Tables 1 to 3, two of phases in Tables 4 and 5, one of the stage: {rows}")
+    check(all(row[6] == "-50%" for row in rows[5:]), f"the simulator says half: {rows[5:]}")
+    check("- pipeline: it is above" in done.stdout and "with a mean error of 50% (aim: 10%, missed)" in done.stdout, done.stdout)
+
+
 def test_plot(mosa, directory, _):
     out = directory / "page.svg"
     one = rates([1, 2, 4])
@@ -382,7 +408,7 @@ def main():
     mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as store, tempfile.TemporaryDirectory() as name:
-        for part in (test_bad_input, test_profile, test_stage, test_bound, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
+        for part in (test_bad_input, test_profile, test_stage, test_bound, test_classify, test_tables, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
             begin = time.monotonic()
             part(mosa, pathlib.Path(name), pathlib.Path(store))
             check(not os.listdir(store), f"{part.__name__} left {os.listdir(store)}")

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/base/clock.h"
+#include "tools/cluster/process.h"
 #include "tools/mosa/envelope_drawing.h"
 #include "tools/mosa/envelope_measure.h"
 #include "tools/mosa/envelope_results.h"
@@ -61,7 +63,7 @@ TEST_F(EnvelopeClientTest, DoesEveryOperationAndFindsItRight) {
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_LT(span_.begin, span_.end);
       EXPECT_TRUE(client_.CheckRead(sample).ok());
-      EXPECT_TRUE(EnvelopeClient::CheckStored(sample).ok());
+      EXPECT_TRUE(EnvelopeClient::CheckStored(sample, Duration{}).ok());
       for (const auto& entry : fs::directory_iterator(directory_)) fs::remove(entry);
     }
   }
@@ -86,13 +88,28 @@ TEST_F(EnvelopeClientTest, FindsAWrongByteThatWasWritten) {
   const ClientSample sample = SampleOf(kWrite);
   ASSERT_TRUE(Run(sample).ok());
   Spoil(PathOf(sample, 1), 5);
-  EXPECT_EQ(EnvelopeClient::CheckStored(sample).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(EnvelopeClient::CheckStored(sample, Duration{}).status().code(), StatusCode::kDataLoss);
   fs::resize_file(PathOf(sample, 0), kSize - 1);
-  const Status shorter = EnvelopeClient::CheckStored(sample);
+  const Status shorter = EnvelopeClient::CheckStored(sample, Duration{}).status();
   EXPECT_NE(shorter.message().find("ends at offset 3000000"), std::string::npos) << shorter;
   fs::resize_file(PathOf(sample, 0), kSize + 1);
-  const Status longer = EnvelopeClient::CheckStored(sample);
+  const Status longer = EnvelopeClient::CheckStored(sample, Duration{}).status();
   EXPECT_NE(longer.message().find("is longer than the 3000001 bytes"), std::string::npos) << longer;
+}
+
+TEST_F(EnvelopeClientTest, LooksAgainAtWhatIsSeenLate) {
+  const ClientSample sample = SampleOf(kCreate);
+  ASSERT_TRUE(Run(sample).ok());
+  EXPECT_EQ(EnvelopeClient::CheckStored(sample, Seconds(60))->ns, 0);
+  const std::string path = PathOf(sample, 1);
+  fs::remove(path);
+  std::thread writer([&path] {
+    cluster::Pause(Milliseconds(100));
+    std::ofstream(path, std::ios::binary).close();
+  });
+  const auto late = EnvelopeClient::CheckStored(sample, Seconds(60));
+  writer.join();
+  ASSERT_TRUE(late.ok()) << late.status();
 }
 
 TEST_F(EnvelopeClientTest, NamesTheFileThatItCannotHave) {
@@ -107,7 +124,8 @@ TEST_F(EnvelopeClientTest, NamesTheFileThatItCannotHave) {
   ASSERT_TRUE(client_.Ready(opened, false).ok());
   EXPECT_EQ(client_.Go(opened, Time{}).status().code(), StatusCode::kNotFound);
   fs::remove(PathOf(opened, 2));
-  EXPECT_EQ(EnvelopeClient::CheckStored(created).code(), StatusCode::kNotFound);
+  EXPECT_EQ(EnvelopeClient::CheckStored(created, Duration{}).status().code(),
+            StatusCode::kNotFound);
 }
 
 TEST_F(EnvelopeClientTest, WaitsForNoMomentThatIsFarAway) {

@@ -35,6 +35,7 @@ struct EnvelopeSample {
   // Of the time of the processors of clients' hosts: how much of it they worked, at whatever.
   // Nothing: it was too short to say.
   std::optional<double> busy_share;
+  Duration seen_late;  // Until another host saw what was created or written.
 };
 
 // One thread.
@@ -67,7 +68,7 @@ class EnvelopeMeasure {
   Status ReadClocks();
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;
-  Status Step(const std::string& step, const Parts& parts, Duration at_most);
+  Result<std::vector<Json>> Step(const std::string& step, const Parts& parts, Duration at_most);
   Result<EnvelopeSample> Go(const Parts& parts, Duration at_most);
   Result<EnvelopeSample> Measured(const Parts& parts, Duration at_most);
   Result<EnvelopeSample> SampleOnce(size_t system, const predict::EnvelopeCell& cell,

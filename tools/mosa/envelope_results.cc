@@ -61,6 +61,16 @@ json FallToJson(const ExplainedFall& each) {
           {"used_up", used_up.empty() ? json() : json(used_up)}};
 }
 
+// Whether it has no link between its clients and its bytes.
+bool IsLocal(const json& host) {
+  return host.value("file_system", "") == "tmpfs" || host.value("source", "").starts_with("/dev/");
+}
+
+std::string UsedUpText(const ExplainedFall& each) {
+  if (!each.used_up.empty()) return each.used_up;
+  return each.busy_share ? "nothing that is known" : "samples are too short to say";
+}
+
 void AddRow(const Envelope& envelope, EnvelopeCell cell, double unit, const char* unit_name,
             const std::vector<uint32_t>& clients, Table& table) {
   std::vector<std::string> row = {
@@ -201,24 +211,24 @@ json EnvelopeResults::ToJson() const {
   return root;
 }
 
-std::pair<double, size_t> EnvelopeResults::LinksOf(const std::string& system) const {
+double EnvelopeResults::LinkOf(const std::string& system) const {
   for (const json& each : configuration_.value("systems", json::array())) {
     if (each.at("name") != system) continue;
     double slowest = 0;
     for (const json& host : each.at("hosts")) {
       const auto link = host.at("link_bytes_per_second").get<double>();
-      if (link <= 0) return {0, each.at("hosts").size()};
+      if (link <= 0 || IsLocal(host)) return 0;
       slowest = slowest == 0 ? link : std::min(slowest, link);
     }
-    return {slowest, each.at("hosts").size()};
+    return slowest;
   }
-  return {0, 0};
+  return 0;
 }
 
 std::vector<ExplainedFall> EnvelopeResults::Falls(const std::vector<std::string>& systems) const {
   std::vector<ExplainedFall> all;
   for (const Envelope& envelope : Envelopes(systems)) {
-    const auto [link, hosts] = LinksOf(envelope.name);
+    const double link = LinkOf(envelope.name);
     for (const predict::Fall& fall : predict::FallsOf(envelope)) {
       ExplainedFall explained{envelope.name, fall, std::nullopt, ""};
       std::vector<double> shares;
@@ -271,15 +281,17 @@ void PrintFalls(const std::vector<ExplainedFall>& falls) {
   }
   Table table({"FALLS", "OPERATION", "SIZE", "CLIENTS", "OP/S", "BEST CLIENTS", "BEST OP/S",
                "CORES BUSY", "USED UP"});
-  for (const auto& [system, fall, busy_share, used_up] : falls)
-    table.Add({system, std::string(NameOf(fall.cell.operation)),
+  for (const ExplainedFall& each : falls) {
+    const predict::Fall& fall = each.fall;
+    table.Add({each.system, std::string(NameOf(fall.cell.operation)),
                MovesBytes(fall.cell.operation)
                    ? FormatBytes(static_cast<int64_t>(fall.cell.size_bytes))
                    : "-",
                fmt::format("{}", fall.cell.clients), Short(fall.rate),
                fmt::format("{}", fall.best_clients), Short(fall.best),
-               busy_share ? fmt::format("{:.0f} %", 100 * *busy_share) : "-",
-               used_up.empty() ? "nothing that is known" : used_up});
+               each.busy_share ? fmt::format("{:.0f} %", 100 * *each.busy_share) : "-",
+               UsedUpText(each)});
+  }
   table.Print();
 }
 

@@ -63,9 +63,9 @@ class EnvelopeResults {
  private:
   predict::Estimate RateOf(const predict::EnvelopeCell& cell,
                            const std::vector<KeptSample>& samples) const;
-  // The slowest link of the system's hosts, in bytes per second, and how many these are; 0: a link
-  // has no limit, or it is not known.
-  std::pair<double, size_t> LinksOf(const std::string& system) const;
+  // The slowest link of the system's hosts, in bytes per second; 0: there is none between clients
+  // and bytes, or its limit is not known.
+  double LinkOf(const std::string& system) const;
 
   const std::string path_;
   const predict::EnvelopeGrid grid_;

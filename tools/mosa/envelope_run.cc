@@ -11,12 +11,10 @@
 
 #include "common/base/hash.h"
 #include "common/base/units.h"
-#include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/envelope.h"
 #include "tools/mosa/envelope_measure.h"
 #include "tools/mosa/envelope_results.h"
-#include "tools/mosa/run_record.h"
 
 namespace mosa::cli {
 namespace {
@@ -290,6 +288,10 @@ class EnvelopeRun {
       results_.AddNote(
           "clients of some samples did not begin at one moment, however often they were repeated: "
           "rates of short samples are too low");
+    if (sample->seen_late.ns > 0)
+      results_.AddNote(fmt::format(
+          "{}: what a host had written another one saw late, after seconds: by then it was right",
+          systems_[system]));
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
     results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share});
@@ -343,20 +345,8 @@ Status MeasureAll(const Options& options, const std::vector<MeasuredStore>& syst
   results.emplace(std::move(kept));
   for (size_t i = 0; i < systems.size(); ++i) MOSA_RETURN_IF_ERROR(measure.Settle(i));
   EnvelopeRun run(options, grid, NamesOf(systems), measure, *results, until);
-  const Result<bool> whole = run.Run();
-  if (whole.ok()) {
-    if (!*whole)
-      fmt::print(stderr,
-                 "mosa envelope run: the {} s of --budget are used up, so some cells have fewer "
-                 "samples: the same command goes on with {}\n",
-                 options.budget_seconds, options.out);
-    return results->Save(*whole ? "done" : "out of time");
-  }
-  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
-  MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
-  if (interrupted)
-    return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
-  return whole.status();
+  return SaveEnd({"mosa envelope run", options.out, options.budget_seconds}, run.Run(),
+                 [&results](const std::string& outcome) { return results->Save(outcome); });
 }
 
 Status RunEnvelope(const Options& options, const CommandLine& line) {
@@ -366,22 +356,12 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckOptions(options));
   MOSA_ASSIGN_OR_RETURN(const std::vector<MeasuredStore> systems, FindSystems(options));
   MOSA_ASSIGN_OR_RETURN(const EnvelopeGrid grid, GridOf(options, systems.front().hosts.size()));
-  const cluster::InterruptGuard guard;
-  const auto lock = LockRecord(options.out);
-  if (!lock.ok())
-    return FailedPreconditionError(fmt::format(
-        "{} cannot be written, or another measurement writes it: give another --out", options.out));
   EnvelopeMeasure measure(systems, DirectoryNameOf(".mosa-envelope-", options.out),
                           options.is_warm());
   std::optional<EnvelopeResults> results;
-  Status status;
-  try {
-    status = MeasureAll(options, systems, grid, measure, results, until);
-  } catch (const json::exception&) {
-    status = FailedPreconditionError(
-        "a host's process says what this program does not understand: is it of another version?");
-  }
-  status = Ended(status, measure.Clear());
+  const Status status = MeasureInto(
+      options.out, [&] { return MeasureAll(options, systems, grid, measure, results, until); },
+      [&measure] { return measure.Clear(); });
   if (!results || results->empty()) return status;
   if (line.json) {
     PrintJson(results->ToJson());
