@@ -30,11 +30,12 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 import envelope_report as report  # noqa: E402
 from accuracy_stores import Gluster, Mosa  # noqa: E402
 from applications import Application  # noqa: E402
-from cluster import Cluster, why_not  # noqa: E402
+from cluster import Cluster, Failed, why_not  # noqa: E402
 from harness import TROUBLE, build_of, digest, end_as_interrupted, platform_of, run  # noqa: E402
 
 PARTS = ("stores", "applications", "capacity")
 CLIENTS = (1, 2, 4, 8)
+ROUNDS_MAX = 10
 MIXES = ("16K:50%r:0.5,1M:50%r:0.5", "operations=16K:50%r:0.5,1M:50%r:0.5", "operations=16K:50%r:0.9,1M:50%r:0.1",
          "operations=16K:100%r:0.9,1M:100%r:0.1")
 
@@ -56,16 +57,28 @@ def is_done(path):
     return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("outcome") == "done"
 
 
+def measure_whole(arguments, out, *words):
+    """One of `mosa envelope run` and `mosa capacity run`, again until it has all samples: each goes on for --budget seconds."""
+    out.unlink(missing_ok=True)  # Of a store that is no more.
+    for _ in range(ROUNDS_MAX):
+        run(*arguments.before, arguments.mosa, *words, "--budget", arguments.budget, limit_s=arguments.budget + 300)
+        if is_done(out):
+            return
+    raise Failed(f"{out.name} has not all samples after {ROUNDS_MAX} times {arguments.budget} s: give a longer --budget")
+
+
+def envelope_words(clients, out):
+    return ["--clients", ",".join(map(str, clients)), "--repeats", 3, "--out", out]
+
+
 def measure_stores(arguments):
     out = arguments.out / "stores.json"
     if not is_done(out):
-        out.unlink(missing_ok=True)  # Of a store that is no more.
         memory = pathlib.Path(f"/dev/shm/mosa-envelope-{digest(str(out))}")
         with WithServer(arguments.bin, arguments.hosts, rate=arguments.rate, ram="512M") as store:
             memory.mkdir(exist_ok=True)
             try:
-                run(arguments.mosa, "envelope", "run", f"tmpfs={memory}", *store.words(), "--clients",
-                    ",".join(map(str, CLIENTS)), "--repeats", 3, "--budget", arguments.budget, "--out", out, limit_s=1200)
+                measure_whole(arguments, out, "envelope", "run", f"tmpfs={memory}", *store.words(), *envelope_words(CLIENTS, out))
             finally:
                 shutil.rmtree(memory, ignore_errors=True)
     plot(arguments, out)
@@ -151,10 +164,9 @@ def measure_applications(arguments):
     envelope, ran = arguments.out / "mosa.json", {}
     with Cluster(arguments.bin, arguments.app_hosts, rate=arguments.app_rate, ram="1G") as store:
         if not is_done(envelope):
-            envelope.unlink(missing_ok=True)
             clients = [count for count in CLIENTS if count <= arguments.app_hosts]
-            run(arguments.mosa, "envelope", "run", "--cluster", store.name, "--dir", store.directory, "--clients",
-                ",".join(map(str, clients)), "--repeats", 3, "--budget", arguments.budget, "--out", envelope, limit_s=1200)
+            measure_whole(arguments, envelope, "envelope", "run", "--cluster", store.name, "--dir", store.directory,
+                          *envelope_words(clients, envelope))
         for name, (application, _) in made.items():
             ran[name] = run_all(arguments, store, application)
     plot(arguments, envelope)
@@ -175,11 +187,10 @@ def measure_applications(arguments):
 def measure_capacity(arguments):
     out = arguments.out / "capacity.json"
     if not is_done(out):
-        out.unlink(missing_ok=True)
         mixes = [word for mix in MIXES for word in ("--mix", mix)]
         with Cluster(arguments.bin, 4) as store:
-            run(arguments.mosa, "capacity", "run", "--cluster", store.name, "--dir", store.directory, "--check",
-                "--ratios", "10,50,90", "--seconds", 1, *mixes, "--budget", arguments.budget, "-o", out, limit_s=1200)
+            measure_whole(arguments, out, "capacity", "run", "--cluster", store.name, "--dir", store.directory, "--check",
+                          "--ratios", "10,50,90", "--seconds", 1, *mixes, "-o", out)
     run(arguments.mosa, "capacity", "plot", out, arguments.out / "capacity")
     shown = run(arguments.mosa, "--json", "capacity", "show", out)
     (arguments.out / "capacity.shown.json").write_text(shown, encoding="utf-8")
@@ -199,9 +210,9 @@ def parse():
     parser.add_argument("--app-rate", default="200mbit", help="of their links")
     parser.add_argument("--tiles", type=int, default=49, help="of Montage")
     parser.add_argument("--repeats", type=int, default=3, help="runs of an application")
-    parser.add_argument("--budget", type=int, default=540, help="seconds of each measurement of a store")
+    parser.add_argument("--budget", type=int, default=540, help="seconds of one command that measures a store; it is given again until there are all samples")
     parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
-    parser.add_argument("--before", default="", help="words before each run of an application, to share a machine")
+    parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
     parser.add_argument("--table", action="store_true", help="only show what is in --out, as Markdown")
     arguments = parser.parse_args()
     if not arguments.bin and not arguments.table:

@@ -161,9 +161,20 @@ def whole_table(rows):
 
 def verdict(rows, what):
     beats = mean_of(abs(r["errors"]["simulated_s"]) < abs(r["errors"]["fine_s"]) for r in rows)
-    error = mean_of(abs(r["errors"]["simulated_s"]) for r in rows)
+    errors = [abs(r["errors"]["simulated_s"]) for r in rows]
+    error = mean_of(errors)
     return (f"Of {what} the simulator beats the fine model on {beats:.0%} (aim: {BEATS:.0%}, {'reached' if beats >= BEATS else 'missed'}), "
-            f"with a mean error of {error:.0%} (aim: {AIM:.0%}, {'reached' if error <= AIM else 'missed'}).")
+            f"with a mean error of {error:.0%} (aim: {AIM:.0%}, {'reached' if error <= AIM else 'missed'}; median {statistics.median(errors):.0%}).")
+
+
+ABOVE_TITLES = ["APPLICATION", "STAGE", "RATE", "SIMULATED", "MEASURED AT MOST", "TASKS AT ONCE", "READ FROM THE OWN HOST OR PAGES"]
+
+
+def above_row(name, each):
+    """Of what `mosa predict --bound` says of a stage."""
+    unit, divisor = ("MB/s", 1e6) if each["unit"] == "bytes/s" else (each["unit"], 1)
+    return [name, each["stage"], each["rate"], *[f"{three(each[key] / divisor)} {unit}" for key in ("simulated", "bound")],
+            f"{each['tasks_at_once']:.1f}", f"{each['own_share']:.0%}" if each["own_share"] else "-"]
 
 
 def application_tables(told):
@@ -179,8 +190,8 @@ def application_tables(told):
     whole = [row for name, each in told.items() for row in whole_of(name, each)]
     parts += ["### Whole stages", whole_table(whole), to_markdown(["STAGES", *SUMMARY_TITLES[1:]], list(summary_rows(whole))),
               verdict(whole, "whole stages")]
-    above = [f"- {name}: {each['sentence']}" for name, of_it in told.items() for each in of_it["bound"]["above"]]
-    parts += ["### Simulated rates above the envelope", "\n".join(above) or "None."]
+    above = [above_row(name, each) for name, of_it in told.items() for each in of_it["bound"]["above"]]
+    parts += ["### Simulated rates above the envelope", to_markdown(ABOVE_TITLES, above) if above else "None."]
     return parts
 
 
