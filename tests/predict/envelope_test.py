@@ -315,6 +315,7 @@ def test_classify(mosa, directory, _):
     check(all(s["simulated_s"] > 0 for s in beside["stages"]), f"{beside}")
     text = good(mosa, *words, "--clients", 2, "--record", record)
     check("COARSE ERROR" in text and "write bandwidth" in text and " %" in text, text)
+    check(beside["verdict"]["compared"] == 0 and "Nearest" not in text, "times that hold what tasks computed judge nobody")
     refused(mosa, "stage 'touch': the envelope of 'hand' has 1 to 4 clients, not 8", 3, *words[:-1], small, "--clients", 8)
     # The last stage has one task, and four is the fewest that was measured.
     large = ["envelope", "classify", "--envelope", written(directory, "large", rates([4])), "--workload", WORKLOAD]
