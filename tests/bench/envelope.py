@@ -9,7 +9,7 @@ Three parts, each about ten minutes; needs root, GlusterFS, Montage, BLAST and f
 
   stores        `mosa envelope run` of three stores in turns, from the same hosts: Mosa, a central server (GlusterFS: one brick
                 on a host of its own), and a tmpfs of this machine; all on one page
-  applications  Montage, BLAST and many_small (tools/workflows), seen once on one host; `mosa envelope profile` has Tables 1 to
+  applications  Montage, BLAST and manysmall (tools/workflows), seen once on one host; `mosa envelope profile` has Tables 1 to
                 3. On hosts with slower links: the envelope of Mosa, then each application --repeats times without hints (dss)
                 and as often traced; `mosa envelope classify` lays both envelope models and the simulator beside what the mounts
                 measured (Table 5), and whole stages beside runs that nobody watches
@@ -91,7 +91,7 @@ def plot(arguments, envelope):
 # ---- applications
 
 def applications_of(arguments):
-    flags = {"montage": ["--tiles", arguments.tiles], "blast": ["--parts", 8, "--queries", 48], "many_small": []}
+    flags = {"montage": ["--tiles", arguments.tiles], "blast": ["--parts", 8, "--queries", 48], "manysmall": []}
     made = {}
     for name, words in flags.items():
         application = Application(arguments.mosa, arguments.out, name, *words, before=arguments.before, resume=True)

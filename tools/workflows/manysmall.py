@@ -4,8 +4,8 @@
 Tasks of the first stage make many files of a few hundred bytes each; each task of the second opens what one of the first has
 made, and all of them one common file; the last one opens everything.
 
-    tools/workflows/many_small.py --mosa build/release/bin/mosa --rate 200mbit
-    tools/workflows/many_small.py --mosa build/release/bin/mosa --write many_small/
+    tools/workflows/manysmall.py --mosa build/release/bin/mosa --rate 200mbit
+    tools/workflows/manysmall.py --mosa build/release/bin/mosa --write manysmall/
 
 Exit code 0 only if everything is equal.
 """
@@ -18,7 +18,7 @@ COMMON = "common.txt"
 
 
 class ManySmall(comparison.Application):
-    name = "many_small"
+    name = "manysmall"
     ram = "256M"
 
     def add_arguments(self, parser):
