@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "predictor/capacity/bound.h"
 #include "predictor/capacity/capacity_json.h"
 #include "predictor/capacity/verdict.h"
 
@@ -211,6 +212,54 @@ TEST(CapacityVerdict, MixesHaveErrorsOfTheirOwn) {
   EXPECT_DOUBLE_EQ(ErrorPercentMax(checks[0].load), kMixErrorPercentMax);
   EXPECT_DOUBLE_EQ(ErrorPercentMax(OneSize(kSmall, 50)), kSmallErrorPercentMax);
   EXPECT_DOUBLE_EQ(ErrorPercentMax(OneSize(kLarge, 50)), kLargeErrorPercentMax);
+}
+
+// Ten tasks read a file of 1 MB each and all the one of 1 KB; five of them write.
+StageProfile TenReaders() {
+  StageProfile stage;
+  stage.name = "stage";
+  stage.tasks = 10;
+  stage.files_read = 20;
+  stage.bytes_read = 10'010'000;
+  stage.files_written = 5;
+  stage.transfers[{EnvelopeOperation::kRead, 1'000'000}] = 10;
+  stage.transfers[{EnvelopeOperation::kSharedRead, 1'000}] = 10;
+  stage.transfers[{EnvelopeOperation::kWrite, 0}] = 5;
+  return stage;
+}
+
+TEST(CapacityBound, OfAnEnvelopeIsTheHighestRateNextToItsClients) {
+  Envelope envelope{"store", {}};
+  for (const uint32_t clients : {2U, 4U, 8U}) {
+    for (const EnvelopeOperation operation : kEnvelopeOperations)
+      envelope.cells[{operation, MovesBytes(operation) ? 1000U : 0U, clients}] = {
+          100, 90, 100.0 + clients, 0.9};
+  }
+  const auto limits = LimitsOf(TenReaders(), envelope, 3);
+  ASSERT_TRUE(limits.ok()) << limits.status();
+  EXPECT_EQ(limits->size(), 7U) << "all metrics but that of written bytes, of which there are none";
+  for (const RateLimit& limit : *limits)
+    EXPECT_DOUBLE_EQ(limit.most, limit.is_bandwidth ? 104'000 : 104) << limit.name;
+  EXPECT_EQ(LimitsOf(TenReaders(), envelope, 9).status().code(), StatusCode::kFailedPrecondition);
+  // Opens: 20 in 0.1 s. Bytes of own files: 10 MB. Creates: 5 in 1 s.
+  const auto excesses = ExcessesOf(*limits, 0.1, 1);
+  ASSERT_EQ(excesses.size(), 2U);
+  EXPECT_EQ(excesses[0].limit.name, "1-to-1 read bandwidth") << "the furthest above comes first";
+  EXPECT_DOUBLE_EQ(excesses[0].simulated, 1e8);
+  EXPECT_EQ(excesses[1].limit.name, "open throughput");
+  EXPECT_TRUE(ExcessesOf(*limits, 100, 1).empty());
+  EXPECT_TRUE(ExcessesOf(*limits, 0, 0).empty()) << "what takes no time has no rate";
+}
+
+TEST(CapacityBound, OfACapacityIsTheHighestRateOfAnySize) {
+  const auto limits = LimitsOf(TenReaders(), Store());
+  ASSERT_EQ(limits.size(), 3U);
+  EXPECT_DOUBLE_EQ(limits[0].most, 3000) << "of the small size";
+  EXPECT_DOUBLE_EQ(limits[1].most, 200.0 * kLarge) << "of the large one";
+  EXPECT_EQ(limits[2].name, "write throughput");
+  const auto excesses = ExcessesOf(limits, 1, 0.001);
+  ASSERT_EQ(excesses.size(), 1U);
+  EXPECT_DOUBLE_EQ(excesses[0].simulated, 5000);
 }
 
 }  // namespace

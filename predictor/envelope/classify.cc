@@ -12,22 +12,6 @@ namespace {
 
 using Transfers = std::map<std::pair<EnvelopeOperation, uint64_t>, uint64_t>;
 
-// Files and bytes of one kind of operation, of all tasks together.
-struct Amount {
-  double files = 0;
-  double bytes = 0;
-};
-
-Amount AmountOf(const Transfers& transfers, EnvelopeOperation operation) {
-  Amount amount;
-  for (const auto& [key, count] : transfers) {
-    if (key.first != operation) continue;
-    amount.files += static_cast<double>(count);
-    amount.bytes += static_cast<double>(count) * static_cast<double>(key.second);
-  }
-  return amount;
-}
-
 // Seconds in which all clients together do it, by the highest rates.
 struct Terms {
   double throughput = 0;
@@ -35,8 +19,8 @@ struct Terms {
   double larger() const { return std::max(throughput, bandwidth); }
 };
 
-Terms TermsOf(const Transfers& transfers, const EnvelopeScale& scale, EnvelopeOperation operation) {
-  const Amount amount = AmountOf(transfers, operation);
+Terms TermsOf(const StageProfile& stage, const EnvelopeScale& scale, EnvelopeOperation operation) {
+  const TransferAmount amount = AmountOf(stage, operation);
   const SizeCurve& curve = scale.curve(operation);
   return {amount.files / curve.PeakOperations(), amount.bytes / curve.PeakBytes()};
 }
@@ -104,8 +88,8 @@ void SetBound(double metadata, double whole, const Terms& terms, EnvelopeOperati
 PhaseForecast InputOf(const StageProfile& stage, const EnvelopeScale& scale, double filled) {
   PhaseForecast phase;
   if (stage.files_read == 0) return phase;
-  const Terms own = TermsOf(stage.transfers, scale, EnvelopeOperation::kRead);
-  const Terms shared = TermsOf(stage.transfers, scale, EnvelopeOperation::kSharedRead);
+  const Terms own = TermsOf(stage, scale, EnvelopeOperation::kRead);
+  const Terms shared = TermsOf(stage, scale, EnvelopeOperation::kSharedRead);
   const double whole = own.larger() + shared.larger();
   const double opening = static_cast<double>(stage.files_read) / scale.opens;
   if (own.larger() >= shared.larger())
@@ -123,7 +107,7 @@ PhaseForecast InputOf(const StageProfile& stage, const EnvelopeScale& scale, dou
 PhaseForecast OutputOf(const StageProfile& stage, const EnvelopeScale& scale, double filled) {
   PhaseForecast phase;
   if (stage.files_written == 0) return phase;
-  const Terms terms = TermsOf(stage.transfers, scale, EnvelopeOperation::kWrite);
+  const Terms terms = TermsOf(stage, scale, EnvelopeOperation::kWrite);
   const double creating = static_cast<double>(stage.files_written) / scale.creates;
   const double whole = creating + terms.larger();
   SetBound(creating, whole, terms, EnvelopeOperation::kCreate, EnvelopeOperation::kWrite, phase);

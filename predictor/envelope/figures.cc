@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <utility>
 
 namespace mosa::predict {
 namespace {
@@ -68,6 +69,24 @@ std::vector<Growth> GrowthOf(const Envelope& envelope) {
     all.push_back(growth);
   }
   return all;
+}
+
+std::vector<Fall> FallsOf(const Envelope& envelope) {
+  std::vector<Fall> falls;
+  const std::pair<const EnvelopeCell, Estimate>* best = nullptr;
+  // Cells of one operation and size follow each other, the fewest clients first.
+  for (const auto& own : envelope.cells) {
+    const auto& [cell, rate] = own;
+    const bool is_first = best == nullptr || best->first.operation != cell.operation ||
+                          best->first.size_bytes != cell.size_bytes;
+    if (is_first || rate.median > best->second.median) {
+      best = &own;
+      continue;
+    }
+    if (rate.high < best->second.low)
+      falls.push_back({cell, best->first.clients, best->second.median, rate.median});
+  }
+  return falls;
 }
 
 }  // namespace mosa::predict

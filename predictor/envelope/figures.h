@@ -1,5 +1,6 @@
 // The numbers of paper 004's figures: each metric at a number of clients, heat maps of writing over
-// sizes and clients (Figures 18, 19), and how metrics grow with clients (Figure 17). Pure.
+// sizes and clients (Figures 18, 19), how metrics grow with clients (Figure 17), and where they
+// fall. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
 #define MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
 
@@ -51,6 +52,16 @@ struct Growth {
 };
 // Of the numbers of clients at which the envelope is whole, the fewest first.
 std::vector<Growth> GrowthOf(const Envelope& envelope);
+
+// Where more clients get less done than fewer ones, beyond the intervals of both.
+struct Fall {
+  EnvelopeCell cell;          // With more clients.
+  uint32_t best_clients = 1;  // Fewer, who get the most done.
+  double best = 0;            // Operations per second, medians.
+  double rate = 0;
+};
+// By operation, size and clients.
+std::vector<Fall> FallsOf(const Envelope& envelope);
 
 }  // namespace mosa::predict
 

@@ -55,5 +55,21 @@ TEST(Figures, GrowthIsRelativeToTheFewestClients) {
   EXPECT_TRUE(WriteHeatMap(Envelope()).sizes.empty());
 }
 
+TEST(Figures, AFallIsBeyondTheIntervalsOfBoth) {
+  Envelope envelope = Store();
+  EXPECT_TRUE(FallsOf(envelope).empty()) << "as much is no fall";
+  envelope.cells[{kWrite, 1024, 2}] = {200, 190, 210, 0.9};
+  envelope.cells[{kWrite, 1024, 4}] = {180, 170, 191, 0.9};
+  envelope.cells[{kOpen, 0, 2}] = {90, 90, 90, 0};
+  envelope.cells[{kOpen, 0, 4}] = {95, 95, 95, 0};
+  const auto falls = FallsOf(envelope);
+  ASSERT_EQ(falls.size(), 2U) << "writes may be as many";
+  EXPECT_EQ(falls[0].cell, (EnvelopeCell{kOpen, 0, 2}));
+  EXPECT_EQ(falls[1].cell, (EnvelopeCell{kOpen, 0, 4})) << "of one client there were more";
+  EXPECT_EQ(falls[1].best_clients, 1U);
+  EXPECT_DOUBLE_EQ(falls[1].best, 100);
+  EXPECT_DOUBLE_EQ(falls[1].rate, 95);
+}
+
 }  // namespace
 }  // namespace mosa::predict

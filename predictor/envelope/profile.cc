@@ -194,6 +194,16 @@ Status CheckSizes(const Workflow& workflow) {
 
 }  // namespace
 
+TransferAmount AmountOf(const StageProfile& stage, EnvelopeOperation operation) {
+  TransferAmount amount;
+  for (const auto& [key, count] : stage.transfers) {
+    if (key.first != operation) continue;
+    amount.files += static_cast<double>(count);
+    amount.bytes += static_cast<double>(count) * static_cast<double>(key.second);
+  }
+  return amount;
+}
+
 Result<std::vector<StageProfile>> ProfileOf(const Workflow& workflow) {
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
   std::vector<std::pair<std::string, std::vector<TaskIndex>>> stages;

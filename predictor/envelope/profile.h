@@ -59,6 +59,14 @@ struct StageProfile {
   uint64_t tasks_creating = 0;  // Any file.
 };
 
+// Files and bytes of one kind of operation, of all tasks together.
+struct TransferAmount {
+  double files = 0;
+  double bytes = 0;
+};
+// Precondition: MovesBytes(operation).
+TransferAmount AmountOf(const StageProfile& stage, EnvelopeOperation operation);
+
 // By stage, in the order in which the workflow's tasks come to them. InvalidArgument names a file
 // without a size, of which nothing can be said.
 Result<std::vector<StageProfile>> ProfileOf(const Workflow& workflow);

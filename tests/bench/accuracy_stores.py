@@ -64,9 +64,11 @@ class Gluster(Cluster):
     keeps its state is compiled in. Everything that it starts ends with it."""
 
     VOLUMES = ("dht", "nufa")
+    SERVERS = ()  # Hosts with daemons and bricks; none: all of them.
 
-    def __init__(self, binaries, hosts, *, rate):
-        super().__init__(binaries, hosts, rate=rate, ram="64M")  # Of it only hosts and links are used.
+    def __init__(self, binaries, hosts, *, rate, ram="64M"):
+        """`ram`: of the cluster's own store, of which otherwise only hosts and links are used."""
+        super().__init__(binaries, hosts, rate=rate, ram=ram)
         self.base = RAM_DISK / f"gluster-accuracy-{self.name}"
 
     def __enter__(self):
@@ -120,8 +122,9 @@ class Gluster(Cluster):
 
     def _start(self):
         check(shutil.which("glusterd"), "there is no glusterd: install glusterfs-server")
+        servers = self.SERVERS or self.hosts
         daemons = {}
-        for host in self.hosts:
+        for host in servers:
             own = self.base / host
             for part in ("lib", "log", "brick"):
                 (own / part).mkdir(parents=True)
@@ -132,25 +135,28 @@ class Gluster(Cluster):
                                         "sh", "-c", script)
         for host, daemon in daemons.items():
             wait_until(lambda d=daemon: self._gluster(d, "pool", "list", required=False), 60, f"glusterd of {host}")
-        first = daemons[self.hosts[0]]
-        addresses = {host: self.host(host)["address"] for host in self.hosts}
-        for host in self.hosts[1:]:
+        first = daemons[servers[0]]
+        addresses = {host: self.host(host)["address"] for host in servers}
+        for host in servers[1:]:
             self._gluster(first, "peer", "probe", addresses[host])
         for daemon in daemons.values():
             wait_until(lambda d=daemon: (self._gluster(d, "pool", "list") or "").count("Connected") == len(daemons), 60,
                        "the pool of all hosts")
         for volume in self.VOLUMES:
-            bricks = [f"{addresses[host]}:{self.base}/{host}/brick/{volume}" for host in self.hosts]
+            bricks = [f"{addresses[host]}:{self.base}/{host}/brick/{volume}" for host in servers]
             self._gluster(first, "volume", "create", volume, *bricks, "force")
             if volume == "nufa":
                 self._gluster(first, "volume", "set", volume, "cluster.nufa", "on")
             self._gluster(first, "volume", "start", volume)
             for host in self.hosts:
-                mount = pathlib.Path(self._mount(volume, host))
-                mount.mkdir(parents=True)
-                self._spawn(host, "glusterfs", "--no-daemon", "-s", addresses[host], "--volfile-id", volume, "-l",
-                            self.base / f"{volume}-{host}.log", mount)
-                wait_until(mount.is_mount, 60, f"the mount of {volume} on {host}")
+                self._mount_on(host, volume, addresses.get(host, addresses[servers[0]]))
+
+    def _mount_on(self, host, volume, server):
+        mount = pathlib.Path(self._mount(volume, host))
+        mount.mkdir(parents=True)
+        self._spawn(host, "glusterfs", "--no-daemon", "-s", server, "--volfile-id", volume, "-l",
+                    self.base / f"{volume}-{host}.log", mount)
+        wait_until(mount.is_mount, 60, f"the mount of {volume} on {host}")
 
 
 def ram_of(arguments, cell):

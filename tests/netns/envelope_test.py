@@ -97,6 +97,9 @@ def test_traced(envelope):
     check((stage["files_read"], stage["files_written"]) == (1, 1), f"{stage}")
     said = json.loads(envelope.mosa("--json", "envelope", "classify", "--envelope", "cluster.json", *files, "--trace", *traces))
     phases = [said["stages"][0][phase] for phase in ("input", "output")]
+    verdict = said["verdict"]
+    check(verdict["compared"] == 2 and set(verdict["ways"]) == {"coarse", "fine"}, f"{verdict}")
+    check(sum(way["nearest"] for way in verdict["ways"].values()) == 2, f"{verdict}")
     check(said["system"] == "mosa" and all(p["coarse_s"] > 0 and p["fine_s"] > 0 and p["measured_s"] > 0 for p in phases), f"{said}")
 
 

@@ -122,6 +122,9 @@ def test_run(mosa, directory, store):
         check(abs(fast / rate["high"] - 1) < 1e-9, f"{cell}")
         moved = cell.get("bytes_per_second", {"median": 0})["median"]
         check(abs(moved - rate["median"] * cell["size_bytes"]) <= 1e-6 * moved, f"{cell}")
+        busy = cell["busy_shares"]
+        check(len(busy) == 2 and all(share is None or 0 <= share <= 1 for share in busy), f"{cell}")
+    check(("FALLS" in text) == bool(result["falls"]) and ("No curve falls" in text) != bool(result["falls"]), text)
     host = result["configuration"]["systems"][0]["hosts"][0]
     check(host["file_system"] and host["processor"] and host["kernel"] and host["store_bytes"] > 0, f"{host}")
     again = json.loads(good(mosa, "--json", "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out))
@@ -238,6 +241,52 @@ def test_profile(mosa, _, __):
     check("FEW-TO-1" in done.stdout and "not all tasks have operations" in done.stderr, done.stdout + done.stderr)
 
 
+def test_stage(mosa, _, __):
+    words = ["envelope", "profile", "--workload", WORKLOAD]
+    stages = json.loads(good(mosa, "--json", *words, "--stage", "join", "--stage", "make"))["stages"]
+    check([s["name"] for s in stages] == ["join", "make"], f"{stages}")
+    refused(mosa, "pipeline.yaml has no stage 'mBack': it has make, turn, join", 3, *words, "--stage", "mBack")
+
+
+def hand_capacity(reads, writes):
+    """Operations per second of 1 MiB."""
+    loads = [{"share_of": "clients", "parts": [{"size_bytes": 1 << 20, "read_percent": percent, "share_percent": 100}],
+              "reads_per_second": [reads if percent else 0], "writes_per_second": [0 if percent else writes]} for percent in (0, 100)]
+    return {"mosa_capacity": 1, "store": "disk", "loads": loads}
+
+
+def test_bound(mosa, directory, _):
+    """Simulated rates above what was measured are said, with both; below it nothing is."""
+    words = ["predict", "--workload", WORKLOAD, "--platform", PLATFORM, "--config", "hosts=2,slots=1", "--repeats", 0]
+
+    def above(bound, *more):
+        done = run(mosa, "--json", *words, "--bound", bound, *more)
+        check(done.returncode == 0, done.stderr)
+        said = json.loads(done.stdout)["bound"]
+        lines = [line for line in done.stderr.split("\n") if line]
+        check(lines == [f"mosa predict: {each['sentence']}" for each in said["above"]], done.stderr)
+        return said
+
+    low = rates([1, 2, 4])
+    for cell in low["cells"]:
+        cell["operations_per_second"]["median"] /= 1e4
+    said = above(written(directory, "low", low))
+    check(said["store"] == "hand" and {each["stage"] for each in said["above"]} == {"make", "turn", "join"}, f"{said}")
+    make = next(each for each in said["above"] if each["stage"] == "make")
+    check(make["simulated"] > make["bound"] > 0 and "write" in make["rate"], f"{make}")
+    high = {**low, "cells": [dict(cell, operations_per_second={"median": 1e7}) for cell in low["cells"]]}
+    check(not above(written(directory, "high", high))["above"], "nothing is above a bound that is high")
+    two = {**low, "cells": low["cells"] + [dict(cell, system="two") for cell in high["cells"]]}
+    check(not above(written(directory, "pair", two), "--bound-system", "two")["above"], "the store that was asked for")
+    refused(mosa, "has several systems: give --bound-system, one of hand, two", 2, *words, "--bound", directory / "pair.json")
+    said = above(written(directory, "disk", hand_capacity(1e6, 0.001)))
+    check(said["store"] == "disk" and all("write" in each["rate"] for each in said["above"]) and said["above"], f"{said}")
+    few = {**low, "cells": [cell for cell in low["cells"] if cell["clients"] == 1]}
+    refused(mosa, "the envelope of 'hand' has 1 to 1 clients, not 2", 3, *words, "--bound", written(directory, "few", few))
+    refused(mosa, "leave it out", 2, *words, "--bound", directory / "disk.json", "--bound-system", "disk")
+    refused(mosa, "no.json", 3, *words, "--bound", directory / "no.json")
+
+
 def test_classify(mosa, directory, _):
     envelope = directory / "hand.json"
     envelope.write_text(json.dumps(rates([1, 2, 4])), encoding="utf-8")
@@ -266,6 +315,7 @@ def test_classify(mosa, directory, _):
     check(all(s["simulated_s"] > 0 for s in beside["stages"]), f"{beside}")
     text = good(mosa, *words, "--clients", 2, "--record", record)
     check("COARSE ERROR" in text and "write bandwidth" in text and " %" in text, text)
+    check(beside["verdict"]["compared"] == 0 and "Nearest" not in text, "times that hold what tasks computed judge nobody")
     refused(mosa, "stage 'touch': the envelope of 'hand' has 1 to 4 clients, not 8", 3, *words[:-1], small, "--clients", 8)
     # The last stage has one task, and four is the fewest that was measured.
     large = ["envelope", "classify", "--envelope", written(directory, "large", rates([4])), "--workload", WORKLOAD]
@@ -275,6 +325,33 @@ def test_classify(mosa, directory, _):
     refused(mosa, "has no system 'x': it has hand", 2, *words, "--system", "x")
     refused(mosa, "give --platform, too", 2, *words, "--config", "hosts=2")
     refused(mosa, "has no cells yet", 2, "envelope", "classify", "--envelope", written(directory, "empty", rates([])), "--workload", WORKLOAD)
+
+
+def test_tables(mosa, directory, _):
+    """What tests/bench/envelope.py makes of measured stages: here each takes twice what the simulator says."""
+    envelope = written(directory, "tables", rates([1, 2]))
+    where = ["--platform", PLATFORM, "--config", "hosts=2,slots=1"]
+    classified = json.loads(good(mosa, "--json", "envelope", "classify", "--envelope", envelope, "--workload", WORKLOAD, *where))
+    for stage in classified["stages"]:
+        for phase in ("input", "output"):
+            stage[phase]["measured_s"] = 2 * stage[phase]["simulated_s"]
+    predicted = json.loads(good(mosa, "--json", "predict", "--workload", WORKLOAD, *where, "--repeats", 0))
+    sums = {stage["name"]: sum(t["end_s"] - t["start_s"] for t in predicted["tasks"] if t["stage"] == stage["name"])
+            for stage in predicted["stages"]}
+    told = {"pipeline": {"profile": json.loads(good(mosa, "--json", "envelope", "profile", "--workload", WORKLOAD)), "runs": [classified],
+                         "stages": {name: {"simulated_s": s, "computed_s": 0, "measured_s": [2 * s]} for name, s in sums.items()},
+                         "bound": {"above": [{"stage": "turn", "rate": "open throughput", "unit": "files/s", "simulated": 20, "bound": 10,
+                                                "tasks_at_once": 2, "own_share": 0.5}]}}}
+    last = directory / "bench" / "last"
+    last.mkdir(parents=True)
+    written(last, "applications", told)
+    script = HERE.parent / "bench" / "envelope.py"
+    done = subprocess.run([sys.executable, script, "--out", last.parent, "--table"], capture_output=True, text=True, timeout=60, check=False)
+    check(done.returncode == 0, done.stderr)
+    rows = [line.split(" | ") for line in done.stdout.split("\n") if line.startswith("| pipeline | turn |")]
+    check(len(rows) == 3 + 2 + 2 + 1 + 1, f"in Tables 1 to 3, two phases in Tables 4 and 5, the stage, the rate above: {rows}")
+    check(all(row[6] == "-50%" for row in rows[5:8]), f"the simulator says half: {rows[5:8]}")
+    check("| open throughput | 20 files/s | 10 files/s | 2.0 | 50% |" in done.stdout and "with a mean error of 50% (aim: 10%, missed; median 50%)" in done.stdout, done.stdout)
 
 
 def test_plot(mosa, directory, _):
@@ -333,7 +410,7 @@ def main():
     mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as store, tempfile.TemporaryDirectory() as name:
-        for part in (test_bad_input, test_profile, test_classify, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
+        for part in (test_bad_input, test_profile, test_stage, test_bound, test_classify, test_tables, test_plot, test_run, test_interrupt, test_deaths, test_lost_mount, test_another_store, test_budget):
             begin = time.monotonic()
             part(mosa, pathlib.Path(name), pathlib.Path(store))
             check(not os.listdir(store), f"{part.__name__} left {os.listdir(store)}")

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "predictor/capacity/verdict.h"
 #include "tools/mosa/capacity.h"
 #include "tools/mosa/capacity_results.h"
+#include "tools/mosa/diagram.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/svg.h"
 
@@ -20,101 +20,19 @@ namespace {
 using predict::Capacity;
 using predict::LoadCheck;
 using predict::SizeVerdict;
-using Anchor = Svg::Anchor;
 
 constexpr double kPanelWidth = 410;
 constexpr double kPanelHeight = 300;
 constexpr double kTitleHeight = 34;
 constexpr double kLineHeight = 15;
-constexpr std::string_view kGrid = "#e4e4e4";
-constexpr std::string_view kFaint = "#777";
 constexpr std::string_view kEstimated = "#d08c2e";
 constexpr std::string_view kMeasured = "#2a6f97";
-constexpr std::string_view kAllowed = "#c44e52";
 
 std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
 
-// The least 1, 2 or 5 times a power of ten that is not below.
-double RoundUp(double number) {
-  const double unit = std::pow(10, std::floor(std::log10(number)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (number <= step * unit) return step * unit;
-  return 10 * unit;
+Diagram PanelAt(Svg& svg, Point corner, std::string_view title) {
+  return {svg, {corner, kPanelWidth, kPanelHeight}, title};
 }
-
-// A diagram with an axis upwards, from 0 or logarithmic, and shares of its width to the right.
-class Panel {
- public:
-  Panel(Svg& svg, Point corner, std::string_view title) : svg_(svg), corner_(corner) {
-    svg_.Text({corner.x + kPanelWidth / 2, corner.y + 18}, title,
-              {.size = 12, .anchor = Anchor::kMiddle, .bold = true});
-  }
-
-  // From 0 to something round above `most`.
-  void Linear(double most, std::string_view unit) {
-    high_ = RoundUp(std::max(most, 1e-9));
-    for (int step = 0; step <= 4; ++step)
-      Grid(high_ * step / 4, fmt::format("{:.3g}{}", high_ * step / 4, unit));
-  }
-  // Whole decades around both, which are above 0.
-  void Logarithmic(double least, double most) {
-    logarithmic_ = true;
-    low_ = std::pow(10, std::floor(std::log10(least)));
-    high_ = std::pow(10, std::ceil(std::log10(most)));
-    if (high_ <= low_) high_ = low_ * 10;
-    for (double decade = low_; decade <= high_ * 1.001; decade *= 10)
-      Grid(decade, ShortNumber(decade));
-  }
-  void LabelX(double share, std::string_view text) {
-    svg_.Text({X(share), Bottom() + 14}, text, {.size = 10, .anchor = Anchor::kMiddle});
-  }
-  void TitleX(std::string_view text) {
-    svg_.Text({X(0.5), Bottom() + 30}, text,
-              {.size = 10, .anchor = Anchor::kMiddle, .color = kFaint});
-  }
-  void Curve(const std::vector<Point>& shares_and_values, std::string_view color) {
-    std::vector<Point> points;
-    for (const Point& at : shares_and_values) points.push_back({X(at.x), Y(at.y)});
-    if (points.size() > 1) svg_.Path(points, {.color = color, .width = 1.6});
-    for (const Point& point : points) svg_.Dot(point, 2.6, color);
-  }
-  void Limit(double value, std::string_view text) {
-    if (value > high_) return;
-    svg_.Line({X(0), Y(value)}, {X(1), Y(value)}, {.color = kAllowed, .dashes = "6 3"});
-    svg_.Text({X(1), Y(value) - 4}, text, {.size = 9, .anchor = Anchor::kEnd, .color = kAllowed});
-  }
-  void Bar(double share, double width, double value, std::string_view color) {
-    const double top = Y(value);
-    svg_.Box({X(share - width / 2), top}, width * Width(), Bottom() - top, color);
-  }
-  void Interval(double share, double low, double high) {
-    if (low < high) svg_.Line({X(share), Y(low)}, {X(share), Y(high)}, {});
-  }
-  void Above(double share, double value, std::string_view text) {
-    svg_.Text({X(share), Y(value) - 4}, text, {.size = 10, .anchor = Anchor::kMiddle});
-  }
-
- private:
-  static constexpr double kLeft = 52, kRight = 18, kTop = 34, kBottom = 46;
-  static double Width() { return kPanelWidth - kLeft - kRight; }
-  double Bottom() const { return corner_.y + kPanelHeight - kBottom; }
-  double X(double share) const { return corner_.x + kLeft + share * Width(); }
-  double Y(double value) const {
-    const double share = logarithmic_
-                             ? std::log(std::max(value, low_) / low_) / std::log(high_ / low_)
-                             : value / high_;
-    return Bottom() - std::clamp(share, 0.0, 1.0) * (kPanelHeight - kTop - kBottom);
-  }
-  void Grid(double value, std::string_view text) {
-    svg_.Line({X(0), Y(value)}, {X(1), Y(value)}, {.color = value <= low_ ? "#222" : kGrid});
-    svg_.Text({X(0) - 5, Y(value) + 4}, text, {.size = 9, .anchor = Anchor::kEnd});
-  }
-
-  Svg& svg_;
-  const Point corner_;
-  double low_ = 0, high_ = 1;
-  bool logarithmic_ = false;
-};
 
 void DrawTitle(Svg& svg, std::string_view text, const Capacity& capacity) {
   svg.Text({14, 22}, fmt::format("{}: {}", capacity.name, text), {.size = 14, .bold = true});
@@ -128,7 +46,7 @@ std::string_view ColorOfSize(const BySize& sizes, uint64_t size) {
   return SvgColor(static_cast<size_t>(std::distance(sizes.begin(), sizes.find(size))));
 }
 
-void DrawConstants(Panel panel, const Capacity& capacity, const BySize& sizes) {
+void DrawConstants(Diagram panel, const Capacity& capacity, const BySize& sizes) {
   std::map<uint64_t, std::vector<Point>> curves;
   double least = 0, most = 0;
   for (const auto& [size, checks] : sizes) {
@@ -143,11 +61,12 @@ void DrawConstants(Panel panel, const Capacity& capacity, const BySize& sizes) {
       most = std::max(most, at.y);
     }
   }
-  panel.Logarithmic(least, most);
-  for (const auto& [size, curve] : curves) panel.Curve(curve, ColorOfSize(sizes, size));
+  panel.Logarithmic(least, most, "");
+  for (const auto& [size, curve] : curves)
+    panel.Curve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
 }
 
-void DrawErrors(Panel panel, const BySize& sizes, bool small) {
+void DrawErrors(Diagram panel, const BySize& sizes, bool small) {
   double allowed = 0, most = 0;
   for (const auto& [size, checks] : sizes) {
     if ((size <= predict::kSmallSizeMax) != small) continue;
@@ -163,7 +82,7 @@ void DrawErrors(Panel panel, const BySize& sizes, bool small) {
     std::vector<Point> curve;
     for (const LoadCheck& check : checks)
       curve.push_back({check.load.parts.front().read_percent / 100.0, check.error_percent});
-    panel.Curve(curve, ColorOfSize(sizes, size));
+    panel.Curve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
   }
 }
 
@@ -175,10 +94,10 @@ std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& c
   DrawTitle(svg, "C over shares of reads, and errors of the estimates", capacity);
   const Point corners[] = {
       {0, kTitleHeight}, {kPanelWidth, kTitleHeight}, {2 * kPanelWidth, kTitleHeight}};
-  Panel panels[] = {{svg, corners[0], "C, operations per second (equation 3)"},
-                    {svg, corners[1], "Error up to 32 KiB (equation 8)"},
-                    {svg, corners[2], "Error above 32 KiB (equation 8)"}};
-  for (Panel& panel : panels) {
+  Diagram panels[] = {PanelAt(svg, corners[0], "C, operations per second (equation 3)"),
+                      PanelAt(svg, corners[1], "Error up to 32 KiB (equation 8)"),
+                      PanelAt(svg, corners[2], "Error above 32 KiB (equation 8)")};
+  for (Diagram& panel : panels) {
     for (const int percent : {0, 20, 40, 60, 80, 100})
       panel.LabelX(percent / 100.0, fmt::format("{}", percent));
     panel.TitleX("per cent of reads");
@@ -201,7 +120,7 @@ std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& c
 std::string DrawFactors(const Capacity& capacity, const std::vector<SizeVerdict>& verdicts) {
   Svg svg(kPanelWidth, kTitleHeight + kPanelHeight);
   DrawTitle(svg, "a write's work, in reads", capacity);
-  Panel panel(svg, {0, kTitleHeight}, "f_rw = T(100 % read) / T(100 % write)");
+  Diagram panel = PanelAt(svg, {0, kTitleHeight}, "f_rw = T(100 % read) / T(100 % write)");
   double most = 0;
   for (const SizeVerdict& verdict : verdicts) most = std::max(most, verdict.read_write_factor);
   panel.Linear(most * 1.1, "");
@@ -233,9 +152,9 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
   const auto count = static_cast<double>(mixes.size());
   Svg svg(2 * kPanelWidth, kTitleHeight + kPanelHeight + kLineHeight * (count + 2));
   DrawTitle(svg, "mixes of sizes, estimated and measured", capacity);
-  Panel rates(svg, {0, kTitleHeight}, "Operations per second");
-  Panel errors(svg, {kPanelWidth, kTitleHeight}, "Error (equation 8)");
-  if (!mixes.empty()) rates.Logarithmic(least / 2, most);
+  Diagram rates = PanelAt(svg, {0, kTitleHeight}, "Operations per second");
+  Diagram errors = PanelAt(svg, {kPanelWidth, kTitleHeight}, "Error (equation 8)");
+  if (!mixes.empty()) rates.Logarithmic(least / 2, most, "");
   errors.Linear(worst * 1.1, " %");
   double y = kTitleHeight + kPanelHeight + 8;
   svg.Box({52, y - 9}, 10, 10, kEstimated);
@@ -248,8 +167,8 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
     const std::string number = fmt::format("{}", i + 1);
     rates.Bar(at - width / 2, width, mix.estimated.median, kEstimated);
     rates.Bar(at + width / 2, width, mix.measured.median, kMeasured);
-    rates.Interval(at - width / 2, mix.estimated.low, mix.estimated.high);
-    rates.Interval(at + width / 2, mix.measured.low, mix.measured.high);
+    rates.Interval(at - width / 2, mix.estimated.low, mix.estimated.high, {});
+    rates.Interval(at + width / 2, mix.measured.low, mix.measured.high, {});
     errors.Bar(at, 1.6 * width, mix.error_percent, kMeasured);
     rates.LabelX(at, number);
     errors.LabelX(at, number);

@@ -9,12 +9,10 @@
 #include <utility>
 
 #include "common/base/units.h"
-#include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/capacity.h"
 #include "tools/mosa/capacity_measure.h"
 #include "tools/mosa/capacity_results.h"
-#include "tools/mosa/run_record.h"
 
 namespace mosa::cli {
 namespace {
@@ -265,25 +263,16 @@ Status MeasureAll(const Options& options, const CapacityClients& clients,
   if (run.is_whole()) return OkStatus();
   MOSA_RETURN_IF_ERROR(measure.LayFiles());
   const Result<bool> whole = run.Run();
-  if (whole.ok()) {
-    if (results->capacity().samples.empty())
-      return FailedPreconditionError(
-          fmt::format("the {} s of --budget are used up before the first sample, by making the "
-                      "files: give more, or lower --file-size",
-                      options.budget_seconds));
-    if (!*whole)
-      fmt::print(stderr,
-                 "mosa capacity run: the {} s of --budget are used up, so some loads have fewer "
-                 "samples: the same command goes on with {}\n",
-                 options.budget_seconds, options.out);
-    return results->Save(*whole ? "done" : "out of time");
-  }
-  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
-  if (!results->capacity().samples.empty())
-    MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
-  if (interrupted)
-    return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
-  return whole.status();
+  const bool any = !results->capacity().samples.empty();
+  if (whole.ok() && !any)
+    return FailedPreconditionError(
+        fmt::format("the {} s of --budget are used up before the first sample, by making the "
+                    "files: give more, or lower --file-size",
+                    options.budget_seconds));
+  return SaveEnd({"mosa capacity run", options.out, options.budget_seconds}, whole,
+                 [&results, any](const std::string& outcome) {
+                   return any ? results->Save(outcome) : OkStatus();
+                 });
 }
 
 Status RunCapacity(const Options& options, const CommandLine& line) {
@@ -296,21 +285,12 @@ Status RunCapacity(const Options& options, const CommandLine& line) {
   const auto count = clients.jobs * static_cast<uint32_t>(store.hosts.size());
   for (const CapacityLoad& load : loads)
     MOSA_RETURN_IF_ERROR(ClientLoads(load, count, clients.file_bytes).status());
-  const cluster::InterruptGuard guard;
-  const auto lock = LockRecord(options.out);
-  if (!lock.ok())
-    return FailedPreconditionError(fmt::format(
-        "{} cannot be written, or another measurement writes it: give another --out", options.out));
   CapacityMeasure measure(store, DirectoryNameOf(".mosa-capacity-", options.out), clients);
   std::optional<CapacityResults> results;
-  Status status;
-  try {
-    status = MeasureAll(options, clients, store, loads, measure, results, until);
-  } catch (const json::exception&) {
-    status = FailedPreconditionError(
-        "a host's process says what this program does not understand: is it of another version?");
-  }
-  status = Ended(status, measure.Clear());
+  const Status status = MeasureInto(
+      options.out,
+      [&] { return MeasureAll(options, clients, store, loads, measure, results, until); },
+      [&measure] { return measure.Clear(); });
   if (!results || results->capacity().samples.empty()) return status;
   if (line.json)
     PrintJson(ToJson(results->capacity()));

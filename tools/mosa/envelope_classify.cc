@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,21 +55,6 @@ struct StageRow {
 };
 
 // ---- what is given
-
-Result<predict::Envelope> ReadEnvelope(const Options& options) {
-  MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(options.envelope));
-  std::string names;
-  for (predict::Envelope& envelope : read) {
-    if (envelope.name == options.system || (options.system.empty() && read.size() == 1))
-      return std::move(envelope);
-    names += (names.empty() ? "" : ", ") + envelope.name;
-  }
-  return InvalidArgumentError(
-      options.system.empty()
-          ? fmt::format("{} has several systems: give --system, one of {}", options.envelope, names)
-          : fmt::format("{} has no system '{}': it has {}", options.envelope, options.system,
-                        names));
-}
 
 double SecondsComputed(const predict::Task& task) {
   Duration computed;
@@ -198,12 +184,84 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
           Number(measured),
           Error(phase.coarse_seconds, measured),
           Error(phase.fine_seconds, measured),
+          simulated ? Error(*simulated, measured) : "-",
           BoundText(phase)};
+}
+
+// How right one way of foretelling is, over what was measured.
+struct Rightness {
+  const char* name = "";
+  size_t nearest = 0;     // Times that none of the others is as near.
+  double error_mean = 0;  // Of what was measured.
+};
+struct Verdict {
+  size_t phases = 0;  // Inputs and outputs, or stages where these are not told apart.
+  std::vector<Rightness> ways;
+};
+
+// Of one phase or stage: by coarse and fine model and, if it was asked, the simulator.
+void Judge(const std::vector<double>& foretold, double measured, Verdict& verdict) {
+  size_t best = 0;
+  std::vector<double> errors;
+  for (const double seconds : foretold) {
+    errors.push_back(std::abs(seconds / measured - 1));
+    if (errors.back() < errors[best]) best = errors.size() - 1;
+  }
+  for (size_t i = 0; i < errors.size(); ++i) verdict.ways[i].error_mean += errors[i];
+  ++verdict.ways[best].nearest;
+  ++verdict.phases;
+}
+
+Verdict VerdictOf(const std::vector<StageRow>& rows, bool simulated) {
+  Verdict verdict{0, {{"coarse"}, {"fine"}}};
+  if (simulated) verdict.ways.push_back({"simulator"});
+  const auto judge = [&](const std::vector<const PhaseForecast*>& phases,
+                         const std::optional<double>& simulation,
+                         const std::optional<double>& measured) {
+    std::vector<double> foretold = {0, 0};
+    for (const PhaseForecast* phase : phases) {
+      foretold[0] += phase->coarse_seconds;
+      foretold[1] += phase->fine_seconds;
+    }
+    if (simulated) foretold.push_back(simulation.value_or(0));
+    if (measured.value_or(0) > 0 && foretold[0] > 0) Judge(foretold, *measured, verdict);
+  };
+  for (const StageRow& row : rows) {
+    const PhaseForecast& input = row.forecast.input;
+    const PhaseForecast& output = row.forecast.output;
+    if (row.measured.has_computing) continue;
+    if (row.measured.input || row.measured.output) {
+      judge({&input}, row.simulated.input, row.measured.input);
+      judge({&output}, row.simulated.output, row.measured.output);
+    } else {
+      judge({&input, &output}, row.simulated.both, row.measured.both);
+    }
+  }
+  for (Rightness& way : verdict.ways)
+    if (verdict.phases > 0) way.error_mean /= static_cast<double>(verdict.phases);
+  return verdict;
+}
+
+void PrintVerdict(const Verdict& verdict) {
+  if (verdict.phases == 0) return;
+  std::string text;
+  for (const Rightness& way : verdict.ways)
+    text += fmt::format("{}{} {} ({:.0f} % off in the mean)", text.empty() ? "" : ", ", way.name,
+                        way.nearest, 100 * way.error_mean);
+  fmt::print("\nNearest to what was measured, of {}: {}.\n", verdict.phases, text);
+}
+
+json ToJson(const Verdict& verdict) {
+  json ways = json::object();
+  for (const Rightness& way : verdict.ways)
+    ways[way.name] = {{"nearest", way.nearest}, {"error_mean", way.error_mean}};
+  return {{"compared", verdict.phases}, {"ways", std::move(ways)}};
 }
 
 void PrintRows(const std::vector<StageRow>& rows, bool compared) {
   Table table({"STAGE", "PHASE", "CLIENTS", "METADATA", "TRANSFER", "FACTOR", "COARSE S", "FINE S",
-               "SIMULATED S", "MEASURED S", "COARSE ERROR", "FINE ERROR", "BOUND BY"});
+               "SIMULATED S", "MEASURED S", "COARSE ERROR", "FINE ERROR", "SIMULATED ERROR",
+               "BOUND BY"});
   for (const StageRow& row : rows) {
     const StageForecast& forecast = row.forecast;
     table.Add(RowOf(row, "input", forecast.input, row.simulated.input, row.measured.input));
@@ -253,7 +311,8 @@ json ToJson(const StageRow& row) {
 Status ClassifyApplication(const Options& options, const CommandLine& line) {
   if (!options.configuration.empty() && options.platform.empty())
     return InvalidArgumentError("--config is of the simulator: give --platform, too");
-  MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope, ReadEnvelope(options));
+  MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope,
+                        ReadEnvelopeOf(options.envelope, options.system, "--system"));
   MOSA_ASSIGN_OR_RETURN(const Application application, ReadApplication(options.files));
   MOSA_ASSIGN_OR_RETURN(const SpentByStage measured, Measured(options, application.workflow));
   MOSA_ASSIGN_OR_RETURN(const SpentByStage simulated, Simulated(options, application.workflow));
@@ -267,8 +326,10 @@ Status ClassifyApplication(const Options& options, const CommandLine& line) {
     rows.push_back({&stage, *forecast, ShareOf(simulated, stage.name, forecast->clients),
                     ShareOf(measured, stage.name, forecast->clients)});
   }
+  const Verdict verdict = VerdictOf(rows, !simulated.empty());
   if (!line.json) {
     PrintRows(rows, !measured.empty() || !simulated.empty());
+    PrintVerdict(verdict);
     return OkStatus();
   }
   json stages = json::array();
@@ -276,7 +337,8 @@ Status ClassifyApplication(const Options& options, const CommandLine& line) {
   PrintJson({{"system", envelope.name},
              {"workflow", application.workflow.name},
              {"clients", clients},
-             {"stages", std::move(stages)}});
+             {"stages", std::move(stages)},
+             {"verdict", ToJson(verdict)}});
   return OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "predictor/envelope/envelope.h"
+#include "tools/mosa/processor_ticks.h"
 
 namespace mosa::cli {
 
@@ -38,6 +39,7 @@ struct ClientSpan {
   Time told;  // When to begin: later than that if the word came late.
   Time begin;
   Time end;
+  ProcessorTicks processors;  // Of the machine, between these.
 };
 
 // One thread. Errors name file and reason.
@@ -53,7 +55,9 @@ class EnvelopeClient {
   // Compares all that was read by Go().
   Status CheckRead(const ClientSample& sample);
   // Of `sample.client`, who has created or written them: whether the files are as they must be.
-  static Status CheckStored(const ClientSample& sample);
+  // Some stores tell other hosts late, as GlusterFS and NFS a size: for so long each file is looked
+  // at again. How late the latest was.
+  static Result<Duration> CheckStored(const ClientSample& sample, Duration patience);
 
  private:
   Status Operate(const ClientSample& sample, uint64_t index);

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/base/clock.h"
+#include "tools/cluster/process.h"
 #include "tools/mosa/envelope_drawing.h"
 #include "tools/mosa/envelope_measure.h"
 #include "tools/mosa/envelope_results.h"
@@ -16,6 +18,7 @@ namespace mosa::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using predict::EnvelopeCell;
 using enum predict::EnvelopeOperation;
 
 constexpr uint64_t kSize = 3'000'001;  // Several blocks, and no whole words.
@@ -60,7 +63,7 @@ TEST_F(EnvelopeClientTest, DoesEveryOperationAndFindsItRight) {
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_LT(span_.begin, span_.end);
       EXPECT_TRUE(client_.CheckRead(sample).ok());
-      EXPECT_TRUE(EnvelopeClient::CheckStored(sample).ok());
+      EXPECT_TRUE(EnvelopeClient::CheckStored(sample, Duration{}).ok());
       for (const auto& entry : fs::directory_iterator(directory_)) fs::remove(entry);
     }
   }
@@ -85,13 +88,28 @@ TEST_F(EnvelopeClientTest, FindsAWrongByteThatWasWritten) {
   const ClientSample sample = SampleOf(kWrite);
   ASSERT_TRUE(Run(sample).ok());
   Spoil(PathOf(sample, 1), 5);
-  EXPECT_EQ(EnvelopeClient::CheckStored(sample).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(EnvelopeClient::CheckStored(sample, Duration{}).status().code(), StatusCode::kDataLoss);
   fs::resize_file(PathOf(sample, 0), kSize - 1);
-  const Status shorter = EnvelopeClient::CheckStored(sample);
+  const Status shorter = EnvelopeClient::CheckStored(sample, Duration{}).status();
   EXPECT_NE(shorter.message().find("ends at offset 3000000"), std::string::npos) << shorter;
   fs::resize_file(PathOf(sample, 0), kSize + 1);
-  const Status longer = EnvelopeClient::CheckStored(sample);
+  const Status longer = EnvelopeClient::CheckStored(sample, Duration{}).status();
   EXPECT_NE(longer.message().find("is longer than the 3000001 bytes"), std::string::npos) << longer;
+}
+
+TEST_F(EnvelopeClientTest, LooksAgainAtWhatIsSeenLate) {
+  const ClientSample sample = SampleOf(kCreate);
+  ASSERT_TRUE(Run(sample).ok());
+  EXPECT_EQ(EnvelopeClient::CheckStored(sample, Seconds(60))->ns, 0);
+  const std::string path = PathOf(sample, 1);
+  fs::remove(path);
+  std::thread writer([&path] {
+    cluster::Pause(Milliseconds(100));
+    std::ofstream(path, std::ios::binary).close();
+  });
+  const auto late = EnvelopeClient::CheckStored(sample, Seconds(60));
+  writer.join();
+  ASSERT_TRUE(late.ok()) << late.status();
 }
 
 TEST_F(EnvelopeClientTest, NamesTheFileThatItCannotHave) {
@@ -106,7 +124,8 @@ TEST_F(EnvelopeClientTest, NamesTheFileThatItCannotHave) {
   ASSERT_TRUE(client_.Ready(opened, false).ok());
   EXPECT_EQ(client_.Go(opened, Time{}).status().code(), StatusCode::kNotFound);
   fs::remove(PathOf(opened, 2));
-  EXPECT_EQ(EnvelopeClient::CheckStored(created).code(), StatusCode::kNotFound);
+  EXPECT_EQ(EnvelopeClient::CheckStored(created, Duration{}).status().code(),
+            StatusCode::kNotFound);
 }
 
 TEST_F(EnvelopeClientTest, WaitsForNoMomentThatIsFarAway) {
@@ -143,7 +162,8 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
   grid.scale_millionths = 1000;  // 8 files.
   const std::string path = directory_ + "/result.json";
   EnvelopeResults whole(path, grid, {{"grid", 1}}, "");
-  whole.Add("store", {kWrite, 1024, 2}, 0.5);
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, 0.25});
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, std::nullopt});
   ASSERT_TRUE(whole.Save("running").ok());
   EnvelopeResults again(path, grid, {{"grid", 1}}, "");
   ASSERT_TRUE(again.Load().ok());
@@ -161,6 +181,35 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
   refused("clients", 4294967298);
   refused("size_bytes", 1024.9);
   refused("seconds", {1e-300});
+}
+
+TEST_F(EnvelopeClientTest, SaysWhatIsUsedUpWhereACurveFalls) {
+  constexpr uint32_t kLink = 100'000;  // Bytes per second.
+  const nlohmann::json host = {{"link_bytes_per_second", kLink}};
+  EnvelopeResults results(directory_ + "/result.json", predict::EnvelopeGrid{},
+                          {{"systems", {{{"name", "store"}, {"hosts", {host, host}}}}}}, "");
+  const struct {
+    EnvelopeCell cell;
+    double busy_share;
+    const char* used_up;
+  } rows[] = {{{kCreate, 0, 2}, 0.9, "processors"},
+              {{kOpen, 0, 2}, 0.2, ""},
+              {{kRead, 1024, 2}, 0.2, "links"},
+              {{kWrite, 1, 2}, 0.2, ""}};
+  for (const auto& row : rows) {
+    EnvelopeCell one = row.cell;
+    one.clients = 1;
+    results.Add("store", one, {10, 0.1});
+    results.Add("store", row.cell, {20, row.busy_share});
+  }
+  const std::vector<ExplainedFall> falls = results.Falls({"store"});
+  ASSERT_EQ(falls.size(), std::size(rows));
+  for (size_t i = 0; i < falls.size(); ++i) {
+    EXPECT_EQ(falls[i].fall.cell, rows[i].cell);
+    EXPECT_EQ(falls[i].used_up, rows[i].used_up) << NameOf(rows[i].cell.operation);
+    EXPECT_DOUBLE_EQ(falls[i].busy_share.value_or(-1), rows[i].busy_share);
+  }
+  EXPECT_EQ(results.ToJson().at("falls").size(), std::size(rows));
 }
 
 TEST_F(EnvelopeClientTest, IsToldAllOfASampleInWords) {

@@ -9,6 +9,7 @@
 
 #include "common/base/units.h"
 #include "predictor/envelope/figures.h"
+#include "tools/mosa/diagram.h"
 #include "tools/mosa/svg.h"
 
 namespace mosa::cli {
@@ -54,15 +55,13 @@ class CurvePanel {
  public:
   CurvePanel(Svg& svg, Point corner, const EnvelopeMetric& metric,
              const std::vector<Envelope>& envelopes)
-      : svg_(svg),
-        corner_(corner),
+      : diagram_(svg, {corner, kPanelWidth, kPanelHeight}, NameOf(metric)),
         metric_(metric),
         envelopes_(envelopes),
         clients_(AllClients(envelopes)),
         sizes_(MovesBytes(metric.operation) ? AllSizes(envelopes) : std::vector<uint64_t>{0}) {}
 
   void Draw() {
-    FindRange();
     DrawAxes();
     for (size_t system = 0; system < envelopes_.size(); ++system) {
       for (size_t size = 0; size < sizes_.size(); ++size) DrawCurve(system, size);
@@ -72,7 +71,12 @@ class CurvePanel {
  private:
   double Unit(uint64_t size) const { return metric_.is_bandwidth ? static_cast<double>(size) : 1; }
 
-  void FindRange() {
+  double PartOf(uint32_t clients) const {
+    const double span = std::log2(clients_.back()) - std::log2(clients_.front());
+    return span == 0 ? 0.5 : (std::log2(clients) - std::log2(clients_.front())) / span;
+  }
+
+  void DrawAxes() {
     double least = 0, most = 0;
     for (const Envelope& envelope : envelopes_) {
       for (const auto& [cell, rate] : envelope.cells) {
@@ -82,64 +86,32 @@ class CurvePanel {
         most = std::max(most, rate.high * unit);
       }
     }
-    if (most == 0) return;
-    low_ = std::floor(std::log10(least));
-    high_ = std::max(low_ + 1, std::ceil(std::log10(most)));
-  }
-
-  double X(uint32_t clients) const {
-    const double span = std::log2(clients_.back()) - std::log2(clients_.front());
-    const double share =
-        span == 0 ? 0.5 : (std::log2(clients) - std::log2(clients_.front())) / span;
-    return corner_.x + 52 + share * (kPanelWidth - 76);
-  }
-  double Y(double rate) const {
-    const double share = (std::log10(rate) - low_) / (high_ - low_);
-    return corner_.y + kPanelHeight - 34 - share * (kPanelHeight - 66);
-  }
-
-  void DrawAxes() {
-    svg_.Text({corner_.x + kPanelWidth / 2, corner_.y + 18}, NameOf(metric_),
-              {.size = 12, .anchor = Anchor::kMiddle, .bold = true});
-    const double left = corner_.x + 44, right = corner_.x + kPanelWidth - 16;
-    for (double decade = low_; decade <= high_; ++decade) {
-      const double y = Y(std::pow(10, decade));
-      svg_.Line({left, y}, {right, y}, {.color = decade == low_ ? "#222" : kGrid});
-      svg_.Text({left - 4, y + 4},
-                ShortNumber(std::pow(10, decade)) + (metric_.is_bandwidth ? "B/s" : ""),
-                {.size = 9, .anchor = Anchor::kEnd});
-    }
+    if (most > 0) diagram_.Logarithmic(least, most, metric_.is_bandwidth ? "B/s" : "");
     for (const uint32_t clients : clients_)
-      svg_.Text({X(clients), corner_.y + kPanelHeight - 20}, fmt::format("{}", clients),
-                {.size = 9, .anchor = Anchor::kMiddle});
-    svg_.Text({corner_.x + kPanelWidth / 2, corner_.y + kPanelHeight - 7}, "clients",
-              {.size = 9, .anchor = Anchor::kMiddle, .color = "#777"});
+      diagram_.LabelX(PartOf(clients), fmt::format("{}", clients));
+    diagram_.TitleX("clients");
   }
 
   void DrawCurve(size_t system, size_t size) {
-    std::vector<Point> points;
+    std::vector<Point> curve;
     const std::string_view color = SvgColor(system);
     const double unit = Unit(sizes_[size]);
     for (const uint32_t clients : clients_) {
       const Estimate* rate = envelopes_[system].Find({metric_.operation, sizes_[size], clients});
       if (rate == nullptr) continue;
-      points.push_back({X(clients), Y(rate->median * unit)});
-      svg_.Line({X(clients), Y(rate->low * unit)}, {X(clients), Y(rate->high * unit)},
-                {.color = color, .width = 0.7});
-      svg_.Dot(points.back(), 2.2, color);
+      curve.push_back({PartOf(clients), rate->median * unit});
+      diagram_.Interval(curve.back().x, rate->low * unit, rate->high * unit,
+                        {.color = color, .width = 0.7});
     }
-    if (points.size() > 1)
-      svg_.Path(points,
-                {.color = color, .width = 1.6, .dashes = kDashes[size % std::size(kDashes)]});
+    diagram_.Curve(curve,
+                   {.color = color, .width = 1.6, .dashes = kDashes[size % std::size(kDashes)]});
   }
 
-  Svg& svg_;
-  const Point corner_;
+  Diagram diagram_;
   const EnvelopeMetric metric_;
   const std::vector<Envelope>& envelopes_;
   const std::vector<uint32_t> clients_;
   const std::vector<uint64_t> sizes_;
-  double low_ = 0, high_ = 1;  // Powers of ten.
 };
 
 // ---- heat maps

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/text_file.h"
@@ -20,6 +21,11 @@ inline Result<std::vector<predict::Envelope>> ReadEnvelopeFile(const std::string
   if (read.ok()) return read;
   return Status(read.status().code(), fmt::format("{} {}", path, MessageOf(read.status())));
 }
+
+// The one of that name; `system` may be empty if it is the only one. `option`, of which the error
+// tells, chooses one.
+Result<predict::Envelope> ReadEnvelopeOf(const std::string& path, const std::string& system,
+                                         std::string_view option);
 
 // Stores of all the files on one page, as SVG (envelope_drawing.h). InvalidArgument if there are
 // too many.

@@ -21,6 +21,7 @@ constexpr Duration kNoticeMax = Milliseconds(250);
 constexpr Duration kLateMax = Milliseconds(5);
 constexpr double kLateShareMax = 0.05;
 constexpr int kTrials = 3;
+constexpr uint64_t kTicksMin = 5;  // Fewer are no share of anything.
 
 }  // namespace
 
@@ -61,7 +62,8 @@ IdentifyWorkers::Question EnvelopeMeasure::QuestionOf(const std::string& step, c
 }
 
 // Of all clients at the same time; what is prepared or looked at for a client the next one does.
-Status EnvelopeMeasure::Step(const std::string& step, const Parts& parts, Duration at_most) {
+Result<std::vector<json>> EnvelopeMeasure::Step(const std::string& step, const Parts& parts,
+                                                Duration at_most) {
   const bool by_next = step == "prepare" || step == "check-stored";
   const bool shared = parts.clients.front().operation == EnvelopeOperation::kSharedRead;
   std::vector<IdentifyWorkers::Question> questions;
@@ -71,7 +73,7 @@ Status EnvelopeMeasure::Step(const std::string& step, const Parts& parts, Durati
     questions.back().words["warm"] = warm_;
     if (step == "prepare" && shared) break;
   }
-  return workers_->Ask(questions, at_most).status();
+  return workers_->Ask(questions, at_most);
 }
 
 Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most) {
@@ -85,6 +87,7 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
   Time first{std::numeric_limits<int64_t>::max()};
   Time last{std::numeric_limits<int64_t>::min()};
   Time told = begin, begun = begin;  // The last ones.
+  ProcessorTicks ticks;
   for (size_t client = 0; client < spans.size(); ++client) {
     const json& span = spans[client];
     const auto moment = [&](const char* name) {
@@ -94,19 +97,26 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
     first = std::min(first, moment("begin_ns"));
     begun = std::max(begun, moment("begin_ns"));
     last = std::max(last, moment("end_ns"));
+    ticks.busy += span.at("busy_ticks").get<uint64_t>();
+    ticks.all += span.at("all_ticks").get<uint64_t>();
   }
   if (notice_ < kNoticeMax) notice_ = std::min(kNoticeMax, notice_ + (told - begin) * 2);
   const double seconds = static_cast<double>(std::max<int64_t>((last - first).ns, 1)) / 1e9;
   const double late = static_cast<double>((begun - first - kLateMax).ns) / 1e9;
-  return EnvelopeSample{seconds, late <= kLateShareMax * seconds};
+  EnvelopeSample sample{seconds, late <= kLateShareMax * seconds, std::nullopt, {}};
+  if (ticks.all >= kTicksMin)
+    sample.busy_share = static_cast<double>(ticks.busy) / static_cast<double>(ticks.all);
+  return sample;
 }
 
 Result<EnvelopeSample> EnvelopeMeasure::Measured(const Parts& parts, Duration at_most) {
-  MOSA_RETURN_IF_ERROR(Step("prepare", parts, at_most));
-  MOSA_RETURN_IF_ERROR(Step("ready", parts, at_most));
-  MOSA_ASSIGN_OR_RETURN(const EnvelopeSample sample, Go(parts, at_most));
-  MOSA_RETURN_IF_ERROR(Step("check", parts, at_most));
-  MOSA_RETURN_IF_ERROR(Step("check-stored", parts, at_most));
+  MOSA_RETURN_IF_ERROR(Step("prepare", parts, at_most).status());
+  MOSA_RETURN_IF_ERROR(Step("ready", parts, at_most).status());
+  MOSA_ASSIGN_OR_RETURN(EnvelopeSample sample, Go(parts, at_most));
+  MOSA_RETURN_IF_ERROR(Step("check", parts, at_most).status());
+  MOSA_ASSIGN_OR_RETURN(const std::vector<json> stored, Step("check-stored", parts, at_most));
+  for (const json& answer : stored)
+    sample.seen_late = std::max(sample.seen_late, Duration{answer.at("late_ns").get<int64_t>()});
   return sample;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ constexpr size_t WorkersFor(uint32_t clients, size_t hosts) {
 struct EnvelopeSample {
   double seconds = 0;    // From the first client's beginning to the last one's end.
   bool together = true;  // Whether they began at one moment, as far as that matters.
+  // Of the time of the processors of clients' hosts: how much of it they worked, at whatever.
+  // Nothing: it was too short to say.
+  std::optional<double> busy_share;
+  Duration seen_late;  // Until another host saw what was created or written.
 };
 
 // One thread.
@@ -63,7 +68,7 @@ class EnvelopeMeasure {
   Status ReadClocks();
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;
-  Status Step(const std::string& step, const Parts& parts, Duration at_most);
+  Result<std::vector<Json>> Step(const std::string& step, const Parts& parts, Duration at_most);
   Result<EnvelopeSample> Go(const Parts& parts, Duration at_most);
   Result<EnvelopeSample> Measured(const Parts& parts, Duration at_most);
   Result<EnvelopeSample> SampleOnce(size_t system, const predict::EnvelopeCell& cell,

@@ -28,6 +28,20 @@ Status Plot(const Options& options) {
 
 }  // namespace
 
+Result<predict::Envelope> ReadEnvelopeOf(const std::string& path, const std::string& system,
+                                         std::string_view option) {
+  MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(path));
+  std::string names;
+  for (predict::Envelope& envelope : read) {
+    if (envelope.name == system || (system.empty() && read.size() == 1)) return std::move(envelope);
+    names += (names.empty() ? "" : ", ") + envelope.name;
+  }
+  return InvalidArgumentError(
+      system.empty()
+          ? fmt::format("{} has several systems: give {}, one of {}", path, option, names)
+          : fmt::format("{} has no system '{}': it has {}", path, system, names));
+}
+
 Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths) {
   std::vector<predict::Envelope> all;
   std::set<std::string> names;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -94,6 +95,26 @@ void PrintCalls(const std::vector<StageProfile>& stages) {
   table.Print();
 }
 
+// Those that were asked for.
+Status KeepStages(const ApplicationFiles& files, std::vector<StageProfile>& stages) {
+  if (files.stages.empty()) return OkStatus();
+  const auto is_named = [](const std::string& name) {
+    return [&name](const StageProfile& stage) { return stage.name == name; };
+  };
+  std::string names;
+  for (const StageProfile& stage : stages) names += (names.empty() ? "" : ", ") + stage.name;
+  std::vector<StageProfile> kept;
+  for (const std::string& name : files.stages) {
+    const auto found = std::find_if(stages.begin(), stages.end(), is_named(name));
+    if (found == stages.end())
+      return NotFoundError(
+          fmt::format("{} has no stage '{}': it has {}", files.workload, name, names));
+    if (std::none_of(kept.begin(), kept.end(), is_named(name))) kept.push_back(*found);
+  }
+  stages = std::move(kept);
+  return OkStatus();
+}
+
 Status Profile(const ApplicationFiles& files, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const Application application, ReadApplication(files));
   bool known = true;
@@ -125,6 +146,7 @@ void AddApplicationFiles(CLI::App& command, ApplicationFiles& files) {
       ->required();
   command.add_option("--operations", files.operations,
                      "What its tasks do with their files, as 'mosa trace workload' writes it");
+  command.add_option("--stage", files.stages, "Of its stages; may be repeated; without it all");
 }
 
 Result<Application> ReadApplication(const ApplicationFiles& files) {
@@ -137,6 +159,7 @@ Result<Application> ReadApplication(const ApplicationFiles& files) {
     return Status(stages.status().code(),
                   fmt::format("{}: {}", files.workload, MessageOf(stages.status())));
   application.stages = *std::move(stages);
+  MOSA_RETURN_IF_ERROR(KeepStages(files, application.stages));
   return application;
 }
 

@@ -14,16 +14,17 @@ namespace mosa::cli {
 
 struct ApplicationFiles {
   std::string workload;
-  std::string operations;  // Empty: none.
+  std::string operations;           // Empty: none.
+  std::vector<std::string> stages;  // Empty: all.
 };
-// --workload and --operations.
+// --workload, --operations and --stage.
 void AddApplicationFiles(CLI::App& command, ApplicationFiles& files);
 
 struct Application {
   predict::Workflow workflow;
-  std::vector<predict::StageProfile> stages;
+  std::vector<predict::StageProfile> stages;  // That were asked for.
 };
-// Errors name the file.
+// Errors name the file. NotFound: it has no such stage.
 Result<Application> ReadApplication(const ApplicationFiles& files);
 
 }  // namespace mosa::cli

@@ -24,6 +24,9 @@ constexpr uintmax_t kResultBytesMax = 64 << 20;
 // Of a sample; its rates are such as ReadEnvelopes() takes.
 constexpr double kSecondsMin = 1e-9;
 constexpr double kSecondsMax = 1e9;
+// Of a resource: who uses so much of it has it used up, as far as samples of part of a second can
+// tell.
+constexpr double kUsedUpMin = 0.85;
 
 json EstimateToJson(const Estimate& rate, double unit) {
   return {{"median", rate.median * unit},
@@ -43,6 +46,29 @@ std::string Shown(const Estimate& rate, double unit) {
   };
   if (rate.confidence == 0) return shown(rate.median);
   return fmt::format("{} ({}-{})", shown(rate.median), shown(rate.low), shown(rate.high));
+}
+
+json FallToJson(const ExplainedFall& each) {
+  const auto& [system, fall, busy_share, used_up] = each;
+  return {{"system", system},
+          {"operation", NameOf(fall.cell.operation)},
+          {"size_bytes", fall.cell.size_bytes},
+          {"clients", fall.cell.clients},
+          {"operations_per_second", fall.rate},
+          {"best_clients", fall.best_clients},
+          {"best_operations_per_second", fall.best},
+          {"busy_share", busy_share ? json(*busy_share) : json()},
+          {"used_up", used_up.empty() ? json() : json(used_up)}};
+}
+
+// Whether it has no link between its clients and its bytes.
+bool IsLocal(const json& host) {
+  return host.value("file_system", "") == "tmpfs" || host.value("source", "").starts_with("/dev/");
+}
+
+std::string UsedUpText(const ExplainedFall& each) {
+  if (!each.used_up.empty()) return each.used_up;
+  return each.busy_share ? "nothing that is known" : "samples are too short to say";
 }
 
 void AddRow(const Envelope& envelope, EnvelopeCell cell, double unit, const char* unit_name,
@@ -99,10 +125,14 @@ Status EnvelopeResults::Load() {
       if (object.at("operations") != OperationsOf(grid_, *cell))
         return refused(fmt::format("{} operations in a cell of {}", object.at("operations").dump(),
                                    OperationsOf(grid_, *cell)));
+      const json shares = object.value("busy_shares", json::array());
       for (const double seconds : object.at("seconds")) {
         if (!(seconds >= kSecondsMin && seconds <= kSecondsMax))
           return refused(fmt::format("a sample of {} s", seconds));
-        Add(object.at("system"), *cell, seconds);
+        const size_t index = Count(object.at("system"), *cell);
+        KeptSample sample{seconds, std::nullopt};
+        if (index < shares.size() && shares[index].is_number()) sample.busy_share = shares[index];
+        Add(object.at("system"), *cell, sample);
       }
     }
   } catch (const json::exception& wrong) {
@@ -121,15 +151,16 @@ size_t EnvelopeResults::Count(const std::string& system, const EnvelopeCell& cel
   return found == cells_.end() ? 0 : found->second.size();
 }
 
-void EnvelopeResults::Add(const std::string& system, const EnvelopeCell& cell, double seconds) {
-  cells_[{system, cell}].push_back(seconds);
+void EnvelopeResults::Add(const std::string& system, const EnvelopeCell& cell,
+                          const KeptSample& sample) {
+  cells_[{system, cell}].push_back(sample);
 }
 
 Estimate EnvelopeResults::RateOf(const EnvelopeCell& cell,
-                                 const std::vector<double>& seconds) const {
+                                 const std::vector<KeptSample>& samples) const {
   std::vector<double> rates;
-  for (const double taken : seconds)
-    rates.push_back(static_cast<double>(OperationsOf(grid_, cell)) / taken);
+  for (const KeptSample& sample : samples)
+    rates.push_back(static_cast<double>(OperationsOf(grid_, cell)) / sample.seconds);
   return predict::MedianOf(std::move(rates));
 }
 
@@ -137,8 +168,8 @@ std::vector<Envelope> EnvelopeResults::Envelopes(const std::vector<std::string>&
   std::vector<Envelope> envelopes;
   for (const std::string& name : systems) {
     Envelope envelope{name, {}};
-    for (const auto& [key, seconds] : cells_) {
-      if (key.first == name) envelope.cells.emplace(key.second, RateOf(key.second, seconds));
+    for (const auto& [key, samples] : cells_) {
+      if (key.first == name) envelope.cells.emplace(key.second, RateOf(key.second, samples));
     }
     envelopes.push_back(std::move(envelope));
   }
@@ -152,21 +183,68 @@ json EnvelopeResults::ToJson() const {
                {"conditions", conditions_},
                {"notes", notes_},
                {"cells", json::array()}};
-  for (const auto& [key, seconds] : cells_) {
+  std::set<std::string> systems;
+  for (const auto& [key, samples] : cells_) {
     const auto& [system, cell] = key;
-    const Estimate rate = RateOf(cell, seconds);
+    systems.insert(system);
+    const Estimate rate = RateOf(cell, samples);
+    json seconds = json::array(), busy_shares = json::array();
+    for (const KeptSample& sample : samples) {
+      seconds.push_back(sample.seconds);
+      busy_shares.push_back(sample.busy_share ? json(*sample.busy_share) : json());
+    }
     json object = {{"system", system},
                    {"operation", NameOf(cell.operation)},
                    {"size_bytes", cell.size_bytes},
                    {"clients", cell.clients},
                    {"operations", OperationsOf(grid_, cell)},
-                   {"seconds", seconds},
+                   {"seconds", std::move(seconds)},
+                   {"busy_shares", std::move(busy_shares)},
                    {"operations_per_second", EstimateToJson(rate, 1)}};
     if (MovesBytes(cell.operation))
       object["bytes_per_second"] = EstimateToJson(rate, static_cast<double>(cell.size_bytes));
     root["cells"].push_back(std::move(object));
   }
+  root["falls"] = json::array();
+  for (const ExplainedFall& each : Falls({systems.begin(), systems.end()}))
+    root["falls"].push_back(FallToJson(each));
   return root;
+}
+
+double EnvelopeResults::LinkOf(const std::string& system) const {
+  for (const json& each : configuration_.value("systems", json::array())) {
+    if (each.at("name") != system) continue;
+    double slowest = 0;
+    for (const json& host : each.at("hosts")) {
+      const auto link = host.at("link_bytes_per_second").get<double>();
+      if (link <= 0 || IsLocal(host)) return 0;
+      slowest = slowest == 0 ? link : std::min(slowest, link);
+    }
+    return slowest;
+  }
+  return 0;
+}
+
+std::vector<ExplainedFall> EnvelopeResults::Falls(const std::vector<std::string>& systems) const {
+  std::vector<ExplainedFall> all;
+  for (const Envelope& envelope : Envelopes(systems)) {
+    const double link = LinkOf(envelope.name);
+    for (const predict::Fall& fall : predict::FallsOf(envelope)) {
+      ExplainedFall explained{envelope.name, fall, std::nullopt, ""};
+      std::vector<double> shares;
+      for (const KeptSample& sample : cells_.at({envelope.name, fall.cell}))
+        if (sample.busy_share) shares.push_back(*sample.busy_share);
+      if (!shares.empty()) explained.busy_share = predict::MedianOf(std::move(shares)).median;
+      // All that is moved may go over one link, of a central server.
+      const double moved = fall.rate * static_cast<double>(fall.cell.size_bytes);
+      if (explained.busy_share.value_or(0) >= kUsedUpMin)
+        explained.used_up = "processors";
+      else if (link > 0 && moved >= kUsedUpMin * link)
+        explained.used_up = "links";
+      all.push_back(std::move(explained));
+    }
+  }
+  return all;
 }
 
 void PrintEnvelopes(const std::vector<Envelope>& envelopes) {
@@ -192,6 +270,27 @@ void PrintEnvelopes(const std::vector<Envelope>& envelopes) {
                table);
       }
     }
+  }
+  table.Print();
+}
+
+void PrintFalls(const std::vector<ExplainedFall>& falls) {
+  if (falls.empty()) {
+    fmt::print("No curve falls with more clients, beyond the intervals.\n");
+    return;
+  }
+  Table table({"FALLS", "OPERATION", "SIZE", "CLIENTS", "OP/S", "BEST CLIENTS", "BEST OP/S",
+               "CORES BUSY", "USED UP"});
+  for (const ExplainedFall& each : falls) {
+    const predict::Fall& fall = each.fall;
+    table.Add({each.system, std::string(NameOf(fall.cell.operation)),
+               MovesBytes(fall.cell.operation)
+                   ? FormatBytes(static_cast<int64_t>(fall.cell.size_bytes))
+                   : "-",
+               fmt::format("{}", fall.cell.clients), Short(fall.rate),
+               fmt::format("{}", fall.best_clients), Short(fall.best),
+               each.busy_share ? fmt::format("{:.0f} %", 100 * *each.busy_share) : "-",
+               UsedUpText(each)});
   }
   table.Print();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,8 +15,23 @@
 
 #include "common/base/status.h"
 #include "predictor/envelope/envelope.h"
+#include "predictor/envelope/figures.h"
 
 namespace mosa::cli {
+
+struct KeptSample {
+  double seconds = 0;                // That the cell's operations took.
+  std::optional<double> busy_share;  // As of EnvelopeSample.
+};
+
+// Where a store gets less done with more clients, and what was used up there, if it is known:
+// "processors" or "links".
+struct ExplainedFall {
+  std::string system;
+  predict::Fall fall;
+  std::optional<double> busy_share;  // The median.
+  std::string used_up;               // Empty: neither.
+};
 
 class EnvelopeResults {
  public:
@@ -32,11 +48,11 @@ class EnvelopeResults {
 
   bool empty() const { return cells_.empty(); }
   size_t Count(const std::string& system, const predict::EnvelopeCell& cell) const;
-  // Seconds that the cell's operations took.
-  void Add(const std::string& system, const predict::EnvelopeCell& cell, double seconds);
+  void Add(const std::string& system, const predict::EnvelopeCell& cell, const KeptSample& sample);
 
   // In the order of `systems`; cells without samples are not in them.
   std::vector<predict::Envelope> Envelopes(const std::vector<std::string>& systems) const;
+  std::vector<ExplainedFall> Falls(const std::vector<std::string>& systems) const;
   // With the last outcome.
   nlohmann::json ToJson() const;
 
@@ -46,7 +62,10 @@ class EnvelopeResults {
 
  private:
   predict::Estimate RateOf(const predict::EnvelopeCell& cell,
-                           const std::vector<double>& seconds) const;
+                           const std::vector<KeptSample>& samples) const;
+  // The slowest link of the system's hosts, in bytes per second; 0: there is none between clients
+  // and bytes, or its limit is not known.
+  double LinkOf(const std::string& system) const;
 
   const std::string path_;
   const predict::EnvelopeGrid grid_;
@@ -54,9 +73,11 @@ class EnvelopeResults {
   const std::string conditions_;
   std::string outcome_ = "running";
   std::set<std::string> notes_;
-  // Seconds of each sample.
-  std::map<std::pair<std::string, predict::EnvelopeCell>, std::vector<double>> cells_;
+  std::map<std::pair<std::string, predict::EnvelopeCell>, std::vector<KeptSample>> cells_;
 };
+
+// A line for each fall, or one that says that there is none.
+void PrintFalls(const std::vector<ExplainedFall>& falls);
 
 // Rows of operations and sizes, columns of clients.
 void PrintEnvelopes(const std::vector<predict::Envelope>& envelopes);

@@ -11,12 +11,10 @@
 
 #include "common/base/hash.h"
 #include "common/base/units.h"
-#include "tools/cluster/process.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/envelope.h"
 #include "tools/mosa/envelope_measure.h"
 #include "tools/mosa/envelope_results.h"
-#include "tools/mosa/run_record.h"
 
 namespace mosa::cli {
 namespace {
@@ -216,7 +214,9 @@ std::string ConditionsOf(const Options& options) {
       "another host if there is one; it was synced and dropped there from the page cache "
       "(posix_fadvise), and each sample has its own files. Pages of readers: {}. N-to-1: each "
       "client reads the one file again and again, and only its first read can be cold. Every byte "
-      "is compared, outside of the time.",
+      "is compared, outside of the time. Busy shares are of the processors of the clients' hosts, "
+      "at "
+      "whoever's work, while a client is at its operations.",
       options.is_warm() ? "warm, each has read its files once before"
                         : "cold, no reader has seen its files before (on a tmpfs files are in "
                           "memory all the same, on a host alone their names)");
@@ -288,9 +288,13 @@ class EnvelopeRun {
       results_.AddNote(
           "clients of some samples did not begin at one moment, however often they were repeated: "
           "rates of short samples are too low");
+    if (sample->seen_late.ns > 0)
+      results_.AddNote(fmt::format(
+          "{}: what a host had written another one saw late, after seconds: by then it was right",
+          systems_[system]));
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
-    results_.Add(systems_[system], cell, sample->seconds);
+    results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share});
     return results_.Save("running");
   }
 
@@ -341,20 +345,8 @@ Status MeasureAll(const Options& options, const std::vector<MeasuredStore>& syst
   results.emplace(std::move(kept));
   for (size_t i = 0; i < systems.size(); ++i) MOSA_RETURN_IF_ERROR(measure.Settle(i));
   EnvelopeRun run(options, grid, NamesOf(systems), measure, *results, until);
-  const Result<bool> whole = run.Run();
-  if (whole.ok()) {
-    if (!*whole)
-      fmt::print(stderr,
-                 "mosa envelope run: the {} s of --budget are used up, so some cells have fewer "
-                 "samples: the same command goes on with {}\n",
-                 options.budget_seconds, options.out);
-    return results->Save(*whole ? "done" : "out of time");
-  }
-  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
-  MOSA_RETURN_IF_ERROR(results->Save(interrupted ? "interrupted" : "failed"));
-  if (interrupted)
-    return AbortedError(fmt::format("interrupted: the same command goes on with {}", options.out));
-  return whole.status();
+  return SaveEnd({"mosa envelope run", options.out, options.budget_seconds}, run.Run(),
+                 [&results](const std::string& outcome) { return results->Save(outcome); });
 }
 
 Status RunEnvelope(const Options& options, const CommandLine& line) {
@@ -364,27 +356,20 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckOptions(options));
   MOSA_ASSIGN_OR_RETURN(const std::vector<MeasuredStore> systems, FindSystems(options));
   MOSA_ASSIGN_OR_RETURN(const EnvelopeGrid grid, GridOf(options, systems.front().hosts.size()));
-  const cluster::InterruptGuard guard;
-  const auto lock = LockRecord(options.out);
-  if (!lock.ok())
-    return FailedPreconditionError(fmt::format(
-        "{} cannot be written, or another measurement writes it: give another --out", options.out));
   EnvelopeMeasure measure(systems, DirectoryNameOf(".mosa-envelope-", options.out),
                           options.is_warm());
   std::optional<EnvelopeResults> results;
-  Status status;
-  try {
-    status = MeasureAll(options, systems, grid, measure, results, until);
-  } catch (const json::exception&) {
-    status = FailedPreconditionError(
-        "a host's process says what this program does not understand: is it of another version?");
-  }
-  status = Ended(status, measure.Clear());
+  const Status status = MeasureInto(
+      options.out, [&] { return MeasureAll(options, systems, grid, measure, results, until); },
+      [&measure] { return measure.Clear(); });
   if (!results || results->empty()) return status;
-  if (line.json)
+  if (line.json) {
     PrintJson(results->ToJson());
-  else
+  } else {
     PrintEnvelopes(results->Envelopes(NamesOf(systems)));
+    fmt::print("\n");
+    PrintFalls(results->Falls(NamesOf(systems)));
+  }
   if (!status.ok()) return status;
   for (const std::string& note : results->notes())
     fmt::print(stderr, "mosa envelope run: {}\n", note);

@@ -31,6 +31,7 @@
 #include "tools/mosa/identify_files.h"
 #include "tools/mosa/identify_network.h"
 #include "tools/mosa/identify_workers.h"
+#include "tools/mosa/processor_ticks.h"
 
 namespace mosa::cli {
 namespace {
@@ -103,15 +104,9 @@ FileSystem FileSystemOf(const std::string& directory) {
 // How many cores were at work during a moment, whoever's work it was.
 double BusyCores() {
   constexpr Duration kMoment = Milliseconds(300);
-  const auto busy_ticks = [] {
-    std::istringstream fields(FirstLine("/proc/stat").substr(3));
-    uint64_t user = 0, nice = 0, system = 0;
-    fields >> user >> nice >> system;
-    return user + nice + system;
-  };
-  const uint64_t before = busy_ticks();
+  const ProcessorTicks before = ReadProcessorTicks();
   cluster::Pause(kMoment);
-  const double ticks = static_cast<double>(busy_ticks() - before);
+  const auto ticks = static_cast<double>((ReadProcessorTicks() - before).busy);
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) / predict::SecondsOf(kMoment);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/parallel.h"
+#include "tools/mosa/predict_bound.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/predict_output.h"
 
@@ -39,6 +41,8 @@ struct Options {
   bool layouts = false;
   bool residence = false;
   std::string metrics;
+  std::string bound;
+  std::string bound_system;
 };
 
 Duration MeanOf(const std::vector<Duration>& draws) {
@@ -163,6 +167,10 @@ Status PredictRun(const Options& options, const CommandLine& line) {
     return InvalidArgumentError(
         fmt::format("--rules {}: system=dss takes no hints; leave one of them out", options.rules));
   ForHosts(configuration.hosts, inputs);
+  std::optional<Bound> bound;
+  if (!options.bound.empty()) {
+    MOSA_ASSIGN_OR_RETURN(bound, ReadBound(options.bound, options.bound_system));
+  }
   MOSA_ASSIGN_OR_RETURN(
       const predict::Prediction prediction,
       PredictInputs(inputs, inputs.platform, configuration,
@@ -173,13 +181,22 @@ Status PredictRun(const Options& options, const CommandLine& line) {
     if (inputs.power) forecast.joules = JoulesOf(prediction, *inputs.power);
     MOSA_RETURN_IF_ERROR(AddIntervals(inputs, configuration, options.repeats, forecast));
   }
+  std::vector<AboveBound> above;
+  if (bound && !prediction.failure) {
+    MOSA_ASSIGN_OR_RETURN(above, Above(*bound, inputs.workflow, prediction));
+  }
   if (!options.trace.empty())
     MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, inputs.workflow, prediction));
   if (!options.metrics.empty()) MOSA_RETURN_IF_ERROR(WriteMetrics(options.metrics, prediction));
-  if (line.json)
-    PrintJson(ToJson(inputs.workflow, configuration, prediction, forecast));
-  else
+  if (line.json) {
+    nlohmann::json root = ToJson(inputs.workflow, configuration, prediction, forecast);
+    if (bound) root["bound"] = ToJson(above, *bound);
+    PrintJson(root);
+  } else {
     PrintPrediction(inputs.workflow, prediction, forecast);
+  }
+  for (const AboveBound& each : above)
+    fmt::print(stderr, "mosa predict: {}\n", Describe(each, *bound));
   // A store that would run full is an answer, not an error; but nobody should take the times for
   // those of a whole run.
   if (prediction.failure)
@@ -253,6 +270,14 @@ void AddPredict(CLI::App& app, CommandLine& line) {
                    "model's spread, for interval and mean")
       ->check(CLI::Range(0U, kRepeatsMax))
       ->capture_default_str();
+  CLI::Option* bound = command->add_option(
+      "--bound", options->bound,
+      "A file of 'mosa envelope run' or 'mosa capacity run': says which stages are simulated "
+      "faster than the store was measured to be");
+  command
+      ->add_option("--bound-system", options->bound_system,
+                   "Which of the envelope's stores, if it has several")
+      ->needs(bound);
   command->callback(
       [options, &line] { line.action = [options, &line] { return PredictRun(*options, line); }; });
 }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "tools/cluster/process.h"
+#include "tools/mosa/run_record.h"
 
 namespace mosa::cli {
 namespace {
@@ -79,6 +81,41 @@ Status Ended(const Status& status, const std::string& left) {
   if (left.empty()) return status;
   return status.ok() ? FailedPreconditionError(left)
                      : Status(status.code(), fmt::format("{}; {}", MessageOf(status), left));
+}
+
+Status MeasureInto(const std::string& out, const std::function<Status()>& measuring,
+                   const std::function<std::string()>& clear) {
+  const cluster::InterruptGuard guard;
+  const auto lock = LockRecord(out);
+  if (!lock.ok())
+    return FailedPreconditionError(fmt::format(
+        "{} cannot be written, or another measurement writes it: give another --out", out));
+  Status status;
+  try {
+    status = measuring();
+  } catch (const json::exception&) {
+    status = FailedPreconditionError(
+        "a host's process says what this program does not understand: is it of another version?");
+  }
+  return Ended(status, clear());
+}
+
+Status SaveEnd(const Measurement& measurement, const Result<bool>& whole,
+               const std::function<Status(const std::string& outcome)>& save) {
+  const auto& [command, out, budget_seconds] = measurement;
+  if (whole.ok()) {
+    if (!*whole)
+      fmt::print(stderr,
+                 "{}: the {} s of --budget are used up, so there are fewer samples than were asked "
+                 "for: the same command goes on with {}\n",
+                 command, budget_seconds, out);
+    return save(*whole ? "done" : "out of time");
+  }
+  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
+  MOSA_RETURN_IF_ERROR(save(interrupted ? "interrupted" : "failed"));
+  if (interrupted)
+    return AbortedError(fmt::format("interrupted: the same command goes on with {}", out));
+  return whole.status();
 }
 
 // ---- who measures it

@@ -5,6 +5,7 @@
 #define MOSA_TOOLS_MOSA_STORE_WORKERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -38,6 +39,23 @@ std::string DirectoryNameOf(const std::string& prefix, const std::string& out);
 
 // A measurement's outcome with what Clear() says.
 Status Ended(const Status& status, const std::string& left);
+
+// Measures into the file `out`, which nobody else writes meanwhile; Ctrl-C ends what `measuring`
+// asks of workers, and `clear` comes after it however it ends. FailedPrecondition: `out` cannot be
+// written or is another's, or a worker is of another version.
+Status MeasureInto(const std::string& out, const std::function<Status()>& measuring,
+                   const std::function<std::string()>& clear);
+
+// Who measures, for what he says to people.
+struct Measurement {
+  std::string command;  // "mosa envelope run".
+  std::string out;
+  double budget_seconds = 0;
+};
+// After all rounds, `whole` saying whether the time sufficed: saves with the outcome, and says how
+// to go on. Aborted: a signal came.
+Status SaveEnd(const Measurement& measurement, const Result<bool>& whole,
+               const std::function<Status(const std::string& outcome)>& save);
 
 // One thread.
 class StoreWorkers {
