@@ -317,9 +317,9 @@ LIBRARY = [
     Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
           [("storage node", SICK)], leaking_writes, (40,)),
     Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
-          "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.7,)),
+          "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
     Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),
     Fault("one-seed", "the manager begins every file at the same node", "files lie elsewhere", one_seed, (1,)),
-    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M", "64K")),
+    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]
