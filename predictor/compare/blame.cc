@@ -40,7 +40,7 @@ class Fits {
     for (const auto& [suspect, fit] : fits_) {
       if (fit.used_off * direction <= 0) continue;
       ranked.push_back({suspect, fit.used_off * fit.used_off / (fit.used_squared * off_squared_),
-                        fit.used_off / fit.used_squared, std::nullopt});
+                        fit.used_off / fit.used_squared, std::nullopt, ""});
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const Blame& a, const Blame& b) { return a.explained > b.explained; });
@@ -172,6 +172,14 @@ void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>&
   for (auto blame = blamed.begin(); blame != tied_end; ++blame) blame->of_requests = share(*blame);
   std::stable_sort(blamed.begin(), tied_end,
                    [](const Blame& a, const Blame& b) { return a.weight() > b.weight(); });
+}
+
+void PutFirst(const Suspect& suspect, const std::string& evidence, std::vector<Blame>& blamed) {
+  auto found = std::find_if(blamed.begin(), blamed.end(),
+                            [&](const Blame& blame) { return blame.suspect == suspect; });
+  if (found == blamed.end()) found = blamed.insert(blamed.end(), {suspect, 0, 0, std::nullopt, ""});
+  found->evidence = evidence;
+  std::rotate(blamed.begin(), found, found + 1);
 }
 
 }  // namespace mosa::predict

@@ -45,6 +45,9 @@ struct Blame {
   // Of those that tasks alone can hardly tell apart, if requests can: the same share of what
   // requests stayed longer than predicted. By both these are ranked among each other.
   std::optional<double> of_requests;
+  // Its own time says so (own_times.h), in these words: then it comes first, whatever tasks alone
+  // tell. Empty: it does not.
+  std::string evidence;
   double weight() const { return of_requests ? (explained + *of_requests) / 2 : explained; }
 };
 
@@ -84,6 +87,9 @@ std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
 // which of them is slow. What requests do not use they do not wait for. Nothing changes if requests
 // point to none of these.
 void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
+
+// Puts a suspect first whose own time says so.
+void PutFirst(const Suspect& suspect, const std::string& evidence, std::vector<Blame>& blamed);
 
 }  // namespace mosa::predict
 

@@ -1,20 +1,20 @@
 #include "predictor/compare/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "common/base/check.h"
+#include "predictor/compare/judging.h"
+#include "predictor/compare/own_times.h"
 #include "predictor/compare/sentence.h"
-#include "predictor/compare/statistics.h"
 
 namespace mosa::predict {
 namespace {
 
-// By its own test, in one run.
-constexpr double kShownP = 0.05;
-constexpr size_t kShownRunsMin = 2;
 constexpr double kBytesOffShare = 0.1;
 constexpr double kBytesOffMin = 1 << 20;
 // Files that lie elsewhere explain what is off if moving them takes as much of it.
@@ -26,20 +26,15 @@ constexpr size_t kTaskAnomaliesMax = 100;
 // Fewer tasks tell no parts apart.
 constexpr size_t kTasksBlamedMin = 3;
 
-// A cell in one run.
-struct InRun {
-  CellValue value;
-  Residual residual;
-  double effect_share = 0;
-  bool shows = false;
-  bool shows_much = false;  // Enough for an anomaly by itself.
+// A cell of time, beside what judging knows of it (the same index).
+struct Timed {
+  std::vector<double> seconds;                 // Of the draws.
+  std::vector<std::optional<CellValue>> runs;  // All.
 };
 
-struct Judged {
-  std::vector<double> places, seconds;     // Of the draws.
-  std::vector<std::optional<InRun>> runs;  // All, by run.
-  bool stands = false;
-};
+// What one run shows is chance where tasks of several hosts wait for each other: which of them is
+// the last.
+bool CanStandAlone(Level level) { return level != Level::kHost && level != Level::kTask; }
 
 double SumOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -53,7 +48,7 @@ class Comparer {
         draws_(draws),
         runs_(runs),
         options_(options),
-        first_judged_(runs.size() - std::min(runs.size(), kJudgedRuns)),
+        first_judged_(FirstJudged(runs.size())),
         typical_s_(TypicalSeconds(workflow, draws)),
         computing_(workflow.tasks.size()) {
     for (const SeenRun& draw : draws)
@@ -67,14 +62,16 @@ class Comparer {
                               comparison_.runs.end());
     comparison_.draws = static_cast<uint32_t>(draws_.size());
     CollectCells();
-    for (size_t run = 0; run < runs_.size(); ++run) JudgeRun(run);
+    Judge(options_.rules, runs_.size(), judged_);
     for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
-    JudgeCells();
     CompareBytes();
+    comparison_.chunk_bytes_predicted = ChunkOf(draws_.front());
+    for (const SeenRun& run : runs_)
+      if (const uint64_t chunk = ChunkOf(run); chunk > 0) comparison_.chunk_bytes_measured = chunk;
     std::vector<RequestTimes> requests;
     for (size_t run = first_judged_; run < runs_.size(); ++run)
       if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
-    comparison_.slow_requests = FindSlowRequests(requests, options_.share_min * workflow_s_);
+    comparison_.slow_requests = FindSlowRequests(requests, options_.rules.share_min * workflow_s_);
     CompareRequestTimes();
     BlameQuestion of_all;
     for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
@@ -90,108 +87,77 @@ class Comparer {
  private:
   // What enough draws have.
   void CollectCells() {
-    std::map<CellName, Judged> found;
+    std::map<CellName, std::pair<JudgedValue, Timed>> found;
     for (const SeenRun& draw : draws_) {
       for (const auto& [name, value] : CellsOf(workflow_, draw, typical_s_, options_.slots)) {
-        found[name].places.push_back(value.place);
-        found[name].seconds.push_back(value.seconds);
+        auto& [judged, timed] = found[name];
+        judged.drawn.push_back(value.place);
+        timed.seconds.push_back(value.seconds);
       }
     }
     std::vector<Cells> measured;
     for (const SeenRun& run : runs_)
       measured.push_back(CellsOf(workflow_, run, typical_s_, options_.slots));
-    for (auto& [name, judged] : found) {
-      if (judged.places.size() < kDrawsMin) continue;
-      if (name.level == Level::kWorkflow) workflow_s_ = Median(judged.seconds);
-      for (const Cells& cells : measured) {
-        const auto value = cells.find(name);
-        auto& in_run = judged.runs.emplace_back();
-        if (value != cells.end()) in_run.emplace().value = value->second;
-      }
+    for (auto& [name, cell] : found) {
+      auto& [judged, timed] = cell;
+      if (judged.drawn.size() < kDrawsMin) continue;
+      if (name.level == Level::kWorkflow) workflow_s_ = Median(timed.seconds);
+      // Single tasks are a family of their own: thousands of them would hide a host or a stage.
+      judged.surest = options_.surest;
+      judged.family = name.level == Level::kTask ? "tasks" : "others";
+      judged.group = ToText(name.level);
+      judged.is_off_if_slower_only = name.level == Level::kHost;
+      judged.can_stand_alone = CanStandAlone(name.level);
       comparison_.cells.emplace_back().cell = name;
       judged_.push_back(std::move(judged));
+      timed_.push_back(std::move(timed));
+      for (const Cells& cells : measured) AddRun(cells);
     }
+  }
+  // To the last cell.
+  void AddRun(const Cells& cells) {
+    const size_t cell = judged_.size() - 1;
+    auto& in_run = judged_[cell].runs.emplace_back();
+    auto& timed = timed_[cell].runs.emplace_back();
+    const auto value = cells.find(comparison_.cells[cell].cell);
+    if (value == cells.end()) return;
+    timed = value->second;
+    in_run.emplace().place = value->second.place;
+    in_run->effect_share = EffectOf(cell, value->second);
   }
 
   // What is predicted of the cell where it was measured so.
   double PredictedOf(size_t cell, const CellValue& value) const {
-    const Judged& judged = judged_[cell];
-    if (comparison_.cells[cell].cell.level != Level::kHost) return Median(judged.seconds);
-    return value.expected_s *
-           std::exp(SumOf(judged.places) / static_cast<double>(judged.places.size()));
+    if (comparison_.cells[cell].cell.level != Level::kHost) return Median(timed_[cell].seconds);
+    const std::vector<double>& places = judged_[cell].drawn;
+    return value.expected_s * std::exp(SumOf(places) / static_cast<double>(places.size()));
   }
+  // Precondition: the workflow's cell comes first, as it does by its name.
   double EffectOf(size_t cell, const CellValue& value) const {
     if (workflow_s_ <= 0) return 0;
     return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
   }
-  // A host that is faster than others is there because they are slower.
-  bool Matters(size_t cell, double residual) const {
-    return residual > 0 || comparison_.cells[cell].cell.level != Level::kHost;
-  }
-
-  // Single tasks are a family of their own: thousands of them would hide a host or a stage.
-  std::vector<bool> StandingCells(const std::vector<size_t>& cells,
-                                  const std::vector<double>& p_values, double rate) const {
-    std::vector<bool> stands(cells.size(), false);
-    for (const bool tasks : {false, true}) {
-      std::vector<size_t> family;
-      std::vector<double> p_values_of_family;
-      for (size_t i = 0; i < cells.size(); ++i) {
-        if ((comparison_.cells[cells[i]].cell.level == Level::kTask) != tasks) continue;
-        family.push_back(i);
-        p_values_of_family.push_back(p_values[i]);
-      }
-      const std::vector<bool> standing = Standing(p_values_of_family, rate);
-      for (size_t i = 0; i < family.size(); ++i) stands[family[i]] = standing[i];
-    }
-    return stands;
-  }
-  void JudgeRun(size_t run) {
-    std::vector<double> p_values;
-    std::vector<size_t> cells;
-    for (size_t cell = 0; cell < judged_.size(); ++cell) {
-      auto& in_run = judged_[cell].runs[run];
-      if (!in_run) continue;
-      in_run->residual = ResidualOf(judged_[cell].places, {in_run->value.place}, options_.surest);
-      in_run->effect_share = EffectOf(cell, in_run->value);
-      p_values.push_back(in_run->residual.p);
-      cells.push_back(cell);
-    }
-    const std::vector<bool> stands = StandingCells(cells, p_values, options_.rate_once);
-    for (size_t i = 0; i < cells.size(); ++i) {
-      InRun& in_run = *judged_[cells[i]].runs[run];
-      if (!Matters(cells[i], in_run.residual.size)) continue;
-      const double effect = std::abs(in_run.effect_share);
-      in_run.shows = in_run.residual.p <= kShownP && effect >= options_.share_min;
-      in_run.shows_much = in_run.shows && stands[i] && effect >= options_.share_once_min;
-    }
-  }
 
   void MeasureCell(size_t index) {
-    const Judged& judged = judged_[index];
+    const Timed& timed = timed_[index];
     ComparedCell& cell = comparison_.cells[index];
-    cell.predicted_interval_s = NineOfTen(judged.seconds);
-    std::vector<double> places, seconds, predicted, effects;
+    cell.predicted_interval_s = NineOfTen(timed.seconds);
+    std::vector<double> seconds, predicted, effects;
+    std::vector<size_t> measured;
     for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      if (!judged.runs[run]) continue;
-      const InRun& in_run = *judged.runs[run];
-      places.push_back(in_run.value.place);
-      seconds.push_back(in_run.value.seconds);
-      predicted.push_back(PredictedOf(index, in_run.value));
-      effects.push_back(in_run.effect_share);
+      if (!timed.runs[run]) continue;
+      measured.push_back(run);
+      seconds.push_back(timed.runs[run]->seconds);
+      predicted.push_back(PredictedOf(index, *timed.runs[run]));
+      effects.push_back(judged_[index].runs[run]->effect_share);
     }
-    cell.predicted_s = predicted.empty() ? Median(judged.seconds) : Median(predicted);
+    cell.predicted_s = predicted.empty() ? Median(timed.seconds) : Median(predicted);
     cell.runs = static_cast<uint32_t>(seconds.size());
     if (seconds.empty()) return;
-    if (cell.cell.level == Level::kHost) cell.predicted_interval_s = HostInterval(judged, cell);
-    const Residual residual = ResidualOf(judged.places, places, options_.surest);
-    const std::vector<size_t> shown = RunsThatShow(index);
-    cell.p =
-        shown.size() < kShownRunsMin
-            ? residual.p
-            : std::min(1.0,
-                       WaysToChoose(shown.size(), places.size()) *
-                           ResidualOf(judged.places, PlacesOf(index, shown), options_.surest).p);
+    if (cell.cell.level == Level::kHost)
+      cell.predicted_interval_s = HostInterval(judged_[index].drawn, cell);
+    const Residual residual = ResidualIn(judged_[index], measured);
+    cell.p = judged_[index].p;
     cell.measured_s = Median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
     cell.measured_range_s = {*least, *most};
@@ -199,75 +165,32 @@ class Comparer {
     cell.residual_share = std::exp(residual.size) - 1;
     cell.residual_share_interval = SharesOf(residual);
     cell.effect_share = Median(effects);
+    cell.verdict = VerdictOf(index);
   }
-  static Interval<double> SharesOf(const Residual& residual) {
-    const Interval<double> interval = IntervalOf(residual);
-    return {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+  static uint64_t ChunkOf(const SeenRun& run) {
+    const auto most =
+        std::max_element(run.bytes_by_chunk.begin(), run.bytes_by_chunk.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == run.bytes_by_chunk.end() ? 0 : most->first;
   }
   // Of what the runs expect of the host, as far as draws differ.
-  static std::optional<Interval<double>> HostInterval(const Judged& judged,
+  static std::optional<Interval<double>> HostInterval(const std::vector<double>& places,
                                                       const ComparedCell& cell) {
-    auto interval = NineOfTen(judged.places);
+    auto interval = NineOfTen(places);
     if (!interval) return std::nullopt;
-    const double mean = SumOf(judged.places) / static_cast<double>(judged.places.size());
+    const double mean = SumOf(places) / static_cast<double>(places.size());
     return Interval<double>{cell.predicted_s * std::exp(interval->low - mean),
                             cell.predicted_s * std::exp(interval->high - mean)};
   }
 
-  void JudgeCells() {
-    std::vector<double> p_values;
-    std::vector<size_t> measured;
-    for (size_t i = 0; i < judged_.size(); ++i) {
-      if (comparison_.cells[i].runs == 0) continue;
-      p_values.push_back(comparison_.cells[i].p);
-      measured.push_back(i);
-    }
-    const std::vector<bool> stands = StandingCells(measured, p_values, options_.rate);
-    for (size_t i = 0; i < measured.size(); ++i) {
-      judged_[measured[i]].stands = stands[i];
-      comparison_.cells[measured[i]].verdict = VerdictOf(measured[i]);
-    }
-  }
-
-  bool ShowsAs(size_t cell, size_t run, bool slower) const {
-    const auto& in_run = judged_[cell].runs[run];
-    return in_run && in_run->shows && (in_run->residual.size > 0) == slower;
-  }
-  // The judged runs in which the cell is off in the same direction: the one of more runs.
-  std::vector<size_t> RunsThatShow(size_t cell) const {
-    std::vector<size_t> slower, faster;
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      if (ShowsAs(cell, run, true)) slower.push_back(run);
-      if (ShowsAs(cell, run, false)) faster.push_back(run);
-    }
-    return slower.size() >= faster.size() ? slower : faster;
-  }
-  std::vector<double> PlacesOf(size_t cell, const std::vector<size_t>& runs) const {
-    std::vector<double> places;
-    for (const size_t run : runs) places.push_back(judged_[cell].runs[run]->value.place);
-    return places;
-  }
-  bool Persists(size_t cell) const {
-    return judged_[cell].stands && RunsThatShow(cell).size() >= kShownRunsMin;
-  }
-  // The runs by which the cell is an anomaly: in one direction; none: it is no anomaly.
-  std::vector<size_t> AnomalousRuns(size_t cell) const {
-    if (Persists(cell)) return RunsThatShow(cell);
-    std::vector<size_t> slower, faster;
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
-      const auto& in_run = judged_[cell].runs[run];
-      if (in_run && in_run->shows_much)
-        (in_run->residual.size > 0 ? slower : faster).push_back(run);
-    }
-    return slower.size() >= faster.size() ? slower : faster;
-  }
   Verdict VerdictOf(size_t cell) const {
-    if (!AnomalousRuns(cell).empty()) return Verdict::kAnomaly;
+    if (!judged_[cell].shown.empty()) return Verdict::kAnomaly;
     const ComparedCell& compared = comparison_.cells[cell];
     if (!judged_[cell].stands) return Verdict::kAsPredicted;
-    if (!Matters(cell, compared.residual_share)) return Verdict::kOthersSlower;
-    return std::abs(compared.effect_share) < options_.share_min ? Verdict::kSmall
-                                                                : Verdict::kNotYet;
+    if (judged_[cell].is_off_if_slower_only && compared.residual_share <= 0)
+      return Verdict::kOthersSlower;
+    return std::abs(compared.effect_share) < options_.rules.share_min ? Verdict::kSmall
+                                                                      : Verdict::kNotYet;
   }
 
   // What tasks find or put on other nodes than their host's, and of how much; by stage. By host
@@ -276,9 +199,10 @@ class Comparer {
     double elsewhere = 0, all = 0;
   };
   using Moved = std::map<std::string, MovedBytes>;
-  static std::pair<Moved, Moved> MovedIn(const Workflow& workflow, const SeenRun& run) {
-    Moved by_stage, by_link;
-    double all = 0;
+  // By stage, by link, and, of what tasks wrote, by the node on which it lies.
+  static std::array<Moved, 3> MovedIn(const Workflow& workflow, const SeenRun& run) {
+    Moved by_stage, by_link, by_node;
+    double all = 0, written = 0;
     for (const std::string& host : run.hosts) by_link[host];
     for (size_t i = 0; i < run.tasks.size(); ++i) {
       const SeenTask& task = run.tasks[i];
@@ -290,6 +214,10 @@ class Comparer {
           const auto bytes = static_cast<double>(count);
           of_stage.all += bytes;
           all += bytes;
+          if (found == &task.written) {
+            by_node[node].elsewhere += bytes;
+            written += bytes;
+          }
           if (node == host) continue;
           of_stage.elsewhere += bytes;
           by_link[host].elsewhere += bytes;
@@ -298,20 +226,23 @@ class Comparer {
       }
     }
     for (auto& [name, bytes] : by_link) bytes.all = all;
-    return {std::move(by_stage), std::move(by_link)};
+    for (auto& [name, bytes] : by_node) bytes.all = written;
+    return {std::move(by_stage), std::move(by_link), std::move(by_node)};
   }
   void CompareBytes() {
-    std::map<std::string, std::vector<MovedBytes>> drawn[2], measured[2];
+    std::map<std::string, std::vector<MovedBytes>> drawn[3], measured[3];
     const auto add = [this](const SeenRun& run, auto& sides) {
-      const auto [stages, links] = MovedIn(workflow_, run);
-      for (const auto& [name, bytes] : stages) sides[0][name].push_back(bytes);
-      for (const auto& [name, bytes] : links) sides[1][name].push_back(bytes);
+      const auto moved = MovedIn(workflow_, run);
+      for (size_t kind = 0; kind < moved.size(); ++kind)
+        for (const auto& [name, bytes] : moved[kind]) sides[kind][name].push_back(bytes);
     };
     for (const SeenRun& draw : draws_) add(draw, drawn);
     for (size_t run = first_judged_; run < runs_.size(); ++run)
       if (runs_[run].whole) add(runs_[run], measured);  // Others moved less.
-    for (size_t kind = 0; kind < 2; ++kind) {
-      auto& compared = kind == 0 ? comparison_.stage_bytes : comparison_.link_bytes;
+    std::vector<ComparedBytes>* const all_compared[] = {
+        &comparison_.stage_bytes, &comparison_.link_bytes, &comparison_.node_bytes};
+    for (size_t kind = 0; kind < 3; ++kind) {
+      auto& compared = *all_compared[kind];
       for (const auto& [name, bytes] : drawn[kind]) {
         const auto found = measured[kind].find(name);
         if (found != measured[kind].end()) compared.push_back(BytesOf(name, bytes, found->second));
@@ -347,9 +278,7 @@ class Comparer {
         std::any_of(runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end(),
                     [](const SeenRun& run) { return !run.requests.empty(); });
     if (draws_.front().requests.empty() || (!are_measured && !runs_.empty())) return;
-    comparison_.requests = CompareRequests(draws_, runs_, first_judged_,
-                                           {options_.rate, options_.rate_once, options_.share_min,
-                                            options_.share_once_min, workflow_s_});
+    comparison_.requests = CompareRequests(draws_, runs_, options_.rules, workflow_s_);
     ExplainRequests(comparison_.requests);
   }
 
@@ -364,6 +293,19 @@ class Comparer {
   }
   void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) const {
     const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
+    const Suspect& best = blamed.front().suspect;
+    const auto own = FindOwnTime(comparison_.requests, runs_, question.runs, times);
+    // A link makes no computing slow.
+    if (own && !(own->suspect.part == Part::kLink && own->suspect.host == best.host &&
+                 best.part == Part::kProcessor && blamed.front().explained >= kExplainedMin))
+      return PutFirst(own->suspect, own->evidence, blamed);
+    const std::set<std::string> as_others =
+        HostsAsOthers(comparison_.requests, runs_, question.runs);
+    std::stable_partition(blamed.begin(), blamed.end(), [&as_others](const Blame& blame) {
+      const Part part = blame.suspect.part;
+      return (part != Part::kLink && part != Part::kNode) ||
+             !as_others.contains(blame.suspect.host);
+    });
     const RequestScope scope = {question.runs, &times};
     if (WaitingShare(comparison_.requests, scope) >= kWaitingShareMin)
       BreakTies(RequestEvidence(comparison_.requests, scope), blamed);
@@ -390,21 +332,20 @@ class Comparer {
     Anomaly anomaly;
     anomaly.cell = index;
     anomaly.judged = runs_.size() - first_judged_;
-    const std::vector<size_t> shown = AnomalousRuns(index);
+    const std::vector<size_t>& shown = judged_[index].shown;
     std::vector<double> seconds, predicted, effects;
     for (const size_t run : shown) {
-      const InRun& in_run = *judged_[index].runs[run];
+      const CellValue& value = *timed_[index].runs[run];
       anomaly.shown_in.push_back(runs_[run].name);
-      anomaly.slower = in_run.residual.size > 0;
-      seconds.push_back(in_run.value.seconds);
-      predicted.push_back(PredictedOf(index, in_run.value));
-      effects.push_back(in_run.effect_share);
+      anomaly.slower = judged_[index].runs[run]->residual.size > 0;
+      seconds.push_back(value.seconds);
+      predicted.push_back(PredictedOf(index, value));
+      effects.push_back(judged_[index].runs[run]->effect_share);
     }
     anomaly.measured_s = Median(seconds);
     anomaly.predicted_s = Median(predicted);
     anomaly.effect_share = Median(effects);
-    anomaly.residual_share_interval =
-        SharesOf(ResidualOf(judged_[index].places, PlacesOf(index, shown), options_.surest));
+    anomaly.residual_share_interval = SharesOf(ResidualIn(judged_[index], shown));
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
     if (cell.cell.level != Level::kStart)
       anomaly.blamed = BlameOf({shown, StageBlamed(cell.cell), "", anomaly.slower});
@@ -413,6 +354,7 @@ class Comparer {
         !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
     if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
+             FullerNode(anomaly), IsOtherChunk() && anomaly.slower ? &comparison_ : nullptr,
              options_.link_bytes_per_second},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
@@ -423,7 +365,7 @@ class Comparer {
     std::string since = first;
     size_t missed = 0;
     for (size_t run = runs_.size(); run-- > 0 && missed <= 1;) {
-      if (ShowsAs(cell, run, slower)) {
+      if (ShowsAs(judged_[cell], run, slower)) {
         since = runs_[run].name;
         missed = 0;
       } else {
@@ -463,6 +405,22 @@ class Comparer {
     const std::string stage = cell.level == Level::kStage ? cell.name : "";
     return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
   }
+  bool IsOtherChunk() const {
+    return comparison_.chunk_bytes_measured > 0 && comparison_.chunk_bytes_predicted > 0 &&
+           comparison_.chunk_bytes_measured != comparison_.chunk_bytes_predicted;
+  }
+  // The node that has most more than predicted of what tasks wrote, if what is more takes its link
+  // long enough.
+  const ComparedBytes* FullerNode(const Anomaly& anomaly) const {
+    if (!anomaly.slower || options_.link_bytes_per_second == 0) return nullptr;
+    const ComparedBytes* most = nullptr;
+    for (const ComparedBytes& bytes : comparison_.node_bytes)
+      if (bytes.off && bytes.more > 0 && (most == nullptr || bytes.more > most->more))
+        most = &bytes;
+    if (most == nullptr) return nullptr;
+    const double moving_s = most->more / static_cast<double>(options_.link_bytes_per_second);
+    return moving_s < kMovingShareMin * (anomaly.measured_s - anomaly.predicted_s) ? nullptr : most;
+  }
   // The stage that moves most more than predicted, if that takes long enough: by its tasks one
   // after the other, or by all hosts at once.
   const ComparedBytes* Misplaced(const CellName& cell, const Anomaly& anomaly) const {
@@ -490,7 +448,8 @@ class Comparer {
   const std::vector<double> typical_s_;
   std::vector<Duration> computing_;  // By task, as the workload says.
   double workflow_s_ = 0;
-  std::vector<Judged> judged_;  // By comparison_.cells.
+  std::vector<JudgedValue> judged_;  // By comparison_.cells,
+  std::vector<Timed> timed_;         // as these.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
   Comparison comparison_;
 };

@@ -2,17 +2,10 @@
 // anomaly: which part of the deployment does not do what the prediction says it does (paper 000,
 // section 5; SPEC section 5).
 //
-// A cell is judged by its last three runs (kJudgedRuns).
-//
-//  1. It must persist: be off in the same direction, by its own test at 5 %, in two of these runs.
-//  2. The residual of the runs that show it is tested against the spread of the prediction and
-//     theirs (statistics.h), its p times in how many ways they could have been chosen; it must
-//     stand at a false-discovery rate of 1 %, tasks among tasks, other cells among the others.
-//  3. It must matter: its effect in each of them is at least a twentieth of the workflow's
-//     predicted time. The effect is the residual, times how often one such time follows another.
-//
-// One run alone is enough if the cell stands so at 0.1 % in that run, and its effect is a tenth of
-// the workflow's time.
+// Which cells are anomalies: judging.h; their effect is the residual, times how often one such time
+// follows another. One run alone tells of the workflow, its stages, their tasks in the mean and the
+// waits before them; hosts and single tasks must persist, since where streams meet it is chance
+// which of them is the last.
 //
 // A host is beside other hosts: only a slower one is an anomaly. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
@@ -25,6 +18,7 @@
 
 #include "predictor/compare/blame.h"
 #include "predictor/compare/cells.h"
+#include "predictor/compare/judging.h"
 #include "predictor/compare/request_cells.h"
 #include "predictor/compare/requests.h"
 #include "predictor/compare/seen_run.h"
@@ -32,13 +26,8 @@
 
 namespace mosa::predict {
 
-inline constexpr size_t kJudgedRuns = 3;
-
 struct CompareOptions {
-  double rate = 0.01;                  // Of false discoveries among what persists,
-  double rate_once = 0.001;            // and in what one run alone shows.
-  double share_min = 0.05;             // Of the workflow's time: the effect of what persists,
-  double share_once_min = 0.1;         // and of what one run alone shows.
+  JudgeRules rules;
   double surest = 0.03;                // No prediction is surer than that.
   uint32_t slots = 1;                  // Tasks at a time on each host.
   uint64_t link_bytes_per_second = 0;  // As predicted, each direction.
@@ -102,6 +91,9 @@ struct Comparison {
   uint32_t draws = 0;
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
+  std::vector<ComparedBytes> node_bytes;  // Of what tasks wrote, what lies on each node.
+  // What most bytes are in chunks of, in the draws and in the last run that says it; 0: not known.
+  uint64_t chunk_bytes_predicted = 0, chunk_bytes_measured = 0;
   // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
   // all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;

@@ -8,14 +8,9 @@
 #include <utility>
 
 #include "predictor/compare/sentence.h"
-#include "predictor/compare/statistics.h"
 
 namespace mosa::predict {
 namespace {
-
-// By its own test, in one run.
-constexpr double kShownP = 0.05;
-constexpr size_t kShownRunsMin = 2;
 
 // What one class is in draws or runs.
 struct Figures {
@@ -37,51 +32,25 @@ struct Figures {
   static double PlaceOf(double mean_s) { return std::log(mean_s + kSmallRequestSeconds); }
 };
 
-struct InRun {
-  size_t run = 0;  // Of those given.
-  SeenRequests seen;
-  double place = 0;
-  double effect_share = 0;
-  double p = 1;
-  bool shows = false;
-  bool shows_much = false;
-};
-
-struct Judged {
-  size_t cell = 0;
-  std::vector<double> places;  // Of the draws.
-  std::vector<InRun> runs;
-};
-
 bool IsJudged(const RequestClass& which) {
-  return !which.name.starts_with("fuse.") && which.component != "manager" &&
+  if (which.component == "manager") return IsOwnWork(which);
+  return !which.name.starts_with("fuse.") &&
          !(which.component == "storage" && which.name == "read");
-}
-
-// Null: all.
-std::vector<const InRun*> Showing(const Judged& judged, bool InRun::*shows) {
-  std::vector<const InRun*> showing;
-  for (const InRun& run : judged.runs)
-    if (shows == nullptr || run.*shows) showing.push_back(&run);
-  return showing;
-}
-
-std::vector<double> PlacesOf(const std::vector<const InRun*>& runs) {
-  std::vector<double> places;
-  for (const InRun* run : runs) places.push_back(run->place);
-  return places;
 }
 
 class RequestComparer {
  public:
   RequestComparer(const std::vector<SeenRun>& draws, const std::vector<SeenRun>& runs,
-                  size_t first_judged, const RequestRules& rules)
-      : draws_(draws), runs_(runs), first_judged_(first_judged), rules_(rules) {}
+                  double workflow_s)
+      : draws_(draws),
+        runs_(runs),
+        workflow_s_(workflow_s),
+        first_judged_(FirstJudged(runs.size())) {}
 
-  std::vector<RequestCell> Compare() {
+  std::vector<RequestCell> Compare(const JudgeRules& rules) {
     Collect();
-    for (size_t run = first_judged_; run < runs_.size(); ++run) JudgeRun(run);
-    JudgeCells();
+    Judge(rules, runs_.size(), judged_);
+    for (size_t i = 0; i < judged_.size(); ++i) Decide(rules, i);
     std::stable_sort(cells_.begin(), cells_.end(), [](const RequestCell& a, const RequestCell& b) {
       const auto rank = [](const RequestCell& cell) {
         const bool is_off = cell.verdict == RequestVerdict::kAnomaly;
@@ -126,104 +95,75 @@ class RequestComparer {
       if (is_predicted && IsJudged(which)) AddJudged(figures);
     }
   }
-  // Of the last cell, if a run has enough of it.
+  // Of the last cell, if a judged run has enough of it.
   void AddJudged(const Figures& drawn) {
     RequestCell& cell = cells_.back();
-    Judged judged;
-    judged.cell = cells_.size() - 1;
-    judged.places = drawn.Places();
+    JudgedValue judged;
+    judged.drawn = drawn.Places();
+    judged.surest = kRequestsSurest;
+    judged.group = cell.which.component + cell.which.name;
+    judged.is_off_if_slower_only = true;
+    judged.can_stand_alone = true;
+    judged.runs.resize(runs_.size());
     for (size_t run = first_judged_; run < runs_.size(); ++run) {
       const auto seen = runs_[run].requests.find(cell.which);
       if (seen == runs_[run].requests.end() || seen->second.count < kRequestsMin) continue;
       const double mean_s = MeanOf(seen->second);
       const double more_s =
           (mean_s - cell.predicted.mean_s) * static_cast<double>(seen->second.count);
-      InRun in_run;
-      in_run.run = run;
-      in_run.seen = seen->second;
+      JudgedRun& in_run = judged.runs[run].emplace();
       in_run.place = Figures::PlaceOf(mean_s);
-      in_run.effect_share = rules_.workflow_s > 0 ? more_s / rules_.workflow_s : 0;
-      in_run.p = ResidualOf(judged.places, {in_run.place}, kRequestsSurest).p;
-      judged.runs.push_back(in_run);
+      in_run.effect_share = workflow_s_ > 0 ? more_s / workflow_s_ : 0;
       cell.tested.push_back({run, static_cast<double>(seen->second.count), more_s});
     }
-    if (!judged.runs.empty()) judged_.push_back(std::move(judged));
+    if (cell.tested.empty()) return;
+    judged_.push_back(std::move(judged));
+    cell_of_judged_.push_back(cells_.size() - 1);
   }
 
-  void JudgeRun(size_t run) {
-    std::vector<InRun*> family;
-    std::vector<double> p_values;
-    for (Judged& judged : judged_) {
-      for (InRun& in_run : judged.runs) {
-        if (in_run.run != run) continue;
-        family.push_back(&in_run);
-        p_values.push_back(in_run.p);
-      }
-    }
-    const std::vector<bool> stands = Standing(p_values, rules_.rate_once);
-    for (size_t i = 0; i < family.size(); ++i) {
-      InRun& in_run = *family[i];
-      in_run.shows = in_run.p <= kShownP && in_run.effect_share >= rules_.share_min;
-      in_run.shows_much = in_run.shows && stands[i] && in_run.effect_share >= rules_.share_once_min;
-    }
-  }
-
-  void JudgeCells() {
-    std::vector<double> p_values;
-    for (const Judged& judged : judged_) {
-      RequestCell& cell = cells_[judged.cell];
-      const std::vector<const InRun*> shown = Showing(judged, &InRun::shows);
-      Measure(judged, Showing(judged, nullptr));
-      cell.p = ResidualOf(judged.places, PlacesOf(Showing(judged, nullptr)), kRequestsSurest).p;
-      if (shown.size() >= kShownRunsMin)
-        cell.p = std::min(1.0, WaysToChoose(shown.size(), judged.runs.size()) *
-                                   ResidualOf(judged.places, PlacesOf(shown), kRequestsSurest).p);
-      p_values.push_back(*cell.p);
-    }
-    const std::vector<bool> stands = Standing(p_values, rules_.rate);
-    for (size_t i = 0; i < judged_.size(); ++i) Decide(judged_[i], stands[i]);
-  }
   // The cell's figures are those of these runs.
-  void Measure(const Judged& judged, const std::vector<const InRun*>& runs) {
-    RequestCell& cell = cells_[judged.cell];
+  void Measure(size_t index, const std::vector<size_t>& runs) {
+    RequestCell& cell = cells_[cell_of_judged_[index]];
     Figures figures;
     std::vector<double> effects;
-    for (const InRun* run : runs) {
-      figures.Add(run->seen, 1);
-      effects.push_back(run->effect_share);
+    for (const size_t run : runs) {
+      figures.Add(runs_[run].requests.at(cell.which), 1);
+      effects.push_back(judged_[index].runs[run]->effect_share);
     }
-    const Residual residual = ResidualOf(judged.places, PlacesOf(runs), kRequestsSurest);
-    const Interval<double> interval = IntervalOf(residual);
+    const Residual residual = ResidualIn(judged_[index], runs);
     cell.measured = figures.Typical();
     cell.residual_share = std::exp(residual.size) - 1;
-    cell.residual_share_interval = {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+    cell.residual_share_interval = SharesOf(residual);
     cell.effect_share = Median(std::move(effects));
-    cell.more_s = cell.effect_share * rules_.workflow_s;
+    cell.more_s = cell.effect_share * workflow_s_;
   }
-  void Decide(const Judged& judged, bool stands) {
-    RequestCell& cell = cells_[judged.cell];
-    std::vector<const InRun*> shown = Showing(judged, &InRun::shows);
-    if (!stands || shown.size() < kShownRunsMin) shown = Showing(judged, &InRun::shows_much);
-    if (!shown.empty()) {
+  void Decide(const JudgeRules& rules, size_t index) {
+    RequestCell& cell = cells_[cell_of_judged_[index]];
+    const JudgedValue& judged = judged_[index];
+    std::vector<size_t> tested;
+    for (const RequestsInRun& in_run : cell.tested) tested.push_back(in_run.run);
+    Measure(index, judged.shown.empty() ? tested : judged.shown);
+    cell.p = judged.p;
+    for (const size_t run : judged.shown) cell.shown_in.push_back(runs_[run].name);
+    if (!judged.shown.empty()) {
       cell.verdict = RequestVerdict::kAnomaly;
-      for (const InRun* run : shown) cell.shown_in.push_back(runs_[run->run].name);
-      Measure(judged, shown);
-    } else if (!stands) {
+    } else if (!judged.stands) {
       cell.verdict = RequestVerdict::kAsPredicted;
     } else if (cell.residual_share < 0) {
       cell.verdict = RequestVerdict::kFaster;
     } else {
       cell.verdict =
-          cell.effect_share < rules_.share_min ? RequestVerdict::kSmall : RequestVerdict::kNotYet;
+          cell.effect_share < rules.share_min ? RequestVerdict::kSmall : RequestVerdict::kNotYet;
     }
   }
 
   const std::vector<SeenRun>& draws_;
   const std::vector<SeenRun>& runs_;
+  const double workflow_s_;
   const size_t first_judged_;
-  const RequestRules rules_;
   std::vector<RequestCell> cells_;
-  std::vector<Judged> judged_;
+  std::vector<JudgedValue> judged_;
+  std::vector<size_t> cell_of_judged_;
 };
 
 // Who waits for an answer of others; what of it is in another class as well is not here.
@@ -254,7 +194,9 @@ std::vector<Suspect> SuspectsOf(const RequestClass& which) {
     suspects.push_back({Part::kNetwork, ""});
     suspects.push_back({Part::kMounts, ""});
     suspects.push_back({Part::kNode, Asks(which) ? peer : host});
-  } else if (name == "write.object") {
+  } else if (component == "manager") {
+    return {{Part::kManager, ""}};
+  } else if (IsOwnWork(which)) {
     suspects.push_back({Part::kMounts, ""});
     suspects.push_back({Part::kNode, host});
   }
@@ -266,10 +208,6 @@ bool IsIn(const RequestScope& scope, const RequestClass& which) {
 }
 bool IsIn(const RequestScope& scope, const RequestsInRun& in_run) {
   return std::find(scope.runs.begin(), scope.runs.end(), in_run.run) != scope.runs.end();
-}
-
-std::string ShowTime(double seconds) {
-  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
 }
 
 std::string WhoseRequests(const RequestClass& which) {
@@ -295,6 +233,19 @@ std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>
                      which.component);
 }
 
+// How many of them a mount has under way at once, as predicted, while tasks on its host move bytes
+// for so long; one at least.
+double RequestsAtOnce(const std::vector<RequestCell>& cells, const std::vector<size_t>& runs,
+                      const std::string& host, double moving_s) {
+  double predicted_s = 0;
+  for (const RequestCell& cell : cells) {
+    if (!IsWaiting(cell.which) || cell.which.host != host) continue;
+    for (const RequestsInRun& in_run : cell.tested)
+      if (IsIn({runs, nullptr}, in_run)) predicted_s += cell.predicted.mean_s * in_run.count;
+  }
+  return moving_s > 0 ? std::max(1.0, predicted_s / moving_s) : 1;
+}
+
 }  // namespace
 
 const char* ToText(RequestVerdict verdict) {
@@ -305,9 +256,18 @@ const char* ToText(RequestVerdict verdict) {
 }
 
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<SeenRun>& runs, size_t first_judged,
-                                         const RequestRules& rules) {
-  return RequestComparer(draws, runs, first_judged, rules).Compare();
+                                         const std::vector<SeenRun>& runs, const JudgeRules& rules,
+                                         double workflow_s) {
+  return RequestComparer(draws, runs, workflow_s).Compare(rules);
+}
+
+bool IsOwnWork(const RequestClass& which) {
+  if (which.component == "manager") return which.name == "log" || which.name.ends_with(".core");
+  return which.component == "storage" && which.name.ends_with(".object");
+}
+
+std::string ShowTime(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
 }
 
 size_t CountOff(const std::vector<RequestCell>& cells) {
@@ -347,26 +307,19 @@ std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
 }
 
 double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope) {
-  struct Waiting {
-    double predicted_s = 0, more_s = 0;
-  };
-  std::map<std::string, Waiting> by_host;
+  std::map<std::string, double> waited_by_host;
   for (const RequestCell& cell : cells) {
-    if (!IsWaiting(cell.which)) continue;
-    Waiting& waiting = by_host[cell.which.host];
-    for (const RequestsInRun& in_run : cell.tested) {
-      if (!IsIn(scope, in_run)) continue;
-      waiting.predicted_s += cell.predicted.mean_s * in_run.count;
-      if (cell.verdict == RequestVerdict::kAnomaly) waiting.more_s += std::max(0.0, in_run.more_s);
-    }
+    if (!IsWaiting(cell.which) || cell.verdict != RequestVerdict::kAnomaly) continue;
+    for (const RequestsInRun& in_run : cell.tested)
+      if (IsIn(scope, in_run)) waited_by_host[cell.which.host] += std::max(0.0, in_run.more_s);
   }
   double all_s = 0, waited_s = 0;
   for (const auto& [host, times] : *scope.tasks) {
     all_s += times.more_s;
-    const auto found = by_host.find(host);
-    if (found == by_host.end() || times.moving_s <= 0) continue;
-    const double at_once = std::max(1.0, found->second.predicted_s / times.moving_s);
-    waited_s += std::min(times.more_s, found->second.more_s / at_once);
+    const auto found = waited_by_host.find(host);
+    if (found == waited_by_host.end() || times.moving_s <= 0) continue;
+    waited_s += std::min(times.more_s,
+                         found->second / RequestsAtOnce(cells, scope.runs, host, times.moving_s));
   }
   return all_s > 0 ? waited_s / all_s : 0;
 }

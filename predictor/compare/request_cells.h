@@ -12,9 +12,10 @@
 //
 //  fuse.*          the kernel merges, splits and spares requests as the model does not: there are
 //                  others.
-//  manager, all    the daemon commits and answers a round of requests together, the model each
+//  manager         the daemon commits and answers a round of requests together, the model each
 //                  alone: a busy manager's stay as long as their round. (Mounts' `manager.*`, which
-//                  wait for these, are judged: what harms is seen there.)
+//                  wait for these, are judged, and so is the manager's own work: `NAME.core` and
+//                  `log`.)
 //  storage `read`  the daemon is through when the network has taken the last byte over, the model
 //                  when it has arrived.
 //
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "predictor/compare/blame.h"
+#include "predictor/compare/judging.h"
 #include "predictor/compare/requests.h"
 #include "predictor/compare/seen_run.h"
 #include "predictor/model/draws.h"
@@ -83,20 +85,21 @@ struct RequestCell {
   std::string sentence, open_first;  // Of an anomaly.
 };
 
-struct RequestRules {
-  double rate = 0.01, rate_once = 0.001;  // As CompareOptions.
-  double share_min = 0.05, share_once_min = 0.1;
-  double workflow_s = 0;  // As predicted.
-};
-
-// Runs from `first_judged` are judged, if they know requests' times. Classes that are off most come
-// first, then those that took most time, measured or predicted.
+// The last runs are judged, if they know requests' times. `workflow_s`: as predicted. Classes that
+// are off most come first, then those that took most time, measured or predicted.
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<SeenRun>& runs, size_t first_judged,
-                                         const RequestRules& rules);
+                                         const std::vector<SeenRun>& runs, const JudgeRules& rules,
+                                         double workflow_s);
 
 // How many are anomalies: they come first.
 size_t CountOff(const std::vector<RequestCell>& cells);
+
+// What a daemon does by itself, with nobody else's part in it: a node's `write.object` and
+// `read.object`, the manager's `NAME.core` and `log`.
+bool IsOwnWork(const RequestClass& which);
+
+// "1.23 ms".
+std::string ShowTime(double seconds);
 
 // Which requests are looked at: of these runs, and of mounts on these hosts.
 struct RequestScope {

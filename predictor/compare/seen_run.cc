@@ -52,6 +52,7 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     if (file.is_inline || !file.layout.bound()) continue;
     for (const NodeBytes& own : BytesByNode(file.layout, held.size_bytes))
       held.held[name_of(before + own.node.value - 1)] += own.bytes;
+    run.bytes_by_chunk[file.layout.chunk_bytes] += held.size_bytes;
   }
   for (const PredictedDaemon& daemon : prediction.daemons) {
     const bool is_manager = daemon.daemon == Daemon::kManager;

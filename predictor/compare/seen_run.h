@@ -36,8 +36,9 @@ struct SeenRun {
   bool whole = true;
   Duration computing;  // In which any task computes, as Prediction's; of stages by name.
   std::map<std::string, Duration> stage_computing;
-  RequestTimes requests;  // Empty: not known.
-  double factor = 1;      // What times are off by where no task computes: ModelFactor().
+  RequestTimes requests;                        // Empty: not known.
+  std::map<uint64_t, uint64_t> bytes_by_chunk;  // Of files, by the size of their chunks, if known.
+  double factor = 1;  // What times are off by where no task computes: ModelFactor().
 };
 
 // Counts a file's bytes where a task on `host` finds them: on its own node what is there, the rest

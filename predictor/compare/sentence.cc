@@ -64,11 +64,21 @@ std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
   return fmt::format("{:+.1f} ms for each MiB", blame.factor * kMiB * 1e3);
 }
 
+std::string Capital(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   const auto& blamed = anomaly.blamed;
   if (blamed.empty()) return "";
   const Blame& best = blamed.front();
   const std::string share = fmt::format("{:.0f} %", best.explained * 100);
+  if (!best.evidence.empty())
+    return Capital(
+        fmt::format("{}: {} ({} of what these tasks are off by goes with their use of "
+                    "it).",
+                    Describe(best.suspect), best.evidence, share));
   if (!Explains(blamed))
     return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
                        Describe(best.suspect), share);
@@ -78,7 +88,6 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
           : "";
   std::string text = fmt::format("{} explains {} of it{}, {}", Describe(best.suspect), share,
                                  requests, HowMuch(best, facts));
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
     if (blamed[i].of_requests.has_value() != best.of_requests.has_value() ||
@@ -87,14 +96,34 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
     rivals += fmt::format("{}{}", rivals.empty() ? "" : ", ", Describe(blamed[i].suspect));
   }
   if (!rivals.empty()) text += fmt::format("; not to be told apart by these tasks: {}", rivals);
-  return text + ".";
+  return Capital(text + ".");
+}
+
+// What is not there as it was predicted.
+std::string Deployed(const AnomalyFacts& facts) {
+  std::vector<std::string> said;
+  if (facts.other_chunk != nullptr)
+    said.push_back(fmt::format(
+        "Files are in chunks of {}, predicted {}: it is another deployment than the predicted.",
+        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_measured)),
+        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_predicted))));
+  if (const ComparedBytes* bytes = facts.misplaced)
+    said.push_back(fmt::format(
+        "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
+        bytes->name, Bytes(bytes->measured), Bytes(bytes->drawn.low), Bytes(bytes->drawn.high)));
+  else if (const ComparedBytes* node = facts.fuller)
+    said.push_back(fmt::format(
+        "Of what tasks wrote {} lie on {}, predicted {} to {}: files lie elsewhere.",
+        Bytes(node->measured), node->name, Bytes(node->drawn.low), Bytes(node->drawn.high)));
+  return fmt::format("{}", fmt::join(said, " "));
 }
 
 }  // namespace
 
 bool Explains(const std::vector<Blame>& blamed) {
   return !blamed.empty() &&
-         std::max(blamed.front().explained, blamed.front().weight()) >= kExplainedMin;
+         (!blamed.front().evidence.empty() ||
+          std::max(blamed.front().explained, blamed.front().weight()) >= kExplainedMin);
 }
 
 std::string Describe(const Suspect& suspect) {
@@ -165,11 +194,7 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
       fmt::format("), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
                   anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s",
                   anomaly.since, percent(anomaly.effect_share));
-  if (facts.misplaced != nullptr)
-    anomaly.cause = fmt::format(
-        "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
-        facts.misplaced->name, Bytes(facts.misplaced->measured), Bytes(facts.misplaced->drawn.low),
-        Bytes(facts.misplaced->drawn.high));
+  anomaly.cause = Deployed(facts);
   const std::string blamed =
       facts.waits ? "It lies between tasks, not in them." : Blamed(anomaly, facts);
   if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
@@ -180,7 +205,13 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
         "run record's 'placed': for which hosts tasks have waited";
     return;
   }
-  if (facts.misplaced != nullptr) {
+  if (facts.other_chunk != nullptr) {
+    anomaly.open_first = fmt::format(
+        "'mosa hint explain' of a file: who said {}; if that is meant, predict it with --config "
+        "chunk={}",
+        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_measured)),
+        facts.other_chunk->chunk_bytes_measured);
+  } else if (facts.misplaced != nullptr || facts.fuller != nullptr) {
     anomaly.open_first =
         "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "
         "who said so";

@@ -18,11 +18,15 @@ struct AnomalyFacts {
   bool beside_others = false;
   // Bytes that lie elsewhere than predicted, and would make it slower; null: none.
   const ComparedBytes* misplaced = nullptr;
+  // A node that has more than predicted of what tasks wrote; null: none.
+  const ComparedBytes* fuller = nullptr;
+  // Files are in chunks of another size than predicted: which; null: they are not.
+  const Comparison* other_chunk = nullptr;
   uint64_t link_bytes_per_second = 0;
 };
 
-// Whether the best explains half of it, or with what requests say half in the mean: less is no
-// explanation.
+// Whether the best's own time says so, or it explains half of it, or with what requests say half in
+// the mean: less is no explanation.
 bool Explains(const std::vector<Blame>& blamed);
 
 // "the link of h2".

@@ -9,13 +9,11 @@
 #include "predictor/model/student_t.h"
 
 namespace mosa::predict {
-namespace {
 
 double MeanOf(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Precondition: two values.
 double VarianceOf(const std::vector<double>& values) {
   const double mean = MeanOf(values);
   double sum = 0;
@@ -23,22 +21,19 @@ double VarianceOf(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size() - 1);
 }
 
-}  // namespace
-
 Residual ResidualOf(const std::vector<double>& predicted, const std::vector<double>& measured,
-                    double floor) {
+                    double floor, const RunSpread& runs) {
   MOSA_CHECK(predicted.size() >= 2 && !measured.empty() && floor > 0);
   const auto draws = static_cast<double>(predicted.size());
-  const auto runs = static_cast<double>(measured.size());
+  const auto count = static_cast<double>(measured.size());
   Residual residual;
   residual.size = Median(measured) - MeanOf(predicted);
   const double of_draws = VarianceOf(predicted) * (1 + 1 / draws);
-  double of_runs = 0;
-  if (measured.size() > 1)
-    of_runs = VarianceOf(measured) / runs * (measured.size() == 2 ? 1 : std::numbers::pi / 2);
+  const double of_runs =
+      runs.degrees > 0 ? runs.variance / count * (count > 2 ? std::numbers::pi / 2 : 1) : 0;
   const double whole = of_draws + of_runs + floor * floor;
   double parts = of_draws * of_draws / (draws - 1);
-  if (measured.size() > 1) parts += of_runs * of_runs / (runs - 1);
+  if (runs.degrees > 0) parts += of_runs * of_runs / runs.degrees;
   residual.error = std::sqrt(whole);
   // The floor is known, not estimated: it adds degrees. No more than tables tell apart.
   constexpr double kDegreesMax = 1000;

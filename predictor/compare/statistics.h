@@ -9,6 +9,10 @@
 
 namespace mosa::predict {
 
+double MeanOf(const std::vector<double>& values);
+// Precondition: two values.
+double VarianceOf(const std::vector<double>& values);
+
 // How far measured is from predicted, on the scale of both.
 struct Residual {
   double size = 0;     // Measured less predicted.
@@ -17,13 +21,19 @@ struct Residual {
   double p = 1;        // How likely it is to be that far off by chance, on either side.
 };
 
+// How far runs differ among each other; without degrees of freedom: not known.
+struct RunSpread {
+  double variance = 0;
+  double degrees = 0;
+};
+
 // Whether the median of `measured` is another draw of what `predicted` are draws of. Its variance
 // is that of the prediction, s^2 (1 + 1/n) of n draws, which repeats do not make less, as they are
-// off alike; and that of the median of repeats, pi/2 s^2/n (1 s^2/n of two); and `floor` squared,
-// as no prediction is surer than that. Degrees of freedom after Welch (1947) and Satterthwaite.
-// Preconditions: two draws, one measurement; floor > 0.
+// off alike; and that of the median of runs that differ as `runs` says, pi/2 s^2/n (1 s^2/n of one
+// and two); and `floor` squared, as no prediction is surer than that. Degrees of freedom after
+// Welch (1947) and Satterthwaite. Preconditions: two draws, one measurement; floor > 0.
 Residual ResidualOf(const std::vector<double>& predicted, const std::vector<double>& measured,
-                    double floor);
+                    double floor, const RunSpread& runs);
 
 // Of 95 %.
 Interval<double> IntervalOf(const Residual& residual);

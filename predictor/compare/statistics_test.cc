@@ -15,9 +15,9 @@ TEST(StudentTail, IsThatOfTheTables) {
   const struct {
     double t, degrees, p;
   } rows[] = {
-      {0, 5, 1},           {12.706, 1, 0.05},    {2.571, 5, 0.05},   {2.042, 30, 0.05},
-      {4.032, 5, 0.01},    {2.750, 30, 0.01},    {3.646, 30, 0.001}, {1.962, 1000, 0.05},
-      {-2.571, 5, 0.05},   {63.657, 1, 0.01},
+      {0, 5, 1},         {12.706, 1, 0.05}, {2.571, 5, 0.05},   {2.042, 30, 0.05},
+      {4.032, 5, 0.01},  {2.750, 30, 0.01}, {3.646, 30, 0.001}, {1.962, 1000, 0.05},
+      {-2.571, 5, 0.05}, {63.657, 1, 0.01},
   };
   for (const auto& row : rows)
     EXPECT_NEAR(StudentTail(row.t, row.degrees), row.p, 2e-4 + row.p * 2e-3)
@@ -44,20 +44,20 @@ TEST(Standing, IsThatOfThePaper) {
 
 TEST(ResidualOf, IsWiderTheLessIsKnown) {
   const std::vector<double> predicted = {0.9, 1.0, 1.1, 0.95, 1.05};
-  const Residual once = ResidualOf(predicted, {1.3}, 0.03);
+  const Residual once = ResidualOf(predicted, {1.3}, 0.03, {});
   EXPECT_NEAR(once.size, 0.3, 1e-12);
   EXPECT_LT(once.p, 0.05);
-  // Repeats that differ as much as the prediction is off say less.
-  EXPECT_GT(ResidualOf(predicted, {1.0, 1.3, 1.9}, 0.03).p, 0.2);
+  // Runs that differ as much as the prediction is off say less.
+  EXPECT_GT(ResidualOf(predicted, {1.0, 1.3, 1.9}, 0.03, {0.2, 2}).p, 0.2);
   // Such that agree say no more than the prediction does.
-  const Residual thrice = ResidualOf(predicted, {1.3, 1.3, 1.3}, 0.03);
+  const Residual thrice = ResidualOf(predicted, {1.3, 1.3, 1.3}, 0.03, {0, 2});
   EXPECT_NEAR(thrice.error, once.error, 1e-12);
-  EXPECT_GT(ResidualOf(predicted, {1.3}, 0.3).p, once.p);
+  EXPECT_GT(ResidualOf(predicted, {1.3}, 0.3, {}).p, once.p);
   const Interval<double> interval = IntervalOf(once);
   EXPECT_LT(0, interval.low);
   EXPECT_NEAR(interval.high - 0.3, 0.3 - interval.low, 1e-12);
   // Without any spread the floor alone is left.
-  const Residual sure = ResidualOf({1, 1, 1}, {1.02}, 0.03);
+  const Residual sure = ResidualOf({1, 1, 1}, {1.02}, 0.03, {});
   EXPECT_NEAR(sure.error, 0.03, 1e-12);
   EXPECT_GT(sure.p, 0.05);
 }
@@ -69,7 +69,7 @@ TEST(ResidualOf, RejectsASoundOneAsOftenAsItSays) {
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> predicted;
     for (int i = 0; i < 20; ++i) predicted.push_back(NormalDraw(rng));
-    if (ResidualOf(predicted, {NormalDraw(rng)}, 1e-6).p <= 0.05) ++rejected;
+    if (ResidualOf(predicted, {NormalDraw(rng)}, 1e-6, {}).p <= 0.05) ++rejected;
   }
   EXPECT_NEAR(rejected, kTrials * 0.05, 3.3 * std::sqrt(kTrials * 0.05));
 }

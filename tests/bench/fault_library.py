@@ -17,6 +17,8 @@ from cluster import check, start_ticks, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 SICK = "h2"  # The host that has it.
+MANAGER = "h0"  # Its host.
+RECLAIMING_S = 5.5  # What a new manager gives its clients to say what they hold.
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 
 # name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one).
@@ -110,6 +112,26 @@ def resetting_link(store, every_s):
     check(closed, f"`ss -K` has closed no connection of port {port}: the kernel may lack INET_DIAG_DESTROY")
 
 
+@contextlib.contextmanager
+def refused_connections(store, share):
+    """Connections of the host's storage node are reset every half second, and so many of the questions for a new one are
+    lost: who asked asks again when the kernel's fixed time is over, a second later."""
+    space = store.host(SICK)["net_namespace"]
+
+    def nft(*words):
+        tool("ip", "netns", "exec", space, "nft", *words)
+
+    nft("add", "table", "ip", "refuse")
+    try:
+        nft("add", "chain", "ip", "refuse", "input", "{ type filter hook input priority 0 ; }")
+        nft("add", "rule", "ip", "refuse", "input", "tcp", "dport", str(store.node_port), "tcp", "flags", "syn", "numgen", "random",
+            "mod", "100", "<", str(round(share * 100)), "drop")
+        with resetting_link(store, 0.5):
+            yield
+    finally:
+        nft("delete", "table", "ip", "refuse")
+
+
 # ---- processors
 
 @contextlib.contextmanager
@@ -154,9 +176,9 @@ def stolen_cpu(store, share):
 
 @contextlib.contextmanager
 def paused_process(store, share):
-    """The host's storage node stands still for a share of the time, in pauses of a quarter of a second."""
+    """The host's storage node stands still for a share of the time, in pauses of half a second."""
     pid = store.pid("storage", SICK)
-    pause_s = 0.25
+    pause_s = 0.5
     born = start_ticks(pid)
 
     def pause():
@@ -178,27 +200,86 @@ def paused_process(store, share):
 @contextlib.contextmanager
 def slow_disk(store, bytes_per_second):
     """Objects of the host are read and written at no more than this rate, by all its daemons together."""
-    library = pathlib.Path(store.scratch) / "slow_disk.so"
-    if not library.exists():
-        tool("cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "slow_disk.c")
     objects = pathlib.Path(store.host(SICK)["objects"])
-    clock = library.with_suffix(".clock")
+    clock = pathlib.Path(store.scratch) / "slow_disk.clock"
     clock.write_bytes(bytes(8))
-    environment = {"LD_PRELOAD": str(library), "SLOW_DISK": str(objects), "SLOW_DISK_CLOCK": str(clock),
-                   "SLOW_DISK_RATE": str(round(bytes_per_second))}
-    commands = {kind: store.kill(kind, SICK) for kind in ("mount", "storage")}
+    with preloaded(store, "slow_disk", ("storage", "mount"), {"SLOW_DISK": str(objects), "SLOW_DISK_CLOCK": str(clock),
+                                                              "SLOW_DISK_RATE": str(round(bytes_per_second))}):
+        yield
+
+
+@contextlib.contextmanager
+def leaking_writes(store, passes):
+    """The storage node keeps a copy of all that it writes, and looks through all copies so many times at each write."""
+    with preloaded(store, "leaking_writes", ("storage",), {"LEAKING_WRITES": store.host(SICK)["objects"],
+                                                           "LEAKING_WRITES_PASSES": str(passes)}):
+        yield
+
+
+@contextlib.contextmanager
+def preloaded(store, name, kinds, environment):
+    """These daemons of the host run with a library of that name, which is built from its source here."""
+    library = pathlib.Path(store.scratch) / f"{name}.so"
+    if not library.exists():
+        tool("cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / f"{name}.c")
+    commands = {kind: store.kill(kind, SICK) for kind in reversed(kinds)}
 
     def start(words):
-        for kind in ("storage", "mount"):
+        for kind in kinds:
             store.start(kind, SICK, commands[kind], environment=words)
+        settle(store)
 
-    start(environment)
+    start({"LD_PRELOAD": str(library), **environment})
     try:
         yield
     finally:
-        for kind in ("mount", "storage"):
+        for kind in reversed(kinds):
             store.kill(kind, SICK)
         start({})
+
+
+def settle(store):
+    """Every mount writes to every node again, as the manager knows it."""
+    def works():
+        with contextlib.suppress(OSError):
+            for host in store.hosts:
+                for number in range(len(store.hosts)):
+                    path = pathlib.Path(store.mount(host)) / f"settled.{host}.{number}"
+                    path.write_bytes(bytes(4 << 20))
+                    path.unlink()
+            return True
+        return False
+
+    wait_until(works, 30, "that every mount writes again")
+
+
+# ---- the manager
+
+@contextlib.contextmanager
+def faulty_manager(store, environment):
+    """The manager is mosa-manager-faulty (faulty_manager.cc)."""
+    command = store.kill("manager", MANAGER)
+    faulty = [str(pathlib.Path(command[0]).with_name("mosa-manager-faulty")), *command[1:]]
+
+    def start(words, more):
+        store.start("manager", MANAGER, words, environment=more)
+        time.sleep(RECLAIMING_S)
+        settle(store)
+
+    start(faulty, environment)
+    try:
+        yield
+    finally:
+        store.kill("manager", MANAGER)
+        start(command, {})
+
+
+def wide_lock(store, hold_us):
+    return faulty_manager(store, {"MOSA_FAULT_HOLD_US": str(hold_us)})
+
+
+def one_seed(store, _):
+    return faulty_manager(store, {"MOSA_FAULT_ONE_SEED": "1"})
 
 
 # ---- what was asked for is not what is there
@@ -213,15 +294,32 @@ def wrong_placement(store, glob):
         store.tell("hint", "rule", "remove", glob)
 
 
+@contextlib.contextmanager
+def wrong_chunk(store, chunk):
+    """A rule that nobody who predicts knows of gives all files chunks of this size."""
+    store.tell("hint", "rule", "add", "/r*/*", f"chunk_size={chunk}")
+    try:
+        yield
+    finally:
+        store.tell("hint", "rule", "remove", "/r*/*")
+
+
 LIBRARY = [
     Fault("slow-link", "the link of {host} carries {size:.0%} of its rate", [("link", SICK)], slow_link, (0.5, 0.7)),
-    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", [("link", SICK)], lossy_link, (0.02,)),
+    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", [("link", SICK)], lossy_link, (0.05,)),
     Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
           [("link", SICK), ("storage node", SICK)], resetting_link, (0.3,)),
     Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", [("processor", SICK), ("host", SICK)],
-          stolen_cpu, (0.15, 0.3)),
+          stolen_cpu, (0.1, 0.2)),
     Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", [("storage node", SICK)],
-          paused_process, (0.7, 0.5)),
+          paused_process, (0.85,)),
     Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
+    Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
+          [("storage node", SICK)], leaking_writes, (40,)),
+    Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
+          "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
+    Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),
+    Fault("one-seed", "the manager begins every file at the same node", "files lie elsewhere", one_seed, (1,)),
+    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]

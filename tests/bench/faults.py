@@ -15,7 +15,10 @@ cluster. Clean runs are judged as they come: each with the two before it.
 
 Trials are kept in --cells, a line of JSON each with the hash of the programs, whose trials alone are counted unless
 --any-commit; the same command goes on after Ctrl-C. Shown is every size of a fault that these programs were tried at, also
-those that the library has no more. Needs root (namespaces), nft, ss and cc, and for stolen-cpu cgroup v1.
+those that the library has no more. --again makes no run: it
+compares the records of kept trials once more with this `mosa`, as trials of these programs; whose daemons must be those of the runs.
+Needs root (namespaces), nft, ss and cc, for stolen-cpu cgroup v1, and for the manager's faults the target mosa-manager-faulty beside
+the other programs.
 """
 
 import argparse
@@ -50,7 +53,7 @@ CONFIG = f"hosts={HOSTS},slots=1,manager=apart,system=dss"
 # ---- the workflow: ordinary programs that compute and hand each other files
 
 COMPUTE = "awk 'BEGIN{for(i=0;i<%d;i++)x+=i}'"
-LOOPS = 2_500_000
+LOOPS = 6_000_000
 
 
 def task(name, inputs, outputs, loops):
@@ -104,7 +107,6 @@ class Bench:
 
     def __init__(self, arguments, store, number):
         self.arguments, self.store = arguments, store
-        self.mosa = arguments.bin / "mosa"
         self.directory = arguments.out / f"bench-{number}"
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
@@ -119,18 +121,19 @@ class Bench:
         """One run; its record and seconds."""
         name = f"r{next(self.numbers)}"
         record = self.directory / f"{name}.json"
-        run(*self.arguments.before, self.mosa, "run", self.path, "--cluster", self.store.name, "--dir", self.store.directory,
+        run(*self.arguments.before, self.arguments.bin / "mosa", "run", self.path, "--cluster", self.store.name, "--dir", self.store.directory,
             "--system", "dss", "--slots", 1, "--workdir", name, "--record", record, limit_s=300)
         shutil.rmtree(pathlib.Path(self.store.mount("h1")) / name)
         return record, json.loads(record.read_text(encoding="utf-8"))["turnaround_seconds"]
 
-    def compare(self, records):
-        command = [self.mosa, "--json", "compare", "--platform", self.arguments.platform, "--config", CONFIG]
-        for record in records:
-            command += ["--run", record]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
-        check(done.returncode in (0, ANOMALY), f"{' '.join(map(str, command))}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+
+def compare(arguments, records):
+    command = [arguments.bin / "mosa", "--json", "compare", "--platform", arguments.platform, "--config", CONFIG]
+    for record in records:
+        command += ["--run", record]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    check(done.returncode in (0, ANOMALY), f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def rank_of(culprits, blamed):
@@ -142,10 +145,11 @@ def rank_of(culprits, blamed):
 
 
 def judge(answer, culprits):
-    found = answer["anomalies"]
-    if not found:
+    """What is said first: of the largest anomaly, or if only requests are off, of these."""
+    off = [each for each in answer["requests"] if each["verdict"] == "anomaly"]
+    if not answer["anomalies"] and not off:
         return {"found": False}
-    first = found[0]
+    first = (answer["anomalies"] or [{**off[0], "cause": "", "blamed": answer["blamed"]}])[0]
     said = f"{first['sentence']} {first['cause']} Open first: {first['open_first']}"
     if isinstance(culprits, str):
         rank = 1 if culprits in first["cause"] else None
@@ -155,14 +159,20 @@ def judge(answer, culprits):
     return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
 
 
+def judge_all(arguments, records, culprits):
+    """After the first run, the second, and so on."""
+    return [judge(compare(arguments, records[:count]), culprits) for count in range(1, len(records) + 1)]
+
+
 def trial(bench, fault, size):
     sound = [bench.run()[1]]
     with fault.begin(bench.store, size):
         made = [bench.run() for _ in range(RUNS)]
     sound.append(bench.run()[1])
-    after = [judge(bench.compare([record for record, _ in made[:count]]), fault.culprits) for count in range(1, RUNS + 1)]
+    after = judge_all(bench.arguments, [record for record, _ in made], fault.culprits)
     cost = statistics.median(seconds for _, seconds in made) / statistics.mean(sound) - 1
-    return {"cost": cost, "seconds": [seconds for _, seconds in made], "sound_seconds": sound, "after": after}
+    return {"cost": cost, "seconds": [seconds for _, seconds in made], "sound_seconds": sound, "after": after,
+            "platform": str(bench.arguments.platform), "records": [str(record) for record, _ in made]}
 
 
 # ---- all trials
@@ -210,8 +220,24 @@ def measure(arguments, kept):
         for number in left:
             records.append(bench.run())
             judged = [record for record, _ in records[-RUNS:]]
-            kept.add(CLEAN, {"seconds": [records[-1][1]], "after": [judge(bench.compare(judged), [])]})
+            kept.add(CLEAN, {"seconds": [records[-1][1]], "after": [judge(compare(arguments, judged), [])],
+                             "platform": str(arguments.platform), "records": [str(record) for record in judged]})
             print(f"clean {number + 1}: {records[-1][1]:.3f} s {kept.find(CLEAN)['after'][0]}", file=sys.stderr, flush=True)
+
+
+def judge_again(arguments, kept):
+    culprits = {fault.name: fault.culprits for fault in LIBRARY}
+    for cell in list(kept.cells):
+        for entry in list(kept.cells[cell]):
+            if "records" not in entry or entry["programs"] == kept.build["programs"]:
+                continue
+            arguments.platform = entry["platform"]
+            if cell == CLEAN:
+                after = [judge(compare(arguments, entry["records"]), [])]
+            else:
+                after = judge_all(arguments, entry["records"], culprits[cell.fault])
+            kept.add(cell, {**{key: entry[key] for key in ("cost", "seconds", "sound_seconds", "records", "platform") if key in entry},
+                            "runs_by": entry["programs"], "after": after})
 
 
 def said_of(entry):
@@ -266,6 +292,7 @@ def main():
     parser.add_argument("--ram", default="1G")
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
     parser.add_argument("--any-commit", action="store_true", help="count trials of other programs, too")
+    parser.add_argument("--again", action="store_true", help="no new runs: compare the records of kept trials with these programs")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown; without --bin of all programs")
     arguments = parser.parse_args()
     end_as_interrupted()
@@ -282,7 +309,7 @@ def main():
         if reason:
             sys.exit(f"faults.py: {reason}")
         try:
-            measure(arguments, kept)
+            (judge_again if arguments.again else measure)(arguments, kept)
         except (*TROUBLE, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
     show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table

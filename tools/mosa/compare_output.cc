@@ -75,7 +75,8 @@ json ToJson(const std::vector<predict::Blame>& blamed) {
     list.push_back({{"part", predict::ToText(blame.suspect.part)},
                     {"host", blame.suspect.host.empty() ? json() : json(blame.suspect.host)},
                     {"explained", blame.explained},
-                    {"of_requests", blame.of_requests ? json(*blame.of_requests) : json()}});
+                    {"of_requests", blame.of_requests ? json(*blame.of_requests) : json()},
+                    {"evidence", blame.evidence}});
   return list;
 }
 
@@ -197,7 +198,7 @@ void PrintCells(const predict::Comparison& comparison) {
 
 void PrintBytes(const predict::Comparison& comparison) {
   if (comparison.stage_bytes.empty()) return;
-  Table table({"BYTES ON OTHER NODES", "NAME", "PREDICTED", "RANGE", "MEASURED", "VERDICT"});
+  Table table({"BYTES ELSEWHERE", "NAME", "PREDICTED", "RANGE", "MEASURED", "VERDICT"});
   const auto add = [&table](const char* what, const std::vector<predict::ComparedBytes>& compared) {
     for (const predict::ComparedBytes& bytes : compared)
       table.Add({what, bytes.name, ShowBytes(bytes.predicted),
@@ -206,6 +207,7 @@ void PrintBytes(const predict::Comparison& comparison) {
   };
   add("stage", comparison.stage_bytes);
   add("link", comparison.link_bytes);
+  add("written, on", comparison.node_bytes);
   fmt::print("\n");
   table.Print();
 }
@@ -282,6 +284,9 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"cells", std::move(cells)},
                {"stage_bytes", ToJson(comparison.stage_bytes)},
                {"link_bytes", ToJson(comparison.link_bytes)},
+               {"node_bytes", ToJson(comparison.node_bytes)},
+               {"chunk_bytes", comparison.chunk_bytes_measured},
+               {"predicted_chunk_bytes", comparison.chunk_bytes_predicted},
                {"requests", ToJson(comparison.requests)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},

@@ -61,7 +61,10 @@ struct Faults {
 bool SizesArePossible(const json& files) {
   return std::all_of(files.begin(), files.end(), [](const json& file) {
     const json nodes = file.value("nodes", json::object());
-    return (!file.contains("size_bytes") || file.at("size_bytes").is_number_unsigned()) &&
+    const auto is_size = [&file](const char* name) {
+      return !file.contains(name) || file.at(name).is_number_unsigned();
+    };
+    return is_size("size_bytes") && is_size("chunk_bytes") &&
            std::all_of(nodes.begin(), nodes.end(),
                        [](const json& bytes) { return bytes.is_number_unsigned(); });
   });
@@ -150,6 +153,8 @@ class Reader {
       const auto size_bytes = list[i].at("size_bytes").get<uint64_t>();
       const auto held = list[i].value("nodes", predict::BytesByNodeName());
       predict::AddFile(size_bytes, held, host, found);
+      if (const auto chunk_bytes = list[i].value("chunk_bytes", uint64_t{0}); chunk_bytes > 0)
+        measured_.seen.bytes_by_chunk[chunk_bytes] += size_bytes;
       for (const auto& [node, bytes] : held)
         if (!hosts_.contains(node)) other_nodes_.insert(node);
       const predict::WorkflowFile& file = workflow_.at(files[i]);

@@ -203,7 +203,8 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
     notes.push_back(
         "of requests mounts' waits for the manager and for other nodes, and what nodes write and "
         "copy are judged; others are shown alone: 'fuse.*', since the kernel merges and spares "
-        "requests as the model does not, the manager's own, which it answers many together, and "
+        "requests as the model does not, how long they stay with the manager, which answers many "
+        "together, and "
         "nodes' 'read', of which each sees another end; classes that are not simulated are 'not "
         "predicted'");
   if (drawn.failed > 0)

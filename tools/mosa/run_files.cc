@@ -146,6 +146,7 @@ Result<FileFacts> Locate(const std::string& path) {
   }
   if (!layout->value("inline", false)) {
     facts.bytes_by_node = BytesByNode(*layout, facts.size_bytes);
+    facts.chunk_bytes = layout->value("chunk_size", uint64_t{0});
     return facts;
   }
   MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(path, "location"));

@@ -18,6 +18,7 @@ struct FileFacts {
   int64_t mtime_ns = 0;
   // What each node could serve of it; nothing on a file system that does not say.
   std::map<std::string, uint64_t> bytes_by_node;
+  uint64_t chunk_bytes = 0;  // 0: not known, or it has none.
 };
 
 // How many bytes of a file of that size each node has a copy of, from its `user.mosa.layout`.

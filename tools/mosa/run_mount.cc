@@ -33,7 +33,10 @@ Status StatusOf(const json& answer) {
 
 json ToJson(const Result<FileFacts>& facts) {
   if (!facts.ok()) return ToJson(facts.status());
-  return {{"size", facts->size_bytes}, {"mtime", facts->mtime_ns}, {"nodes", facts->bytes_by_node}};
+  return {{"size", facts->size_bytes},
+          {"mtime", facts->mtime_ns},
+          {"nodes", facts->bytes_by_node},
+          {"chunk", facts->chunk_bytes}};
 }
 
 Result<FileFacts> FactsOf(const json& answer) {
@@ -42,6 +45,7 @@ Result<FileFacts> FactsOf(const json& answer) {
   facts.size_bytes = answer.at("size").get<uint64_t>();
   facts.mtime_ns = answer.at("mtime").get<int64_t>();
   facts.bytes_by_node = answer.at("nodes").get<std::map<std::string, uint64_t>>();
+  facts.chunk_bytes = answer.at("chunk").get<uint64_t>();
   return facts;
 }
 

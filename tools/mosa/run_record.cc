@@ -70,6 +70,7 @@ json ToJson(const Workflow& workflow, PathIndex file, const FileFacts* facts) {
     object["size_bytes"] = facts->size_bytes;
     object["mtime_ns"] = facts->mtime_ns;
     object["nodes"] = facts->bytes_by_node;
+    if (facts->chunk_bytes > 0) object["chunk_bytes"] = facts->chunk_bytes;
   }
   return object;
 }
@@ -133,6 +134,7 @@ void ReadFiles(const json& list, const std::vector<PathIndex>& files,
     facts.size_bytes = list[i].value("size_bytes", uint64_t{0});
     facts.mtime_ns = list[i].value("mtime_ns", int64_t{0});
     facts.bytes_by_node = list[i].value("nodes", std::map<std::string, uint64_t>());
+    facts.chunk_bytes = list[i].value("chunk_bytes", uint64_t{0});
     known.emplace(files[i], std::move(facts));
   }
 }

@@ -1,0 +1,143 @@
+#include "predictor/compare/judging.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace mosa::predict {
+namespace {
+
+// By its own test, in one run.
+constexpr double kShownP = 0.05;
+constexpr size_t kShownRunsMin = 2;
+// For how many steps from one run to the next the draws count, of how far runs differ.
+constexpr double kDrawnDegrees = 6;
+
+std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& values) {
+  struct Sum {
+    double squares = 0, drawn = 0;
+    size_t steps = 0, values = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const JudgedValue& value : values) {
+    Sum& sum = sums[value.group];
+    sum.drawn += VarianceOf(value.drawn);
+    ++sum.values;
+    const JudgedRun* before = nullptr;
+    for (const auto& run : value.runs) {
+      if (!run) continue;
+      if (before != nullptr) {
+        const double step = run->place - before->place;
+        sum.squares += step * step;
+        ++sum.steps;
+      }
+      before = &*run;
+    }
+  }
+  std::map<std::string, RunSpread> spreads;
+  for (const auto& [group, sum] : sums) {
+    if (sum.steps == 0) continue;
+    const auto steps = static_cast<double>(sum.steps);
+    const double drawn = sum.drawn / static_cast<double>(sum.values);
+    const double degrees = kDrawnDegrees + steps;
+    spreads[group] = {(kDrawnDegrees * drawn + sum.squares / 2) / degrees, degrees};
+  }
+  return spreads;
+}
+
+// Which stand, each among its family; of values that are not asked about p is none.
+std::vector<bool> StandingInFamilies(const std::vector<JudgedValue>& values,
+                                     const std::vector<std::optional<double>>& p_values,
+                                     double rate) {
+  std::map<std::string, std::vector<size_t>> families;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (p_values[i]) families[values[i].family].push_back(i);
+  std::vector<bool> stands(values.size(), false);
+  for (const auto& [family, members] : families) {
+    std::vector<double> of_family;
+    for (const size_t i : members) of_family.push_back(*p_values[i]);
+    const std::vector<bool> standing = Standing(of_family, rate);
+    for (size_t i = 0; i < members.size(); ++i) stands[members[i]] = standing[i];
+  }
+  return stands;
+}
+
+void JudgeRun(const JudgeRules& rules, size_t run, std::vector<JudgedValue>& values) {
+  std::vector<std::optional<double>> p_values(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].runs[run]) continue;
+    values[i].runs[run]->residual = ResidualIn(values[i], {run});
+    p_values[i] = values[i].runs[run]->residual.p;
+  }
+  const std::vector<bool> stands = StandingInFamilies(values, p_values, rules.rate_once);
+  for (size_t i = 0; i < values.size(); ++i) {
+    JudgedValue& value = values[i];
+    if (!value.runs[run]) continue;
+    JudgedRun& of_run = *value.runs[run];
+    if (value.is_off_if_slower_only && of_run.residual.size <= 0) continue;
+    const double effect = std::abs(of_run.effect_share);
+    of_run.shows = of_run.residual.p <= kShownP && effect >= rules.share_min;
+    of_run.shows_much =
+        value.can_stand_alone && of_run.shows && stands[i] && effect >= rules.share_once_min;
+  }
+}
+
+// The judged runs that show it, or much of it, in the same direction: the one of more runs.
+std::vector<size_t> RunsThatShow(const JudgedValue& value, bool JudgedRun::*shows) {
+  std::vector<size_t> slower, faster;
+  for (size_t run = FirstJudged(value.runs.size()); run < value.runs.size(); ++run)
+    if (value.runs[run] && (*value.runs[run]).*shows)
+      (value.runs[run]->residual.size > 0 ? slower : faster).push_back(run);
+  return slower.size() >= faster.size() ? slower : faster;
+}
+
+}  // namespace
+
+size_t FirstJudged(size_t runs) { return runs - std::min(runs, kJudgedRuns); }
+
+void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& values) {
+  const auto spreads = SpreadsOf(values);
+  for (JudgedValue& value : values)
+    if (const auto found = spreads.find(value.group); found != spreads.end())
+      value.spread = found->second;
+  for (size_t run = 0; run < runs; ++run) JudgeRun(rules, run, values);
+  std::vector<std::optional<double>> p_values(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    JudgedValue& value = values[i];
+    std::vector<size_t> measured;
+    for (size_t run = FirstJudged(runs); run < runs; ++run)
+      if (value.runs[run]) measured.push_back(run);
+    if (measured.empty()) continue;
+    const std::vector<size_t> shown = RunsThatShow(value, &JudgedRun::shows);
+    value.p = shown.size() < kShownRunsMin
+                  ? ResidualIn(value, measured).p
+                  : std::min(1.0, WaysToChoose(shown.size(), measured.size()) *
+                                      ResidualIn(value, shown).p);
+    p_values[i] = value.p;
+  }
+  const std::vector<bool> stands = StandingInFamilies(values, p_values, rules.rate);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i].stands = stands[i];
+    values[i].shown = RunsThatShow(values[i], &JudgedRun::shows);
+    if (!stands[i] || values[i].shown.size() < kShownRunsMin)
+      values[i].shown = RunsThatShow(values[i], &JudgedRun::shows_much);
+  }
+}
+
+bool ShowsAs(const JudgedValue& value, size_t run, bool slower) {
+  const auto& of_run = value.runs[run];
+  return of_run && of_run->shows && (of_run->residual.size > 0) == slower;
+}
+
+Residual ResidualIn(const JudgedValue& value, const std::vector<size_t>& runs) {
+  std::vector<double> places;
+  for (const size_t run : runs) places.push_back(value.runs[run]->place);
+  return ResidualOf(value.drawn, places, value.surest, value.spread);
+}
+
+Interval<double> SharesOf(const Residual& residual) {
+  const Interval<double> interval = IntervalOf(residual);
+  return {std::exp(interval.low) - 1, std::exp(interval.high) - 1};
+}
+
+}  // namespace mosa::predict

@@ -1,0 +1,80 @@
+// Judging: which of many values, each drawn often and measured in a few runs, are anomalies. One
+// place for the times of a run and for those of its requests.
+//
+// A value is judged by its last three runs (kJudgedRuns).
+//
+//  1. It must persist: be off in the same direction, by its own test at 5 %, and matter, in two of
+//     these runs.
+//  2. The residual of the runs that show it is tested (statistics.h), its p times in how many ways
+//     they could have been chosen; it must stand at the false-discovery rate, in its family.
+//  3. It must matter: its effect in each of them is a share of the workflow's predicted time.
+//
+// One run alone is enough only for what is said to be told by one (`can_stand_alone`), if it stands
+// in that run at the lower rate, with the larger effect.
+//
+// What a residual is held against is the spread of the draws and that from one run to the next, as
+// far as runs were made: half the mean square of what two that follow one another differ by, of all
+// values of a group together, to which the draws' own variance counts as some steps (a moderated
+// test, after Smyth 2004: two steps alone say little of a variance). Something that begins between
+// two runs makes it wider by that one step alone. Pure.
+#ifndef MOSA_PREDICTOR_COMPARE_JUDGING_H_
+#define MOSA_PREDICTOR_COMPARE_JUDGING_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predictor/compare/statistics.h"
+
+namespace mosa::predict {
+
+inline constexpr size_t kJudgedRuns = 3;
+
+struct JudgeRules {
+  double rate = 0.01;            // Of false discoveries among what persists,
+  double rate_once = 0.001;      // and in what one run alone shows.
+  double share_min = 0.05;       // Of the workflow's time: the effect of what persists,
+  double share_once_min = 0.25;  // and of what one run alone shows.
+};
+
+struct JudgedRun {
+  double place = 0;  // On the scale of the test.
+  double effect_share = 0;
+  // Set by Judge():
+  Residual residual;
+  bool shows = false;
+  bool shows_much = false;  // Enough for an anomaly by itself.
+};
+
+struct JudgedValue {
+  std::vector<double> drawn;  // Places; two at least.
+  double surest = 0;          // No prediction is surer than that.
+  std::string family;         // Tested together.
+  std::string group;          // Whose runs differ alike.
+  bool is_off_if_slower_only = false;
+  bool can_stand_alone = false;
+  std::vector<std::optional<JudgedRun>> runs;  // All, in their order.
+  // Set by Judge():
+  RunSpread spread;
+  double p = 1;               // Of the judged runs.
+  bool stands = false;        // Whether that is off.
+  std::vector<size_t> shown;  // The runs by which it is an anomaly, in one direction; else none.
+};
+
+// From this run on they are judged.
+size_t FirstJudged(size_t runs);
+
+void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& values);
+
+bool ShowsAs(const JudgedValue& value, size_t run, bool slower);
+
+// Of these runs, which have the value.
+Residual ResidualIn(const JudgedValue& value, const std::vector<size_t>& runs);
+
+// As shares of the predicted, of places that are logarithms.
+Interval<double> SharesOf(const Residual& residual);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_COMPARE_JUDGING_H_

@@ -1,0 +1,49 @@
+// Own times: a part of the deployment whose own time, as daemons measured it, is longer than it
+// should be. Asked before it is asked how tasks used the parts: who is slow by its own clock, and
+// enough so for what tasks took longer, needs no arithmetic.
+//
+//  own work  what a storage node takes to write or read an object, and what the manager takes to
+//            decide and to log, is nobody else's: if those requests are anomalies, it is that part.
+//  one host  what mounts ask of one host's storage node takes longer than the same between others,
+//            in the same runs: it is that node. If what the host's mount asks of others does as
+//            well, it is what both ways share, its link.
+//
+// Which host is last is chance in one request; hence the logarithms of the means of all pairs of
+// hosts, less what is predicted of each, are tested: those with the host against those without
+// (Welch 1947), for as many tests as are made. Pure.
+#ifndef MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
+#define MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "predictor/compare/blame.h"
+#include "predictor/compare/request_cells.h"
+#include "predictor/compare/seen_run.h"
+
+namespace mosa::predict {
+
+struct OwnTime {
+  Suspect suspect;
+  std::string evidence;  // A sentence: what took how long, and how long elsewhere or as predicted.
+};
+
+// The part whose own time explains what these tasks took longer in these runs, if there is one:
+// a quarter of it in all, and on those hosts whose mounts waited.
+std::optional<OwnTime> FindOwnTime(const std::vector<RequestCell>& cells,
+                                   const std::vector<SeenRun>& runs,
+                                   const std::vector<size_t>& asked_runs,
+                                   const std::map<std::string, TaskTimes>& tasks);
+
+// Hosts of which mounts' requests, either way, took no longer than between others: neither their
+// links nor their storage nodes are slow.
+std::set<std::string> HostsAsOthers(const std::vector<RequestCell>& cells,
+                                    const std::vector<SeenRun>& runs,
+                                    const std::vector<size_t>& asked_runs);
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
