@@ -47,6 +47,21 @@ uint64_t NextLogNumber() {
   return ++last;
 }
 
+// From the monotonic clock to the time of day: of a few readings the one that took least.
+Duration ToWall() {
+  const SystemClock clock;
+  Duration to_wall, least{INT64_MAX};
+  for (int i = 0; i < 5; ++i) {
+    const Time before = clock.Monotonic();
+    const Time wall = clock.Now();
+    const Duration took = clock.Monotonic() - before;
+    if (took >= least) continue;
+    least = took;
+    to_wall = wall - (before + took / 2);
+  }
+  return to_wall;
+}
+
 bool WriteAll(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
@@ -152,8 +167,11 @@ Status RequestLog::Start(const Options& options) {
     }
   }
   if (writer_.joinable()) writer_.join();
-  opened_.reset();
-  ending_ = given_up_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    opened_.reset();
+    ending_ = given_up_ = false;
+  }
   try {
     writer_ = std::thread([this, options] {
       if (Open(options).ok()) Write();
@@ -194,8 +212,10 @@ RequestLog::State RequestLog::state() const {
 // ---- the writer
 
 Status RequestLog::Open(const Options& options) {
-  const std::string path = fmt::format("{}/{}-{}-{}.requests", options.directory, options.component,
-                                       options.host, getpid());
+  const std::string who = options.host.empty()
+                              ? options.component
+                              : fmt::format("{}-{}", options.component, options.host);
+  const std::string path = fmt::format("{}/{}-{}.requests", options.directory, who, getpid());
   file_ = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   Status made = OkStatus();
   const std::string start =
@@ -282,9 +302,7 @@ void RequestLog::WriteRecords() {
   if (records.empty()) return;
   WriteNames();  // They were known before their records.
   const bool has_room = bytes_ + records.size() * sizeof(RequestRecord) <= kFileBytesMax;
-  const SystemClock clock;
-  const Duration to_wall = clock.Now() - clock.Monotonic();
-  if (has_room) WriteBlock(RequestLogBlock::kRecords, EncodeRecords(to_wall, records));
+  if (has_room) WriteBlock(RequestLogBlock::kRecords, EncodeRecords(ToWall(), records));
   const std::lock_guard lock(mutex_);
   if (file_ && has_room) {
     records_ += records.size();
