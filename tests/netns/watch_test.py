@@ -1,8 +1,8 @@
-"""`mosa watch` and `mosa bench gate` on a real cluster where, half way, one host's link becomes sixteen times slower than the
+"""`mosa watch` and `mosa bench gate` on a real cluster where, half way, one host's link becomes eight times slower than the
 platform says: the watch that goes on meanwhile says so of requests from or to that host, and the gate, which let the store pass,
 fails. Bad words, another deployment and a daemon that is gone are said.
 
-Nothing is said of times but that a link a sixteenth as fast is noticed; what passes has a margin that nothing exceeds.
+Nothing is said of times but that a link an eighth as fast is noticed; what passes has a margin that nothing exceeds.
 """
 
 import json
@@ -18,7 +18,7 @@ from compare_test import ANOMALY, PLATFORM, RATE_MBIT, slow_down
 
 HOSTS = 3
 SLOW = "h2"
-SLOWER = 16
+SLOWER = 8
 FILE_BYTES = 2 << 20
 CONFIGURATION = f"hosts={HOSTS},manager=apart,chunk=256K"
 
@@ -84,7 +84,7 @@ def refusals(watched):
 
 def watch_slowing(watched):
     """Work goes on until the watch has something to say of the slow host."""
-    command = [watched.mosa, "--json", *map(str, watched.watch_words()), "--interval", "1s"]
+    command = [watched.mosa, "--json", *map(str, watched.watch_words()), "--interval", "4s"]
     output = watched.scratch / "watch.out"
 
     def lines():

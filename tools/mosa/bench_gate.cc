@@ -28,6 +28,8 @@ using predict::Pattern;
 constexpr uint32_t kRepeatsMax = 100;
 // What a task of `head` and `cat` computes; that it starts is the platform's to say.
 constexpr double kRuntimeSeconds = 0.01;
+// Of a stage for each host: parts are told apart by what tasks used of them.
+constexpr uint32_t kTasksPerHost = 2;
 
 struct Options {
   PredictionWords words;
@@ -159,7 +161,7 @@ Result<Verdict> RunOne(const Options& options, const std::string& pattern, uint3
   std::filesystem::create_directories(directory, error);
   if (error)
     return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
-  MOSA_RETURN_IF_ERROR(WriteWhole(path, TextOf(*known, hosts, file_bytes)));
+  MOSA_RETURN_IF_ERROR(WriteWhole(path, TextOf(*known, kTasksPerHost * hosts, file_bytes)));
   RunsToMake runs{.words = options.words,
                   .command = {"run", path, "--cluster", options.cluster.name, "--dir",
                               options.cluster.directory, "--workdir", "gate-" + pattern},
