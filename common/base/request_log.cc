@@ -20,7 +20,7 @@ namespace mosa {
 
 namespace {
 
-constexpr std::chrono::milliseconds kDrainEvery{20};
+constexpr std::chrono::milliseconds kDrainEvery{50};
 // Whoever switches it on waits no longer for its directory's disk.
 constexpr std::chrono::milliseconds kOpenMax{500};
 
@@ -95,7 +95,7 @@ Span BeginSpan(SpanContext asked) {
 
 // Records of one thread: that pushes, the writer pops.
 struct RequestLog::Ring {
-  static constexpr uint64_t kRecords = 4096;
+  static constexpr uint64_t kRecords = 8192;
   std::array<RequestRecord, kRecords> records;
   alignas(64) std::atomic<uint64_t> pushed = 0;
   std::atomic<bool> is_abandoned = false;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +111,22 @@ struct Verdict {
   std::string sentence;
 };
 
+// What explains most of what requests stayed longer: they say where time went. If none did, what
+// explains most of what tasks took longer.
+std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison) {
+  std::set<size_t> runs;
+  for (const predict::RequestCell& cell : comparison.requests)
+    for (const predict::RequestsInRun& in_run : cell.tested) runs.insert(in_run.run);
+  const auto evidence =
+      predict::RequestEvidence(comparison.requests, {{runs.begin(), runs.end()}, nullptr});
+  const auto most = std::ranges::max_element(
+      evidence, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != evidence.end() && most->second >= predict::kExplainedMin) return most->first;
+  const std::vector<predict::Blame>& blamed = comparison.blamed;
+  if (predict::Explains(blamed) && blamed.front().factor > 0) return blamed.front().suspect;
+  return std::nullopt;
+}
+
 // It fails if it is slower than nine of ten predicted runs, and by more than the margin.
 Verdict Judge(const std::string& pattern, const predict::Comparison& comparison, double margin) {
   Verdict verdict;
@@ -132,11 +150,10 @@ Verdict Judge(const std::string& pattern, const predict::Comparison& comparison,
       pattern, whole->measured_s, whole->predicted_s, high_s, 100 * verdict.slower_share,
       verdict.passes ? "allowed are" : "more than", 100 * margin);
   if (verdict.passes) return verdict;
-  const std::vector<predict::Blame>& blamed = comparison.blamed;
-  if (predict::Explains(blamed) && blamed.front().factor > 0) {
-    verdict.component = predict::Describe(blamed.front().suspect);
+  if (const auto suspect = SuspectOf(comparison)) {
+    verdict.component = predict::Describe(*suspect);
     verdict.sentence += fmt::format("; {} explains it best; open first: {}", verdict.component,
-                                    predict::OpenFirst(blamed.front().suspect));
+                                    predict::OpenFirst(*suspect));
   } else {
     verdict.sentence += "; no part explains half of it";
   }
