@@ -83,9 +83,8 @@ std::string Show(Duration time) {
 }
 
 std::string TimeOfDay(Time time) {
-  return fmt::format("{:%H:%M:%S}",
-                     std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>(
-                         std::chrono::microseconds(time.ns / 1000)));
+  const std::chrono::sys_seconds second{std::chrono::seconds(time.ns / 1'000'000'000)};
+  return fmt::format("{:%H:%M:%S}.{:06}", second, time.ns / 1000 % 1'000'000);
 }
 
 Result<std::vector<RequestLogFile>> ReadLogs(const std::vector<std::string>& paths,
