@@ -364,11 +364,13 @@ Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max, FileId after
   return FromProto(response);
 }
 
-Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& source) {
+Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& source,
+                                                    const ResidenceQuery& query) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::GetResidenceRequest request;
   ToProto(source, &request);
+  ToProto(query, &request);
   v1::GetResidenceResponse response;
   MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetResidence(&context, request, &response)));
   v1::ResidenceSnapshot snapshot;

@@ -69,7 +69,9 @@ class AdminClient {
 
   // How long requests have stayed in one daemon since it started. Unavailable or DeadlineExceeded
   // if that one does not answer the manager.
-  Result<ResidenceSnapshot> GetResidence(const ResidenceSource& source);
+  // With an order to its log of requests, if `query` has one.
+  Result<ResidenceSnapshot> GetResidence(const ResidenceSource& source,
+                                         const ResidenceQuery& query = {});
 
  private:
   struct Stub;

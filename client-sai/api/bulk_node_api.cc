@@ -20,6 +20,14 @@ v1::BulkRequest RequestFor(const ObjectTarget& target) {
   return request;
 }
 
+// The request is on behalf of what the thread works for.
+void SetSpan(v1::BulkRequest& request) {
+  const SpanContext span = CurrentSpan();
+  if (span.trace == 0) return;
+  request.set_trace_id(span.trace);
+  request.set_span_id(span.span);
+}
+
 Status CheckRange(uint64_t offset, uint64_t length) {
   if (offset <= kFileBytesMax && length <= kFileBytesMax - offset) return OkStatus();
   return InvalidArgumentError(fmt::format("{} bytes at offset {}: a file has at most {} bytes",
@@ -72,12 +80,14 @@ TimedRequest BulkNodeApi::Measure(size_t kind, const NodeChannel& channel) const
 Status BulkNodeApi::Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) {
   MOSA_RETURN_IF_ERROR(CheckRange(offset, out.size()));
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
-  const TimedRequest timed = Measure(v1::BulkRequest::kRead, *channel);
-  const Transfer transfer{.request = RequestFor(target),
-                          .node_name = channel->Name(),
-                          .frame_bytes = options_.frame_bytes,
-                          .frames_under_way = options_.frames_under_way,
-                          .deadline = Deadline()};
+  TimedRequest timed = Measure(v1::BulkRequest::kRead, *channel);
+  timed.set_bytes(out.size());
+  Transfer transfer{.request = RequestFor(target),
+                    .node_name = channel->Name(),
+                    .frame_bytes = options_.frame_bytes,
+                    .frames_under_way = options_.frames_under_way,
+                    .deadline = Deadline()};
+  SetSpan(transfer.request);
   Status answer;
   const auto exchange = [&](FrameSocket& socket) {
     answer = OkStatus();
@@ -91,12 +101,14 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
                           std::span<const std::byte> data) {
   MOSA_RETURN_IF_ERROR(CheckRange(offset, data.size()));
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
-  const TimedRequest timed = Measure(v1::BulkRequest::kWrite, *channel);
-  const Transfer transfer{.request = RequestFor(target),
-                          .node_name = channel->Name(),
-                          .frame_bytes = options_.frame_bytes,
-                          .frames_under_way = options_.frames_under_way,
-                          .deadline = Deadline()};
+  TimedRequest timed = Measure(v1::BulkRequest::kWrite, *channel);
+  timed.set_bytes(data.size());
+  Transfer transfer{.request = RequestFor(target),
+                    .node_name = channel->Name(),
+                    .frame_bytes = options_.frame_bytes,
+                    .frames_under_way = options_.frames_under_way,
+                    .deadline = Deadline()};
+  SetSpan(transfer.request);
   Status answer;
   const auto exchange = [&](FrameSocket& socket) {
     answer = OkStatus();
@@ -112,6 +124,7 @@ Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequ
   const bool held = longer > Duration{};
   const TimedRequest timed =
       Measure(held ? kHeldSums : static_cast<size_t>(request.operation_case()), *channel);
+  SetSpan(request);
   request.set_id(1);
   const Time deadline = Deadline() + longer;
   v1::BulkReply reply;
@@ -165,6 +178,7 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
   const TimedRequest timed = Measure(v1::BulkRequest::kAppend, *channel);
   v1::BulkRequest request = RequestFor(target);
+  SetSpan(request);
   request.set_id(1);
   request.mutable_append()->set_crc32c(Crc32c(data.data(), data.size()));
   const Time deadline = Deadline();
@@ -254,6 +268,7 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   const TimedRequest timed = Measure(v1::BulkRequest::kOpenLocal, *channel);
   v1::BulkRequest request = RequestFor(target);
   request.mutable_open_local()->set_write(write);
+  SetSpan(request);
   request.set_id(1);
   const Time deadline = Deadline();
   v1::BulkReply reply;

@@ -74,6 +74,7 @@ class GrpcManagerApi final : public ManagerApi {
     bool is_call = false;  // `done` only hands the replies to a waiting thread.
     Time submitted;        // As `sent`, before any repetition.
     DurationTable::ClassId kind;
+    Span span;  // If it was begun while requests are logged.
   };
   // What a caller of Call waits for; outlives the caller if the reply comes too late.
   struct Waiter {
@@ -102,6 +103,7 @@ class GrpcManagerApi final : public ManagerApi {
   // False when the stream is to be left.
   bool Deliver(ManagerMessage message);
   void DeliverReplies(ReplyEnvelope envelope);
+  void Count(const Pending& answered) const;
   void AnswerResidence(const ResidenceQuery& query);
   void DeliverRefused();
   void KeepAlive();
@@ -202,6 +204,11 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, b
       RequestEnvelope{
           .id = RequestId{}, .answered_below = RequestId{}, .requests = std::move(requests)},
       message.get());
+  Span span;
+  if (options_.residence != nullptr && options_.residence->is_logged()) {
+    span = BeginSpan(CurrentSpan());
+    SetSpan(span.own, message.get());
+  }
   const std::lock_guard write_lock(write_mutex_);
   const RequestId id{++last_id_};
   message->mutable_requests()->set_id(id.value);
@@ -218,7 +225,7 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, b
       }
       return id;
     }
-    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call, now, kind});
+    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call, now, kind, span});
     message->mutable_requests()->set_answered_below_id(AnsweredBelow());
     last_sent_ = now;
   }
@@ -402,9 +409,7 @@ void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
       sent = std::exchange(keep_alive_sent_, std::nullopt);
     } else if (const auto found = pending_.find(envelope.id.value); found != pending_.end()) {
       sent = found->second.sent;
-      if (options_.residence != nullptr)
-        options_.residence->Add(found->second.kind, DurationTable::kNoPeer,
-                                clock_.Monotonic() - found->second.submitted);
+      if (options_.residence != nullptr) Count(found->second);
       done = std::move(found->second.done);
       pending_.erase(found);
     }
@@ -413,11 +418,20 @@ void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
   if (done) done(std::move(envelope.replies));
 }
 
+void GrpcManagerApi::Count(const Pending& answered) const {
+  const Duration duration = clock_.Monotonic() - answered.submitted;
+  options_.residence->Add(answered.kind, DurationTable::kNoPeer, duration);
+  if (answered.span.own.trace == 0) return;
+  options_.residence->Log(
+      answered.kind, DurationTable::kNoPeer,
+      {.span = answered.span, .begin = answered.submitted, .duration = duration});
+}
+
 void GrpcManagerApi::AnswerResidence(const ResidenceQuery& query) {
   const auto message = std::make_shared<v1::ClientMessage>();
-  ToProto(
-      ClientMessage(ReportOf(query, options_.snapshot ? options_.snapshot() : ResidenceSnapshot())),
-      message.get());
+  ToProto(ClientMessage(
+              ReportOf(query, options_.snapshot ? options_.snapshot(query) : ResidenceSnapshot())),
+          message.get());
   const std::lock_guard write_lock(write_mutex_);
   if (in_session_) stream_.Write(message);
 }

@@ -27,9 +27,10 @@ struct GrpcManagerOptions {
   // Where envelopes are counted by EnvelopeKindOf, from their sending to their answer's arrival;
   // null: nowhere. Outlives the api.
   DurationTable* residence = nullptr;
-  // What this client answers when the manager asks for its residence times. Called on the delivery
+  // What this client answers when the manager asks for its residence times, and does before with
+  // its log of requests. Called on the delivery
   // thread. Empty: an empty snapshot.
-  std::function<ResidenceSnapshot()> snapshot = nullptr;
+  std::function<ResidenceSnapshot(const ResidenceQuery& query)> snapshot = nullptr;
 };
 
 // An envelope that is too long to send, or one of more than 65,536 that wait, is answered with one

@@ -292,7 +292,9 @@ void KernelSession::Dispatch(const fuse_buf& request) {
   MOSA_CHECK(request.size >= sizeof(fuse_in_header));
   requests_.fetch_add(1, std::memory_order_relaxed);
   const auto& header = *static_cast<const fuse_in_header*>(request.mem);
-  const TimedRequest timed(options_.residence, KernelRequestKind(header.opcode));
+  TimedRequest timed(options_.residence, KernelRequestKind(header.opcode));
+  if (header.opcode == FUSE_READ) timed.set_bytes(BodyOf<fuse_read_in>(request).size);
+  if (header.opcode == FUSE_WRITE) timed.set_bytes(BodyOf<fuse_write_in>(request).size);
   if (header.opcode == kernel::kOpcodeStatx) {
     AnswerStatx(header);
     return;

@@ -32,6 +32,7 @@
 #include "nlohmann/json.hpp"
 #include "proto/convert/credentials.h"
 #include "proto/convert/grpc_process.h"
+#include "proto/convert/residence.h"
 
 namespace mosa::sai {
 
@@ -170,6 +171,7 @@ Status Run(const MountOptions& options) {
   session_options.threads = options.threads;
   MountResidence residence;
   session_options.residence = &residence.kernel;
+  filesystem_options.waits = &residence.waits;
 
   const SystemClock clock;
   KernelSession session(session_options);
@@ -182,10 +184,20 @@ Status Run(const MountOptions& options) {
   manager_options.secret = secret;
   manager_options.residence = &residence.manager;
   const Filesystem* started = nullptr;  // Set before the manager is asked for a session.
+  const std::string host = options.node_name.empty() ? HostName() : options.node_name;
   const std::function<ResidenceSnapshot()> snapshot = [&residence, &started] {
     return SnapshotOf(residence, started->StatsJson());
   };
-  manager_options.snapshot = snapshot;
+  manager_options.snapshot = [&](const ResidenceQuery& query) {
+    ResidenceSnapshot answer = snapshot();
+    const bool logs_itself = (query.log_directory + "/").starts_with(mount_point + "/");
+    ObeyQuery(logs_itself ? ResidenceQuery() : query, host, residence.log, answer);
+    if (logs_itself)
+      answer.log.fault = fmt::format(
+          "{} lies on this mount, whose log would log itself: choose a directory elsewhere",
+          query.log_directory);
+    return answer;
+  };
   const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
   Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
   started = &filesystem;
@@ -193,7 +205,6 @@ Status Run(const MountOptions& options) {
   MOSA_RETURN_IF_ERROR(filesystem.Start());
   TracedFilesystem traced_filesystem(filesystem, session);
   Tracer tracer(traced_filesystem, clock);
-  const std::string host = options.node_name.empty() ? HostName() : options.node_name;
   Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());
   if (tracer.on()) LogInfo("the trace of this mount ends with it: {}", tracer.StatusJson());

@@ -76,9 +76,10 @@ std::vector<std::string> KernelRequestNames() {
 }
 
 MountResidence::MountResidence()
-    : kernel(KernelRequestNames(), 0),
-      manager(EnvelopeKindNames("manager."), 0),
-      nodes(BulkOperationNames("node."), kNodesMax) {}
+    : kernel(KernelRequestNames(), 0, &log),
+      manager(EnvelopeKindNames("manager."), 0, &log),
+      nodes(BulkOperationNames("node."), kNodesMax, &log),
+      waits({"wait.fetch"}, 0, &log) {}
 
 ResidenceSnapshot SnapshotOf(const MountResidence& residence, const std::string& stats_json) {
   ResidenceSnapshot snapshot{.component = "mount",
@@ -86,7 +87,8 @@ ResidenceSnapshot SnapshotOf(const MountResidence& residence, const std::string&
                              .taken = SystemClock().Now(),
                              .rows = {},
                              .amounts = {}};
-  for (const DurationTable* const table : {&residence.kernel, &residence.manager, &residence.nodes})
+  for (const DurationTable* const table :
+       {&residence.kernel, &residence.manager, &residence.nodes, &residence.waits})
     AppendRows(*table, snapshot);
   const nlohmann::json stats = nlohmann::json::parse(stats_json, nullptr, false);
   if (!stats.is_object()) return snapshot;

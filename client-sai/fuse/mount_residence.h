@@ -1,6 +1,7 @@
 // What a mount measures of its requests (common/model/residence.h): the kernel's, by operation,
 // from their arrival here until their worker is free (a lock that is waited for frees it at once);
-// its own to the manager; and its own to storage nodes, by node. Thread-safe.
+// its own to the manager; and its own to storage nodes, by node; waits for what is fetched ahead.
+// Thread-safe.
 #ifndef MOSA_CLIENT_SAI_FUSE_MOUNT_RESIDENCE_H_
 #define MOSA_CLIENT_SAI_FUSE_MOUNT_RESIDENCE_H_
 
@@ -26,9 +27,11 @@ struct MountResidence {
   MountResidence();
 
   const Time started = SystemClock().Now();
+  RequestLog log;
   DurationTable kernel;
   DurationTable manager;
   DurationTable nodes;
+  DurationTable waits;
 };
 
 // `stats_json`: Filesystem::StatsJson, whose numbers become amounts.

@@ -12,7 +12,7 @@ static_assert(BlockCache::kBlockBytesMax <= LargeBuffer::kBytes);
 
 }  // namespace
 
-Block::Block(ByteRange range) : range_(range) {
+Block::Block(ByteRange range) : range_(range), fetched_for_(CurrentSpan().span) {
   if (range.size() >= kLargeBytes) {
     large_ = LargeBuffer::Take();
     bytes_ = large_.data();
@@ -29,8 +29,12 @@ void Block::Finish(std::optional<Failure> failure) {
   finished_.notify_all();
 }
 
-std::optional<Failure> Block::Wait() const {
+std::optional<Failure> Block::Wait(DurationTable* waits) const {
   std::unique_lock lock(mutex_);
+  if (is_finished_) return failure_;
+  TimedRequest timed(waits, DurationTable::ClassId{0});
+  timed.set_bytes(range_.size());
+  timed.set_link(fetched_for_);
   finished_.wait(lock, [this] { return is_finished_; });
   return failure_;
 }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/duration_table.h"
 #include "common/base/large_buffer.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
@@ -32,11 +33,12 @@ class Block {
   std::byte* bytes() { return bytes_; }
   const std::byte* bytes() const { return bytes_; }
   void Finish(std::optional<Failure> failure);
-  // Waits for Finish; what it said.
-  std::optional<Failure> Wait() const;
+  // Waits for Finish; what it said. A wait that is one is counted in `waits`, if that is not null.
+  std::optional<Failure> Wait(DurationTable* waits = nullptr) const;
 
  private:
   const ByteRange range_;
+  const uint64_t fetched_for_;          // The span that had it fetched, if requests are logged.
   LargeBuffer large_;                   // Of large blocks, and
   std::unique_ptr<std::byte[]> small_;  // of small ones.
   std::byte* bytes_ = nullptr;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/base/request_log.h"
+
 namespace mosa::sai {
 
 Executor::Executor(uint32_t threads, uint32_t threads_max) : threads_max_(threads_max) {
@@ -9,6 +11,7 @@ Executor::Executor(uint32_t threads, uint32_t threads_max) : threads_max_(thread
 }
 
 void Executor::Run(std::function<void()> task) {
+  task = InThisSpan(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
@@ -49,6 +52,7 @@ void Executor::Work() {
 }
 
 void Lanes::Run(Key lane, uint32_t at_once, Task task) {
+  task = InThisSpan(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     Lane& its = lanes_[lane];

@@ -21,6 +21,7 @@
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/trace/traced_mount.h"
+#include "common/base/duration_table.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
@@ -71,6 +72,9 @@ struct FilesystemOptions {
   std::string node_name;            // As in SessionStart.
   std::string host_identity;
   std::string mount_point;
+  // Whose one class is waits for what is being fetched ahead; null: they are not counted. Outlives
+  // the filesystem.
+  DurationTable* waits = nullptr;
 };
 
 // Who asks, as the kernel says it.

@@ -171,7 +171,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
   const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);
-  if (first && first->range().end >= range.end && !first->Wait()) {
+  if (first && first->range().end >= range.end && !first->Wait(options_.waits)) {
     const std::byte* bytes = first->bytes() + (range.begin - first->range().begin);
     return ReadResult{first, -1, range.begin, size, {bytes, size}, {}};
   }
@@ -180,7 +180,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   while (at < range.end) {
     std::byte* out = buffer->bytes.get() + (at - range.begin);
     const std::shared_ptr<Block> block = blocks_.Find(inode.file, at, range.end);
-    if (block && !block->Wait()) {
+    if (block && !block->Wait(options_.waits)) {
       const uint64_t end = std::min(range.end, block->range().end);
       std::memcpy(out, block->bytes() + (at - block->range().begin), end - at);
       at = end;

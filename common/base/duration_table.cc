@@ -26,9 +26,11 @@ DurationCounts DurationHistogram::Read() const {
   return read;
 }
 
-DurationTable::DurationTable(std::vector<std::string> classes, size_t peers_max)
+DurationTable::DurationTable(std::vector<std::string> classes, size_t peers_max, RequestLog* log)
     : classes_(std::move(classes)),
       peers_max_(peers_max),
+      log_(log),
+      log_table_(log == nullptr ? 0 : log->AddTable(classes_)),
       row_peers_(peers_max + 2),
       rows_(std::make_unique<std::atomic<DurationHistogram*>[]>(classes_.size() * row_peers_)) {}
 
@@ -40,7 +42,10 @@ DurationTable::PeerId DurationTable::PeerOf(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(peers_, name);
   const auto at = static_cast<size_t>(found - peers_.begin());
-  if (found == peers_.end() && peers_.size() < peers_max_) peers_.emplace_back(name);
+  if (found == peers_.end() && peers_.size() < peers_max_) {
+    peers_.emplace_back(name);
+    if (log_ != nullptr) log_->AddPeer(log_table_, name);
+  }
   return PeerId{std::min(at, peers_max_) + 1};
 }
 
@@ -55,6 +60,19 @@ void DurationTable::Add(ClassId kind, PeerId peer, Duration duration) {
       histogram = made.release();
   }
   histogram->Add(duration);
+}
+
+void DurationTable::Log(ClassId kind, PeerId peer, const Logged& request) {
+  log_->Add({.trace = request.span.own.trace,
+             .span = request.span.own.span,
+             .parent = request.span.parent,
+             .link = request.link,
+             .begin_ns = request.begin.ns,
+             .duration_ns = request.duration.ns,
+             .bytes = request.bytes,
+             .table = static_cast<uint16_t>(log_table_),
+             .kind = static_cast<uint16_t>(kind.value),
+             .peer = static_cast<uint32_t>(peer.value)});
 }
 
 void DurationTable::Visit(const Visitor& visit) const {

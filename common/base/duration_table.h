@@ -16,12 +16,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/duration_counts.h"
+#include "common/base/request_log.h"
 #include "common/base/strong_id.h"
 
 namespace mosa {
@@ -47,8 +49,9 @@ class DurationTable {
   // Whose row those share that came when the table was full. No node's name has a comma.
   static constexpr std::string_view kOtherPeers = "others, together";
 
-  // A class without a name is never added to.
-  DurationTable(std::vector<std::string> classes, size_t peers_max);
+  // A class without a name is never added to. `log`, if there is one, is told of what is logged
+  // here; it outlives the table.
+  DurationTable(std::vector<std::string> classes, size_t peers_max, RequestLog* log = nullptr);
   ~DurationTable();
   DurationTable(const DurationTable&) = delete;
   DurationTable& operator=(const DurationTable&) = delete;
@@ -58,6 +61,17 @@ class DurationTable {
   PeerId PeerOf(std::string_view name);
   // Precondition: both are of this table.
   void Add(ClassId kind, PeerId peer, Duration duration);
+
+  bool is_logged() const { return log_ != nullptr && log_->on(); }
+  // Of a request that was begun while is_logged, its record.
+  struct Logged {
+    Span span;
+    Time begin;  // Monotonic.
+    Duration duration;
+    uint64_t bytes = 0;
+    uint64_t link = 0;  // The span whose work it waited for.
+  };
+  void Log(ClassId kind, PeerId peer, const Logged& request);
 
   // Rows that have counts: by class, then peer, in the order in which they became known.
   using Visitor = std::function<void(const std::string& kind, const std::string& peer,
@@ -70,24 +84,45 @@ class DurationTable {
   // Constant.
   const std::vector<std::string> classes_;
   const size_t peers_max_;
-  const size_t row_peers_;  // Nobody, the peers, the others.
+  RequestLog* const log_;
+  const uint32_t log_table_;  // Its number there.
+  const size_t row_peers_;    // Nobody, the peers, the others.
   const std::unique_ptr<std::atomic<DurationHistogram*>[]> rows_;
 
   mutable std::mutex mutex_;
   std::vector<std::string> peers_;  // Guarded by mutex_.
 };
 
-// Adds the time from its making to its end, if there is a table.
+// Adds the time from its making to its end, if there is a table. While that is logged, what the
+// thread does meanwhile is on behalf of this request.
 class TimedRequest {
  public:
+  // A part of what the thread works for; with `asked`, of what somebody else does.
   TimedRequest(DurationTable* table, DurationTable::ClassId kind,
                DurationTable::PeerId peer = DurationTable::kNoPeer)
-      : table_(table), kind_(kind), peer_(peer), begin_(Now()) {}
+      : TimedRequest(table, kind, peer, CurrentSpan()) {}
+  TimedRequest(DurationTable* table, DurationTable::ClassId kind, DurationTable::PeerId peer,
+               SpanContext asked)
+      : table_(table), kind_(kind), peer_(peer), begin_(Now()) {
+    if (table_ != nullptr && table_->is_logged()) {
+      logged_.span = BeginSpan(asked);
+      scope_.emplace(logged_.span.own);
+    }
+  }
   ~TimedRequest() {
-    if (table_ != nullptr) table_->Add(kind_, peer_, Now() - begin_);
+    if (table_ == nullptr) return;
+    const Duration duration = Now() - begin_;
+    table_->Add(kind_, peer_, duration);
+    if (!scope_) return;
+    logged_.begin = begin_;
+    logged_.duration = duration;
+    table_->Log(kind_, peer_, logged_);
   }
   TimedRequest(const TimedRequest&) = delete;
   TimedRequest& operator=(const TimedRequest&) = delete;
+
+  void set_bytes(uint64_t bytes) { logged_.bytes = bytes; }
+  void set_link(uint64_t span) { logged_.link = span; }
 
  private:
   static Time Now() { return SystemClock().Monotonic(); }
@@ -96,6 +131,8 @@ class TimedRequest {
   const DurationTable::ClassId kind_;
   const DurationTable::PeerId peer_;
   const Time begin_;
+  DurationTable::Logged logged_;
+  std::optional<ScopedSpan> scope_;  // While it is logged.
 };
 
 }  // namespace mosa

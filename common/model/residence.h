@@ -32,6 +32,16 @@ struct ResidenceAmount {
   bool operator==(const ResidenceAmount&) const = default;
 };
 
+// The log of its requests that a daemon writes, or has written last (common/base/request_log.h).
+struct RequestLogState {
+  bool is_on = false;
+  std::string path;
+  std::string fault;  // Why it was not begun or ended as ordered, or is not whole.
+  uint64_t records = 0;
+  uint64_t dropped = 0;
+  bool operator==(const RequestLogState&) const = default;
+};
+
 // All since the daemon's start.
 struct ResidenceSnapshot {
   std::string component;  // "manager", "storage" or "mount".
@@ -40,6 +50,7 @@ struct ResidenceSnapshot {
   std::vector<ResidenceRow> rows;
   std::vector<ResidenceAmount> amounts;
   bool is_truncated = false;  // Some rows are left out: there were too many.
+  RequestLogState log = {};
   bool operator==(const ResidenceSnapshot&) const = default;
 };
 
@@ -47,9 +58,13 @@ struct ResidenceSnapshot {
 using ResidenceSource = std::variant<std::monostate, NodeId, ClientId>;
 
 // What the manager asks a storage node or a client on behalf of others, and its answer: a snapshot
-// as it goes over the wire, which the manager passes on unread.
+// as it goes over the wire, which the manager passes on unread. Before it answers, a daemon does
+// what it is told with its log of requests.
+enum class RequestLogOrder : uint8_t { kNone, kBegin, kEnd };
 struct ResidenceQuery {
   uint64_t query = 0;
+  RequestLogOrder log_order = RequestLogOrder::kNone;
+  std::string log_directory = {};  // Of the daemon's host.
   bool operator==(const ResidenceQuery&) const = default;
 };
 inline constexpr size_t kResidenceBytesMax = size_t{4} << 20;

@@ -54,7 +54,7 @@ void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionS
 }
 
 void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId id,
-                             RequestEnvelope envelope) {
+                             RequestEnvelope envelope, SpanContext asked_by) {
   const auto found = clients_.find(id.value);
   // Of an older stream, or of a session that is over: the client will ask again on its next one.
   if (found == clients_.end() || found->second.sink != sink) return;
@@ -63,6 +63,8 @@ void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId i
   SessionRequest command{.client = id, .envelope = std::move(envelope)};
   if (command.envelope.requests.empty()) return Step(command);  // A keep-alive.
   Asked now = Describe(command.envelope);
+  if (residence_.log.on()) now.span = BeginSpan(asked_by);
+  const Span span = now.span;
   const Time arrived = now.arrived;
   const DurationTable::ClassId kind = now.kind;
   const auto [known, is_new] = asked.try_emplace(command.envelope.id, now);
@@ -70,12 +72,18 @@ void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId i
   if (!is_new) known->second.access_files = std::move(now.access_files);
   if (asked.size() > kEnvelopesMax) asked.erase(asked.begin());
   Step(command);
-  if (is_new) residence_.decisions.Add(kind, DurationTable::kNoPeer, clock_.Monotonic() - arrived);
+  if (!is_new) return;
+  const Duration decided = clock_.Monotonic() - arrived;
+  residence_.decisions.Add(kind, DurationTable::kNoPeer, decided);
+  if (span.own.trace != 0)
+    residence_.decisions.Log(kind, DurationTable::kNoPeer,
+                             {.span = BeginSpan(span.own), .begin = arrived, .duration = decided});
 }
 
 CoreDriver::Asked CoreDriver::Describe(const RequestEnvelope& envelope) const {
   Asked asked{.arrived = clock_.Monotonic(),
               .kind = DurationTable::ClassId{EnvelopeKindOf(envelope.requests)},
+              .span = {},
               .is_counted = false,
               .access_files = {}};
   for (size_t i = 0; i < envelope.requests.size(); ++i) {
@@ -209,13 +217,13 @@ void CoreDriver::GatherClient(ToClient& effect) {
   const auto found = clients_.find(effect.client.value);
   // Without a stream the message goes nowhere: the client asks again when it is back.
   if (found == clients_.end() || found->second.sink == nullptr) return;
-  std::optional<std::pair<Time, DurationTable::ClassId>> answers;
+  std::optional<Answered> answers;
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&effect.message)) {
     const auto asked = found->second.asked.find(envelope->id);
     if (asked != found->second.asked.end()) {
       FillAccess(effect.client, asked->second, *envelope);
       if (!std::exchange(asked->second.is_counted, true))
-        answers.emplace(asked->second.arrived, asked->second.kind);
+        answers = {asked->second.arrived, asked->second.kind, asked->second.span};
     }
   }
   const auto* const push = std::get_if<Push>(&effect.message);
@@ -256,11 +264,26 @@ AdminReply CoreDriver::Change(const Command& command) {
   return *std::exchange(admin_reply_, std::nullopt);
 }
 
+void CoreDriver::Count(const Answered& answered, const std::optional<Commit>& commit) {
+  const Duration duration = clock_.Monotonic() - answered.arrived;
+  residence_.requests.Add(answered.kind, DurationTable::kNoPeer, duration);
+  if (answered.span.own.trace == 0) return;
+  if (commit)
+    residence_.loop.Log(ManagerResidence::kLog, DurationTable::kNoPeer,
+                        {.span = BeginSpan(answered.span.own),
+                         .begin = commit->begin,
+                         .duration = commit->duration});
+  residence_.requests.Log(answered.kind, DurationTable::kNoPeer,
+                          {.span = answered.span, .begin = answered.arrived, .duration = duration});
+}
+
 void CoreDriver::Flush() {
+  std::optional<Commit> commit;
   if (!batch_.empty()) {
     const Time begin = clock_.Monotonic();
     const Status committed = store_.Commit(batch_);
-    residence_.loop.Add(ManagerResidence::kLog, DurationTable::kNoPeer, clock_.Monotonic() - begin);
+    commit = {begin, clock_.Monotonic() - begin};
+    residence_.loop.Add(ManagerResidence::kLog, DurationTable::kNoPeer, commit->duration);
     if (!committed.ok()) {
       LogError("cannot make changes durable, stopping; nothing of them was answered: {}",
                MessageOf(committed));
@@ -270,12 +293,10 @@ void CoreDriver::Flush() {
   }
   for (const auto& output : outputs_) {
     std::visit(
-        [this](const auto& out) {
+        [&](const auto& out) {
           if (out.message) out.sink->Send(*out.message);
           if (out.end) out.sink->End(*out.end);
-          if (out.answers)
-            residence_.requests.Add(out.answers->second, DurationTable::kNoPeer,
-                                    clock_.Monotonic() - out.answers->first);
+          if (out.answers) Count(*out.answers, commit);
         },
         output);
   }

@@ -55,7 +55,7 @@ class CoreDriver {
   // ---- what streams say. After EndAll nothing is taken any more: the stream is ended.
   void ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start);
   void ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId client,
-                   RequestEnvelope envelope);
+                   RequestEnvelope envelope, SpanContext asked = {});
   // `closed`: a clean unmount, not a broken stream.
   void ClientGone(const std::shared_ptr<ClientSink>& sink, ClientId client, bool closed);
   void NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistration registration);
@@ -83,6 +83,7 @@ class CoreDriver {
 
   // How long requests have stayed here. Read by any thread.
   const ManagerResidence& residence() const { return residence_; }
+  RequestLog& request_log() { return residence_.log; }
 
   // The state that is durable: flushes first.
   const ManagerCore& FlushedCore();
@@ -95,6 +96,7 @@ class CoreDriver {
   struct Asked {
     Time arrived;  // Monotonic.
     DurationTable::ClassId kind;
+    Span span = {};           // If it came while requests are logged.
     bool is_counted = false;  // Its answer has left.
     std::vector<FileId> access_files;
   };
@@ -105,18 +107,29 @@ class CoreDriver {
     // Each is kept until the client says that it has the answer.
     std::map<RequestId, Asked> asked;
   };
+  // What is counted when its answer leaves.
+  struct Answered {
+    Time arrived;  // Monotonic.
+    DurationTable::ClassId kind;
+    Span span;
+  };
   // What leaves once the writes before it are durable.
   template <typename Sink, typename Message>
   struct Output {
     std::shared_ptr<Sink> sink;
     std::optional<Message> message;
-    std::optional<Status> end;  // The stream ends after this.
-    // What `message` answers: when that came, and its class.
-    std::optional<std::pair<Time, DurationTable::ClassId>> answers = std::nullopt;
+    std::optional<Status> end;                       // The stream ends after this.
+    std::optional<Answered> answers = std::nullopt;  // What `message` answers.
   };
   using ClientOutput = Output<ClientSink, ManagerMessage>;
   using NodeOutput = Output<NodeSink, ManagerToNode>;
 
+  // Counts it as answered now, after a commit of its round if `commit` has one.
+  struct Commit {
+    Time begin;
+    Duration duration;
+  };
+  void Count(const Answered& answered, const std::optional<Commit>& commit);
   // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
   void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
   Asked Describe(const RequestEnvelope& envelope) const;

@@ -23,9 +23,10 @@ struct ManagerResidence {
   static constexpr DurationTable::ClassId kCopyReport{2};
 
   const Time started = SystemClock().Now();
-  DurationTable requests{EnvelopeKindNames(""), 0};
-  DurationTable decisions{EnvelopeKindNames("", ".core"), 0};
-  DurationTable loop{{"log", "heartbeat.core", "copy_report.core"}, 0};
+  RequestLog log;
+  DurationTable requests{EnvelopeKindNames(""), 0, &log};
+  DurationTable decisions{EnvelopeKindNames("", ".core"), 0, &log};
+  DurationTable loop{{"log", "heartbeat.core", "copy_report.core"}, 0, &log};
 };
 
 ResidenceSnapshot SnapshotOf(const ManagerResidence& residence);

@@ -12,23 +12,25 @@
 namespace mosa::manager {
 
 template <typename Sink>
-void ResidenceRelay::AskBy(Sink* sink, const Done& done) {
+void ResidenceRelay::AskBy(Sink* sink, ResidenceQuery query, const Done& done) {
   if (sink == nullptr) return done(UnavailableError("it is not connected to the manager"));
   if (questions_.size() >= kQuestionsMax) {
     return done(ResourceExhaustedError(
         fmt::format("{} questions for residence times are open already: ask again in a moment",
                     questions_.size())));
   }
-  const ResidenceQuery query{++last_query_};
+  query.query = ++last_query_;
   questions_.emplace(query.query, Question{done, driver_.Now() + answer_max_});
   driver_.Flush();  // What the peer is to hear first.
   sink->Send(query);
 }
 
-void ResidenceRelay::Ask(NodeId node, const Done& done) { AskBy(driver_.SinkOf(node).get(), done); }
+void ResidenceRelay::Ask(NodeId node, ResidenceQuery query, const Done& done) {
+  AskBy(driver_.SinkOf(node).get(), std::move(query), done);
+}
 
-void ResidenceRelay::Ask(ClientId client, const Done& done) {
-  AskBy(driver_.SinkOf(client).get(), done);
+void ResidenceRelay::Ask(ClientId client, ResidenceQuery query, const Done& done) {
+  AskBy(driver_.SinkOf(client).get(), std::move(query), done);
 }
 
 void ResidenceRelay::Answered(ResidenceReport report) {
@@ -75,11 +77,14 @@ void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
           done(snapshot.status(), response);
         };
         const ResidenceSource source = FromProto(request);
+        const ResidenceQuery query = QueryOf(request);
         if (const auto* const node = std::get_if<NodeId>(&source))
-          return relay_.Ask(*node, pass_on);
+          return relay_.Ask(*node, query, pass_on);
         if (const auto* const client = std::get_if<ClientId>(&source))
-          return relay_.Ask(*client, pass_on);
-        pass_on(ReportOf({}, SnapshotOf(driver_.residence())).snapshot);
+          return relay_.Ask(*client, query, pass_on);
+        ResidenceSnapshot snapshot = SnapshotOf(driver_.residence());
+        ObeyQuery(query, "", driver_.request_log(), snapshot);
+        pass_on(ReportOf({}, snapshot).snapshot);
       });
 }
 

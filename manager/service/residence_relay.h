@@ -30,8 +30,8 @@ class ResidenceRelay {
 
   // Unavailable if nobody of that id is connected; DeadlineExceeded if it does not answer in time;
   // ResourceExhausted if too many are asked already.
-  void Ask(NodeId node, const Done& done);
-  void Ask(ClientId client, const Done& done);
+  void Ask(NodeId node, ResidenceQuery query, const Done& done);
+  void Ask(ClientId client, ResidenceQuery query, const Done& done);
   // An answer has come.
   void Answered(ResidenceReport report);
   // Ends questions that have waited too long; `all`: no answer is waited for any more.
@@ -44,7 +44,7 @@ class ResidenceRelay {
   };
 
   template <typename Sink>
-  void AskBy(Sink* sink, const Done& done);
+  void AskBy(Sink* sink, ResidenceQuery query, const Done& done);
 
   CoreDriver& driver_;
   const Duration answer_max_;

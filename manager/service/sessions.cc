@@ -35,7 +35,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
     if (!value.ok()) return Unreadable(message, value.status());
     if (auto* const envelope = std::get_if<RequestEnvelope>(&*value)) {
       if (client_ == ClientId{}) return Refuse("requests came before the session was started");
-      driver_.ClientAsked(shared_from_this(), client_, std::move(*envelope));
+      driver_.ClientAsked(shared_from_this(), client_, std::move(*envelope), SpanOf(message));
     } else if (auto* const start = std::get_if<SessionStart>(&*value)) {
       if (client_ != ClientId{}) return Refuse("the session was started twice on one stream");
       client_ = start->client;

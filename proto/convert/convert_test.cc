@@ -36,9 +36,9 @@ uint64_t Seed() {
 }
 
 // A random message of the wire becomes a value, the value the same message, and that one the same
-// value.
-template <typename Wire, typename Back>
-void RoundTrip(const Back& back) {
+// value. `beside` puts into the second what goes beside the value.
+template <typename Wire, typename Back, typename Beside>
+void RoundTrip(const Back& back, const Beside& beside) {
   const uint64_t seed = Seed();
   SCOPED_TRACE(fmt::format("MOSA_TEST_SEED={}", seed));
   Rng rng(seed);
@@ -47,12 +47,18 @@ void RoundTrip(const Back& back) {
     testing::MessageFiller(rng).Fill(in);
     const auto value = FromProto(in);
     ASSERT_TRUE(value.ok()) << MessageOf(value.status()) << "\n" << in.DebugString();
-    const Wire out = back(*value);
+    Wire out = back(*value);
+    beside(in, out);
     ASSERT_TRUE(google::protobuf::util::MessageDifferencer::Equivalent(in, out))
         << in.DebugString() << "became\n"
         << out.DebugString();
     ASSERT_TRUE(*FromProto(out) == *value);
   }
+}
+
+template <typename Wire, typename Back>
+void RoundTrip(const Back& back) {
+  RoundTrip<Wire>(back, [](const Wire&, Wire&) {});
 }
 
 TEST(Convert, RequestsComeBackUnchanged) {
@@ -72,11 +78,15 @@ TEST(Convert, RepliesComeBackUnchanged) {
 }
 
 TEST(Convert, ClientMessagesComeBackUnchanged) {
-  RoundTrip<v1::ClientMessage>([](const ClientMessage& value) {
-    v1::ClientMessage out;
-    ToProto(value, &out);
-    return out;
-  });
+  RoundTrip<v1::ClientMessage>(
+      [](const ClientMessage& value) {
+        v1::ClientMessage out;
+        ToProto(value, &out);
+        return out;
+      },
+      [](const v1::ClientMessage& in, v1::ClientMessage& out) {
+        if (in.has_requests()) SetSpan(SpanOf(in), &out);
+      });
 }
 
 TEST(Convert, ManagerMessagesComeBackUnchanged) {

@@ -303,6 +303,29 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
                                              in.corrupt_object_ids(), kListMax, check)};
 }
 
+wire::RequestLogOrder ToProto(RequestLogOrder order) {
+  return static_cast<wire::RequestLogOrder>(order);  // In the same order.
+}
+RequestLogOrder OrderOf(wire::RequestLogOrder order) {
+  switch (order) {
+    case wire::REQUEST_LOG_ORDER_BEGIN:
+      return RequestLogOrder::kBegin;
+    case wire::REQUEST_LOG_ORDER_END:
+      return RequestLogOrder::kEnd;
+    default:
+      return RequestLogOrder::kNone;
+  }
+}
+void Write(const ResidenceQuery& value, wire::ResidenceQuery* out) {
+  out->set_query(value.query);
+  out->set_log_order(ToProto(value.log_order));
+  out->set_log_directory(value.log_directory);
+}
+ResidenceQuery Read(const wire::ResidenceQuery& in, FieldChecker& check) {
+  return {.query = in.query(),
+          .log_order = OrderOf(in.log_order()),
+          .log_directory = check.Bytes("residence_query.log_directory", in.log_directory(), 4096)};
+}
 void Write(const ResidenceReport& value, wire::ResidenceReport* out) {
   out->set_query(value.query);
   out->set_snapshot(value.snapshot);

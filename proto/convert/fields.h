@@ -87,6 +87,7 @@ void Write(const NodeAddress& value, wire::NodeAddress* out);
 void Write(const Lock& value, wire::Lock* out);
 void Write(const SessionStart& value, wire::SessionStart* out);
 void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out);
+void Write(const ResidenceQuery& value, wire::ResidenceQuery* out);
 void Write(const ResidenceReport& value, wire::ResidenceReport* out);
 
 Attributes Read(const wire::Attributes& in, FieldChecker& check);
@@ -102,6 +103,9 @@ HeldLock Read(const wire::HeldLock& in, FieldChecker& check);
 HeldGrant Read(const wire::HeldGrant& in, FieldChecker& check);
 SessionStart Read(const wire::SessionStart& in, FieldChecker& check);
 NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check);
+ResidenceQuery Read(const wire::ResidenceQuery& in, FieldChecker& check);
+RequestLogOrder OrderOf(wire::RequestLogOrder order);
+wire::RequestLogOrder ToProto(RequestLogOrder order);
 ResidenceReport Read(const wire::ResidenceReport& in, FieldChecker& check);
 
 // A list of numbers as strong ids, and back.

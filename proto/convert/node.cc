@@ -75,7 +75,7 @@ void Put(const Failure& value, std::vector<wire::ManagerToNode>& out) {
   Write(value, out.emplace_back().mutable_refused());
 }
 void Put(const ResidenceQuery& value, std::vector<wire::ManagerToNode>& out) {
-  out.emplace_back().mutable_residence_query()->set_query(value.query);
+  Write(value, out.emplace_back().mutable_residence_query());
 }
 
 NodeRegistration Read(const wire::NodeRegistration& in, FieldChecker& check) {
@@ -147,7 +147,7 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
     case wire::ManagerToNode::kCancelCopy:
       return CancelCopyOrder{FileId{in.cancel_copy().file_id()}};
     case wire::ManagerToNode::kResidenceQuery:
-      return ResidenceQuery{in.residence_query().query()};
+      return Read(in.residence_query(), check);
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }

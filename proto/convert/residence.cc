@@ -51,6 +51,26 @@ ResidenceAmount Read(const wire::ResidenceAmount& in, FieldChecker& check) {
 
 }  // namespace
 
+namespace {
+
+void Write(const RequestLogState& value, wire::RequestLogState* out) {
+  out->set_is_on(value.is_on);
+  out->set_path(value.path);
+  out->set_fault(value.fault);
+  out->set_records(value.records);
+  out->set_dropped(value.dropped);
+}
+
+RequestLogState Read(const wire::RequestLogState& in, FieldChecker& check) {
+  return {.is_on = in.is_on(),
+          .path = check.Bytes("log.path", in.path(), 8192),
+          .fault = check.Bytes("log.fault", in.fault(), 8192),
+          .records = in.records(),
+          .dropped = in.dropped()};
+}
+
+}  // namespace
+
 void AppendRows(const DurationTable& table, ResidenceSnapshot& snapshot) {
   table.Visit(
       [&snapshot](const std::string& name, const std::string& peer, const DurationCounts& times) {
@@ -66,6 +86,7 @@ void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out) {
   for (const ResidenceRow& row : snapshot.rows) Write(row, out->add_rows());
   for (const ResidenceAmount& amount : snapshot.amounts) Write(amount, out->add_amounts());
   out->set_is_truncated(snapshot.is_truncated);
+  if (snapshot.log != RequestLogState()) Write(snapshot.log, out->mutable_log());
 }
 
 Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message) {
@@ -75,7 +96,8 @@ Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message) {
                              .taken = {message.taken_ns()},
                              .rows = {},
                              .amounts = {},
-                             .is_truncated = message.is_truncated()};
+                             .is_truncated = message.is_truncated(),
+                             .log = Read(message.log(), check)};
   if (check.Count("rows", message.rows_size(), kResidenceRowsMax))
     for (const wire::ResidenceRow& row : message.rows()) snapshot.rows.push_back(Read(row, check));
   if (check.Count("amounts", message.amounts_size(), kAmountsMax))
@@ -100,6 +122,32 @@ ResidenceSource FromProto(const v1::GetResidenceRequest& message) {
       break;
   }
   return std::monostate();
+}
+
+void ToProto(const ResidenceQuery& query, v1::GetResidenceRequest* out) {
+  out->set_log_order(ToProto(query.log_order));
+  out->set_log_directory(query.log_directory);
+}
+
+ResidenceQuery QueryOf(const v1::GetResidenceRequest& message) {
+  return {.query = 0,
+          .log_order = OrderOf(message.log_order()),
+          .log_directory = message.log_directory()};
+}
+
+void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog& log,
+               ResidenceSnapshot& snapshot) {
+  Status done = OkStatus();
+  if (query.log_order == RequestLogOrder::kBegin)
+    done = log.Start(
+        {.directory = query.log_directory, .component = snapshot.component, .host = host});
+  if (query.log_order == RequestLogOrder::kEnd) done = log.Stop();
+  const RequestLog::State state = log.state();
+  snapshot.log = {.is_on = state.is_on,
+                  .path = state.path,
+                  .fault = done.ok() ? state.fault : MessageOf(done),
+                  .records = state.records,
+                  .dropped = state.dropped};
 }
 
 ResidenceReport ReportOf(const ResidenceQuery& query, const ResidenceSnapshot& snapshot) {

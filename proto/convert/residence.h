@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/duration_table.h"
+#include "common/base/request_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
 #include "mosa/v1/manager_service.pb.h"
@@ -25,6 +26,15 @@ Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message);
 
 void ToProto(const ResidenceSource& source, v1::GetResidenceRequest* out);
 ResidenceSource FromProto(const v1::GetResidenceRequest& message);
+
+// What is asked for beside the source.
+void ToProto(const ResidenceQuery& query, v1::GetResidenceRequest* out);
+ResidenceQuery QueryOf(const v1::GetResidenceRequest& message);
+
+// Does with the log of `snapshot`'s daemon, on `host`, what the query orders, and says in the
+// snapshot how it is.
+void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog& log,
+               ResidenceSnapshot& snapshot);
 
 // The answer to a query; of a snapshot that is too long for it the last rows are left out.
 ResidenceReport ReportOf(const ResidenceQuery& query, const ResidenceSnapshot& snapshot);

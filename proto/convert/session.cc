@@ -59,7 +59,7 @@ void Put(const SessionEndPush& value, wire::ManagerMessage* out) {
   out->mutable_session_end()->set_reason(value.reason);
 }
 void Put(const ResidenceQuery& value, wire::ManagerMessage* out) {
-  out->mutable_residence_query()->set_query(value.query);
+  Write(value, out->mutable_residence_query());
 }
 void Put(const Push& value, wire::ManagerMessage* out) {
   std::visit([out](const auto& push) { Put(push, out); }, value);
@@ -128,7 +128,7 @@ ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) 
       return SessionEndPush{
           check.Bytes("session_end.reason", in.session_end().reason(), kTextBytesMax)};
     case wire::ManagerMessage::kResidenceQuery:
-      return ResidenceQuery{in.residence_query().query()};
+      return Read(in.residence_query(), check);
     case wire::ManagerMessage::kReplies:  // Read by FromProto itself.
     case wire::ManagerMessage::MESSAGE_NOT_SET:
       break;
@@ -147,6 +147,15 @@ void ToProto(const RequestEnvelope& envelope, v1::ClientMessage* out) { Put(enve
 
 void ToProto(const ManagerMessage& message, v1::ManagerMessage* out) {
   std::visit([out](const auto& value) { Put(value, out); }, message);
+}
+
+void SetSpan(SpanContext span, v1::ClientMessage* out) {
+  out->mutable_requests()->set_trace_id(span.trace);
+  out->mutable_requests()->set_span_id(span.span);
+}
+
+SpanContext SpanOf(const v1::ClientMessage& message) {
+  return {.trace = message.requests().trace_id(), .span = message.requests().span_id()};
 }
 
 Result<ClientMessage> FromProto(const v1::ClientMessage& message) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <variant>
 
+#include "common/base/request_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
 #include "common/model/session.h"
@@ -31,6 +32,10 @@ using ManagerMessage = std::variant<SessionReady, ReplyEnvelope, Push, Failure, 
 void ToProto(const ClientMessage& message, v1::ClientMessage* out);
 void ToProto(const RequestEnvelope& envelope, v1::ClientMessage* out);
 void ToProto(const ManagerMessage& message, v1::ManagerMessage* out);
+
+// Requests on behalf of what; goes beside the value, since no decision depends on it.
+void SetSpan(SpanContext span, v1::ClientMessage* out);
+SpanContext SpanOf(const v1::ClientMessage& message);
 
 Result<ClientMessage> FromProto(const v1::ClientMessage& message);
 Result<ManagerMessage> FromProto(const v1::ManagerMessage& message);

@@ -105,7 +105,9 @@ void BulkConnection::Serve() {
     const auto prefix = socket_.ReceiveStart(request_, deadline_);
     Status status = prefix.status();
     if (prefix.ok()) {
-      const TimedRequest timed(&engine_.residence().requests, KindOf(request_), peer_);
+      TimedRequest timed(&engine_.residence().requests, KindOf(request_), peer_,
+                         {.trace = request_.trace_id(), .span = request_.span_id()});
+      timed.set_bytes(request_.has_read() ? request_.read().length_bytes() : prefix->payload_bytes);
       status = Answer(prefix->payload_bytes);
     }
     if (status.ok()) continue;
@@ -272,6 +274,7 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
 
 Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   const Time begin = SystemClock().Monotonic();
+  DurationTable& parts = engine_.residence().parts;
   Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
       FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
   if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
@@ -282,7 +285,14 @@ Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   {
     const ObjectEngine::Writer done = *std::move(writer);  // What is used is counted now.
   }
-  engine_.residence().parts.Add(NodeResidence::kWriteObject, DurationTable::kNoPeer, object_time_);
+  parts.Add(NodeResidence::kWriteObject, DurationTable::kNoPeer, object_time_);
+  // As if it were in one piece, between which the network brings the next.
+  if (parts.is_logged())
+    parts.Log(NodeResidence::kWriteObject, DurationTable::kNoPeer,
+              {.span = BeginSpan(CurrentSpan()),
+               .begin = begin,
+               .duration = object_time_,
+               .bytes = payload_bytes - left});
   MOSA_RETURN_IF_ERROR(connection);
   return Refuse(stored, left);
 }

@@ -176,11 +176,17 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
     return Status(refused->code, refused->message);
   if (const auto* query = std::get_if<ResidenceQuery>(&message)) {
     Tell(NodeResidence::kResidenceReport,
-         [&] { return ReportOf(*query, engine_.SnapshotOfResidence()); });
+         [&] { return ReportOf(*query, Answer(*query)); });
     return OkStatus();
   }
   Obey(std::get<NodeOrder>(std::move(message)));
   return OkStatus();
+}
+
+ResidenceSnapshot ManagerLink::Answer(const ResidenceQuery& query) {
+  ResidenceSnapshot snapshot = engine_.SnapshotOfResidence();
+  ObeyQuery(query, options_.registration.name, engine_.residence().log, snapshot);
+  return snapshot;
 }
 
 void ManagerLink::Obey(NodeOrder order) {

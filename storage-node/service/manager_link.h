@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "common/base/status.h"
+#include "common/model/residence.h"
 #include "common/model/storage.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/credentials.h"
@@ -55,6 +56,7 @@ class ManagerLink {
 
   void RunSession();
   void RunHeartbeats();
+  ResidenceSnapshot Answer(const ResidenceQuery& query);
   // One stream from beginning to end; why it ended.
   Status RunStream(bool& was_registered);
   Status Register(Stream& stream);

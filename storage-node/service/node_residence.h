@@ -27,17 +27,19 @@ struct NodeResidence {
   static constexpr DurationTable::ClassId kResidenceReport{7};
 
   const Time started = SystemClock().Now();
+  RequestLog log;
   // Requests of the bulk plane by who asked, from their header's arrival to their answer's last
   // byte.
-  DurationTable requests{BulkOperationNames(""), kPeersMax};
+  DurationTable requests{BulkOperationNames(""), kPeersMax, &log};
   // Writing the object itself (RAM, checksums, locks, admission), without the network; of reading
   // it what comes before its bytes are sent: these are read while they are sent. What the manager
   // has ordered; what it was told.
   DurationTable parts{{"read.object", "write.object", "order.drop", "order.copy", "order.cancel",
                        "manager.heartbeat", "manager.copy_report", "manager.residence"},
-                      0};
+                      0,
+                      &log};
   // Requests to other nodes for copies that are made here, by who was asked.
-  DurationTable copies{BulkOperationNames("copy."), kPeersMax};
+  DurationTable copies{BulkOperationNames("copy."), kPeersMax, &log};
 };
 
 }  // namespace mosa::node

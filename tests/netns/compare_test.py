@@ -31,8 +31,8 @@ def workflow():
     return {"name": "compare", "tasks": tasks, "files": files}
 
 
-def slow_down(store, host):
-    rate = ["rate", f"{RATE_MBIT // SLOWER}mbit", "burst", "256kb", "latency", "50ms"]
+def slow_down(store, host, slower=SLOWER):
+    rate = ["rate", f"{RATE_MBIT // slower}mbit", "burst", "256kb", "latency", "50ms"]
     place = store.host(host)
     for command in (["tc"], ["tc", "-n", place["net_namespace"]]):
         device = place["link"] if len(command) == 1 else "eth0"

@@ -7,6 +7,7 @@
 namespace mosa::cli {
 
 void AddBenchPatterns(CLI::App& noun, CommandLine& line);
+void AddBenchGate(CLI::App& noun, CommandLine& line);
 void AddBenchWork(CLI::App& noun, CommandLine& line);
 
 }  // namespace mosa::cli

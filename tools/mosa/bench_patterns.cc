@@ -295,6 +295,7 @@ void AddBench(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand("bench", "Measure stores with the workflows of the papers");
   noun->require_subcommand(1);
   AddBenchPatterns(*noun, line);
+  AddBenchGate(*noun, line);
   AddBenchWork(*noun, line);
 }
 

@@ -21,6 +21,7 @@
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/compare_draws.h"
+#include "tools/mosa/compare_made.h"
 #include "tools/mosa/compare_output.h"
 #include "tools/mosa/compare_record.h"
 #include "tools/mosa/compare_runs.h"
@@ -83,8 +84,6 @@ Status CheckCommand(const Options& options) {
             fmt::format("{} cannot be said to the runs of a comparison: leave it out; records are "
                         "in the directory of -o",
                         own));
-  if (!options.runs.empty())
-    return InvalidArgumentError("--run is of finished runs: leave out that, or what follows --");
   std::vector<std::string> written = {PredictionOf(options)};
   for (uint32_t i = 1; i <= options.repeats; ++i) written.push_back(RecordOf(options, i));
   std::error_code error;
@@ -108,7 +107,7 @@ Status WritePrediction(const Options& options, const Asked& asked, const DrawnRu
                                {"platform", options.words.platform},
                                {"draws", drawn.draws.size()},
                                {"cells", PredictedToJson(comparison)},
-                               {"requests", PredictedRequestsToJson(comparison)},
+                               {"requests", RequestsToJson(comparison.requests)},
                                {"prediction", ToJson(asked.inputs.workflow, asked.configuration,
                                                      drawn.prediction, Forecast())}};
   return WriteWhole(PredictionOf(options),
@@ -191,7 +190,14 @@ Result<MadeRuns> MakeRuns(const Options& options, const Asked& asked,
   return made;
 }
 
-Status CompareMade(Options options, CommandLine& line) {
+}  // namespace
+
+Result<MadeComparison> CompareMade(const RunsToMake& runs) {
+  Options options{.words = runs.words,
+                  .runs = {},
+                  .command = runs.command,
+                  .repeats = runs.repeats,
+                  .directory = runs.directory};
   MOSA_RETURN_IF_ERROR(CheckCommand(options));
   Configuration base;
   if (ValueOf(options.command, "--system") == "dss") base.system = predict::System::kDss;
@@ -224,16 +230,26 @@ Status CompareMade(Options options, CommandLine& line) {
     MOSA_ASSIGN_OR_RETURN(drawn, DrawRuns(asked.inputs, asked.configuration, options.words.draws,
                                           NamesOf(files.back().hosts)));
   }
-  MOSA_ASSIGN_OR_RETURN(const Compared compared,
+  MOSA_ASSIGN_OR_RETURN(Compared compared,
                         CompareRuns(options.words, asked, drawn, files, std::move(notes)));
-  Show(compared, line);
-  if (line.exit_code == 0) line.exit_code = made.exit_code;
-  return OkStatus();
+  return MadeComparison{std::move(compared), made.exit_code};
 }
+
+namespace {
 
 Status RunCompare(const Options& options, CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
-  if (!options.command.empty()) return CompareMade(options, line);
+  if (!options.command.empty()) {
+    if (!options.runs.empty())
+      return InvalidArgumentError("--run is of finished runs: leave out that, or what follows --");
+    MOSA_ASSIGN_OR_RETURN(const MadeComparison made, CompareMade({.words = options.words,
+                                                                  .command = options.command,
+                                                                  .repeats = options.repeats,
+                                                                  .directory = options.directory}));
+    Show(made.compared, line);
+    if (line.exit_code == 0) line.exit_code = made.exit_code;
+    return OkStatus();
+  }
   if (options.runs.empty())
     return InvalidArgumentError(
         "there is no run to compare: give --run RECORD, or after -- the run that is to be made");

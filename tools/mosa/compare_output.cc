@@ -361,9 +361,7 @@ json ShownToJson(const CompareReport& report, const predict::Comparison& compari
   return shown;
 }
 
-json PredictedRequestsToJson(const predict::Comparison& comparison) {
-  return ToJson(comparison.requests);
-}
+json RequestsToJson(const std::vector<predict::RequestCell>& cells) { return ToJson(cells); }
 
 json PredictedToJson(const predict::Comparison& comparison) {
   json cells = json::array();

@@ -30,7 +30,7 @@ size_t CountAnomalies(const predict::Comparison& comparison);
 std::string VerdictOf(const predict::Comparison& comparison);
 // Of a comparison without runs: what is predicted of every cell.
 nlohmann::json PredictedToJson(const predict::Comparison& comparison);
-nlohmann::json PredictedRequestsToJson(const predict::Comparison& comparison);
+nlohmann::json RequestsToJson(const std::vector<predict::RequestCell>& cells);
 
 }  // namespace mosa::cli
 

@@ -45,6 +45,8 @@ int Main(int argc, char** argv) {
   AddStat(app, line);
   AddResidence(app, line);
   AddTop(app, line);
+  AddLog(app, line);
+  AddFollow(app, line);
   AddWhere(app, line);
   AddHint(app, line);
   AddLost(app, line);
@@ -61,6 +63,7 @@ int Main(int argc, char** argv) {
   AddExplore(app, line);
   AddAdvise(app, line);
   AddCompare(app, line);
+  AddWatch(app, line);
   AddReport(app, line);
   AddSecret(app, line);
   AddVersion(app, line);

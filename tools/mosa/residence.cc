@@ -157,12 +157,12 @@ std::string Describe(const DaemonResidence& daemon) {
   return fmt::format("the {} of {}", daemon.component, daemon.host);
 }
 
-Result<ClusterResidence> TakeResidence(sai::AdminClient& manager) {
+Result<ClusterResidence> TakeResidence(sai::AdminClient& manager, const ResidenceQuery& query) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager.GetClusterStatus());
   auto daemons = DaemonsOf(status);
   const auto ask = [&](size_t i) {
     auto& [daemon, source] = daemons[i];
-    auto answer = manager.GetResidence(source);
+    auto answer = manager.GetResidence(source, query);
     if (answer.ok()) {
       daemon.snapshot = *std::move(answer);
     } else {

@@ -1,0 +1,269 @@
+// `mosa log`: the log of requests of every daemon; `mosa follow`: one request's path, out of these.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/request_log_file.h"
+#include "common/base/text_file.h"
+#include "common/base/units.h"
+#include "tools/mosa/command.h"
+#include "tools/mosa/manager.h"
+#include "tools/mosa/request_path.h"
+#include "tools/mosa/residence.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLogBytesMax = size_t{2} << 30;
+
+// ---- log
+
+json LogToJson(const DaemonResidence& daemon) {
+  const RequestLogState& log = daemon.snapshot.log;
+  return {{"component", daemon.component},
+          {"host", daemon.host},
+          {"on", log.is_on},
+          {"path", log.path},
+          {"records", log.records},
+          {"dropped", log.dropped},
+          {"failure", daemon.failure.empty() ? log.fault : daemon.failure}};
+}
+
+Status Order(const ManagerChoice& choice, const ResidenceQuery& query, const CommandLine& line) {
+  if (query.log_order == RequestLogOrder::kBegin && !query.log_directory.starts_with("/"))
+    return InvalidArgumentError(
+        fmt::format("{} is no absolute path: each daemon writes to that directory of its own host",
+                    query.log_directory));
+  MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
+  MOSA_ASSIGN_OR_RETURN(const ClusterResidence residence, TakeResidence(*manager, query));
+  json all = json::array();
+  Table table({"COMPONENT", "HOST", "LOG", "REQUESTS", "DROPPED", "FILE"});
+  size_t failures = 0;
+  for (const DaemonResidence& daemon : residence.daemons) {
+    const RequestLogState& log = daemon.snapshot.log;
+    all.push_back(LogToJson(daemon));
+    table.Add({daemon.component, daemon.host, log.is_on ? "on" : "off",
+               fmt::format("{}", log.records), fmt::format("{}", log.dropped),
+               log.path.empty() ? "-" : log.path});
+    const std::string& failure = daemon.failure.empty() ? log.fault : daemon.failure;
+    if (failure.empty()) continue;
+    ++failures;
+    fmt::print(stderr, "mosa: {}: {}\n", Describe(daemon), failure);
+  }
+  if (line.json) {
+    PrintJson(all);
+  } else {
+    table.Print();
+  }
+  if (failures == 0 || query.log_order == RequestLogOrder::kNone) return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("{} of {} daemons did not do it: see above", failures, residence.daemons.size()));
+}
+
+// ---- follow
+
+struct FollowOptions {
+  std::vector<std::string> files;
+  std::string trace;
+  std::string name = "fuse.read";
+  std::string host;
+  size_t list = 0;
+};
+
+std::string Show(Duration time) {
+  return fmt::format("{:.3f}", static_cast<double>(time.ns) / 1e6);
+}
+
+std::string TimeOfDay(Time time) {
+  const std::chrono::sys_seconds second{std::chrono::seconds(time.ns / 1'000'000'000)};
+  return fmt::format("{:%H:%M:%S}.{:06}", second, time.ns / 1000 % 1'000'000);
+}
+
+Result<std::vector<RequestLogFile>> ReadLogs(const std::vector<std::string>& paths,
+                                             std::vector<std::string>& notes) {
+  std::vector<RequestLogFile> files;
+  for (const std::string& path : paths) {
+    MOSA_ASSIGN_OR_RETURN(const std::string bytes, ReadText(path, kLogBytesMax));
+    auto file = ReadRequestLog(bytes);
+    if (!file.ok())
+      return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(file.status())));
+    if (!file->fault.empty()) notes.push_back(fmt::format("{}: {}", path, file->fault));
+    if (file->dropped > 0)
+      notes.push_back(
+          fmt::format("{}: {} requests are not in it: they came faster than it was "
+                      "written, or it was full",
+                      path, file->dropped));
+    files.push_back(*std::move(file));
+  }
+  return files;
+}
+
+json ToJson(const RequestPath& path) {
+  json parts = json::array();
+  for (const PathPart& part : path.parts)
+    parts.push_back({{"depth", part.depth},
+                     {"component", part.component},
+                     {"host", part.host},
+                     {"class", part.name},
+                     {"peer", part.peer},
+                     {"bytes", part.bytes},
+                     {"at_ns", part.at.ns},
+                     {"took_ns", part.took.ns},
+                     {"own_ns", part.own.ns},
+                     {"own_is", part.own_is},
+                     {"notes", part.notes}});
+  json shares = json::object();
+  for (const auto& [whose, time] : path.shares) shares[whose] = time.ns;
+  return {{"trace", fmt::format("{:016x}", path.trace)},
+          {"begin_ns", path.begin.ns},
+          {"parts", std::move(parts)},
+          {"shares_ns", std::move(shares)},
+          {"notes", path.notes}};
+}
+
+void Print(const RequestPath& path) {
+  fmt::print("{:016x} began at {} UTC\n\n", path.trace, TimeOfDay(path.begin));
+  Table table({"AT MS", "TOOK MS", "OWN MS", "WHERE", "WHAT", "NOTE"});
+  for (const PathPart& part : path.parts) {
+    std::string what(2 * part.depth, ' ');
+    what += part.name;
+    if (!part.peer.empty())
+      what += fmt::format(" {} {}", part.component == "storage" ? "for" : "of", part.peer);
+    if (part.bytes > 0) what += fmt::format(", {}", HumanBytes(static_cast<int64_t>(part.bytes)));
+    table.Add({Show(part.at), Show(part.took), Show(part.own),
+               part.host.empty() ? part.component : fmt::format("{} {}", part.component, part.host),
+               what, part.notes.empty() ? "" : part.notes.front()});
+  }
+  table.Print();
+  std::vector<std::pair<Duration, std::string>> shares;
+  for (const auto& [whose, time] : path.shares) shares.emplace_back(time, whose);
+  std::ranges::sort(shares, std::greater());
+  fmt::print("\n");
+  for (const auto& [time, whose] : shares)
+    if (time.ns > 0) fmt::print("{} ms: {}\n", Show(time), whose);
+}
+
+void PrintList(const std::vector<RequestPaths::Root>& roots) {
+  Table table({"TRACE", "BEGAN AT", "TOOK MS", "HOST", "CLASS", "BYTES"});
+  for (const RequestPaths::Root& root : roots) {
+    const RequestRecord& record = root.request->record;
+    table.Add({fmt::format("{:016x}", record.trace), TimeOfDay(root.request->begin),
+               Show({record.duration_ns}), root.file->host, root.request->name,
+               fmt::format("{}", record.bytes)});
+  }
+  table.Print();
+}
+
+Status ListRoots(std::vector<RequestPaths::Root> roots, size_t shown, const CommandLine& line) {
+  if (roots.size() > shown) roots.resize(shown);
+  if (!line.json) {
+    PrintList(roots);
+    return OkStatus();
+  }
+  json all = json::array();
+  for (const RequestPaths::Root& root : roots)
+    all.push_back({{"trace", fmt::format("{:016x}", root.request->record.trace)},
+                   {"begin_ns", root.request->begin.ns},
+                   {"took_ns", root.request->record.duration_ns},
+                   {"host", root.file->host},
+                   {"class", root.request->name},
+                   {"bytes", root.request->record.bytes}});
+  PrintJson(all);
+  return OkStatus();
+}
+
+Status Follow(const FollowOptions& options, const CommandLine& line) {
+  uint64_t trace = 0;
+  const char* const end = options.trace.data() + options.trace.size();
+  const auto parsed = std::from_chars(options.trace.data(), end, trace, 16);
+  if (!options.trace.empty() && (parsed.ec != std::errc() || parsed.ptr != end))
+    return InvalidArgumentError(
+        fmt::format("--trace {}: up to 16 hexadecimal digits, as --list shows", options.trace));
+  std::vector<std::string> notes;
+  MOSA_ASSIGN_OR_RETURN(std::vector<RequestLogFile> files, ReadLogs(options.files, notes));
+  for (const std::string& note : notes) fmt::print(stderr, "mosa: {}\n", note);
+  const RequestPaths paths(std::move(files));
+  const std::vector<RequestPaths::Root> roots = paths.RootsOf(options.name, options.host);
+  if (options.list > 0) return ListRoots(roots, options.list, line);
+  const RequestPaths::Root* root = roots.empty() ? nullptr : &roots.front();
+  if (!options.trace.empty()) root = paths.RootOf(trace);
+  if (root == nullptr)
+    return NotFoundError(
+        options.trace.empty()
+            ? fmt::format("no {} in these logs: what the kernel serves by itself, from its pages "
+                          "or by passthrough, no daemon sees",
+                          options.name)
+            : fmt::format("no trace {} in these logs: --list 20 shows the longest", options.trace));
+  const RequestPath path = paths.PathOf(*root);
+  if (line.json) {
+    json all = ToJson(path);
+    for (const std::string& note : notes) all["notes"].push_back(note);
+    PrintJson(all);
+    return OkStatus();
+  }
+  Print(path);
+  for (const std::string& note : path.notes) fmt::print("{}\n", note);
+  return OkStatus();
+}
+
+}  // namespace
+
+void AddLog(CLI::App& app, CommandLine& line) {
+  struct Options {
+    ManagerChoice manager;
+    ResidenceQuery query;
+  };
+  CLI::App* noun = app.add_subcommand(
+      "log",
+      "Has every daemon write a record of each request, to follow single ones\n\n"
+      "  mosa log on /var/tmp/requests; snakemake; mosa log off\n"
+      "  mosa follow /var/tmp/requests/*.requests");
+  noun->require_subcommand(1);
+  noun->fallthrough();
+  const auto add = [&](const char* name, const char* what, RequestLogOrder order) {
+    auto options = std::make_shared<Options>();
+    options->query.log_order = order;
+    CLI::App* command = noun->add_subcommand(name, what);
+    if (order == RequestLogOrder::kBegin)
+      command
+          ->add_option("directory", options->query.log_directory,
+                       "A directory that each host has; a file per daemon is made there")
+          ->required();
+    AddManagerChoice(*command, options->manager);
+    command->callback([options, &line] {
+      line.action = [options, &line] { return Order(options->manager, options->query, line); };
+    });
+  };
+  add("on", "Begins the logs, while the daemons run", RequestLogOrder::kBegin);
+  add("off", "Ends the logs; their files are whole then", RequestLogOrder::kEnd);
+  add("status", "Which logs are written, and where", RequestLogOrder::kNone);
+}
+
+void AddFollow(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<FollowOptions>();
+  CLI::App* command = app.add_subcommand(
+      "follow",
+      "One request, from a program's call to the object and back: where its time went\n\n"
+      "  mosa follow /var/tmp/requests/*.requests                 # the longest read\n"
+      "  mosa follow *.requests --class fuse.create --list 20\n"
+      "  mosa follow *.requests --trace 52c18b0e7fd0a1b3");
+  command->add_option("files", options->files, "What daemons have written since 'mosa log on'")
+      ->required();
+  command->add_option("--trace", options->trace, "This one, as --list shows it");
+  command->add_option("--class", options->name, "Of this class the longest; '': of any")
+      ->capture_default_str();
+  command->add_option("--host", options->host, "Of this host's mount");
+  command->add_option("--list", options->list, "So many, the longest first, instead of one");
+  command->callback(
+      [options, &line] { line.action = [options, &line] { return Follow(*options, line); }; });
+}
+
+}  // namespace mosa::cli
