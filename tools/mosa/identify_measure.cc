@@ -265,23 +265,28 @@ json Measure::PingOf(size_t target, bool loaded) const {
   return words;
 }
 
+// How many bytes a link carries in that time.
+Result<uint64_t> Measure::LinkBytes(double seconds) {
+  if (link_rate_ == 0) {
+    MOSA_ASSIGN_OR_RETURN(link_rate_, Stream({{0, 1}}, 1));
+  }
+  return static_cast<uint64_t>(
+      std::min(link_rate_ * seconds, static_cast<double>(kStreamBytesMax)));
+}
+
 // Bytes per second of a short stream over links that were idle, from its first byte on: more than
 // they can keep, if they allow bursts.
-Result<double> Measure::StreamAfterPause(size_t source, size_t target) {
-  if (burst_stream_bytes_ == 0) {
-    MOSA_ASSIGN_OR_RETURN(const double rate, Stream({{source, target}}, 1));
-    burst_stream_bytes_ = static_cast<uint64_t>(
-        std::clamp(rate * kBurstSeconds, static_cast<double>(kBurstStreamBytesMin),
-                   static_cast<double>(kStreamBytesMax)));
-  }
+Result<double> Measure::StreamAfterPause() {
+  MOSA_ASSIGN_OR_RETURN(const uint64_t bytes, LinkBytes(kBurstSeconds));
+  burst_stream_bytes_ = std::max(bytes, kBurstStreamBytesMin);
   std::this_thread::sleep_for(std::chrono::duration<double>(kBurstSeconds));
-  json words = TargetOf(target);
+  json words = TargetOf(1);
   words["do"] = "stream";
   words["bytes"] = burst_stream_bytes_;
   words["warm_bytes"] = 0;
   words["connections"] = 1;
-  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(source, words));
-  StreamSpan whole{burst_stream_bytes_, answer.at("begin_ns"), answer.at("end_ns")};
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask(0, words));
+  const StreamSpan whole{burst_stream_bytes_, answer.at("begin_ns"), answer.at("end_ns")};
   return whole.BytesPerSecond();
 }
 
@@ -308,8 +313,7 @@ Result<double> Measure::PingWhereStreamsMeet() {
 Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
                                    const std::vector<size_t>& targets) {
   // None of them ends within the time that counts: all of the link would not carry more.
-  const uint64_t whole =
-      std::max(stream_bytes_[{sources.front(), targets.front()}], kStreamBytesMin);
+  MOSA_ASSIGN_OR_RETURN(const uint64_t bytes, LinkBytes(1.5 * kSharesSeconds));
   std::vector<IdentifyWorkers::Question> questions;
   for (const size_t source : sources) {
     json words = {{"do", "shares"}, {"targets", json::array()}};
@@ -363,7 +367,7 @@ void Measure::AddNetworkItems() {
                       {}});
     items_.push_back({fmt::format("{}{} to {}", kAfterPause, name(0), name(1)),
                       "bytes/s",
-                      [this] { return StreamAfterPause(0, 1); },
+                      [this] { return StreamAfterPause(); },
                       {},
                       {}});
     items_.push_back({fmt::format("round trip from {} to {} beside a stream", name(0), name(1)),

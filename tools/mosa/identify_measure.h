@@ -72,7 +72,8 @@ class Measure {
   double ExpectedSeconds(const predict::Probe& probe) const;
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
-  Result<double> StreamAfterPause(size_t source, size_t target);
+  Result<uint64_t> LinkBytes(double seconds);
+  Result<double> StreamAfterPause();
   Result<double> Ping(size_t source, size_t target, bool loaded);
   Result<double> PingWhereStreamsMeet();
   Result<double> Unevenness(const std::vector<size_t>& sources, const std::vector<size_t>& targets);
@@ -111,7 +112,8 @@ class Measure {
   size_t runs_ = 0;                                    // Begun so far.
   std::vector<double> seconds_;                        // By item: of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
-  uint64_t burst_stream_bytes_ = 0;  // Of the one after a pause.
+  double link_rate_ = 0;             // Bytes per second from the first host to the second.
+  uint64_t burst_stream_bytes_ = 0;  // Of the stream after a pause.
   std::optional<predict::Schedule> schedule_;
   std::vector<std::string> notes_;
 };
