@@ -318,8 +318,7 @@ Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
   for (const size_t source : sources) {
     json words = {{"do", "shares"}, {"targets", json::array()}};
     for (const size_t target : targets) words["targets"].push_back(TargetOf(target));
-    words["bytes"] =
-        static_cast<uint64_t>(1.5 * static_cast<double>(whole) * kSharesSeconds / kStreamSeconds);
+    words["bytes"] = bytes;
     words["counted_ns"] = static_cast<int64_t>(kSharesSeconds * 1e9);
     words["connections"] = 2;
     questions.push_back({source, std::move(words)});
