@@ -120,6 +120,42 @@ TEST(SharedServer, DoesAtOnceWhatItHasCreditFor) {
   EXPECT_EQ(server.Backlog().ns, 0);
 }
 
+Activity<void> UseOfWeight(EventLoop& loop, SharedServer& server, Duration work, int64_t weight,
+                           int64_t& end_ns) {
+  Join join;
+  server.Begin(work, join, weight);
+  co_await join.All();
+  end_ns = loop.now().ns;
+}
+
+TEST(SharedServer, GivesSharesInProportionToWeights) {
+  constexpr int64_t kEven = SharedServer::kEvenWeight;
+  const struct {
+    const char* what;
+    std::vector<std::pair<int64_t, int64_t>> work_and_weight;
+    std::vector<int64_t> ends;
+  } rows[] = {
+      {"alone, whatever its weight", {{100, kEven / 4}}, {100}},
+      {"even ones, however heavy", {{100, 3 * kEven}, {100, 3 * kEven}}, {200, 200}},
+      // 0-120 three to one: 90 and 30 are done; then the other alone.
+      {"three to one", {{90, 3 * kEven}, {90, kEven}}, {120, 180}},
+      // 0-60 a sixth, two sixths and three sixths; then one to two: 10 to 20; then alone.
+      {"one to two to three", {{30, kEven}, {40, 2 * kEven}, {30, 3 * kEven}}, {100, 90, 60}},
+  };
+  for (const auto& row : rows) {
+    EventLoop loop;
+    SharedServer server(loop, 1);
+    std::vector<int64_t> ends(row.ends.size());
+    for (size_t i = 0; i < ends.size(); ++i)
+      Spawn(loop, UseOfWeight(loop, server, Nanoseconds(row.work_and_weight[i].first),
+                              row.work_and_weight[i].second, ends[i]));
+    loop.Run();
+    for (size_t i = 0; i < ends.size(); ++i)
+      EXPECT_LE(std::abs(ends[i] - row.ends[i]), 1) << row.what << ": " << ends[i];
+    EXPECT_EQ(server.Backlog().ns, 0) << row.what;
+  }
+}
+
 TEST(SharedServer, KnowsWhatIsDoneAndWhatIsLeft) {
   EventLoop loop;
   SharedServer server(loop, 1);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -113,6 +115,43 @@ TEST(Machines, LetBurstsThroughLinksThatWereIdle) {
     loop.Run();
     EXPECT_NEAR(static_cast<double>(loop.now().ns) / 1e6, row.ends_ms, 0.01) << row.what;
   }
+}
+
+// When each of three MiB has come that host 0 sends to hosts 1, 2 and 3.
+std::vector<double> EndsMs(const Platform& platform, uint64_t seed) {
+  des::EventLoop loop;
+  Configuration configuration;
+  configuration.seed = seed;
+  Machines machines(loop, platform, configuration);
+  std::vector<double> ends(3);
+  const auto send = [&](uint32_t to) -> des::Activity<void> {
+    co_await machines.Transfer(MachineIndex{0}, MachineIndex{to}, kMebibyte);
+    ends[to - 1] = static_cast<double>(loop.now().ns) / 1e6;
+  };
+  for (uint32_t to = 1; to <= 3; ++to) des::Spawn(loop, send(to));
+  loop.Run();
+  return ends;
+}
+
+TEST(Machines, GiveStreamsTheUnevenSharesThatWereMeasured) {
+  constexpr double kAllMs = 3 * 104.86;
+  for (const double even : EndsMs(Links(), 1)) EXPECT_NEAR(even, kAllMs, 0.01);
+  Platform uneven = Links();
+  uneven.network.out_unevenness = 0.7;
+  std::set<std::vector<double>> seen;
+  double first = 0;
+  constexpr int kSeeds = 200;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const std::vector<double> ends = EndsMs(uneven, static_cast<uint64_t>(seed));
+    EXPECT_NEAR(*std::max_element(ends.begin(), ends.end()), kAllMs, 0.01)
+        << "no byte is lost by it";
+    EXPECT_EQ(ends, EndsMs(uneven, static_cast<uint64_t>(seed)));
+    first += *std::min_element(ends.begin(), ends.end()) / kSeeds;
+    seen.insert(ends);
+  }
+  EXPECT_GT(seen.size(), kSeeds / 2U);
+  // The largest of three log-normal weights of this deviation has about half of their sum.
+  EXPECT_NEAR(first, 2 * 104.86, 0.1 * 104.86);
 }
 
 }  // namespace

@@ -84,6 +84,9 @@ def test_cluster(store, program, directory):
     rate = platform["host"]["out_bytes_per_second"]
     streams = [m for m in platform["measurements"] if m["what"].startswith("stream from")]
     check(not streams or 0.7 * RATE_BYTES < rate < 1.1 * RATE_BYTES, f"a link of {RATE_BYTES:.0f} B/s is found to carry {rate}")
+    # The links' buckets hold 256 KB.
+    burst = [m for m in platform["measurements"] if m["what"].startswith("stream after a pause") and m["interval_95"]]
+    check(not burst or platform["network"]["burst_bytes"] < 600_000, f"a burst of 256 KB is found to be {platform['network']}")
     predict(program, path, "hosts=4")
     for host in store.hosts:
         left = os.listdir(store.mount(host))

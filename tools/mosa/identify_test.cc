@@ -48,6 +48,13 @@ TEST(IdentifyNetwork, MeasuresStreamsAndRoundTripsOfAReceiver) {
   const auto four = SendStreams(target, 1 << 20, 0, 4);
   ASSERT_TRUE(four.ok()) << four.status();
   EXPECT_GT(four->bytes, 2U << 20) << "all connections count";
+  const auto apart = SendStreamsApart({target, target}, 4 << 20, Milliseconds(1), 2);
+  ASSERT_TRUE(apart.ok()) << apart.status();
+  ASSERT_EQ(apart->size(), 4U);
+  for (const StreamSpan& each : *apart) {
+    EXPECT_LE(each.bytes, 4U << 20);
+    EXPECT_GT(each.end_ns, each.begin_ns);
+  }
   for (const bool under_stream : {false, true}) {
     const auto trip = RoundTripSeconds(target, 5, under_stream);
     ASSERT_TRUE(trip.ok()) << trip.status();
