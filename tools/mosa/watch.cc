@@ -102,9 +102,7 @@ std::vector<std::string> NotesOf(const ClusterResidence& during) {
 class Watch {
  public:
   Watch(std::vector<predict::SeenRun> draws, std::vector<std::string> hosts, double interval_s)
-      : draws_(std::move(draws)), hosts_(std::move(hosts)) {
-    rules_.workflow_s = interval_s;
-  }
+      : draws_(std::move(draws)), hosts_(std::move(hosts)), interval_s_(interval_s) {}
 
   struct Interval {
     std::string at;
@@ -117,7 +115,7 @@ class Watch {
     Interval interval{.at = TimeOfDay(), .cells = {}, .notes = NotesOf(during)};
     intervals_.push_back(SeenOf(during, interval.at, hosts_));
     if (intervals_.size() > predict::kJudgedRuns) intervals_.erase(intervals_.begin());
-    interval.cells = predict::CompareRequests(draws_, intervals_, 0, rules_);
+    interval.cells = predict::CompareRequests(draws_, intervals_, {}, interval_s_);
     predict::ExplainRequests(interval.cells);
     for (const predict::RequestCell& cell : interval.cells) {
       if (cell.p) ++interval.judged;
@@ -129,7 +127,7 @@ class Watch {
  private:
   const std::vector<predict::SeenRun> draws_;
   const std::vector<std::string> hosts_;
-  predict::RequestRules rules_;
+  const double interval_s_;
   std::vector<predict::SeenRun> intervals_;
 };
 
