@@ -75,11 +75,14 @@ void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
   const Outcome<Done> done = mount.filesystem.Unlink(FileId{parent}, name);
   if (done.ok() && start != Time{}) {
     TraceEvent event;
+    const Tracer::Process process =
+        mount.tracer.ProcessOf(static_cast<uint32_t>(fuse_req_ctx(request)->pid));
     event.kind = TraceKind::kUnlink;
     event.start = start;
     event.parent = FileId{parent};
-    event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
-    mount.tracer.Note(event, name);
+    event.pid = process.pid;
+    event.process_start = process.start;
+    mount.tracer.Note(event, std::string(name) + '\0' + process.text);
   }
   ReplyDone(request, done, "unlink", FileId{parent});
 }

@@ -106,7 +106,7 @@ class Tracer {
   bool cold() const { return full() && cold_.load(); }
   Time Now() const { return clock_.Monotonic(); }
   void Note(TraceEvent event, std::string_view text = {});
-  // An open, create or flush by thread `pid`, which must not have ended yet.
+  // An open, create, flush or unlink by thread `pid`, which must not have ended yet.
   struct Process {
     uint32_t pid = 0;  // Of all its threads.
     uint64_t start = 0;

@@ -133,10 +133,14 @@ void Unlink(fuse_req_t request, fuse_ino_t number, const char* name) {
   event.kind = TraceKind::kUnlink;
   event.start = wrap.tracer.Now();
   event.parent = parent.file();
-  event.pid = PidOf(request);
   const int removed = unlinkat(parent.descriptor.get(), name, 0);
   const int error = errno;
-  if (removed == 0 && wrap.tracer.on()) wrap.tracer.Note(event, name);
+  if (removed == 0 && wrap.tracer.on()) {
+    const Tracer::Process process = wrap.tracer.ProcessOf(PidOf(request));
+    event.pid = process.pid;
+    event.process_start = process.start;
+    wrap.tracer.Note(event, std::string(name) + '\0' + process.text);
+  }
   fuse_reply_err(request, removed == 0 ? 0 : error);
 }
 

@@ -38,7 +38,7 @@ enum class TraceKind : uint8_t {
   kClose,     // The last descriptor of an open is gone.
   kTruncate,  // To `size_bytes`.
   kRename,    // `parent` and `text` up to its NUL become `target` and what follows.
-  kUnlink,    // `text` in `parent`.
+  kUnlink,    // `text` up to its NUL in `parent`; what follows is as of an open.
   kName,      // `file` is `text` in `parent`.
 };
 inline constexpr uint8_t kTraceKinds = 10;

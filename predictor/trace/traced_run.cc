@@ -32,6 +32,12 @@ std::string Component(const std::string& name) {
   return component;
 }
 
+// Of what an open says: "task NUL command". Empty if the process has no MOSA_TASK.
+std::string NamedTask(std::string_view text) {
+  const std::string_view task = text.substr(0, text.find('\0'));
+  return task.starts_with(kNoTask) ? std::string() : std::string(task);
+}
+
 // Names over time: which file was called what.
 class Names {
  public:
@@ -190,9 +196,8 @@ class Merger {
     // A process that ends has lost its environment: what it was called before is believed.
     std::map<std::pair<uint32_t, uint64_t>, std::string> named;
     for (const TraceRecord* record : records) {
-      const std::string task = record->text.substr(0, record->text.find('\0'));
-      if (!task.empty() && !task.starts_with(kNoTask))
-        named.try_emplace({record->pid, record->process_start}, task);
+      const std::string task = NamedTask(record->text);
+      if (!task.empty()) named.try_emplace({record->pid, record->process_start}, task);
     }
     for (const TraceRecord* record : records) {
       const auto name = named.find({record->pid, record->process_start});
@@ -222,6 +227,16 @@ class Merger {
     for (const Process& process : same->second)
       if (then <= process.last) return process.task;
     return same->second.back().task;
+  }
+
+  // Who removes a name may have opened nothing: its task is in the record, unless it has no name.
+  std::optional<uint32_t> TaskOfUnlink(const TraceRecord& record) {
+    const size_t end = record.text.find('\0');
+    if (end != std::string::npos) {
+      const std::string task = NamedTask(std::string_view(record.text).substr(end + 1));
+      if (!task.empty()) return TaskOf(task, false);
+    }
+    return TaskOfProcess(record.pid, record.start);
   }
 
   // Whose an operation is: the opener's, unless another process does it on what it has inherited.
@@ -320,8 +335,9 @@ class Merger {
       }
       case TraceKind::kUnlink: {
         const auto file = names_.UnlinkedBy(record);
-        const auto task = TaskOfProcess(record.pid, record.start);
-        if (!file || !task) break;
+        if (!file) break;
+        const auto task = TaskOfUnlink(record);
+        if (!task) break;
         Opened nobody;
         nobody.task = *task;
         nobody.file = FileOf(*file);

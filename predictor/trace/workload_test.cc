@@ -97,6 +97,14 @@ class Script {
     record.pid = pids_.at(task);
     return *this;
   }
+  // By a process that opens nothing.
+  Script& UnlinkBy(uint32_t pid, const std::string& name, const std::string& task) {
+    TraceRecord& record = Add(TraceKind::kUnlink, 0);
+    record.parent = FileId{1};
+    record.text = name + '\0' + task + '\0' + "rm";
+    record.pid = pid;
+    return *this;
+  }
   // Reads and writes from here on are of this process.
   Script& By(uint32_t pid) {
     pid_ = pid;
@@ -442,6 +450,20 @@ TEST(Workload, ATaskThatMakesItsOutputAnewRemovesItFirst) {
   using enum WorkloadOperation::Kind;
   EXPECT_THAT(kinds, ElementsAre(kRead, kRemove, kWrite, kWrite));
   EXPECT_EQ(workload.files[add.operations[1].file].path, "mosaic");
+}
+
+// `rm -f out && make > out`: the process that removes opens nothing.
+TEST(Workload, WhatAnotherProcessOfTheTaskRemovesIsRemovedByTheTask) {
+  Script trace("h1");
+  trace.At(0).Name(9, "out").Make(1, 9, "100").Close(1, 9, 0).UnlinkBy(77, "out", "make");
+  trace.Name(11, "out").Make(2, 11, "make").Write(2, 11, 0, 30);
+  const Workload workload = Export({trace.file()});
+  EXPECT_THAT(IdsOf(workload), ElementsAre("make"));
+  const WorkloadTask& make = TaskOf(workload, "make");
+  EXPECT_NE(make.command.front(), "rm");
+  ASSERT_EQ(make.operations.size(), 2U);
+  EXPECT_EQ(make.operations[0].kind, Kind::kRemove);
+  EXPECT_EQ(make.operations[1].kind, Kind::kWrite);
 }
 
 TEST(Workload, AFileIsCalledAsItWasLastCalled) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "predictor/workflow/document.h"
 #include "predictor/workflow/fields.h"
@@ -81,6 +82,7 @@ class Reader {
       fields_.Fault(map.line, fmt::format("{} needs a list 'operations'", of));
       return;
     }
+    used_.clear();
     for (const Value& item : list->items) {
       const std::optional<TaskOperation> operation = ReadOperation(item, files);
       if (!operation) {
@@ -151,6 +153,13 @@ class Reader {
                                       file.path, *file.size_bytes));
       return false;
     }
+    const bool is_first = used_.insert(operation.file).second;
+    if (operation.kind == TaskOperation::Kind::kRemove && !is_first) {
+      fields_.Fault(line, fmt::format("{} removes '{}' after other operations on it: only what is "
+                                      "there before the first one can be removed",
+                                      of, file.path));
+      return false;
+    }
     return true;
   }
 
@@ -158,6 +167,7 @@ class Reader {
   Fields fields_;
   std::map<std::string, TaskIndex, std::less<>> tasks_;
   std::map<std::string, PathIndex, std::less<>> files_;
+  std::set<PathIndex> used_;  // By the operations so far of the task that is being read.
 };
 
 }  // namespace

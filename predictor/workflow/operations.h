@@ -24,7 +24,8 @@ inline constexpr int kOperationsVersion = 1;
 
 // Sets Task::operations of the tasks that the text has. One sentence for each fault; then the
 // workflow must not be used. A task may only read what it says it reads or writes, within the
-// file's size if that is known, and write what it says it writes.
+// file's size if that is known, and write and remove what it says it writes. It removes what is
+// there before it has to do with the file: so before all its other operations on it.
 std::vector<std::string> AddOperations(std::string_view text, Workflow& workflow);
 
 }  // namespace mosa::predict

@@ -27,7 +27,7 @@ TEST(Operations, AreReadInTheirOrder) {
   Workflow workflow = Words();
   const auto faults = AddOperations(R"({"mosa_operations": 1, "tasks": [
     {"id": "split", "files": ["book", "part"],
-     "operations": ["2500 r 0 0 1048576", "0 w 1 1024 3072", "0 r 1 0 10", "77 c", "5 d 1"]}]})",
+     "operations": ["2500 r 0 0 1048576", "5 d 1", "0 w 1 1024 3072", "0 r 1 0 10", "77 c"]}]})",
                                     workflow);
   ASSERT_THAT(faults, IsEmpty());
   const auto& operations = workflow.tasks[0].operations;
@@ -36,12 +36,12 @@ TEST(Operations, AreReadInTheirOrder) {
   EXPECT_EQ(operations[0].kind, TaskOperation::Kind::kRead);
   EXPECT_EQ(workflow.at(operations[0].file).path, "book");
   EXPECT_EQ(operations[0].size_bytes, 1048576U);
-  EXPECT_EQ(operations[1].kind, TaskOperation::Kind::kWrite);
-  EXPECT_EQ(operations[1].offset, 1024U);
-  EXPECT_EQ(operations[3].kind, TaskOperation::Kind::kCompute);
-  EXPECT_EQ(operations[3].before, Nanoseconds(77));
-  EXPECT_EQ(operations[4].kind, TaskOperation::Kind::kRemove);
-  EXPECT_EQ(workflow.at(operations[4].file).path, "part");
+  EXPECT_EQ(operations[1].kind, TaskOperation::Kind::kRemove);
+  EXPECT_EQ(workflow.at(operations[1].file).path, "part");
+  EXPECT_EQ(operations[2].kind, TaskOperation::Kind::kWrite);
+  EXPECT_EQ(operations[2].offset, 1024U);
+  EXPECT_EQ(operations[4].kind, TaskOperation::Kind::kCompute);
+  EXPECT_EQ(operations[4].before, Nanoseconds(77));
   EXPECT_THAT(workflow.tasks[1].operations, IsEmpty());
 }
 
@@ -61,6 +61,10 @@ TEST(Operations, FaultsNameTheLine) {
       {R"({"id": "split", "files": ["book"], "operations": ["0 d 0"]}]})",
        "removes 'book', which is none of its outputs"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 d 0 1"]}]})", "must be as"},
+      {"{\"id\": \"split\", \"files\": [\"part\"], \"operations\": [\"0 w 0 0 9\",\n\"0 d 0\"]}]}",
+       "line 3: task 'split' removes 'part' after other operations on it"},
+      {R"({"id": "split", "files": ["part"], "operations": ["0 d 0", "0 c", "0 d 0"]}]})",
+       "removes 'part' after other operations on it"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 0 4000 97"]}]})",
        "bytes 4000 to 4097 of 'part', which has 4096"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 1 0 1"]}]})",

@@ -195,6 +195,24 @@ def test_cold(tracing):
     tracing.refused("trace", "start", mount, "-o", directory, "--cold", "--light", code=2, says="--light")
 
 
+def test_made_anew(tracing):
+    """What a task removes before it makes it anew it removes in its workload too, whichever process or thread removes it."""
+    mount = pathlib.Path(tracing.store.mount("h1"))
+    for name in ("by_rm", "by_thread"):
+        (mount / name).touch()
+    directory = tracing.directory / "anew"
+    tracing.run("trace", "start", mount, "-o", directory)
+    tracing.on("h1", "cd $MOSA_MOUNT && ls -l > /dev/null && rm -f by_rm && head -c 5000 /dev/zero > by_rm", task="shell")
+    program = ("import os, threading; removal = threading.Thread(target=os.unlink, args=('by_thread',)); removal.start(); "
+               "removal.join(); open('by_thread', 'w').write('x' * 5000)")
+    tracing.on("h1", f'cd $MOSA_MOUNT && exec python3 -c "{program}"')
+    tracing.run("trace", "stop", mount)
+    made = tracing.json("trace", "workload", directory / "h1.trace", "-o", tracing.directory / "anew.json")
+    tasks = json.loads(pathlib.Path(made["operations"]).read_text())["tasks"]
+    kinds = {task["files"][0]: [operation.split()[1] for operation in task["operations"]] for task in tasks}
+    check({name: list(kinds[name])[:2] for name in kinds} == {"by_rm": ["d", "w"], "by_thread": ["d", "w"]}, f"{tasks}")
+
+
 def test_refusals(tracing):
     mount = tracing.store.mount("h1")
     directory = tracing.directory / "refusals"
@@ -299,6 +317,7 @@ def test(arguments):
         test_tasks(tracing)
         test_light(tracing)
         test_cold(tracing)
+        test_made_anew(tracing)
         test_refusals(tracing)
         test_signals(tracing)
         test_full_disk(tracing)

@@ -84,13 +84,16 @@ function(mosa_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# mosa_take_archives(PACKAGE...): what links the imported libraries of these packages takes their archives, where they are
-# installed beside the shared libraries. A program then starts in a third of the processor time, which goes into loading some
-# 50 libraries and looking up their symbols: for `mosa predict`, most of what it takes. Call it where they were found.
+# mosa_take_archives(PACKAGE...): what links the imported libraries of these packages takes their archives, if each shared
+# library has one beside it: with some, programs would have the same library twice. A program then starts in a third of the
+# processor time, which goes into loading some 50 libraries and looking up their symbols: for `mosa predict`, most of what it
+# takes. Call it where they were found.
 function(mosa_take_archives)
   get_directory_property(targets IMPORTED_TARGETS)
   list(JOIN ARGN "|" packages)
   list(FILTER targets INCLUDE REGEX "^(${packages})::")
+  list(JOIN ARGN ", " names)
+  set(changes "")
   foreach(target IN LISTS targets)
     get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
     set(properties IMPORTED_LOCATION)
@@ -100,11 +103,21 @@ function(mosa_take_archives)
     foreach(property IN LISTS properties)
       get_target_property(library ${target} ${property})
       string(REGEX REPLACE "[.]so[.0-9]*$" ".a" archive "${library}")
-      if(EXISTS "${archive}")
-        set_target_properties(${target} PROPERTIES ${property} "${archive}")
+      if(archive STREQUAL library)
+        continue()  # No shared library, or not at all.
       endif()
+      if(NOT EXISTS "${archive}")
+        message(STATUS "Linking ${names} as shared libraries: there is no ${archive}")
+        return()
+      endif()
+      list(APPEND changes ${target} ${property} "${archive}")
     endforeach()
   endforeach()
+  while(changes)
+    list(POP_FRONT changes target property archive)
+    set_target_properties(${target} PROPERTIES ${property} "${archive}")
+  endwhile()
+  message(STATUS "Linking ${names} as archives")
 endfunction()
 
 # mosa_program(NAME SOURCES ... DEPS ...): an installed executable.
