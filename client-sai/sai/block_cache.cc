@@ -30,11 +30,14 @@ void Block::Finish(std::optional<Failure> failure) {
 }
 
 std::optional<Failure> Block::Wait(DurationTable* waits) const {
-  std::unique_lock lock(mutex_);
-  if (is_finished_) return failure_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_finished_) return failure_;
+  }
   TimedRequest timed(waits, DurationTable::ClassId{0});
   timed.set_bytes(range_.size());
   timed.set_link(fetched_for_);
+  std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return is_finished_; });
   return failure_;
 }

@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -21,8 +24,7 @@ namespace mosa {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainEvery{50};
-// Whoever switches it on waits no longer for its directory's disk.
-constexpr std::chrono::milliseconds kOpenMax{500};
+constexpr size_t kBlockRecords = 16 << 10;  // 1 MiB.
 
 thread_local SpanContext current_span;
 
@@ -95,7 +97,7 @@ Span BeginSpan(SpanContext asked) {
 
 // Records of one thread: that pushes, the writer pops.
 struct RequestLog::Ring {
-  static constexpr uint64_t kRecords = 8192;
+  static constexpr uint64_t kRecords = 1024;
   std::array<RequestRecord, kRecords> records;
   alignas(64) std::atomic<uint64_t> pushed = 0;
   std::atomic<bool> is_abandoned = false;
@@ -113,7 +115,7 @@ struct RequestLog::OwnRing {
 RequestLog::RequestLog() : number_(NextLogNumber()) {}
 
 RequestLog::~RequestLog() {
-  Stop().IgnoreError();  // None may be written.
+  Stop();
   if (writer_.joinable()) writer_.join();
 }
 
@@ -150,123 +152,149 @@ void RequestLog::Add(const RequestRecord& record) {
     if (at - ring->popped.load(std::memory_order_acquire) < Ring::kRecords) {
       ring->records[at % Ring::kRecords] = record;
       ring->pushed.store(at + 1, std::memory_order_release);
+      if ((at + 1) % (Ring::kRecords / 2) == 0 && !is_ring_filling_.exchange(true))
+        changed_.notify_all();
       return;
     }
   }
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
-Status RequestLog::Start(const Options& options) {
-  const std::lock_guard control(control_mutex_);
-  {
-    const std::lock_guard lock(mutex_);
-    if (on() || (writer_.joinable() && !opened_.has_value())) {
-      return FailedPreconditionError(
-          fmt::format("a log of requests is written already, to {}: 'mosa log off' ends it",
-                      state_.path.empty() ? "a disk that does not answer" : state_.path));
-    }
-  }
-  if (writer_.joinable()) writer_.join();
-  {
-    const std::lock_guard lock(mutex_);
-    opened_.reset();
-    ending_ = given_up_ = false;
-  }
-  try {
-    writer_ = std::thread([this, options] {
-      if (Open(options).ok()) Write();
-    });
-  } catch (const std::system_error& error) {
-    return UnavailableError(fmt::format("no thread for a log of requests: {}", error.what()));
-  }
-  std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) return *opened_;
-  given_up_ = true;
-  return FailedPreconditionError(
-      fmt::format("{} has not answered within {} ms: choose a directory on a disk of this host",
-                  options.directory, kOpenMax.count()));
+Status RequestLog::CheckDirectory(std::string_view directory) {
+  if (!directory.starts_with("/"))
+    return InvalidArgumentError(
+        fmt::format("'{}' is no absolute path: each daemon writes to that directory of its own "
+                    "host",
+                    directory.substr(0, PATH_MAX)));
+  if (directory.size() >= PATH_MAX)
+    return InvalidArgumentError(fmt::format("a directory's name has at most {} bytes, not {}",
+                                            PATH_MAX - 1, directory.size()));
+  return OkStatus();
 }
 
-Status RequestLog::Stop() {
+Status RequestLog::Start(const Options& options) {
+  MOSA_RETURN_IF_ERROR(CheckDirectory(options.directory));
   const std::lock_guard control(control_mutex_);
   {
     const std::lock_guard lock(mutex_);
-    if (!state_.is_on)
-      return FailedPreconditionError("no log of requests is written: 'mosa log on' begins one");
-    on_ = false;
-    ending_ = true;
-    changed_.notify_all();
+    if (state_.is_on || state_.is_busy) {
+      return FailedPreconditionError(fmt::format(
+          "a log of requests is written already, to {}: 'mosa log off' ends it", state_.path));
+    }
+    state_ = {.is_on = false, .is_busy = true, .path = options.directory, .fault = {}};
+    ending_ = false;
   }
-  writer_.join();
-  writer_ = std::thread();
+  if (writer_.joinable()) writer_.join();  // It is through with all.
+  try {
+    writer_ = std::thread([this, options] { Run(options); });
+  } catch (const std::system_error& error) {
+    const std::lock_guard lock(mutex_);
+    state_ = {};
+    return UnavailableError(fmt::format("no thread for a log of requests: {}", error.what()));
+  }
   return OkStatus();
+}
+
+void RequestLog::Stop() {
+  const std::lock_guard lock(mutex_);
+  if (!state_.is_on && !state_.is_busy) return;
+  on_ = false;
+  ending_ = true;
+  state_.is_on = false;
+  state_.is_busy = true;
+  changed_.notify_all();
 }
 
 RequestLog::State RequestLog::state() const {
   const std::lock_guard lock(mutex_);
   State state = state_;
-  if (state.is_on) state.dropped = dropped_.load(std::memory_order_relaxed);
+  if (state.is_on || state.is_busy) state.dropped = dropped_.load(std::memory_order_relaxed);
   return state;
+}
+
+RequestLog::State RequestLog::Settled() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !state_.is_busy; });
+  lock.unlock();
+  return state();
 }
 
 // ---- the writer
 
+void RequestLog::Run(const Options& options) {
+  Status done;
+  try {
+    done = Open(options);
+    if (done.ok()) done = Write(options);
+  } catch (const std::bad_alloc&) {
+    done = ResourceExhaustedError(
+        fmt::format("no memory to write the log of requests into {}", options.directory));
+  }
+  if (file_ && close(file_.release()) != 0 && done.ok())
+    done = FailedPreconditionError(fmt::format("the log of requests in {} cannot be closed: {}",
+                                               options.directory, strerror(errno)));
+  drained_ = {};
+  const std::lock_guard lock(mutex_);
+  std::erase_if(rings_, [](const auto& ring) { return ring->is_abandoned.load(); });
+  on_ = false;
+  state_.is_on = state_.is_busy = false;
+  state_.dropped = dropped_.load(std::memory_order_relaxed);
+  if (!done.ok()) state_.fault = MessageOf(done);
+  changed_.notify_all();
+}
+
 Status RequestLog::Open(const Options& options) {
+  bytes_ = records_ = 0;
+  dropped_ = 0;
   const std::string who = options.host.empty()
                               ? options.component
                               : fmt::format("{}-{}", options.component, options.host);
   const std::string path = fmt::format("{}/{}-{}.requests", options.directory, who, getpid());
   file_ = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  Status made = OkStatus();
-  const std::string start =
+  if (!file_ && errno == EEXIST)
+    return AlreadyExistsError(
+        fmt::format("{} is there already: remove it, or choose another directory", path));
+  if (!file_)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
+  const Status written = WriteBytes(
       std::string(kRequestLogTitle) +
       EncodeBlock(RequestLogBlock::kWriter,
-                  EncodeWriter(options.component, options.host, static_cast<uint32_t>(getpid())));
-  if (!file_ || !WriteAll(file_.get(), start)) {
-    made = FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
-    if (errno == EEXIST)
-      made = AlreadyExistsError(
-          fmt::format("{} is there already: remove it, or choose another directory", path));
+                  EncodeWriter(options.component, options.host, static_cast<uint32_t>(getpid()))));
+  if (!written.ok()) {
+    unlink(path.c_str());
+    return written;
   }
   DropUnread();  // What came behind the end of the last one.
   peers_written_.clear();
-  bytes_ = start.size();
-  records_ = 0;
-  dropped_ = 0;
+  drained_.reserve(kBlockRecords);
   const std::lock_guard lock(mutex_);
-  if (made.ok() && given_up_) {
-    unlink(path.c_str());
-    made = FailedPreconditionError("too late");
-  }
-  if (made.ok()) {
-    state_ = {.is_on = true, .path = path, .fault = {}, .records = 0, .dropped = 0};
-    on_ = true;
-  } else {
-    file_.reset();
-  }
-  opened_ = made;
+  state_.path = path;
+  if (ending_) return OkStatus();
+  state_.is_on = true;
+  state_.is_busy = false;
+  on_ = true;
   changed_.notify_all();
-  return made;
+  return OkStatus();
 }
 
-void RequestLog::Write() {
-  for (bool is_ending = false; !is_ending;) {
+Status RequestLog::Write(const Options& options) {
+  Status written;
+  for (bool is_ending = false; !is_ending && written.ok();) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kDrainEvery, [this] { return ending_; });
+      changed_.wait_for(lock, kDrainEvery, [this] { return ending_ || is_ring_filling_.load(); });
       is_ending = ending_;
     }
-    WriteRecords();
+    is_ring_filling_ = false;
+    written = WriteRings(options);
   }
+  on_ = false;
   const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
-  WriteBlock(RequestLogBlock::kEnd, EncodeEnd(records_, dropped));
-  file_.reset();
-  const std::lock_guard lock(mutex_);
-  state_.is_on = false;
-  state_.dropped = dropped;
+  const Status ended = WriteBytes(EncodeBlock(RequestLogBlock::kEnd, EncodeEnd(records_, dropped)));
+  return written.ok() ? ended : written;
 }
 
-void RequestLog::WriteNames() {
+Status RequestLog::WriteNames() {
   std::string blocks;
   {
     const std::lock_guard lock(mutex_);
@@ -280,11 +308,10 @@ void RequestLog::WriteNames() {
         blocks += EncodeBlock(RequestLogBlock::kPeer, EncodePeer(table, peers[written]));
     }
   }
-  if (file_ && !WriteAll(file_.get(), blocks)) file_.reset();
-  bytes_ += blocks.size();
+  return WriteBytes(blocks);
 }
 
-void RequestLog::WriteRecords() {
+Status RequestLog::WriteRings(const Options& options) {
   std::vector<std::shared_ptr<Ring>> rings;
   {
     const std::lock_guard lock(mutex_);
@@ -292,34 +319,55 @@ void RequestLog::WriteRecords() {
     // What it has is written now.
     std::erase_if(rings_, [](const auto& ring) { return ring->is_abandoned.load(); });
   }
-  std::vector<RequestRecord> records;
   for (const auto& ring : rings) {
     const uint64_t end = ring->pushed.load(std::memory_order_acquire);
     uint64_t at = ring->popped.load(std::memory_order_relaxed);
-    for (; at < end; ++at) records.push_back(ring->records[at % Ring::kRecords]);
+    for (; at < end; ++at) drained_.push_back(ring->records[at % Ring::kRecords]);
     ring->popped.store(at, std::memory_order_release);
+    if (drained_.size() + Ring::kRecords > kBlockRecords)
+      MOSA_RETURN_IF_ERROR(WriteRecords(options));
   }
-  if (records.empty()) return;
-  WriteNames();  // They were known before their records.
-  const bool has_room = bytes_ + records.size() * sizeof(RequestRecord) <= kFileBytesMax;
-  if (has_room) WriteBlock(RequestLogBlock::kRecords, EncodeRecords(ToWall(), records));
-  const std::lock_guard lock(mutex_);
-  if (file_ && has_room) {
-    records_ += records.size();
-    state_.records = records_;
-    return;
-  }
-  dropped_.fetch_add(records.size(), std::memory_order_relaxed);
-  if (state_.fault.empty())
-    state_.fault = has_room ? fmt::format("{} cannot be written any more", state_.path)
-                            : fmt::format("{} has reached its limit of {} MiB", state_.path,
-                                          kFileBytesMax >> 20);
+  return WriteRecords(options);
 }
 
-void RequestLog::WriteBlock(RequestLogBlock kind, std::string_view payload) {
-  const std::string block = EncodeBlock(kind, payload);
-  if (file_ && !WriteAll(file_.get(), block)) file_.reset();
-  bytes_ += block.size();
+Status RequestLog::WriteRecords(const Options& options) {
+  if (drained_.empty()) return OkStatus();
+  const uint64_t count = drained_.size();
+  Status written = OkStatus();
+  struct statvfs disk = {};
+  const bool is_known = fstatvfs(file_.get(), &disk) == 0 && disk.f_blocks > 0;
+  const uint64_t reserve =
+      std::min<uint64_t>(options.free_bytes_min, disk.f_blocks * disk.f_frsize / 20);
+  if (bytes_ + count * sizeof(RequestRecord) > options.file_bytes_max) {
+    written = ResourceExhaustedError(fmt::format("the log in {} has reached its limit of {} MiB",
+                                                 options.directory, options.file_bytes_max >> 20));
+  } else if (is_known && disk.f_bavail * disk.f_frsize < reserve) {
+    written = ResourceExhaustedError(
+        fmt::format("the disk of {} has less than {} MiB left: its log of requests has ended",
+                    options.directory, reserve >> 20));
+  } else {
+    written = WriteNames();  // They were known before their records.
+    if (written.ok())
+      written =
+          WriteBytes(EncodeBlock(RequestLogBlock::kRecords, EncodeRecords(ToWall(), drained_)));
+  }
+  drained_.clear();
+  if (!written.ok()) {
+    dropped_.fetch_add(count, std::memory_order_relaxed);
+    return written;
+  }
+  records_ += count;
+  const std::lock_guard lock(mutex_);
+  state_.records = records_;
+  return OkStatus();
+}
+
+Status RequestLog::WriteBytes(std::string_view bytes) {
+  if (!WriteAll(file_.get(), bytes))
+    return FailedPreconditionError(
+        fmt::format("the log of requests cannot be written: {}", strerror(errno)));
+  bytes_ += bytes.size();
+  return OkStatus();
 }
 
 void RequestLog::DropUnread() {

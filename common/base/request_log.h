@@ -6,9 +6,9 @@
 // caused, on all hosts) and of the part that asks (its span). Within a process it goes along with
 // the thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
 //
-// A thread puts its records into a ring of its own; one thread writes all rings to the file. What
-// finds its ring full, or the file at its limit, is dropped and counted. While no log is written a
-// request costs one load.
+// A thread puts its records into a ring of its own, 64 KiB that it keeps until it ends; one thread
+// writes all rings to the file, and does all that a disk can delay. What finds its ring full, or
+// the file at its limit, is dropped and counted. While no log is written a request costs one load.
 #ifndef MOSA_COMMON_BASE_REQUEST_LOG_H_
 #define MOSA_COMMON_BASE_REQUEST_LOG_H_
 
@@ -19,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -66,18 +65,21 @@ Span BeginSpan(SpanContext asked);
 
 class RequestLog {
  public:
-  static constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
-
   struct Options {
     std::string directory;
     std::string component;  // "manager", "storage" or "mount".
     std::string host;
+    // Two million requests: who reads the file has all of them in memory.
+    uint64_t file_bytes_max = uint64_t{128} << 20;
+    // What is left of the disk for others, of one that is smaller than 20 GiB 5 %.
+    uint64_t free_bytes_min = uint64_t{1} << 30;
   };
   // What it has written since it was last begun.
   struct State {
     bool is_on = false;
+    bool is_busy = false;  // Its file is being made, or what is left is being written.
     std::string path;
-    std::string fault;  // Why it ended before it was told to.
+    std::string fault;  // Why it was not begun, or ended before it was told to, or is not whole.
     uint64_t records = 0;
     uint64_t dropped = 0;
   };
@@ -91,12 +93,17 @@ class RequestLog {
   uint32_t AddTable(const std::vector<std::string>& classes);
   void AddPeer(uint32_t table, std::string_view name);
 
-  // Makes a file of its own in the directory, which nobody else can read. FailedPrecondition if it
-  // cannot be made, or a log is written already.
+  // InvalidArgument if it is no absolute path, or longer than a system takes.
+  static Status CheckDirectory(std::string_view directory);
+  // Has a file of its own made in the directory, which nobody else can read: once `state` is not
+  // busy any more it is, or a fault says why not. InvalidArgument of a directory that cannot be;
+  // FailedPrecondition if a log is written already. Waits for no disk, as Stop.
   Status Start(const Options& options);
-  // When it returns the file is whole. FailedPrecondition if none is written.
-  Status Stop();
+  // Ends it, if one is written: once `state` is not busy any more the file is whole.
+  void Stop();
   State state() const;
+  // The state once it is not busy, however long that takes.
+  State Settled() const;
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
   // Safe from any thread; waits for nobody.
@@ -107,34 +114,36 @@ class RequestLog {
   struct OwnRing;
 
   Ring* RingOfThread();
+  void Run(const Options& options);
   Status Open(const Options& options);
-  void Write();
+  Status Write(const Options& options);
   // Names that the file lacks, then what is in the rings.
-  void WriteNames();
-  void WriteRecords();
-  void WriteBlock(RequestLogBlock kind, std::string_view payload);
+  Status WriteNames();
+  Status WriteRings(const Options& options);
+  Status WriteRecords(const Options& options);
+  Status WriteBytes(std::string_view bytes);
   void DropUnread();
 
   const uint64_t number_;  // Of this log among those that the process has ever had.
   std::atomic<bool> on_ = false;
+  std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
 
-  std::mutex control_mutex_;  // Before mutex_. Who begins and ends it.
+  std::mutex control_mutex_;  // Before mutex_. Who begins it.
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
+  mutable std::condition_variable changed_;
+  // Guarded by mutex_, under which nothing is asked of a disk:
   std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<RequestLogNames> names_;
-  std::optional<Status> opened_;
   bool ending_ = false;
-  bool given_up_ = false;
   State state_;
 
   // Of the writer's thread.
   UniqueFd file_;
   std::vector<size_t> peers_written_;
+  std::vector<RequestRecord> drained_;
   uint64_t bytes_ = 0;
   uint64_t records_ = 0;
 };

@@ -2,6 +2,9 @@
 // what; of a file that is cut anywhere, what is before the cut.
 #include "common/base/request_log.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -29,6 +32,18 @@ class RequestLogTest : public ::testing::Test {
   RequestLog::Options Into() const {
     return {.directory = directory_, .component = "storage", .host = "h1"};
   }
+  // The fault, once it is begun, or ended.
+  std::string Begin(const RequestLog::Options& options) {
+    const Status begun = log_.Start(options);
+    return begun.ok() ? log_.Settled().fault : MessageOf(begun);
+  }
+  std::string End() {
+    log_.Stop();
+    return log_.Settled().fault;
+  }
+  void AddUntilItEnds() {
+    while (log_.state().is_on) const TimedRequest one(&table_, kOuter);
+  }
   std::string Bytes() const {
     std::ostringstream bytes;
     bytes << std::ifstream(log_.state().path, std::ios::binary).rdbuf();
@@ -44,7 +59,7 @@ class RequestLogTest : public ::testing::Test {
 TEST_F(RequestLogTest, HasWhatWasAskedOnBehalfOfWhat) {
   { const TimedRequest before(&table_, kOuter); }
   EXPECT_EQ(CurrentSpan().trace, 0U);
-  ASSERT_TRUE(log_.Start(Into()).ok());
+  ASSERT_EQ(Begin(Into()), "");
   {
     TimedRequest outer(&table_, kOuter);
     outer.set_bytes(10);
@@ -54,7 +69,7 @@ TEST_F(RequestLogTest, HasWhatWasAskedOnBehalfOfWhat) {
   }
   { const TimedRequest asked(&table_, kInner, DurationTable::kNoPeer, {.trace = 5, .span = 6}); }
   EXPECT_EQ(CurrentSpan().trace, 0U);
-  ASSERT_TRUE(log_.Stop().ok());
+  EXPECT_EQ(End(), "");
   { const TimedRequest after(&table_, kOuter); }
 
   const auto file = ReadRequestLog(Bytes());
@@ -77,12 +92,12 @@ TEST_F(RequestLogTest, HasWhatWasAskedOnBehalfOfWhat) {
 }
 
 TEST_F(RequestLogTest, TasksOfOtherThreadsAreOnBehalfOfWhoGaveThem) {
-  ASSERT_TRUE(log_.Start(Into()).ok());
+  ASSERT_EQ(Begin(Into()), "");
   {
     const TimedRequest outer(&table_, kOuter);
     std::thread(InThisSpan([this] { const TimedRequest inner(&table_, kInner); })).join();
   }
-  ASSERT_TRUE(log_.Stop().ok());
+  EXPECT_EQ(End(), "");
   const auto file = ReadRequestLog(Bytes());
   ASSERT_TRUE(file.ok());
   ASSERT_EQ(file->requests.size(), 2U);
@@ -92,14 +107,14 @@ TEST_F(RequestLogTest, TasksOfOtherThreadsAreOnBehalfOfWhoGaveThem) {
 TEST_F(RequestLogTest, LosesNothingOfManyThreadsThatIsNotCounted) {
   constexpr size_t kThreads = 4;
   constexpr size_t kRequests = 20'000;
-  ASSERT_TRUE(log_.Start(Into()).ok());
+  ASSERT_EQ(Begin(Into()), "");
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i)
     threads.emplace_back([this] {
       for (size_t k = 0; k < kRequests; ++k) const TimedRequest one(&table_, kOuter);
     });
   for (std::thread& thread : threads) thread.join();
-  ASSERT_TRUE(log_.Stop().ok());
+  EXPECT_EQ(End(), "");
   const auto file = ReadRequestLog(Bytes());
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->fault, "");
@@ -107,9 +122,9 @@ TEST_F(RequestLogTest, LosesNothingOfManyThreadsThatIsNotCounted) {
 }
 
 TEST_F(RequestLogTest, AFileThatIsCutHasWhatIsBeforeTheCut) {
-  ASSERT_TRUE(log_.Start(Into()).ok());
+  ASSERT_EQ(Begin(Into()), "");
   for (int i = 0; i < 3; ++i) const TimedRequest one(&table_, kOuter);
-  ASSERT_TRUE(log_.Stop().ok());
+  EXPECT_EQ(End(), "");
   const std::string whole = Bytes();
   for (size_t size = kRequestLogTitle.size(); size < whole.size(); ++size) {
     const auto file = ReadRequestLog(whole.substr(0, size));
@@ -123,14 +138,49 @@ TEST_F(RequestLogTest, AFileThatIsCutHasWhatIsBeforeTheCut) {
 }
 
 TEST_F(RequestLogTest, RefusesWhatCannotBe) {
-  EXPECT_EQ(log_.Stop().code(), StatusCode::kFailedPrecondition);
   RequestLog::Options nowhere = Into();
+  for (const std::string& path :
+       {std::string(), std::string("relative"), "/" + std::string(5000, 'a')}) {
+    nowhere.directory = path;
+    EXPECT_EQ(log_.Start(nowhere).code(), StatusCode::kInvalidArgument);
+  }
   nowhere.directory = "/nonexistent";
-  EXPECT_THAT(log_.Start(nowhere).message(), HasSubstr("/nonexistent/storage-h1"));
-  ASSERT_TRUE(log_.Start(Into()).ok());
+  EXPECT_THAT(Begin(nowhere), HasSubstr("cannot make /nonexistent/storage-h1"));
+  EXPECT_FALSE(log_.state().is_on);
+  ASSERT_EQ(Begin(Into()), "");
   EXPECT_THAT(log_.Start(Into()).message(), HasSubstr("written already"));
-  ASSERT_TRUE(log_.Stop().ok());
-  EXPECT_EQ(log_.Start(Into()).code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(End(), "");
+  EXPECT_EQ(End(), "");
+  EXPECT_THAT(Begin(Into()), HasSubstr("is there already"));
+}
+
+TEST_F(RequestLogTest, AFullFileEndsWell) {
+  RequestLog::Options options = Into();
+  options.file_bytes_max = 1 << 20;
+  ASSERT_EQ(Begin(options), "");
+  AddUntilItEnds();
+  const RequestLog::State state = log_.Settled();
+  EXPECT_THAT(state.fault, HasSubstr("has reached its limit of 1 MiB"));
+  EXPECT_GT(state.dropped, 0U);
+  const auto file = ReadRequestLog(Bytes());
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->fault, "");
+  EXPECT_EQ(file->requests.size(), state.records);
+}
+
+TEST_F(RequestLogTest, AFailingWriteIsSaid) {
+  ASSERT_EQ(Begin(Into()), "");
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit limit{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  AddUntilItEnds();
+  const RequestLog::State state = log_.Settled();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, ignored);
+  EXPECT_THAT(state.fault, HasSubstr("File too large"));
+  EXPECT_THAT(ReadRequestLog(Bytes())->fault, HasSubstr("requests before that are here"));
 }
 
 }  // namespace

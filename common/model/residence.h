@@ -35,6 +35,7 @@ struct ResidenceAmount {
 // The log of its requests that a daemon writes, or has written last (common/base/request_log.h).
 struct RequestLogState {
   bool is_on = false;
+  bool is_busy = false;  // It is being begun or ended.
   std::string path;
   std::string fault;  // Why it was not begun or ended as ordered, or is not whole.
   uint64_t records = 0;

@@ -77,13 +77,14 @@ void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
           done(snapshot.status(), response);
         };
         const ResidenceSource source = FromProto(request);
-        const ResidenceQuery query = QueryOf(request);
+        const Result<ResidenceQuery> query = QueryOf(request);
+        if (!query.ok()) return pass_on(query.status());
         if (const auto* const node = std::get_if<NodeId>(&source))
-          return relay_.Ask(*node, query, pass_on);
+          return relay_.Ask(*node, *query, pass_on);
         if (const auto* const client = std::get_if<ClientId>(&source))
-          return relay_.Ask(*client, query, pass_on);
+          return relay_.Ask(*client, *query, pass_on);
         ResidenceSnapshot snapshot = SnapshotOf(driver_.residence());
-        ObeyQuery(query, "", driver_.request_log(), snapshot);
+        ObeyQuery(*query, "", driver_.request_log(), snapshot);
         pass_on(ReportOf({}, snapshot).snapshot);
       });
 }

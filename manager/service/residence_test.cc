@@ -134,6 +134,17 @@ TEST_F(ResidenceTest, WhatANodeAnswersIsPassedOn) {
   EXPECT_TRUE(answer.get().value() == own);
 }
 
+TEST_F(ResidenceTest, ADirectoryThatNoDaemonWouldTakeIsNotPassedOn) {
+  StartServer();
+  const auto [node, id] = Node("h1");
+  for (const std::string& directory :
+       {std::string(), std::string("relative"), "/" + std::string(4096, 'a')}) {
+    const auto answer = Admin()->GetResidence(
+        id, {.query = 0, .log_order = RequestLogOrder::kBegin, .log_directory = directory});
+    EXPECT_EQ(answer.status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_F(ResidenceTest, AClientAnswersByItself) {
   StartServer();
   const auto anna = Client(1);

@@ -55,6 +55,7 @@ namespace {
 
 void Write(const RequestLogState& value, wire::RequestLogState* out) {
   out->set_is_on(value.is_on);
+  out->set_is_busy(value.is_busy);
   out->set_path(value.path);
   out->set_fault(value.fault);
   out->set_records(value.records);
@@ -63,6 +64,7 @@ void Write(const RequestLogState& value, wire::RequestLogState* out) {
 
 RequestLogState Read(const wire::RequestLogState& in, FieldChecker& check) {
   return {.is_on = in.is_on(),
+          .is_busy = in.is_busy(),
           .path = check.Bytes("log.path", in.path(), 8192),
           .fault = check.Bytes("log.fault", in.fault(), 8192),
           .records = in.records(),
@@ -129,10 +131,12 @@ void ToProto(const ResidenceQuery& query, v1::GetResidenceRequest* out) {
   out->set_log_directory(query.log_directory);
 }
 
-ResidenceQuery QueryOf(const v1::GetResidenceRequest& message) {
-  return {.query = 0,
-          .log_order = OrderOf(message.log_order()),
-          .log_directory = message.log_directory()};
+Result<ResidenceQuery> QueryOf(const v1::GetResidenceRequest& message) {
+  ResidenceQuery query{.query = 0, .log_order = OrderOf(message.log_order()), .log_directory = {}};
+  if (query.log_order != RequestLogOrder::kBegin) return query;
+  MOSA_RETURN_IF_ERROR(RequestLog::CheckDirectory(message.log_directory()));
+  query.log_directory = message.log_directory();
+  return query;
 }
 
 void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog& log,
@@ -141,9 +145,10 @@ void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog&
   if (query.log_order == RequestLogOrder::kBegin)
     done = log.Start(
         {.directory = query.log_directory, .component = snapshot.component, .host = host});
-  if (query.log_order == RequestLogOrder::kEnd) done = log.Stop();
+  if (query.log_order == RequestLogOrder::kEnd) log.Stop();
   const RequestLog::State state = log.state();
   snapshot.log = {.is_on = state.is_on,
+                  .is_busy = state.is_busy,
                   .path = state.path,
                   .fault = done.ok() ? state.fault : MessageOf(done),
                   .records = state.records,

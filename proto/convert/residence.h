@@ -27,12 +27,13 @@ Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message);
 void ToProto(const ResidenceSource& source, v1::GetResidenceRequest* out);
 ResidenceSource FromProto(const v1::GetResidenceRequest& message);
 
-// What is asked for beside the source.
+// What is asked for beside the source. QueryOf: InvalidArgument of a directory that no daemon would
+// take.
 void ToProto(const ResidenceQuery& query, v1::GetResidenceRequest* out);
-ResidenceQuery QueryOf(const v1::GetResidenceRequest& message);
+Result<ResidenceQuery> QueryOf(const v1::GetResidenceRequest& message);
 
-// Does with the log of `snapshot`'s daemon, on `host`, what the query orders, and says in the
-// snapshot how it is.
+// Begins or ends the log of `snapshot`'s daemon, on `host`, as the query orders, and says in the
+// snapshot how it is by then. Waits for no disk.
 void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog& log,
                ResidenceSnapshot& snapshot);
 

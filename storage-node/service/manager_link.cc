@@ -175,8 +175,8 @@ Status ManagerLink::Carry(const v1::ManagerToNode& wire) {
   if (const auto* refused = std::get_if<Failure>(&message))
     return Status(refused->code, refused->message);
   if (const auto* query = std::get_if<ResidenceQuery>(&message)) {
-    Tell(NodeResidence::kResidenceReport,
-         [&] { return ReportOf(*query, Answer(*query)); });
+    const ResidenceReport report = ReportOf(*query, Answer(*query));
+    Tell(NodeResidence::kResidenceReport, [&report] { return report; });
     return OkStatus();
   }
   Obey(std::get<NodeOrder>(std::move(message)));

@@ -37,8 +37,10 @@ void BM_Logged(benchmark::State& state) {
   RequestLog log;
   DurationTable table({"request"}, 0, &log);
   MOSA_CHECK(log.Start({.directory = directory, .component = "storage", .host = "h1"}).ok());
+  MOSA_CHECK(log.Settled().is_on);
   for (auto _ : state) const TimedRequest one(&table, kClass);
-  MOSA_CHECK(log.Stop().ok());
+  log.Stop();
+  MOSA_CHECK(log.Settled().fault.empty());
   state.counters["dropped"] = static_cast<double>(log.state().dropped);
   std::filesystem::remove_all(directory);
 }

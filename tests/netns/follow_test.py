@@ -88,11 +88,11 @@ def check_read(logs, directory):
     check(whole, f"no read is whole: {paths}")
     for path in paths:
         check_nesting(path)
-        check(path["notes"] == [] and path["parts"][0]["host"] == "h2", f"{path}")
+        late = [note for note in path["notes"] if "work left that long after its answer" in note]
+        check(path["notes"] == late and path["parts"][0]["host"] == "h2", f"{path}")
     path = whole[0]
     asked, served = parts(path, "mount", "node.read")[0], parts(path, "storage", "read")[0]
     check(asked["peer"] == "h1" and asked["host"] == "h2" and served["host"] == "h1", f"{asked} {served}")
-    check(served["took_ns"] <= asked["took_ns"] + 50_000_000, f"{served} took longer than {asked}")
     check(any("the network to h1, and connections" in path["shares_ns"] for path in whole), f"{[p['shares_ns'] for p in whole]}")
     text = logs.run("follow", *files, "--trace", path["trace"]).stdout
     check("node.read of h1" in text and "read.object" in text and "ms: the mount of h2" in text, text)
@@ -148,7 +148,7 @@ def check_killed(logs):
     wait_until(has_grown, 30, "the log of h1's node has requests")
     command = store.kill("storage", "h1")
     store.start("storage", "h1", command)
-    logs.run("log", "off", *logs.of_cluster, expect=3)
+    logs.off()
     done = logs.run("follow", *sorted(directory.glob("*.requests")), "--class", "", "--list", 3)
     check(f"{its}: it has no end" in done.stderr or f"{its}: it ends within" in done.stderr, done.stderr)
 
@@ -156,9 +156,9 @@ def check_killed(logs):
 def test(arguments):
     with cluster.Cluster(arguments.bin, 3) as store, tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         logs = Logs(store, name)
-        done = logs.run("log", "off", *logs.of_cluster, expect=3)
-        check("7 of 7 daemons did not do it" in done.stderr, done.stderr)
-        done = logs.run("log", "on", "relative", *logs.of_cluster, expect=2)
+        check(len(logs.off()) == 7, "where none is written there is nothing to end")
+        logs.run("log", "on", "relative", *logs.of_cluster, expect=2)
+        logs.run("log", "on", "/" + 5000 * "a", *logs.of_cluster, expect=2)
         done = logs.run("log", "on", "/nonexistent", *logs.of_cluster, expect=3)
         check("cannot make /nonexistent/manager" in done.stderr, done.stderr)
         directory = logs.on("first")

@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
+#include "common/base/request_log.h"
 #include "common/base/request_log_file.h"
 #include "common/base/text_file.h"
 #include "common/base/units.h"
+#include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/manager.h"
 #include "tools/mosa/request_path.h"
@@ -22,7 +25,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLogBytesMax = size_t{2} << 30;
+constexpr size_t kLogBytesMax = size_t{256} << 20;
+// Daemons have made or ended their files by then, or their disk is said not to answer.
+constexpr Duration kSettledMax = Seconds(30);
+constexpr Duration kAskedEach = Milliseconds(20);
 
 // ---- log
 
@@ -37,26 +43,66 @@ json LogToJson(const DaemonResidence& daemon) {
           {"failure", daemon.failure.empty() ? log.fault : daemon.failure}};
 }
 
+bool IsSettled(const ClusterResidence& residence) {
+  return std::ranges::none_of(
+      residence.daemons, [](const DaemonResidence& daemon) { return daemon.snapshot.log.is_busy; });
+}
+
+// Gives the order and asks until daemons are through with it: they do not wait for their disks.
+// What one has refused at once stays its answer.
+Result<ClusterResidence> Obeyed(sai::AdminClient& manager, const ResidenceQuery& query) {
+  const SystemClock clock;
+  const Time end = clock.Monotonic() + kSettledMax;
+  MOSA_ASSIGN_OR_RETURN(ClusterResidence residence, TakeResidence(manager, query));
+  while (!IsSettled(residence) && clock.Monotonic() < end) {
+    cluster::Pause(kAskedEach);
+    MOSA_ASSIGN_OR_RETURN(const ClusterResidence now, TakeResidence(manager));
+    for (DaemonResidence& daemon : residence.daemons) {
+      if (!daemon.snapshot.log.is_busy) continue;
+      const auto same = std::ranges::find_if(now.daemons, [&daemon](const DaemonResidence& other) {
+        return other.component == daemon.component && other.id == daemon.id;
+      });
+      if (same != now.daemons.end()) {
+        daemon = *same;
+      } else {
+        daemon.snapshot = {};
+        daemon.failure = "it is gone: the manager knows it no more";
+      }
+    }
+  }
+  return residence;
+}
+
+// Empty: what was ordered is so. A log that has ended with a fault has ended.
+std::string WhyNot(const DaemonResidence& daemon, RequestLogOrder order) {
+  const RequestLogState& log = daemon.snapshot.log;
+  if (!daemon.failure.empty()) return daemon.failure;
+  if (order != RequestLogOrder::kNone && log.is_busy)
+    return fmt::format("the disk of {} has not answered: 'mosa log status' tells later", log.path);
+  return order == RequestLogOrder::kBegin ? log.fault : "";
+}
+
 Status Order(const ManagerChoice& choice, const ResidenceQuery& query, const CommandLine& line) {
-  if (query.log_order == RequestLogOrder::kBegin && !query.log_directory.starts_with("/"))
-    return InvalidArgumentError(
-        fmt::format("{} is no absolute path: each daemon writes to that directory of its own host",
-                    query.log_directory));
+  if (query.log_order == RequestLogOrder::kBegin)
+    MOSA_RETURN_IF_ERROR(RequestLog::CheckDirectory(query.log_directory));
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
-  MOSA_ASSIGN_OR_RETURN(const ClusterResidence residence, TakeResidence(*manager, query));
+  MOSA_ASSIGN_OR_RETURN(const ClusterResidence residence, Obeyed(*manager, query));
   json all = json::array();
   Table table({"COMPONENT", "HOST", "LOG", "REQUESTS", "DROPPED", "FILE"});
   size_t failures = 0;
   for (const DaemonResidence& daemon : residence.daemons) {
     const RequestLogState& log = daemon.snapshot.log;
     all.push_back(LogToJson(daemon));
-    table.Add({daemon.component, daemon.host, log.is_on ? "on" : "off",
+    table.Add({daemon.component, daemon.host,
+               log.is_busy ? "busy"
+               : log.is_on ? "on"
+                           : "off",
                fmt::format("{}", log.records), fmt::format("{}", log.dropped),
                log.path.empty() ? "-" : log.path});
-    const std::string& failure = daemon.failure.empty() ? log.fault : daemon.failure;
-    if (failure.empty()) continue;
-    ++failures;
-    fmt::print(stderr, "mosa: {}: {}\n", Describe(daemon), failure);
+    const std::string failure = WhyNot(daemon, query.log_order);
+    if (!failure.empty()) ++failures;
+    if (!failure.empty() || !log.fault.empty())
+      fmt::print(stderr, "mosa: {}: {}\n", Describe(daemon), failure.empty() ? log.fault : failure);
   }
   if (line.json) {
     PrintJson(all);

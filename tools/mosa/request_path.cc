@@ -66,7 +66,8 @@ class PathBuilder {
     for (const auto& [key, ns] : clocks_)
       path_.notes.push_back(fmt::format("the clock of {} is {:.3f} ms or more {} that of {}",
                                         key.first, static_cast<double>(std::abs(ns)) / 1e6,
-                                        ns > 0 ? "behind" : "before", key.second));
+                                        ns > 0 ? "behind" : "before", key.second) +
+                            (ns > 0 ? "" : ", or it had work left that long after its answer"));
   }
 
  private:
@@ -114,8 +115,12 @@ class PathBuilder {
     PathPart& own = path_.parts[place];
     own.own = Uncovered(begin_ns, end_ns, covered);
     own.own_is = OwnOf(*one.file, *one.request, !covered.empty());
-    const bool is_within = begin_ns >= begin_ns_ && end_ns <= begin_ns_ + path_.parts[0].took.ns;
-    if (is_within && !is_linked_) path_.shares[own.own_is] = path_.shares[own.own_is] + own.own;
+    // What of it lies within the path: that counts.
+    const int64_t from_ns = std::max(begin_ns, begin_ns_);
+    const int64_t to_ns = std::min(end_ns, begin_ns_ + path_.parts[0].took.ns);
+    if (from_ns < to_ns && !is_linked_)
+      path_.shares[own.own_is] =
+          path_.shares[own.own_is] + Uncovered(from_ns, to_ns, std::move(covered));
   }
 
   std::vector<size_t> PartsOf(uint64_t span) const {
@@ -123,12 +128,12 @@ class PathBuilder {
     return found == paths_.parts_of_.end() ? std::vector<size_t>() : found->second;
   }
 
-  // Where a part begins: as its daemon says if that is the same, else within the question. A node's
-  // part may end behind that: it counts what it has handed to the network.
+  // Where a part begins: as its daemon says if that is the same; else within the question, which it
+  // may outlast only if it took longer itself.
   int64_t Placed(const RequestPaths::Root& whole, int64_t begin_ns, int64_t end_ns,
                  const RequestPaths::Root& part) {
     const int64_t said_ns = begin_ns + Between(whole, part);
-    if (whole.file == part.file || (said_ns >= begin_ns && said_ns <= end_ns)) return said_ns;
+    if (whole.file == part.file) return said_ns;
     const int64_t latest_ns = std::max(begin_ns, end_ns - part.request->record.duration_ns);
     const int64_t placed_ns = std::clamp(said_ns, begin_ns, latest_ns);
     const int64_t moved_ns = placed_ns - said_ns;

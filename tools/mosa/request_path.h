@@ -3,8 +3,8 @@
 // Pure.
 //
 // Daemons' clocks need not agree: what one asked of another is laid within the question, moved by
-// as little as that takes, and by how much is said. Below an answer that nobody waited for more is
-// no contradiction: writes behind and fetches ahead go on by themselves.
+// as little as that takes; by how much is said if it is more than 2 ms. Below an answer that nobody
+// waited for more is no contradiction: writes behind and fetches ahead go on by themselves.
 #ifndef MOSA_TOOLS_MOSA_REQUEST_PATH_H_
 #define MOSA_TOOLS_MOSA_REQUEST_PATH_H_
 

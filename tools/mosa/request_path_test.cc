@@ -72,6 +72,41 @@ TEST(RequestPath, SaysWhichClocksDisagreeAndPutsPartsWhereTheyCanBe) {
   EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 61.000 ms or more behind that of h2"));
 }
 
+// 107 to 112 by a clock that is 4 ms ahead, within a question from 101 to 109.
+TEST(RequestPath, AClockThatIsAheadByLessThanTheQuestionTakesNothingFromAnybody) {
+  const RequestPath path = PathOf(
+      {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}}),
+       FileOf("storage", "h1", {{3, 2, 107, 5, "read"}, {4, 3, 107, 1, "read.object"}})});
+  EXPECT_EQ(path.parts[2].at, Milliseconds(4));
+  EXPECT_EQ(path.parts[3].at, Milliseconds(4));
+  EXPECT_EQ(path.shares.at("the mount of h2"), Milliseconds(2));
+  EXPECT_EQ(path.shares.at("the network to h1, and connections"), Milliseconds(3));
+  EXPECT_EQ(path.shares.at("sending and receiving at h1"), Milliseconds(4));
+  EXPECT_EQ(path.shares.at("objects of h1"), Milliseconds(1));
+  ASSERT_EQ(path.notes.size(), 1U);
+  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 3.000 ms or more before that of h2"));
+}
+
+TEST(RequestPath, AClockThatIsFarAheadTakesNothingFromAnybody) {
+  const RequestPath path = PathOf(
+      {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}}),
+       FileOf("storage", "h1", {{3, 2, 904, 5, "read"}})});
+  EXPECT_EQ(path.parts[2].at, Milliseconds(4));
+  EXPECT_EQ(path.shares.at("the network to h1, and connections"), Milliseconds(3));
+  EXPECT_EQ(path.shares.at("sending and receiving at h1"), Milliseconds(5));
+  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 800.000 ms or more before"));
+}
+
+// It counts what it has handed to the network, and may be through with that last.
+TEST(RequestPath, APartThatTookLongerThanTheQuestionCountsWhereItLiesWithinThePath) {
+  const RequestPath path = PathOf(
+      {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}}),
+       FileOf("storage", "h1", {{3, 2, 101, 20, "read"}})});
+  EXPECT_EQ(path.shares.at("sending and receiving at h1"), Milliseconds(9));
+  EXPECT_FALSE(path.shares.contains("the network to h1, and connections") &&
+               path.shares.at("the network to h1, and connections") > Duration());
+}
+
 TEST(RequestPath, WithoutALogTheTimeIsThatDaemonsAndTheNetworks) {
   const RequestPath path = PathOf(
       {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}})});

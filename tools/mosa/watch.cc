@@ -86,6 +86,13 @@ predict::SeenRun SeenOf(const ClusterResidence& during, std::string name,
   return seen;
 }
 
+// What has passed between the answers, by the clocks of those who gave them: the most of any.
+Duration LengthOf(const ClusterResidence& during) {
+  Duration length;
+  for (const DaemonResidence& daemon : during.daemons) length = std::max(length, daemon.between);
+  return length;
+}
+
 std::vector<std::string> NotesOf(const ClusterResidence& during) {
   std::vector<std::string> notes;
   for (const DaemonResidence& daemon : during.daemons) {
@@ -101,8 +108,8 @@ std::vector<std::string> NotesOf(const ClusterResidence& during) {
 // What is predicted, and the last intervals beside it.
 class Watch {
  public:
-  Watch(std::vector<predict::SeenRun> draws, std::vector<std::string> hosts, double interval_s)
-      : draws_(std::move(draws)), hosts_(std::move(hosts)), interval_s_(interval_s) {}
+  Watch(std::vector<predict::SeenRun> draws, std::vector<std::string> hosts)
+      : draws_(std::move(draws)), hosts_(std::move(hosts)) {}
 
   struct Interval {
     std::string at;
@@ -114,8 +121,12 @@ class Watch {
   Interval Add(const ClusterResidence& during) {
     Interval interval{.at = TimeOfDay(), .cells = {}, .notes = NotesOf(during)};
     intervals_.push_back(SeenOf(during, interval.at, hosts_));
-    if (intervals_.size() > predict::kJudgedRuns) intervals_.erase(intervals_.begin());
-    interval.cells = predict::CompareRequests(draws_, intervals_, {}, interval_s_);
+    lengths_.push_back(LengthOf(during));  // What effects are shares of.
+    if (intervals_.size() > predict::kJudgedRuns) {
+      intervals_.erase(intervals_.begin());
+      lengths_.erase(lengths_.begin());
+    }
+    interval.cells = predict::CompareRequests(draws_, intervals_, {}, MeanLengthSeconds());
     predict::ExplainRequests(interval.cells);
     for (const predict::RequestCell& cell : interval.cells) {
       if (cell.p) ++interval.judged;
@@ -125,10 +136,21 @@ class Watch {
   }
 
  private:
+  // Of the intervals in which anybody answered.
+  double MeanLengthSeconds() const {
+    double sum_s = 0;
+    double count = 0;
+    for (const Duration length : lengths_) {
+      sum_s += static_cast<double>(length.ns) / 1e9;
+      count += length > Duration() ? 1 : 0;
+    }
+    return count > 0 ? sum_s / count : 0;
+  }
+
   const std::vector<predict::SeenRun> draws_;
   const std::vector<std::string> hosts_;
-  const double interval_s_;
   std::vector<predict::SeenRun> intervals_;
+  std::vector<Duration> lengths_;  // Of intervals_.
 };
 
 // One line for each finding, and one if there is none.
@@ -154,7 +176,7 @@ void Show(const Watch::Interval& interval, const CommandLine& line) {
   std::fflush(stdout);
 }
 
-Result<Watch> Predict(const Options& options, const ClusterResidence& now, double interval_s) {
+Result<Watch> Predict(const Options& options, const ClusterResidence& now) {
   if (options.words.workload.empty())
     return InvalidArgumentError(
         "what is predicted of requests depends on what is done: say --workload");
@@ -172,7 +194,7 @@ Result<Watch> Predict(const Options& options, const ClusterResidence& now, doubl
   if (drawn.failed > 0)
     fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
                drawn.failed, drawn.failure);
-  return Watch(std::move(drawn.draws), hosts, interval_s);
+  return Watch(std::move(drawn.draws), hosts);
 }
 
 Status Run(const Options& options, CommandLine& line) {
@@ -186,20 +208,26 @@ Status Run(const Options& options, CommandLine& line) {
   }
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
-  MOSA_ASSIGN_OR_RETURN(Watch watch,
-                        Predict(options, before, static_cast<double>(interval.ns) / 1e9));
+  MOSA_ASSIGN_OR_RETURN(Watch watch, Predict(options, before));
   const cluster::InterruptGuard guard;
   const SystemClock clock;
   MOSA_ASSIGN_OR_RETURN(before, TakeResidence(*manager));
   const Time begin = clock.Monotonic();
-  for (Time next = begin + interval; !Interrupted(next); next = next + interval) {
-    MOSA_ASSIGN_OR_RETURN(ClusterResidence after, TakeResidence(*manager));
-    ClusterResidence during = Since(after, before);
-    NamePeers(during);
-    const Watch::Interval seen = watch.Add(during);
-    Show(seen, line);
-    if (predict::CountOff(seen.cells) > 0) line.exit_code = kExitAnomaly;
-    before = std::move(after);
+  for (Time next = begin + interval; !Interrupted(next);
+       next = std::max(next, clock.Monotonic()) + interval) {
+    Result<ClusterResidence> after = TakeResidence(*manager);
+    if (after.ok()) {
+      ClusterResidence during = Since(*after, before);
+      NamePeers(during);
+      const Watch::Interval seen = watch.Add(during);
+      Show(seen, line);
+      if (predict::CountOff(seen.cells) > 0) line.exit_code = kExitAnomaly;
+      before = *std::move(after);
+    } else {
+      if (options.once) return after.status();
+      fmt::print(stderr, "mosa: {} the interval goes on: {}\n", TimeOfDay(),
+                 MessageOf(after.status()));
+    }
     if (options.once || (duration && clock.Monotonic() - begin >= *duration)) return OkStatus();
   }
   return OkStatus();
