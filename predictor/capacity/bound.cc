@@ -1,6 +1,9 @@
 #include "predictor/capacity/bound.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "common/base/check.h"
@@ -8,6 +11,10 @@
 
 namespace mosa::predict {
 namespace {
+
+// What kernels ask a mount for at once, and no more of a file than it has.
+constexpr uint64_t kRequestBytesMax = 1 << 20;
+constexpr uint64_t kPageBytes = 4096;
 
 double AmountOf(const StageProfile& stage, const EnvelopeMetric& metric) {
   if (metric.operation == EnvelopeOperation::kCreate)
@@ -21,25 +28,39 @@ bool IsInput(EnvelopeOperation operation) {
   return operation != EnvelopeOperation::kCreate && operation != EnvelopeOperation::kWrite;
 }
 
-// The measured numbers of clients at both sides. Precondition: not more than there are.
-std::pair<uint32_t, uint32_t> NextTo(const Envelope& envelope, uint32_t clients) {
+bool IsOnlyNamed(EnvelopeOperation operation) { return !MovesBytes(operation); }
+
+// As many clients as were measured, not fewer. Precondition: there are.
+uint32_t NotBelow(const Envelope& envelope, uint32_t clients) {
   const std::vector<uint32_t> measured = envelope.clients();
   const auto above = std::lower_bound(measured.begin(), measured.end(), clients);
   MOSA_CHECK(above != measured.end());
-  const bool alone = above == measured.begin() || *above == clients;
-  return {alone ? *above : *std::prev(above), *above};
+  return *above;
 }
 
-double MostOf(const Envelope& envelope, const EnvelopeMetric& metric,
-              const std::pair<uint32_t, uint32_t>& clients) {
+double MostOf(const Envelope& envelope, const EnvelopeMetric& metric, uint32_t clients_max) {
   double most = 0;
   for (const auto& [cell, rate] : envelope.cells) {
-    if (cell.operation != metric.operation) continue;
-    if (cell.clients != clients.first && cell.clients != clients.second) continue;
+    if (cell.operation != metric.operation || cell.clients > clients_max) continue;
     const double unit = metric.is_bandwidth ? static_cast<double>(cell.size_bytes) : 1;
     most = std::max(most, rate.high * unit);
   }
   return most;
+}
+
+struct FileSizes {
+  uint64_t smallest = UINT64_MAX;
+  uint64_t greatest = 0;
+};
+
+FileSizes SizesOf(const StageProfile& stage, bool is_input) {
+  FileSizes sizes;
+  for (const auto& [kind, files] : stage.transfers) {
+    if (IsInput(kind.first) != is_input) continue;
+    sizes.smallest = std::min(sizes.smallest, kind.second);
+    sizes.greatest = std::max(sizes.greatest, kind.second);
+  }
+  return sizes;
 }
 
 void AddLimit(RateLimit limit, std::vector<RateLimit>& limits) {
@@ -52,43 +73,93 @@ Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Envelop
                                         uint32_t clients) {
   MOSA_CHECK(clients > 0);
   MOSA_RETURN_IF_ERROR(envelope.At(clients).status());
-  const auto next_to = NextTo(envelope, clients);
+  const uint32_t clients_max = NotBelow(envelope, clients);
   std::vector<RateLimit> limits;
   for (const EnvelopeMetric& metric : kEnvelopeMetrics)
     AddLimit({NameOf(metric), IsInput(metric.operation), metric.is_bandwidth,
-              AmountOf(stage, metric), MostOf(envelope, metric, next_to)},
+              IsOnlyNamed(metric.operation), AmountOf(stage, metric),
+              MostOf(envelope, metric, clients_max)},
              limits);
   return limits;
 }
 
-std::vector<RateLimit> LimitsOf(const StageProfile& stage, const Capacity& capacity) {
+Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Capacity& capacity,
+                                        uint32_t clients) {
+  if (capacity.clients < clients)
+    return FailedPreconditionError(
+        capacity.clients == 0
+            ? fmt::format("the capacity of '{}' does not say how many clients it is of",
+                          capacity.name)
+            : fmt::format("the capacity of '{}' is of {} clients, not {}: measure one of more "
+                          "hosts or --jobs",
+                          capacity.name, capacity.clients, clients));
   std::vector<RateLimit> limits;
   for (const bool is_input : {true, false}) {
+    const FileSizes files = SizesOf(stage, is_input);
+    const uint64_t request = std::min(files.greatest, kRequestBytesMax);
+    bool has_small = false, has_large = false;
     double operations = 0, bytes = 0;
     for (const uint64_t size : capacity.seeded_sizes()) {
       const auto& samples = *capacity.Find(OneSize(size, is_input ? 100 : 0));
       const double high = MeasuredOperations(samples).high;
       operations = std::max(operations, high);
       bytes = std::max(bytes, high * static_cast<double>(size));
+      has_small = has_small || size <= std::max(files.smallest, kPageBytes);
+      has_large = has_large || size >= request;
     }
     const std::string what = is_input ? "read" : "write";
-    const uint64_t files = is_input ? stage.files_read : stage.files_written;
+    const uint64_t count = is_input ? stage.files_read : stage.files_written;
     const uint64_t moved = is_input ? stage.bytes_read : stage.bytes_written;
-    AddLimit({what + " throughput", is_input, false, static_cast<double>(files), operations},
-             limits);
-    AddLimit({what + " bandwidth", is_input, true, static_cast<double>(moved), bytes}, limits);
+    if (has_small)
+      AddLimit(
+          {what + " throughput", is_input, false, false, static_cast<double>(count), operations},
+          limits);
+    if (has_large)
+      AddLimit({what + " bandwidth", is_input, true, false, static_cast<double>(moved), bytes},
+               limits);
   }
   return limits;
 }
 
-std::vector<Excess> ExcessesOf(const std::vector<RateLimit>& limits, double input_seconds,
-                               double output_seconds) {
+OpenTime OpenTimeOf(const std::vector<std::vector<OpenSpan>>& by_task) {
+  // By how many tasks more have a file open from then on.
+  std::map<int64_t, int> changes;
+  for (std::vector<OpenSpan> spans : by_task) {
+    std::sort(spans.begin(), spans.end(),
+              [](const OpenSpan& a, const OpenSpan& b) { return a.begin < b.begin; });
+    for (size_t i = 0; i < spans.size();) {
+      Time end = spans[i].end;
+      ++changes[spans[i].begin.ns];
+      for (++i; i < spans.size() && spans[i].begin <= end; ++i) end = std::max(end, spans[i].end);
+      --changes[end.ns];
+    }
+  }
+  OpenTime open;
+  int64_t since = 0, open_ns = 0;
+  int tasks = 0;
+  for (const auto& [moment, change] : changes) {
+    if (tasks > 0) open_ns += moment - since;
+    since = moment;
+    tasks += change;
+    open.tasks_max = std::max(open.tasks_max, static_cast<uint32_t>(tasks));
+  }
+  open.seconds = static_cast<double>(open_ns) / 1e9;
+  return open;
+}
+
+std::vector<Excess> ExcessesOf(const std::vector<RateLimit>& limits,
+                               const StageTransfer& transfer) {
   std::vector<Excess> excesses;
+  if (transfer.seconds < kOpenSecondsMin) return excesses;
   for (const RateLimit& limit : limits) {
-    const double seconds = limit.is_input ? input_seconds : output_seconds;
-    // What takes no time at all is not simulated as input or output, but as a part of computing.
-    if (seconds <= 0 || limit.amount <= limit.most * seconds) continue;
-    excesses.push_back({limit, limit.amount / seconds});
+    if (limit.is_input != transfer.is_input) continue;
+    double amount = limit.amount;
+    if (limit.is_bandwidth)
+      amount -= transfer.own_bytes;
+    else if (!limit.is_only_named && transfer.own_bytes > 0)
+      continue;
+    if (amount > limit.most * transfer.seconds)
+      excesses.push_back({limit, amount / transfer.seconds});
   }
   std::stable_sort(excesses.begin(), excesses.end(), [](const Excess& a, const Excess& b) {
     return a.simulated / a.limit.most > b.simulated / b.limit.most;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -48,6 +49,15 @@ Result<std::vector<OperationRates>> SamplesOf(const json& object, const Capacity
       TextOf(load), kRateMin, kRateMax));
 }
 
+// Of all hosts; 0: it does not say.
+uint32_t ClientsOf(const json& root) {
+  const json jobs = root.value("/configuration/jobs"_json_pointer, json());
+  const json hosts = root.value("/configuration/store/hosts"_json_pointer, json());
+  if (!jobs.is_number_unsigned() || !hosts.is_array()) return 0;
+  const uint64_t clients = std::min<uint64_t>(jobs.get<uint64_t>(), UINT32_MAX) * hosts.size();
+  return static_cast<uint32_t>(std::min<uint64_t>(clients, UINT32_MAX));
+}
+
 }  // namespace
 
 Result<Capacity> ReadCapacity(std::string_view text) {
@@ -58,6 +68,7 @@ Result<Capacity> ReadCapacity(std::string_view text) {
       return InvalidArgumentError(fmt::format("is of version {}, this program reads {}",
                                               root.at("mosa_capacity").dump(), kCapacityVersion));
     capacity.name = root.at("store");
+    capacity.clients = ClientsOf(root);
     for (const json& object : root.at("loads")) {
       MOSA_ASSIGN_OR_RETURN(CapacityLoad load, LoadOf(object));
       MOSA_ASSIGN_OR_RETURN(std::vector<OperationRates> samples, SamplesOf(object, load));

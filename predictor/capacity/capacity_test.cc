@@ -15,7 +15,7 @@ constexpr uint64_t kSmall = 4096, kLarge = 1 << 20;
 
 // Reads are three times as fast as writes: f_rw as of the paper's Ceph with small blocks.
 Capacity Store() {
-  Capacity store{"store", {}};
+  Capacity store{"store", 0, {}};
   store.samples[OneSize(kSmall, 100)] = {{3000, 0}};
   store.samples[OneSize(kSmall, 0)] = {{0, 1000}};
   store.samples[OneSize(kLarge, 100)] = {{200, 0}};
@@ -228,7 +228,7 @@ StageProfile TenReaders() {
   return stage;
 }
 
-TEST(CapacityBound, OfAnEnvelopeIsTheHighestRateNextToItsClients) {
+TEST(CapacityBound, OfAnEnvelopeIsTheHighestRateOfAsManyClientsOrFewer) {
   Envelope envelope{"store", {}};
   for (const uint32_t clients : {2U, 4U, 8U}) {
     for (const EnvelopeOperation operation : kEnvelopeOperations)
@@ -241,25 +241,75 @@ TEST(CapacityBound, OfAnEnvelopeIsTheHighestRateNextToItsClients) {
   for (const RateLimit& limit : *limits)
     EXPECT_DOUBLE_EQ(limit.most, limit.is_bandwidth ? 104'000 : 104) << limit.name;
   EXPECT_EQ(LimitsOf(TenReaders(), envelope, 9).status().code(), StatusCode::kFailedPrecondition);
-  // Opens: 20 in 0.1 s. Bytes of own files: 10 MB. Creates: 5 in 1 s.
-  const auto excesses = ExcessesOf(*limits, 0.1, 1);
+  // Opens: 20 in 0.1 s. Bytes of own files: 10 MB.
+  const auto excesses = ExcessesOf(*limits, {true, 0.1, 0});
   ASSERT_EQ(excesses.size(), 2U);
   EXPECT_EQ(excesses[0].limit.name, "1-to-1 read bandwidth") << "the furthest above comes first";
   EXPECT_DOUBLE_EQ(excesses[0].simulated, 1e8);
   EXPECT_EQ(excesses[1].limit.name, "open throughput");
-  EXPECT_TRUE(ExcessesOf(*limits, 100, 1).empty());
-  EXPECT_TRUE(ExcessesOf(*limits, 0, 0).empty()) << "what takes no time has no rate";
+  EXPECT_TRUE(ExcessesOf(*limits, {true, 100, 0}).empty());
+  EXPECT_TRUE(ExcessesOf(*limits, {false, 1, 0}).empty()) << "5 creates in 1 s";
+}
+
+TEST(CapacityBound, HasNoRateOfWhatIsShortOrNotMeasured) {
+  const std::vector<RateLimit> limits = {{"open", true, false, true, 10, 1},
+                                         {"read", true, false, false, 10, 1},
+                                         {"bytes", true, true, false, 1000, 1}};
+  EXPECT_EQ(ExcessesOf(limits, {true, 1, 0}).size(), 3U);
+  EXPECT_TRUE(ExcessesOf(limits, {true, kOpenSecondsMin / 2, 0}).empty());
+  const auto excesses = ExcessesOf(limits, {true, 1, 900});
+  ASSERT_EQ(excesses.size(), 2U) << "which of the ten files lie on the own host is not known";
+  EXPECT_DOUBLE_EQ(excesses[0].simulated, 100) << "bytes from other hosts";
+  EXPECT_EQ(excesses[1].limit.name, "open");
+}
+
+TEST(CapacityBound, AddsUpNoTasksThatTakeTurns) {
+  const auto at = [](int64_t begin, int64_t end) {
+    return OpenSpan{Time{} + Seconds(begin), Time{} + Seconds(end)};
+  };
+  // Both run from 0 to 10, and each has a file open for a second of that.
+  const OpenTime turns = OpenTimeOf({{at(1, 2)}, {at(2, 3)}});
+  EXPECT_DOUBLE_EQ(turns.seconds, 2);
+  EXPECT_EQ(turns.tasks_max, 1U);
+  const RateLimit link = {"read bandwidth", true, true, false, 200e6, 119e6};
+  EXPECT_TRUE(ExcessesOf({link}, {true, turns.seconds, 0}).empty()) << "100 MB/s";
+  const OpenTime together = OpenTimeOf({{at(1, 2)}, {at(1, 2)}});
+  EXPECT_DOUBLE_EQ(together.seconds, 1);
+  EXPECT_EQ(together.tasks_max, 2U);
+  EXPECT_EQ(ExcessesOf({link}, {true, together.seconds, 0}).size(), 1U) << "200 MB/s";
+  const OpenTime own = OpenTimeOf({{at(5, 6), at(0, 4), at(1, 3), at(2, 5)}, {}});
+  EXPECT_DOUBLE_EQ(own.seconds, 6);
+  EXPECT_EQ(own.tasks_max, 1U) << "several files of one task";
+  EXPECT_EQ(OpenTimeOf({{}, {}}).tasks_max, 0U);
 }
 
 TEST(CapacityBound, OfACapacityIsTheHighestRateOfAnySize) {
-  const auto limits = LimitsOf(TenReaders(), Store());
-  ASSERT_EQ(limits.size(), 3U);
-  EXPECT_DOUBLE_EQ(limits[0].most, 3000) << "of the small size";
-  EXPECT_DOUBLE_EQ(limits[1].most, 200.0 * kLarge) << "of the large one";
-  EXPECT_EQ(limits[2].name, "write throughput");
-  const auto excesses = ExcessesOf(limits, 1, 0.001);
+  Capacity store = Store();
+  EXPECT_EQ(LimitsOf(TenReaders(), store, 1).status().code(), StatusCode::kFailedPrecondition);
+  store.clients = 8;
+  const auto limits = LimitsOf(TenReaders(), store, 8);
+  ASSERT_TRUE(limits.ok()) << limits.status();
+  ASSERT_EQ(limits->size(), 3U);
+  EXPECT_DOUBLE_EQ((*limits)[0].most, 3000) << "of the small size";
+  EXPECT_DOUBLE_EQ((*limits)[1].most, 200.0 * kLarge) << "of the large one";
+  EXPECT_EQ((*limits)[2].name, "write throughput");
+  StageProfile stage = TenReaders();
+  stage.files_written = 5000;
+  const auto excesses = ExcessesOf(*LimitsOf(stage, store, 8), {false, 1, 0});
   ASSERT_EQ(excesses.size(), 1U);
   EXPECT_DOUBLE_EQ(excesses[0].simulated, 5000);
+  const Status more = LimitsOf(TenReaders(), store, 9).status();
+  EXPECT_NE(more.message().find("is of 8 clients, not 9"), std::string::npos) << more;
+}
+
+TEST(CapacityBound, OfACapacityIsOfSizesThatWereMeasured) {
+  Capacity store;
+  store.clients = 8;
+  for (const uint32_t percent : {0U, 100U})
+    store.samples[OneSize(16 * kSmall, percent)] = {{percent * 10.0, 1000 - percent * 10.0}};
+  const auto limits = LimitsOf(TenReaders(), store, 8);
+  ASSERT_TRUE(limits.ok()) << limits.status();
+  EXPECT_TRUE(limits->empty()) << "files of less, and requests of more";
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ std::vector<Fall> FallsOf(const Envelope& envelope) {
   // Cells of one operation and size follow each other, the fewest clients first.
   for (const auto& own : envelope.cells) {
     const auto& [cell, rate] = own;
+    if (rate.confidence == 0) continue;
     const bool is_first = best == nullptr || best->first.operation != cell.operation ||
                           best->first.size_bytes != cell.size_bytes;
     if (is_first || rate.median > best->second.median) {

@@ -53,7 +53,8 @@ struct Growth {
 // Of the numbers of clients at which the envelope is whole, the fewest first.
 std::vector<Growth> GrowthOf(const Envelope& envelope);
 
-// Where more clients get less done than fewer ones, beyond the intervals of both.
+// Where more clients get less done than fewer ones, beyond the intervals of both: cells of one
+// sample have none, and are left out.
 struct Fall {
   EnvelopeCell cell;          // With more clients.
   uint32_t best_clients = 1;  // Fewer, who get the most done.

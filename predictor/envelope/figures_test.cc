@@ -60,8 +60,9 @@ TEST(Figures, AFallIsBeyondTheIntervalsOfBoth) {
   EXPECT_TRUE(FallsOf(envelope).empty()) << "as much is no fall";
   envelope.cells[{kWrite, 1024, 2}] = {200, 190, 210, 0.9};
   envelope.cells[{kWrite, 1024, 4}] = {180, 170, 191, 0.9};
-  envelope.cells[{kOpen, 0, 2}] = {90, 90, 90, 0};
-  envelope.cells[{kOpen, 0, 4}] = {95, 95, 95, 0};
+  envelope.cells[{kOpen, 0, 1}] = {100, 99, 101, 0.9};
+  envelope.cells[{kOpen, 0, 2}] = {90, 89, 91, 0.9};
+  envelope.cells[{kOpen, 0, 4}] = {95, 94, 96, 0.9};
   const auto falls = FallsOf(envelope);
   ASSERT_EQ(falls.size(), 2U) << "writes may be as many";
   EXPECT_EQ(falls[0].cell, (EnvelopeCell{kOpen, 0, 2}));
@@ -69,6 +70,16 @@ TEST(Figures, AFallIsBeyondTheIntervalsOfBoth) {
   EXPECT_EQ(falls[1].best_clients, 1U);
   EXPECT_DOUBLE_EQ(falls[1].best, 100);
   EXPECT_DOUBLE_EQ(falls[1].rate, 95);
+}
+
+TEST(Figures, OneSampleTellsOfNoFall) {
+  Envelope envelope;
+  envelope.cells[{kOpen, 0, 1}] = {100, 99, 101, 0.9};
+  envelope.cells[{kOpen, 0, 2}] = {10, 10, 10, 0};
+  EXPECT_TRUE(FallsOf(envelope).empty());
+  envelope.cells[{kOpen, 0, 2}] = {200, 200, 200, 0};
+  envelope.cells[{kOpen, 0, 4}] = {150, 140, 160, 0.9};
+  EXPECT_TRUE(FallsOf(envelope).empty()) << "nor is it the best that another one falls from";
 }
 
 }  // namespace

@@ -135,12 +135,12 @@ class Simulation {
 };
 
 // In which there is at least one.
-Duration UnionOf(std::vector<ComputingSpan> spans) {
+Duration UnionOf(std::vector<TaskSpan> spans) {
   std::sort(spans.begin(), spans.end(),
-            [](const ComputingSpan& a, const ComputingSpan& b) { return a.begin < b.begin; });
+            [](const TaskSpan& a, const TaskSpan& b) { return a.begin < b.begin; });
   Duration sum;
   Time until = kBegin;
-  for (const ComputingSpan& span : spans) {
+  for (const TaskSpan& span : spans) {
     if (span.end > until) sum = sum + (span.end - std::max(until, span.begin));
     until = std::max(until, span.end);
   }
@@ -149,8 +149,8 @@ Duration UnionOf(std::vector<ComputingSpan> spans) {
 
 void SumStages(const Workflow& workflow, Prediction& prediction) {
   std::map<std::string, PredictedStage> stages;
-  std::map<std::string, std::vector<ComputingSpan>> spans;
-  std::vector<ComputingSpan> all;
+  std::map<std::string, std::vector<TaskSpan>> spans;
+  std::vector<TaskSpan> all;
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];
     if (!task.ran) continue;

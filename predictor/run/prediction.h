@@ -23,8 +23,8 @@
 
 namespace mosa::predict {
 
-// From when to when a task computed, by the simulation's clock.
-struct ComputingSpan {
+// From when to when a task did something, by the simulation's clock.
+struct TaskSpan {
   Time begin;
   Time end;
 };
@@ -36,7 +36,10 @@ struct PredictedTask {
   Duration start;  // When the runner gave it to its host.
   Duration end;    // When its last output was closed.
   Duration launching, reading, computing, writing;
-  std::vector<ComputingSpan> computes;  // In their order; `computing` is their sum.
+  std::vector<TaskSpan> computes;  // In their order; `computing` is their sum.
+  // From each file's opening to its close, what moves meanwhile without the task waiting for it
+  // included; of tasks whose operations are not known one for all inputs, one for all outputs.
+  std::vector<TaskSpan> reads, writes;
   uint64_t read_local = 0;
   uint64_t read_remote = 0;
   uint64_t read_cached = 0;

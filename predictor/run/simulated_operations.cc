@@ -46,6 +46,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
                                                                    const TaskOperation& operation) {
   const bool is_own =
       std::find(task_.outputs.begin(), task_.outputs.end(), operation.file) != task_.outputs.end();
+  if (!used.reading) used.reading_since = loop_.now();
   if (is_own && !used.reading) {
     const Done opened = co_await OpenToWrite(used, operation.file);
     if (!opened.ok()) co_return opened;
@@ -74,6 +75,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::OpenToWrite(Used& 
                                                                           PathIndex path) {
   if (used.writing) co_return sai::Done{};
   const WorkflowFile& file = workflow_.at(path);
+  used.writing_since = loop_.now();
   auto opened = co_await client_.OpenToWrite(file.path, {0, *file.size_bytes},
                                              SimulatedClient::Content::kReplaced, task_.id);
   if (!opened.ok()) co_return opened.failure();
@@ -89,6 +91,7 @@ des::Activity<void> SimulatedOperations::CloseRead(Used& used) {
   predicted_.read_local += read.local;
   predicted_.read_remote += read.remote;
   predicted_.read_cached += read.cached;
+  predicted_.reads.push_back({used.reading_since, loop_.now()});
 }
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::Close(Used& used) {
@@ -96,6 +99,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Close(Used& used) 
   const auto writing = std::exchange(used.writing, nullptr);
   if (!writing) co_return sai::Done{};
   const Done closed = co_await client_.CloseWrite(*writing);
+  predicted_.writes.push_back({used.writing_since, loop_.now()});
   co_return closed;
 }
 
@@ -111,8 +115,10 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::WriteTheRest() {
   for (const PathIndex output : task_.outputs) {
     const WorkflowFile& file = workflow_.at(output);
     if (!IsOnTheStore(file) || files_[output].was_written) continue;
+    const Time making = loop_.now();
     const Done written = co_await client_.WriteFile(file.path, *file.size_bytes, task_.id);
     if (!written.ok()) co_return written;
+    predicted_.writes.push_back({making, loop_.now()});
     predicted_.written += *file.size_bytes;
   }
   co_return sai::Done{};

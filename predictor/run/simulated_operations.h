@@ -41,6 +41,7 @@ class SimulatedOperations {
     bool was_written = false;
     std::shared_ptr<SimulatedClient::Reading> reading;
     std::shared_ptr<SimulatedClient::Writing> writing;
+    Time reading_since, writing_since;
   };
 
   des::Activity<Done> Read(Used& used, const TaskOperation& operation);

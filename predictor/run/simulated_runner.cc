@@ -205,7 +205,9 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   if (!workflow_.at(task).operations.empty()) {
     co_await PlayOperations(task, host);
   } else {
+    const Time opening = loop_.now();
     const bool has_read = co_await ReadInputs(task, host);
+    predicted.reads.push_back({opening, loop_.now()});
     predicted.reading = lap();
     if (has_read) {
       const Duration compute = part_ != nullptr ? ComputingOf(*part_, task)
@@ -214,7 +216,9 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
       co_await machines_.Work(machine, compute, WorkOf::kApplication);
       predicted.computes.push_back({begin, loop_.now()});
       predicted.computing = lap();
+      const Time making = loop_.now();
       co_await WriteOutputs(task, host);
+      predicted.writes.push_back({making, loop_.now()});
       predicted.writing = lap();
     }
   }

@@ -15,7 +15,8 @@ Three parts, each about ten minutes; needs root, GlusterFS, Montage, BLAST and f
                 measured (Table 5), and whole stages beside runs that nobody watches
   capacity      `mosa capacity run --check` on four hosts
 
-A part that is done stays in --out, as long as programs and settings are the same; the same command goes on after Ctrl-C.
+A part that is done stays in --out, as long as programs and settings are the same: after Ctrl-C the same command begins only the part
+anew that it was at.
 """
 
 import argparse

@@ -54,7 +54,7 @@ def envelope_tables(result):
     parts.append(to_markdown(["PROCESSORS BUSY", *titles[3:]], [[s, *[busy_of(result, s, count) for count in clients]] for s in systems]))
     falls = [[f["system"], f["operation"], size_of(f["size_bytes"]) if f["size_bytes"] else "-", f["clients"],
               three(f["operations_per_second"]), f["best_clients"], three(f["best_operations_per_second"]),
-              "-" if f["busy_share"] is None else f"{f['busy_share']:.0%}", f["used_up"] or "nothing that is known"]
+              "-" if f["busy_share"] is None else f"{f['busy_share']:.0%}", f["used_up"] or "not known"]
              for f in result["falls"]]
     if falls:
         parts.append(to_markdown(["FALLS", "OPERATION", "SIZE", "CLIENTS", "OP/S", "BEST CLIENTS", "BEST OP/S", "BUSY", "USED UP"], falls))
@@ -112,7 +112,10 @@ def table_four(phases):
 
 
 def nearest(phase):
-    return METHODS[min(phase["errors"], key=lambda key: abs(phase["errors"][key]))]
+    """Of two that are alike neither is."""
+    least = min(map(abs, phase["errors"].values()))
+    as_near = [METHODS[key] for key, error in phase["errors"].items() if abs(error) <= least + 1e-9]
+    return as_near[0] if len(as_near) == 1 else "-"
 
 
 def table_five(phases):
@@ -160,6 +163,8 @@ def whole_table(rows):
 
 
 def verdict(rows, what):
+    if not rows:
+        return f"No {what} to compare."
     beats = mean_of(abs(r["errors"]["simulated_s"]) < abs(r["errors"]["fine_s"]) for r in rows)
     errors = [abs(r["errors"]["simulated_s"]) for r in rows]
     error = mean_of(errors)
@@ -167,14 +172,14 @@ def verdict(rows, what):
             f"with a mean error of {error:.0%} (aim: {AIM:.0%}, {'reached' if error <= AIM else 'missed'}; median {statistics.median(errors):.0%}).")
 
 
-ABOVE_TITLES = ["APPLICATION", "STAGE", "RATE", "SIMULATED", "MEASURED AT MOST", "TASKS AT ONCE", "READ FROM THE OWN HOST OR PAGES"]
+ABOVE_TITLES = ["APPLICATION", "STAGE", "RATE", "SIMULATED", "MEASURED AT MOST", "MOST TASKS AT ONCE", "READ FROM THE OWN HOST OR PAGES"]
 
 
 def above_row(name, each):
     """Of what `mosa predict --bound` says of a stage."""
     unit, divisor = ("MB/s", 1e6) if each["unit"] == "bytes/s" else (each["unit"], 1)
     return [name, each["stage"], each["rate"], *[f"{three(each[key] / divisor)} {unit}" for key in ("simulated", "bound")],
-            f"{each['tasks_at_once']:.1f}", f"{each['own_share']:.0%}" if each["own_share"] else "-"]
+            each["tasks_at_once"], f"{each['own_share']:.0%}" if each["own_share"] else "-"]
 
 
 def application_tables(told):

@@ -188,32 +188,39 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
           BoundText(phase)};
 }
 
+// Errors that differ by no more are the same: coarse and fine of one file size add up in other
+// orders.
+constexpr double kAsNear = 1e-9;
+
 // How right one way of foretelling is, over what was measured.
 struct Rightness {
   const char* name = "";
-  size_t nearest = 0;     // Times that none of the others is as near.
+  size_t nearest = 0;     // Times that none of the others is as near: of two alike neither is.
   double error_mean = 0;  // Of what was measured.
 };
 struct Verdict {
   size_t phases = 0;  // Inputs and outputs, or stages where these are not told apart.
+  size_t ties = 0;    // Of these, where two are as near as each other, and nearest.
   std::vector<Rightness> ways;
 };
 
 // Of one phase or stage: by coarse and fine model and, if it was asked, the simulator.
 void Judge(const std::vector<double>& foretold, double measured, Verdict& verdict) {
-  size_t best = 0;
   std::vector<double> errors;
-  for (const double seconds : foretold) {
-    errors.push_back(std::abs(seconds / measured - 1));
-    if (errors.back() < errors[best]) best = errors.size() - 1;
+  for (const double seconds : foretold) errors.push_back(std::abs(seconds / measured - 1));
+  const double least = *std::min_element(errors.begin(), errors.end()) + kAsNear;
+  const bool is_tie =
+      std::count_if(errors.begin(), errors.end(), [&](double each) { return each <= least; }) > 1;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    verdict.ways[i].error_mean += errors[i];
+    if (!is_tie && errors[i] <= least) ++verdict.ways[i].nearest;
   }
-  for (size_t i = 0; i < errors.size(); ++i) verdict.ways[i].error_mean += errors[i];
-  ++verdict.ways[best].nearest;
+  verdict.ties += is_tie ? 1 : 0;
   ++verdict.phases;
 }
 
 Verdict VerdictOf(const std::vector<StageRow>& rows, bool simulated) {
-  Verdict verdict{0, {{"coarse"}, {"fine"}}};
+  Verdict verdict{0, 0, {{"coarse"}, {"fine"}}};
   if (simulated) verdict.ways.push_back({"simulator"});
   const auto judge = [&](const std::vector<const PhaseForecast*>& phases,
                          const std::optional<double>& simulation,
@@ -248,14 +255,15 @@ void PrintVerdict(const Verdict& verdict) {
   for (const Rightness& way : verdict.ways)
     text += fmt::format("{}{} {} ({:.0f} % off in the mean)", text.empty() ? "" : ", ", way.name,
                         way.nearest, 100 * way.error_mean);
-  fmt::print("\nNearest to what was measured, of {}: {}.\n", verdict.phases, text);
+  const std::string ties = verdict.ties > 0 ? fmt::format(", of {} two alike", verdict.ties) : "";
+  fmt::print("\nNearest to what was measured, of {}: {}{}.\n", verdict.phases, text, ties);
 }
 
 json ToJson(const Verdict& verdict) {
   json ways = json::object();
   for (const Rightness& way : verdict.ways)
     ways[way.name] = {{"nearest", way.nearest}, {"error_mean", way.error_mean}};
-  return {{"compared", verdict.phases}, {"ways", std::move(ways)}};
+  return {{"compared", verdict.phases}, {"ties", verdict.ties}, {"ways", std::move(ways)}};
 }
 
 void PrintRows(const std::vector<StageRow>& rows, bool compared) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -39,7 +40,9 @@ struct ClientSpan {
   Time told;  // When to begin: later than that if the word came late.
   Time begin;
   Time end;
-  ProcessorTicks processors;  // Of the machine, between these.
+  // Between these, of the machine, and in one direction of the busiest of its links.
+  ProcessorTicks processors;
+  std::optional<uint64_t> link_bytes;  // Nothing: its kernel does not say.
 };
 
 // One thread. Errors name file and reason.
@@ -55,8 +58,10 @@ class EnvelopeClient {
   // Compares all that was read by Go().
   Status CheckRead(const ClientSample& sample);
   // Of `sample.client`, who has created or written them: whether the files are as they must be.
-  // Some stores tell other hosts late, as GlusterFS and NFS a size: for so long each file is looked
-  // at again. How late the latest was.
+  // Of `sample.client`, who has created or written them: whether the files are as they must be.
+  // Some stores tell other hosts late of names and sizes, as GlusterFS and NFS do: for so long
+  // files that are missing or too short are looked at again; wrong bytes are wrong at once. How
+  // late the latest was at most, counted from the call.
   static Result<Duration> CheckStored(const ClientSample& sample, Duration patience);
 
  private:

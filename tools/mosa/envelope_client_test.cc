@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "common/base/clock.h"
@@ -13,6 +14,7 @@
 #include "tools/mosa/envelope_drawing.h"
 #include "tools/mosa/envelope_measure.h"
 #include "tools/mosa/envelope_results.h"
+#include "tools/mosa/link_counters.h"
 
 namespace mosa::cli {
 namespace {
@@ -89,6 +91,8 @@ TEST_F(EnvelopeClientTest, FindsAWrongByteThatWasWritten) {
   ASSERT_TRUE(Run(sample).ok());
   Spoil(PathOf(sample, 1), 5);
   EXPECT_EQ(EnvelopeClient::CheckStored(sample, Duration{}).status().code(), StatusCode::kDataLoss);
+  const Status at_once = EnvelopeClient::CheckStored(sample, Seconds(3600)).status();
+  EXPECT_NE(at_once.message().find("has wrong bytes"), std::string::npos) << at_once;
   fs::resize_file(PathOf(sample, 0), kSize - 1);
   const Status shorter = EnvelopeClient::CheckStored(sample, Duration{}).status();
   EXPECT_NE(shorter.message().find("ends at offset 3000000"), std::string::npos) << shorter;
@@ -162,8 +166,8 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
   grid.scale_millionths = 1000;  // 8 files.
   const std::string path = directory_ + "/result.json";
   EnvelopeResults whole(path, grid, {{"grid", 1}}, "");
-  whole.Add("store", {kWrite, 1024, 2}, {0.5, 0.25});
-  whole.Add("store", {kWrite, 1024, 2}, {0.5, std::nullopt});
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, 0.25, 0.125});
+  whole.Add("store", {kWrite, 1024, 2}, {0.5, std::nullopt, std::nullopt});
   ASSERT_TRUE(whole.Save("running").ok());
   EnvelopeResults again(path, grid, {{"grid", 1}}, "");
   ASSERT_TRUE(again.Load().ok());
@@ -184,32 +188,61 @@ TEST_F(EnvelopeClientTest, ResultsAreOfTheirGrid) {
 }
 
 TEST_F(EnvelopeClientTest, SaysWhatIsUsedUpWhereACurveFalls) {
-  constexpr uint32_t kLink = 100'000;  // Bytes per second.
-  const nlohmann::json host = {{"link_bytes_per_second", kLink}};
-  EnvelopeResults results(directory_ + "/result.json", predict::EnvelopeGrid{},
-                          {{"systems", {{{"name", "store"}, {"hosts", {host, host}}}}}}, "");
+  EnvelopeResults results(directory_ + "/result.json", predict::EnvelopeGrid{}, {}, "");
   const struct {
     EnvelopeCell cell;
-    double busy_share;
+    std::optional<double> busy_share, link_share;
     const char* used_up;
-  } rows[] = {{{kCreate, 0, 2}, 0.9, "processors"},
-              {{kOpen, 0, 2}, 0.2, ""},
-              {{kRead, 1024, 2}, 0.2, "links"},
-              {{kWrite, 1, 2}, 0.2, ""}};
+  } rows[] = {{{kCreate, 0, 2}, 0.9, 0.9, "processors"},
+              {{kOpen, 0, 2}, 0.2, std::nullopt, ""},
+              {{kRead, 1024, 2}, 0.2, 0.9, "links"},
+              {{kWrite, 1, 2}, std::nullopt, 0.3, ""}};
   for (const auto& row : rows) {
     EnvelopeCell one = row.cell;
     one.clients = 1;
-    results.Add("store", one, {10, 0.1});
-    results.Add("store", row.cell, {20, row.busy_share});
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      results.Add("store", one, {10, 0.1, 0.1});
+      results.Add("store", row.cell, {20, row.busy_share, row.link_share});
+    }
   }
   const std::vector<ExplainedFall> falls = results.Falls({"store"});
   ASSERT_EQ(falls.size(), std::size(rows));
   for (size_t i = 0; i < falls.size(); ++i) {
     EXPECT_EQ(falls[i].fall.cell, rows[i].cell);
     EXPECT_EQ(falls[i].used_up, rows[i].used_up) << NameOf(rows[i].cell.operation);
-    EXPECT_DOUBLE_EQ(falls[i].busy_share.value_or(-1), rows[i].busy_share);
+    EXPECT_EQ(falls[i].busy_share, rows[i].busy_share);
+    EXPECT_EQ(falls[i].link_share, rows[i].link_share);
   }
   EXPECT_EQ(results.ToJson().at("falls").size(), std::size(rows));
+}
+
+TEST(LinkCounters, AreOfTheBusiestLinkInOneDirection) {
+  const auto at = [](const char* first, const char* second) {
+    std::istringstream text(
+        std::string("Inter-|   Receive\n face |bytes\n    lo: 900 1 0 0 0 0 0 0 "
+                    "900 1 0 0 0 0 0 0\n") +
+        first + second);
+    return ParseLinkCounters(text);
+  };
+  const auto before = at("  eth0: 100 1 0 0 0 0 0 0 50 1 0 0 0 0 0 0\n", "");
+  ASSERT_EQ(before.size(), 1U) << "without the loopback";
+  EXPECT_EQ(before.at("eth0").received, 100U);
+  EXPECT_EQ(before.at("eth0").sent, 50U);
+  const auto after = at("  eth0:300 1 0 0 0 0 0 0 850 1 0 0 0 0 0 0\n",
+                        " wlan0: 5000 1 0 0 0 0 0 0 5000 1 0 0 0 0 0 0\n");
+  EXPECT_EQ(BusiestLinkBytes(after, before), 800U) << "of links that were there before";
+}
+
+TEST(BusyShare, NeedsEnoughTicksOfEachClient) {
+  BusyShare one;
+  one.Add({3, 10}, 2);
+  EXPECT_DOUBLE_EQ(one.share().value_or(-1), 0.3);
+  one.Add({2, 9}, 2);
+  EXPECT_FALSE(one.share()) << "many clients with few ticks each are not many ticks";
+  BusyShare many_processors;
+  many_processors.Add({32, 64}, 64);
+  EXPECT_FALSE(many_processors.share()) << "one tick of each";
+  EXPECT_FALSE(BusyShare().share());
 }
 
 TEST_F(EnvelopeClientTest, IsToldAllOfASampleInWords) {

@@ -21,13 +21,43 @@ constexpr Duration kNoticeMax = Milliseconds(250);
 constexpr Duration kLateMax = Milliseconds(5);
 constexpr double kLateShareMax = 0.05;
 constexpr int kTrials = 3;
-constexpr uint64_t kTicksMin = 5;  // Fewer are no share of anything.
+constexpr uint64_t kTicksMin = 5;  // Of each processor: fewer are no share of anything.
+// Faster links are not limited, as far as anybody knows.
+constexpr uint64_t kLinkKnownMax = 1'999'999'999;
 
 }  // namespace
+
+void BusyShare::Add(const ProcessorTicks& ticks, uint64_t processors) {
+  is_short_ = is_short_ || ticks.all < kTicksMin * std::max<uint64_t>(1, processors);
+  sum_.busy += ticks.busy;
+  sum_.all += ticks.all;
+}
+
+std::optional<double> BusyShare::share() const {
+  if (is_short_ || sum_.all == 0) return std::nullopt;
+  return static_cast<double>(sum_.busy) / static_cast<double>(sum_.all);
+}
+
+std::optional<double> EnvelopeMeasure::LinkShareOf(size_t system, size_t client,
+                                                   const json& span) const {
+  const std::vector<RunHost>& hosts = systems_[system].hosts;
+  const uint64_t link = hosts[client % hosts.size()].link_bytes_per_second;
+  const double ns =
+      static_cast<double>(span.at("end_ns").get<int64_t>() - span.at("begin_ns").get<int64_t>());
+  if (link == 0 || link > kLinkKnownMax || span.at("link_bytes").is_null() || ns <= 0)
+    return std::nullopt;
+  return span.at("link_bytes").get<double>() / (static_cast<double>(link) * ns / 1e9);
+}
 
 Status EnvelopeMeasure::Start(uint32_t clients) {
   MOSA_RETURN_IF_ERROR(workers_.Start(WorkersFor(clients, workers_.hosts().size())));
   return ReadClocks();
+}
+
+Result<std::vector<json>> EnvelopeMeasure::Facts(size_t system) {
+  auto facts = workers_.Facts(system);
+  if (facts.ok() && facts->front().at("mosa").get<bool>()) mosa_.insert(system);
+  return facts;
 }
 
 // The reading with the shortest round trip is the one that knows best.
@@ -71,6 +101,7 @@ Result<std::vector<json>> EnvelopeMeasure::Step(const std::string& step, const P
     const size_t worker = (client + (by_next ? 1 : 0)) % workers_->count();
     questions.push_back(QuestionOf(step, parts, client, worker));
     questions.back().words["warm"] = warm_;
+    questions.back().words["may_be_late"] = !mosa_.contains(parts.system);
     if (step == "prepare" && shared) break;
   }
   return workers_->Ask(questions, at_most);
@@ -87,7 +118,8 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
   Time first{std::numeric_limits<int64_t>::max()};
   Time last{std::numeric_limits<int64_t>::min()};
   Time told = begin, begun = begin;  // The last ones.
-  ProcessorTicks ticks;
+  BusyShare busy;
+  std::optional<double> link_share = 0;
   for (size_t client = 0; client < spans.size(); ++client) {
     const json& span = spans[client];
     const auto moment = [&](const char* name) {
@@ -97,16 +129,15 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
     first = std::min(first, moment("begin_ns"));
     begun = std::max(begun, moment("begin_ns"));
     last = std::max(last, moment("end_ns"));
-    ticks.busy += span.at("busy_ticks").get<uint64_t>();
-    ticks.all += span.at("all_ticks").get<uint64_t>();
+    busy.Add({span.at("busy_ticks").get<uint64_t>(), span.at("all_ticks").get<uint64_t>()},
+             span.at("processors").get<uint64_t>());
+    const auto own = LinkShareOf(parts.system, client, span);
+    link_share = own && link_share ? std::optional(std::max(*own, *link_share)) : std::nullopt;
   }
   if (notice_ < kNoticeMax) notice_ = std::min(kNoticeMax, notice_ + (told - begin) * 2);
   const double seconds = static_cast<double>(std::max<int64_t>((last - first).ns, 1)) / 1e9;
   const double late = static_cast<double>((begun - first - kLateMax).ns) / 1e9;
-  EnvelopeSample sample{seconds, late <= kLateShareMax * seconds, std::nullopt, {}};
-  if (ticks.all >= kTicksMin)
-    sample.busy_share = static_cast<double>(ticks.busy) / static_cast<double>(ticks.all);
-  return sample;
+  return EnvelopeSample{seconds, late <= kLateShareMax * seconds, busy.share(), link_share, {}};
 }
 
 Result<EnvelopeSample> EnvelopeMeasure::Measured(const Parts& parts, Duration at_most) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +36,21 @@ struct EnvelopeSample {
   // Of the time of the processors of clients' hosts: how much of it they worked, at whatever.
   // Nothing: it was too short to say.
   std::optional<double> busy_share;
+  // Of what one link of a client's host can move in one direction, the most that any did. Nothing:
+  // a limit or a counter is not known.
+  std::optional<double> link_share;
   Duration seen_late;  // Until another host saw what was created or written.
+};
+
+// Of clients' processors, by the ticks of each. Nothing: one has too few of them for a share.
+class BusyShare {
+ public:
+  void Add(const ProcessorTicks& ticks, uint64_t processors);
+  std::optional<double> share() const;
+
+ private:
+  ProcessorTicks sum_;
+  bool is_short_ = false;
 };
 
 // One thread.
@@ -43,11 +58,12 @@ class EnvelopeMeasure {
  public:
   // `directory` is as StoreWorkers has it; `warm`: clients have read before what they read.
   EnvelopeMeasure(std::vector<MeasuredStore> systems, std::string directory, bool warm)
-      : workers_(std::move(systems), std::move(directory)), warm_(warm) {}
+      : systems_(systems), workers_(std::move(systems), std::move(directory)), warm_(warm) {}
 
   // Starts so many clients, in turn on the hosts. Unavailable names a host where it cannot.
   Status Start(uint32_t clients);
-  Result<std::vector<nlohmann::json>> Facts(size_t system) { return workers_.Facts(system); }
+  // Before the first sample of each.
+  Result<std::vector<nlohmann::json>> Facts(size_t system);
   Status Settle(size_t system) { return workers_.Settle(system); }
   std::string Clear() { return workers_.Clear(); }
   // Again, a few times, if clients did not begin together. DataLoss: a byte was wrong. Unavailable:
@@ -66,6 +82,8 @@ class EnvelopeMeasure {
   };
 
   Status ReadClocks();
+  // As of EnvelopeSample, of one client.
+  std::optional<double> LinkShareOf(size_t system, size_t client, const Json& span) const;
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;
   Result<std::vector<Json>> Step(const std::string& step, const Parts& parts, Duration at_most);
@@ -77,8 +95,10 @@ class EnvelopeMeasure {
   // Clocks that drift apart by 50 millionths are 1 ms off then.
   static constexpr Duration kClocksGoodFor = Seconds(20);
 
+  const std::vector<MeasuredStore> systems_;
   StoreWorkers workers_;
   const bool warm_;
+  std::set<size_t> mosa_;  // Systems that are Mosa: close-to-open is promised there.
   const SystemClock clock_;
   std::vector<Duration> offsets_;  // By client: what its clock is ahead of ours.
   Time clocks_read_;

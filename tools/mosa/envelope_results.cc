@@ -49,7 +49,7 @@ std::string Shown(const Estimate& rate, double unit) {
 }
 
 json FallToJson(const ExplainedFall& each) {
-  const auto& [system, fall, busy_share, used_up] = each;
+  const auto& [system, fall, busy_share, link_share, used_up] = each;
   return {{"system", system},
           {"operation", NameOf(fall.cell.operation)},
           {"size_bytes", fall.cell.size_bytes},
@@ -58,17 +58,37 @@ json FallToJson(const ExplainedFall& each) {
           {"best_clients", fall.best_clients},
           {"best_operations_per_second", fall.best},
           {"busy_share", busy_share ? json(*busy_share) : json()},
+          {"link_share", link_share ? json(*link_share) : json()},
           {"used_up", used_up.empty() ? json() : json(used_up)}};
-}
-
-// Whether it has no link between its clients and its bytes.
-bool IsLocal(const json& host) {
-  return host.value("file_system", "") == "tmpfs" || host.value("source", "").starts_with("/dev/");
 }
 
 std::string UsedUpText(const ExplainedFall& each) {
   if (!each.used_up.empty()) return each.used_up;
-  return each.busy_share ? "nothing that is known" : "samples are too short to say";
+  if (each.busy_share && each.link_share) return "neither processors nor clients' links";
+  if (each.busy_share) return "not processors; links are not known";
+  if (each.link_share) return "not clients' links; too short for processors";
+  return "not known";
+}
+
+std::string PercentText(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "-";
+}
+
+// Of those samples that have it.
+std::optional<double> MedianShare(const std::vector<KeptSample>& samples,
+                                  std::optional<double> KeptSample::*share) {
+  std::vector<double> shares;
+  for (const KeptSample& sample : samples)
+    if (sample.*share) shares.push_back(*(sample.*share));
+  if (shares.empty()) return std::nullopt;
+  return predict::MedianOf(std::move(shares)).median;
+}
+
+json OrNull(const std::optional<double>& share) { return share ? json(*share) : json(); }
+
+std::optional<double> ShareAt(const json& shares, size_t index) {
+  if (index >= shares.size() || !shares[index].is_number()) return std::nullopt;
+  return shares[index].get<double>();
 }
 
 void AddRow(const Envelope& envelope, EnvelopeCell cell, double unit, const char* unit_name,
@@ -125,14 +145,14 @@ Status EnvelopeResults::Load() {
       if (object.at("operations") != OperationsOf(grid_, *cell))
         return refused(fmt::format("{} operations in a cell of {}", object.at("operations").dump(),
                                    OperationsOf(grid_, *cell)));
-      const json shares = object.value("busy_shares", json::array());
+      const json busy_shares = object.value("busy_shares", json::array());
+      const json link_shares = object.value("link_shares", json::array());
       for (const double seconds : object.at("seconds")) {
         if (!(seconds >= kSecondsMin && seconds <= kSecondsMax))
           return refused(fmt::format("a sample of {} s", seconds));
         const size_t index = Count(object.at("system"), *cell);
-        KeptSample sample{seconds, std::nullopt};
-        if (index < shares.size() && shares[index].is_number()) sample.busy_share = shares[index];
-        Add(object.at("system"), *cell, sample);
+        Add(object.at("system"), *cell,
+            {seconds, ShareAt(busy_shares, index), ShareAt(link_shares, index)});
       }
     }
   } catch (const json::exception& wrong) {
@@ -188,10 +208,11 @@ json EnvelopeResults::ToJson() const {
     const auto& [system, cell] = key;
     systems.insert(system);
     const Estimate rate = RateOf(cell, samples);
-    json seconds = json::array(), busy_shares = json::array();
+    json seconds = json::array(), busy_shares = json::array(), link_shares = json::array();
     for (const KeptSample& sample : samples) {
       seconds.push_back(sample.seconds);
-      busy_shares.push_back(sample.busy_share ? json(*sample.busy_share) : json());
+      busy_shares.push_back(OrNull(sample.busy_share));
+      link_shares.push_back(OrNull(sample.link_share));
     }
     json object = {{"system", system},
                    {"operation", NameOf(cell.operation)},
@@ -200,6 +221,7 @@ json EnvelopeResults::ToJson() const {
                    {"operations", OperationsOf(grid_, cell)},
                    {"seconds", std::move(seconds)},
                    {"busy_shares", std::move(busy_shares)},
+                   {"link_shares", std::move(link_shares)},
                    {"operations_per_second", EstimateToJson(rate, 1)}};
     if (MovesBytes(cell.operation))
       object["bytes_per_second"] = EstimateToJson(rate, static_cast<double>(cell.size_bytes));
@@ -211,35 +233,16 @@ json EnvelopeResults::ToJson() const {
   return root;
 }
 
-double EnvelopeResults::LinkOf(const std::string& system) const {
-  for (const json& each : configuration_.value("systems", json::array())) {
-    if (each.at("name") != system) continue;
-    double slowest = 0;
-    for (const json& host : each.at("hosts")) {
-      const auto link = host.at("link_bytes_per_second").get<double>();
-      if (link <= 0 || IsLocal(host)) return 0;
-      slowest = slowest == 0 ? link : std::min(slowest, link);
-    }
-    return slowest;
-  }
-  return 0;
-}
-
 std::vector<ExplainedFall> EnvelopeResults::Falls(const std::vector<std::string>& systems) const {
   std::vector<ExplainedFall> all;
   for (const Envelope& envelope : Envelopes(systems)) {
-    const double link = LinkOf(envelope.name);
     for (const predict::Fall& fall : predict::FallsOf(envelope)) {
-      ExplainedFall explained{envelope.name, fall, std::nullopt, ""};
-      std::vector<double> shares;
-      for (const KeptSample& sample : cells_.at({envelope.name, fall.cell}))
-        if (sample.busy_share) shares.push_back(*sample.busy_share);
-      if (!shares.empty()) explained.busy_share = predict::MedianOf(std::move(shares)).median;
-      // All that is moved may go over one link, of a central server.
-      const double moved = fall.rate * static_cast<double>(fall.cell.size_bytes);
+      const std::vector<KeptSample>& samples = cells_.at({envelope.name, fall.cell});
+      ExplainedFall explained{envelope.name, fall, MedianShare(samples, &KeptSample::busy_share),
+                              MedianShare(samples, &KeptSample::link_share), ""};
       if (explained.busy_share.value_or(0) >= kUsedUpMin)
         explained.used_up = "processors";
-      else if (link > 0 && moved >= kUsedUpMin * link)
+      else if (explained.link_share.value_or(0) >= kUsedUpMin)
         explained.used_up = "links";
       all.push_back(std::move(explained));
     }
@@ -274,13 +277,19 @@ void PrintEnvelopes(const std::vector<Envelope>& envelopes) {
   table.Print();
 }
 
-void PrintFalls(const std::vector<ExplainedFall>& falls) {
+void PrintFalls(const std::vector<ExplainedFall>& falls, const std::vector<Envelope>& envelopes) {
+  size_t untold = 0;
+  for (const Envelope& envelope : envelopes)
+    for (const auto& [cell, rate] : envelope.cells) untold += rate.confidence == 0 ? 1 : 0;
+  if (untold > 0)
+    fmt::print("{} cell{} of one sample: whether curves fall there cannot be told.\n", untold,
+               untold == 1 ? " is" : "s are");
   if (falls.empty()) {
     fmt::print("No curve falls with more clients, beyond the intervals.\n");
     return;
   }
   Table table({"FALLS", "OPERATION", "SIZE", "CLIENTS", "OP/S", "BEST CLIENTS", "BEST OP/S",
-               "CORES BUSY", "USED UP"});
+               "CORES BUSY", "LINK BUSY", "USED UP"});
   for (const ExplainedFall& each : falls) {
     const predict::Fall& fall = each.fall;
     table.Add({each.system, std::string(NameOf(fall.cell.operation)),
@@ -288,9 +297,8 @@ void PrintFalls(const std::vector<ExplainedFall>& falls) {
                    ? FormatBytes(static_cast<int64_t>(fall.cell.size_bytes))
                    : "-",
                fmt::format("{}", fall.cell.clients), Short(fall.rate),
-               fmt::format("{}", fall.best_clients), Short(fall.best),
-               each.busy_share ? fmt::format("{:.0f} %", 100 * *each.busy_share) : "-",
-               UsedUpText(each)});
+               fmt::format("{}", fall.best_clients), Short(fall.best), PercentText(each.busy_share),
+               PercentText(each.link_share), UsedUpText(each)});
   }
   table.Print();
 }

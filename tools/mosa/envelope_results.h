@@ -21,16 +21,19 @@ namespace mosa::cli {
 
 struct KeptSample {
   double seconds = 0;                // That the cell's operations took.
-  std::optional<double> busy_share;  // As of EnvelopeSample.
+  std::optional<double> busy_share;  // These as of EnvelopeSample.
+  std::optional<double> link_share;
 };
 
 // Where a store gets less done with more clients, and what was used up there, if it is known:
-// "processors" or "links".
+// "processors" or "links",
+// which are those of the clients' hosts: a server's are not known.
 struct ExplainedFall {
   std::string system;
   predict::Fall fall;
-  std::optional<double> busy_share;  // The median.
-  std::string used_up;               // Empty: neither.
+  std::optional<double> busy_share;  // Medians.
+  std::optional<double> link_share;
+  std::string used_up;  // Empty: neither, or it is not known.
 };
 
 class EnvelopeResults {
@@ -63,9 +66,6 @@ class EnvelopeResults {
  private:
   predict::Estimate RateOf(const predict::EnvelopeCell& cell,
                            const std::vector<KeptSample>& samples) const;
-  // The slowest link of the system's hosts, in bytes per second; 0: there is none between clients
-  // and bytes, or its limit is not known.
-  double LinkOf(const std::string& system) const;
 
   const std::string path_;
   const predict::EnvelopeGrid grid_;
@@ -77,7 +77,9 @@ class EnvelopeResults {
 };
 
 // A line for each fall, or one that says that there is none.
-void PrintFalls(const std::vector<ExplainedFall>& falls);
+// `envelopes`: whose falls they are.
+void PrintFalls(const std::vector<ExplainedFall>& falls,
+                const std::vector<predict::Envelope>& envelopes);
 
 // Rows of operations and sizes, columns of clients.
 void PrintEnvelopes(const std::vector<predict::Envelope>& envelopes);

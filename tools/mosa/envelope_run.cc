@@ -290,11 +290,11 @@ class EnvelopeRun {
           "rates of short samples are too low");
     if (sample->seen_late.ns > 0)
       results_.AddNote(fmt::format(
-          "{}: what a host had written another one saw late, after seconds: by then it was right",
-          systems_[system]));
+          "{}: names or sizes that a host had written another one saw late, within {} s",
+          systems_[system], (sample->seen_late + Seconds(1)).ns / 1'000'000'000));
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
-    results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share});
+    results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share, sample->link_share});
     return results_.Save("running");
   }
 
@@ -366,9 +366,10 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
   if (line.json) {
     PrintJson(results->ToJson());
   } else {
-    PrintEnvelopes(results->Envelopes(NamesOf(systems)));
+    const std::vector<predict::Envelope> envelopes = results->Envelopes(NamesOf(systems));
+    PrintEnvelopes(envelopes);
     fmt::print("\n");
-    PrintFalls(results->Falls(NamesOf(systems)));
+    PrintFalls(results->Falls(NamesOf(systems)), envelopes);
   }
   if (!status.ok()) return status;
   for (const std::string& note : results->notes())

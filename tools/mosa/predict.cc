@@ -142,6 +142,13 @@ Status WriteMetrics(const std::string& directory, const predict::Prediction& pre
   return OkStatus();
 }
 
+void PrintComparison(const BoundComparison& comparison, const Bound& bound) {
+  for (const AboveBound& each : comparison.above)
+    fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
+  for (const NotCompared& each : comparison.not_compared)
+    fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
+}
+
 Status PredictRun(const Options& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
@@ -181,22 +188,21 @@ Status PredictRun(const Options& options, const CommandLine& line) {
     if (inputs.power) forecast.joules = JoulesOf(prediction, *inputs.power);
     MOSA_RETURN_IF_ERROR(AddIntervals(inputs, configuration, options.repeats, forecast));
   }
-  std::vector<AboveBound> above;
+  std::optional<BoundComparison> comparison;
   if (bound && !prediction.failure) {
-    MOSA_ASSIGN_OR_RETURN(above, Above(*bound, inputs.workflow, prediction));
+    MOSA_ASSIGN_OR_RETURN(comparison, Compare(*bound, inputs.workflow, prediction));
   }
   if (!options.trace.empty())
     MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, inputs.workflow, prediction));
   if (!options.metrics.empty()) MOSA_RETURN_IF_ERROR(WriteMetrics(options.metrics, prediction));
   if (line.json) {
     nlohmann::json root = ToJson(inputs.workflow, configuration, prediction, forecast);
-    if (bound) root["bound"] = ToJson(above, *bound);
+    if (comparison) root["bound"] = ToJson(*comparison, *bound);
     PrintJson(root);
   } else {
     PrintPrediction(inputs.workflow, prediction, forecast);
   }
-  for (const AboveBound& each : above)
-    fmt::print(stderr, "mosa predict: {}\n", Describe(each, *bound));
+  if (comparison) PrintComparison(*comparison, *bound);
   // A store that would run full is an answer, not an error; but nobody should take the times for
   // those of a whole run.
   if (prediction.failure)

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "common/base/text_file.h"
-#include "predictor/model/cost.h"
 #include "tools/mosa/capacity_results.h"
 #include "tools/mosa/envelope_files.h"
 
@@ -25,12 +21,16 @@ constexpr uintmax_t kBytesMax = 64 << 20;
 
 // Of all tasks of a stage together.
 struct StageUse {
-  double running_s = 0;
-  double reading_s = 0;
-  double writing_s = 0;
+  std::vector<std::vector<predict::OpenSpan>> reads, writes;  // By task.
   double read_bytes = 0;
   double own_bytes = 0;  // Of `read_bytes`.
 };
+
+std::vector<predict::OpenSpan> OpenSpansOf(const std::vector<predict::TaskSpan>& spans) {
+  std::vector<predict::OpenSpan> open;
+  for (const predict::TaskSpan& span : spans) open.push_back({span.begin, span.end});
+  return open;
+}
 
 std::map<std::string, StageUse> UseOf(const predict::Workflow& workflow,
                                       const predict::Prediction& prediction) {
@@ -38,9 +38,8 @@ std::map<std::string, StageUse> UseOf(const predict::Workflow& workflow,
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];
     StageUse& use = uses[workflow.tasks[i].stage];
-    use.running_s += predict::SecondsOf(task.end - task.start);
-    use.reading_s += predict::SecondsOf(task.reading);
-    use.writing_s += predict::SecondsOf(task.writing);
+    use.reads.push_back(OpenSpansOf(task.reads));
+    use.writes.push_back(OpenSpansOf(task.writes));
     use.own_bytes += static_cast<double>(task.read_local + task.read_cached);
     use.read_bytes += static_cast<double>(task.read_local + task.read_cached + task.read_remote);
   }
@@ -50,11 +49,27 @@ std::map<std::string, StageUse> UseOf(const predict::Workflow& workflow,
 Result<std::vector<predict::RateLimit>> LimitsBy(const Bound& bound, const StageProfile& stage,
                                                  uint32_t clients) {
   if (const auto* capacity = std::get_if<predict::Capacity>(&bound.measured))
-    return LimitsOf(stage, *capacity);
-  auto limits = LimitsOf(stage, std::get<predict::Envelope>(bound.measured), clients);
-  if (limits.ok()) return limits;
-  return Status(limits.status().code(), fmt::format("--bound {}: stage '{}': {}", bound.path,
-                                                    stage.name, MessageOf(limits.status())));
+    return LimitsOf(stage, *capacity, clients);
+  return LimitsOf(stage, std::get<predict::Envelope>(bound.measured), clients);
+}
+
+// The input of a stage, or its output.
+Status CompareTransfer(const Bound& bound, const StageProfile& stage, const StageUse& use,
+                       bool is_input, BoundComparison& comparison) {
+  const predict::OpenTime open = predict::OpenTimeOf(is_input ? use.reads : use.writes);
+  if (open.tasks_max == 0 || (is_input ? stage.files_read : stage.files_written) == 0)
+    return OkStatus();
+  if (open.seconds < predict::kOpenSecondsMin)
+    return FailedPreconditionError(fmt::format("{:.3g} ms are too short for a rate, less than {}",
+                                               open.seconds * 1e3, predict::kOpenSecondsMin * 1e3));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<predict::RateLimit> limits,
+                        LimitsBy(bound, stage, open.tasks_max));
+  std::vector<predict::Excess> excesses =
+      predict::ExcessesOf(limits, {is_input, open.seconds, is_input ? use.own_bytes : 0});
+  if (excesses.empty()) return OkStatus();
+  const double own = use.read_bytes > 0 && is_input ? use.own_bytes / use.read_bytes : 0;
+  comparison.above.push_back({stage.name, std::move(excesses.front()), open.tasks_max, own});
+  return OkStatus();
 }
 
 std::string NameOfStore(const Bound& bound) {
@@ -83,64 +98,63 @@ Result<Bound> ReadBound(const std::string& path, const std::string& system) {
   return Bound{path, std::move(envelope)};
 }
 
-Result<std::vector<AboveBound>> Above(const Bound& bound, const predict::Workflow& workflow,
-                                      const predict::Prediction& prediction) {
+Result<BoundComparison> Compare(const Bound& bound, const predict::Workflow& workflow,
+                                const predict::Prediction& prediction) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<StageProfile> stages, predict::ProfileOf(workflow));
   const std::map<std::string, StageUse> uses = UseOf(workflow, prediction);
-  std::vector<AboveBound> all;
+  BoundComparison comparison;
   for (const StageProfile& stage : stages) {
-    const auto predicted =
-        std::find_if(prediction.stages.begin(), prediction.stages.end(),
-                     [&stage](const auto& each) { return each.name == stage.name; });
-    const double seconds = predicted == prediction.stages.end()
-                               ? 0
-                               : predict::SecondsOf(predicted->end - predicted->start);
-    if (seconds <= 0) continue;
-    const StageUse& use = uses.at(stage.name);
-    const double at_once = std::max(1.0, use.running_s / seconds);
-    MOSA_ASSIGN_OR_RETURN(
-        const std::vector<predict::RateLimit> limits,
-        LimitsBy(bound, stage, static_cast<uint32_t>(std::max(1L, std::lround(at_once)))));
     for (const bool is_input : {true, false}) {
-      std::vector<predict::Excess> excesses = predict::ExcessesOf(
-          limits, is_input ? use.reading_s / at_once : 0, is_input ? 0 : use.writing_s / at_once);
-      if (excesses.empty()) continue;
-      const double own = use.read_bytes > 0 && is_input ? use.own_bytes / use.read_bytes : 0;
-      all.push_back({stage.name, std::move(excesses.front()), at_once, own});
+      const Status compared =
+          CompareTransfer(bound, stage, uses.at(stage.name), is_input, comparison);
+      if (!compared.ok())
+        comparison.not_compared.push_back({stage.name, is_input, MessageOf(compared)});
     }
   }
-  return all;
+  return comparison;
 }
 
 std::string Describe(const AboveBound& above, const Bound& bound) {
   const predict::RateLimit& limit = above.excess.limit;
   std::string text = fmt::format(
-      "stage '{}': its simulated {} is {}, of {:.3g} tasks at once; by {} '{}' does at most {}",
+      "stage '{}': its simulated {} is {}, of up to {} tasks at once; by {} '{}' does at most {}",
       above.stage, limit.name, RateText(above.excess.simulated, limit.is_bandwidth),
-      above.tasks_at_once, bound.path, NameOfStore(bound),
-      RateText(limit.most, limit.is_bandwidth));
-  if (above.own_share > 0)
+      above.tasks_max, bound.path, NameOfStore(bound), RateText(limit.most, limit.is_bandwidth));
+  if (above.own_share > 0 && limit.is_bandwidth)
     text += fmt::format(
-        " ({:.0f} % of what it reads lies on the task's own host or in its pages, which was not "
-        "measured)",
+        " (without the {:.0f} % of what it reads that lies on the task's own host or in its pages)",
         100 * above.own_share);
+  if (!limit.is_input && !limit.is_only_named)
+    text += " (how much of that stays on the task's own host is not known)";
   return text;
 }
 
-json ToJson(const std::vector<AboveBound>& all, const Bound& bound) {
-  json stages = json::array();
-  for (const AboveBound& above : all) {
+std::string Describe(const NotCompared& each, const Bound& bound) {
+  return fmt::format("stage '{}': its {} is not compared with {}: {}", each.stage,
+                     each.is_input ? "input" : "output", bound.path, each.why);
+}
+
+json ToJson(const BoundComparison& comparison, const Bound& bound) {
+  json above_bound = json::array(), not_compared = json::array();
+  for (const AboveBound& above : comparison.above) {
     const predict::RateLimit& limit = above.excess.limit;
-    stages.push_back({{"stage", above.stage},
-                      {"rate", limit.name},
-                      {"unit", limit.is_bandwidth ? "bytes/s" : "files/s"},
-                      {"simulated", above.excess.simulated},
-                      {"bound", limit.most},
-                      {"tasks_at_once", above.tasks_at_once},
-                      {"own_share", above.own_share},
-                      {"sentence", Describe(above, bound)}});
+    above_bound.push_back({{"stage", above.stage},
+                           {"rate", limit.name},
+                           {"unit", limit.is_bandwidth ? "bytes/s" : "files/s"},
+                           {"simulated", above.excess.simulated},
+                           {"bound", limit.most},
+                           {"tasks_at_once", above.tasks_max},
+                           {"own_share", above.own_share},
+                           {"sentence", Describe(above, bound)}});
   }
-  return {{"file", bound.path}, {"store", NameOfStore(bound)}, {"above", std::move(stages)}};
+  for (const NotCompared& each : comparison.not_compared)
+    not_compared.push_back({{"stage", each.stage},
+                            {"phase", each.is_input ? "input" : "output"},
+                            {"sentence", Describe(each, bound)}});
+  return {{"file", bound.path},
+          {"store", NameOfStore(bound)},
+          {"above", std::move(above_bound)},
+          {"not_compared", std::move(not_compared)}};
 }
 
 }  // namespace mosa::cli

@@ -3,6 +3,7 @@
 #ifndef MOSA_TOOLS_MOSA_PREDICT_BOUND_H_
 #define MOSA_TOOLS_MOSA_PREDICT_BOUND_H_
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <variant>
@@ -27,17 +28,25 @@ Result<Bound> ReadBound(const std::string& path, const std::string& system);
 struct AboveBound {
   std::string stage;
   predict::Excess excess;
-  double tasks_at_once = 0;  // The mean.
-  double own_share = 0;      // Of the bytes read: from the task's own host, or its pages.
+  uint32_t tasks_max = 0;  // That had files open at once.
+  double own_share = 0;    // Of the bytes read: from the task's own host, or its pages.
 };
-// Of a stage's time, reading and writing of all of its tasks are shared out to as many as ran at
-// once. FailedPrecondition: the envelope has fewer clients than that. Precondition: the run does
-// not fail.
-Result<std::vector<AboveBound>> Above(const Bound& bound, const predict::Workflow& workflow,
-                                      const predict::Prediction& prediction);
-// A sentence.
+struct NotCompared {
+  std::string stage;
+  bool is_input = true;
+  std::string why;  // It is too short for a rate, or of more clients than were measured.
+};
+struct BoundComparison {
+  std::vector<AboveBound> above;
+  std::vector<NotCompared> not_compared;
+};
+// Precondition: the run does not fail. InvalidArgument: as ProfileOf().
+Result<BoundComparison> Compare(const Bound& bound, const predict::Workflow& workflow,
+                                const predict::Prediction& prediction);
+// Sentences.
 std::string Describe(const AboveBound& above, const Bound& bound);
-nlohmann::json ToJson(const std::vector<AboveBound>& all, const Bound& bound);
+std::string Describe(const NotCompared& each, const Bound& bound);
+nlohmann::json ToJson(const BoundComparison& comparison, const Bound& bound);
 
 }  // namespace mosa::cli
 

@@ -29,6 +29,9 @@ class ManySmall(comparison.Application):
     def check(self, arguments):
         if min(arguments.tasks, arguments.files, arguments.bytes) < 1:
             raise comparison.Failed("--tasks, --files and --bytes must be 1 at least")
+        least = len(str(arguments.tasks - 1)) + 1
+        if arguments.bytes < least:
+            raise comparison.Failed(f"--bytes {arguments.bytes}: each file has its task's number and a newline, {least} bytes of {arguments.tasks} tasks")
 
     def prepare(self, arguments, inputs):
         (inputs / COMMON).write_text("x" * arguments.bytes, encoding="ascii")
