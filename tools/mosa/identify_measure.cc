@@ -624,7 +624,8 @@ void Measure::FillNetwork(Measurements& found) const {
       if (!item.what.starts_with("stream from")) continue;
       pairs += measured.mean;
       pairs_squared += measured.mean * measured.mean;
-      half = std::max(half, measured.RelativeHalf());
+      // Of one sample by itself the other pairs' say more.
+      if (measured.count > 1) half = std::max(half, measured.RelativeHalf());
       ++pair_count;
     }
   }
