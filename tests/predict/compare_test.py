@@ -420,7 +420,7 @@ def test_predicted_requests(made):
     check(any(r["class"] == "node.append" and r["verdict"] == "not predicted" and r["measured"]["count"] == 9 for r in answer["requests"]),
           f"{answer['requests']}")
     best = answer["blamed"][0]
-    check((best["part"], best["host"]) == ("link", "h2") and best["of_requests"] > 0.5, f"{answer['blamed'][:3]}")
+    check((best["part"], best["host"]) == ("link", "h2") and "both ways, as only its link is" in best["evidence"], f"{answer['blamed'][:3]}")
     table = run(made.mosa, *made.words(slow)).stdout
     check("REQUESTS" in table and "of requests stayed longer than predicted" in table, table)
 
