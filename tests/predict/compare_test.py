@@ -394,6 +394,8 @@ def test_requests_alone(made):
     off = sum(r["verdict"] == "anomaly" for r in answer["requests"])
     check(table.returncode == ANOMALY and f"No task is off in 3 runs, but {off} class" in table.stdout, table.stdout)
     answer = made.run([well[0], slow[1], well[2]])
+    check(not any(r["verdict"] == "anomaly" for r in answer["requests"]), "one between two sound runs shows how far runs differ")
+    answer = made.run([slow[1]])
     off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
     check(off, "one run shows enough")
     for r in off:
