@@ -65,9 +65,7 @@ class Comparer {
     Judge(options_.rules, runs_.size(), judged_);
     for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
     CompareBytes();
-    comparison_.chunk_bytes_predicted = ChunkOf(draws_.front());
-    for (const SeenRun& run : runs_)
-      if (const uint64_t chunk = ChunkOf(run); chunk > 0) comparison_.chunk_bytes_measured = chunk;
+    CompareChunks();
     std::vector<RequestTimes> requests;
     for (size_t run = first_judged_; run < runs_.size(); ++run)
       if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
@@ -166,12 +164,6 @@ class Comparer {
     cell.residual_share_interval = SharesOf(residual);
     cell.effect_share = Median(effects);
     cell.verdict = VerdictOf(index);
-  }
-  static uint64_t ChunkOf(const SeenRun& run) {
-    const auto most =
-        std::max_element(run.bytes_by_chunk.begin(), run.bytes_by_chunk.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == run.bytes_by_chunk.end() ? 0 : most->first;
   }
   // Of what the runs expect of the host, as far as draws differ.
   static std::optional<Interval<double>> HostInterval(const std::vector<double>& places,
@@ -273,6 +265,33 @@ class Comparer {
     return bytes;
   }
 
+  static std::map<uint64_t, double> ChunkSharesOf(const SeenRun& run) {
+    double all = 0;
+    for (const auto& [chunk_bytes, bytes] : run.bytes_by_chunk) all += static_cast<double>(bytes);
+    std::map<uint64_t, double> shares;
+    for (const auto& [chunk_bytes, bytes] : run.bytes_by_chunk)
+      if (all > 0) shares[chunk_bytes] = static_cast<double>(bytes) / all;
+    return shares;
+  }
+  void CompareChunks() {
+    const auto predicted = ChunkSharesOf(draws_.front());
+    std::map<uint64_t, double> measured;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (runs_[run].whole && !runs_[run].bytes_by_chunk.empty())
+        measured = ChunkSharesOf(runs_[run]);
+    if (predicted.empty() || measured.empty()) return;
+    std::map<uint64_t, ChunkShare> chunks;
+    for (const auto& [chunk_bytes, share] : predicted) chunks[chunk_bytes].predicted = share;
+    for (const auto& [chunk_bytes, share] : measured) chunks[chunk_bytes].measured = share;
+    double more = 0;
+    for (auto& [chunk_bytes, share] : chunks) {
+      share.chunk_bytes = chunk_bytes;
+      more += std::max(0.0, share.measured - share.predicted);
+      comparison_.chunks.push_back(share);
+    }
+    if (more > kBytesOffShare) comparison_.other_chunks = SayOtherChunks(comparison_.chunks);
+  }
+
   void CompareRequestTimes() {
     const bool are_measured =
         std::any_of(runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end(),
@@ -297,8 +316,10 @@ class Comparer {
     const auto own = FindOwnTime(comparison_.requests, runs_, question.runs, times);
     // A link makes no computing slow.
     if (own && !(own->suspect.part == Part::kLink && own->suspect.host == best.host &&
-                 best.part == Part::kProcessor && blamed.front().explained >= kExplainedMin))
+                 best.part == Part::kProcessor && blamed.front().explained >= kExplainedMin)) {
+      if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);
       return PutFirst(own->suspect, own->evidence, blamed);
+    }
     const std::set<std::string> as_others =
         HostsAsOthers(comparison_.requests, runs_, question.runs);
     std::stable_partition(blamed.begin(), blamed.end(), [&as_others](const Blame& blame) {
@@ -354,8 +375,7 @@ class Comparer {
         !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
     if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
-             FullerNode(anomaly), IsOtherChunk() && anomaly.slower ? &comparison_ : nullptr,
-             options_.link_bytes_per_second},
+             FullerNode(anomaly), options_.link_bytes_per_second},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
   }
@@ -404,10 +424,6 @@ class Comparer {
     if (cell.level != Level::kWorkflow && cell.level != Level::kStage) return false;
     const std::string stage = cell.level == Level::kStage ? cell.name : "";
     return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
-  }
-  bool IsOtherChunk() const {
-    return comparison_.chunk_bytes_measured > 0 && comparison_.chunk_bytes_predicted > 0 &&
-           comparison_.chunk_bytes_measured != comparison_.chunk_bytes_predicted;
   }
   // The node that has most more than predicted of what tasks wrote, if what is more takes its link
   // long enough.

@@ -69,6 +69,12 @@ struct ComparedBytes {
   bool off = false;  // and outside the range by a tenth, and by a MiB.
 };
 
+// Of all bytes of files, how much is in chunks of that size: 0 to 1.
+struct ChunkShare {
+  uint64_t chunk_bytes = 0;
+  double predicted = 0, measured = 0;
+};
+
 struct Anomaly {
   size_t cell = 0;  // Of Comparison::cells.
   bool slower = true;
@@ -92,8 +98,8 @@ struct Comparison {
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
   std::vector<ComparedBytes> node_bytes;  // Of what tasks wrote, what lies on each node.
-  // What most bytes are in chunks of, in the draws and in the last run that says it; 0: not known.
-  uint64_t chunk_bytes_predicted = 0, chunk_bytes_measured = 0;
+  std::vector<ChunkShare> chunks;         // Of the last judged run that says it; else empty.
+  std::string other_chunks;  // A sentence, if more than a tenth of the bytes is in other chunks.
   // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
   // all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;

@@ -289,6 +289,27 @@ TEST_F(CompareTest, SaysThatFilesLieElsewhere) {
   EXPECT_GT(off, 0);
 }
 
+// By shares of all bytes; runs of records that do not say it are not compared.
+TEST_F(CompareTest, SaysOnceThatFilesAreInOtherChunks) {
+  SeenRun run = Drawn(workflow(), Known(), 781);
+  ASSERT_EQ(run.bytes_by_chunk.size(), 1U);
+  const auto [chunk_bytes, bytes] = *run.bytes_by_chunk.begin();
+  const auto with = [&](std::map<uint64_t, uint64_t> chunks) {
+    run.bytes_by_chunk = std::move(chunks);
+    return CompareWith({run});
+  };
+  EXPECT_EQ(with({{chunk_bytes, 3 * bytes}}).other_chunks, "");
+  EXPECT_EQ(with({{chunk_bytes, bytes - bytes / 20}, {64 << 10, bytes / 20}}).other_chunks, "");
+  EXPECT_TRUE(with({}).chunks.empty());
+  const Comparison comparison = with({{chunk_bytes, bytes - bytes / 4}, {64 << 10, bytes / 4}});
+  EXPECT_EQ(comparison.chunks.size(), 2U);
+  EXPECT_EQ(
+      comparison.other_chunks.find("25 % of all bytes are in chunks of 64.0 KiB, predicted 0 %"),
+      0U)
+      << comparison.other_chunks;
+  EXPECT_EQ(Said(comparison).find("chunks"), std::string::npos) << Said(comparison);
+}
+
 // The host is beside the others, so that what the model is off by does not hide it.
 TEST_F(CompareTest, FindsASlowHostAndNamesTheEffect) {
   const auto runs = Runs([](const SeenRun& run) {

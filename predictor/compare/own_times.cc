@@ -146,9 +146,17 @@ std::optional<OwnTime> SlowHost(const std::vector<RequestCell>& cells,
   }
   if (!slowest || !IsWaitedFor(tasks, slowest->waited_s)) return std::nullopt;
   const auto& [host, asked, asking, waited_s] = *slowest;
+  if (!asking.is_known)
+    return OwnTime{{Part::kNode, host},
+                   Suspect{Part::kLink, host},
+                   fmt::format("what mounts asked of {} took {:.1f} times as long as between other "
+                               "hosts, and it asked too little of others to tell: its node or its "
+                               "link",
+                               host, asked.factor())};
   const bool both_ways = asking.place >= kBothWays * asked.place;
   return OwnTime{
       {both_ways ? Part::kLink : Part::kNode, host},
+      std::nullopt,
       fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and "
                   "what {} asked of others {:.1f} times: {}",
                   host, asked.factor(), host, asking.factor(),
@@ -181,7 +189,7 @@ std::optional<OwnTime> OwnWork(const std::vector<RequestCell>& cells,
   });
   if (most == works.end() || most->second.more_s < kShareMin * more_s) return std::nullopt;
   const RequestCell& cell = *most->second.most;
-  return OwnTime{most->first,
+  return OwnTime{most->first, std::nullopt,
                  fmt::format("its own work says so, '{}' took {} in the mean, predicted {}, {:.3f} "
                              "s more in all of a run",
                              cell.which.name, ShowTime(cell.measured.mean_s),

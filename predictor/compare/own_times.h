@@ -6,7 +6,8 @@
 //            decide and to log, is nobody else's: if those requests are anomalies, it is that part.
 //  one host  what mounts ask of one host's storage node takes longer than the same between others,
 //            in the same runs: it is that node. If what the host's mount asks of others does as
-//            well, it is what both ways share, its link.
+//            well, it is what both ways share, its link. A host that asks nothing, as no mount is
+//            on it or no task ran there, does not tell: it is its node or its link.
 //
 // Which host is last is chance in one request; hence the logarithms of the means of all pairs of
 // hosts, less what is predicted of each, are tested: those with the host against those without
@@ -28,6 +29,7 @@ namespace mosa::predict {
 
 struct OwnTime {
   Suspect suspect;
+  std::optional<Suspect> or_else;  // It or that one: what would tell was not measured.
   std::string evidence;  // A sentence: what took how long, and how long elsewhere or as predicted.
 };
 

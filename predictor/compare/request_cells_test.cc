@@ -408,5 +408,31 @@ TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
   }
 }
 
+// As of a storage node on a host of its own: that nothing is asked of others is not as fast as
+// others.
+TEST_F(RequestCellsTest, AHostThatAsksNothingIsItsNodeOrItsLink) {
+  std::vector<SeenRun> runs = Runs(77);
+  for (SeenRun& run : runs) {
+    std::erase_if(run.requests, [](const auto& asked) {
+      return asked.first.component == "mount" && asked.first.host == "three";
+    });
+    for (auto& [which, seen] : run.requests)
+      if (which.component == "mount" && which.name.starts_with("node.") && which.peer == "three")
+        seen.seconds *= 3;
+    run = Stretched(*workflow_, run, [](const SeenTask& task) {
+      return kHosts[task.host.value] == "three" ? 1.0 : 1.6;
+    });
+  }
+  const Comparison comparison = CompareWith(runs);
+  ASSERT_GE(comparison.blamed.size(), 2U);
+  EXPECT_EQ(comparison.blamed[0].suspect, (Suspect{Part::kNode, "three"})) << Said(comparison);
+  EXPECT_EQ(comparison.blamed[1].suspect, (Suspect{Part::kLink, "three"})) << Said(comparison);
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string& evidence = comparison.blamed[i].evidence;
+    EXPECT_NE(evidence.find("its node or its link"), std::string::npos) << evidence;
+    EXPECT_EQ(evidence.find("1.0 times"), std::string::npos) << evidence;
+  }
+}
+
 }  // namespace
 }  // namespace mosa::predict

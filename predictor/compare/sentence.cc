@@ -101,21 +101,15 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
 
 // What is not there as it was predicted.
 std::string Deployed(const AnomalyFacts& facts) {
-  std::vector<std::string> said;
-  if (facts.other_chunk != nullptr)
-    said.push_back(fmt::format(
-        "Files are in chunks of {}, predicted {}: it is another deployment than the predicted.",
-        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_measured)),
-        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_predicted))));
   if (const ComparedBytes* bytes = facts.misplaced)
-    said.push_back(fmt::format(
+    return fmt::format(
         "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
-        bytes->name, Bytes(bytes->measured), Bytes(bytes->drawn.low), Bytes(bytes->drawn.high)));
-  else if (const ComparedBytes* node = facts.fuller)
-    said.push_back(fmt::format(
-        "Of what tasks wrote {} lie on {}, predicted {} to {}: files lie elsewhere.",
-        Bytes(node->measured), node->name, Bytes(node->drawn.low), Bytes(node->drawn.high)));
-  return fmt::format("{}", fmt::join(said, " "));
+        bytes->name, Bytes(bytes->measured), Bytes(bytes->drawn.low), Bytes(bytes->drawn.high));
+  if (const ComparedBytes* node = facts.fuller)
+    return fmt::format("Of what tasks wrote {} lie on {}, predicted {} to {}: files lie elsewhere.",
+                       Bytes(node->measured), node->name, Bytes(node->drawn.low),
+                       Bytes(node->drawn.high));
+  return "";
 }
 
 }  // namespace
@@ -169,7 +163,9 @@ std::string OpenFirst(const Suspect& suspect) {
       return fmt::format("{}: the log of its storage node, and whether its RAM disk swaps ('free')",
                          host);
     case Part::kComputing:
-      return "the workload's runtimes: 'mosa trace workload' of this run says what tasks compute";
+      return "the machines' load in the runs ('top', /proc/pressure/cpu): what else ran there; "
+             "then "
+             "the workload's runtimes: 'mosa trace workload' of this run says what tasks compute";
     case Part::kNetwork:
       return "the switch between the hosts; then 'mosa identify', whether links are as they were";
     case Part::kMounts:
@@ -180,6 +176,20 @@ std::string OpenFirst(const Suspect& suspect) {
       return "one task by hand in a mount: how long its program takes to start";
   }
   return "";
+}
+
+std::string SayOtherChunks(const std::vector<ChunkShare>& chunks) {
+  const ChunkShare& most =
+      *std::max_element(chunks.begin(), chunks.end(), [](const ChunkShare& a, const ChunkShare& b) {
+        return a.measured - a.predicted < b.measured - b.predicted;
+      });
+  return fmt::format(
+      "{:.0f} % of all bytes are in chunks of {}, predicted {:.0f} %: it is another deployment "
+      "than "
+      "the predicted; 'mosa hint explain' of a file tells who said so, and if it is meant, predict "
+      "it with --config chunk={}, or with its --rules",
+      most.measured * 100, Bytes(static_cast<double>(most.chunk_bytes)), most.predicted * 100,
+      most.chunk_bytes);
 }
 
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
@@ -205,13 +215,7 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
         "run record's 'placed': for which hosts tasks have waited";
     return;
   }
-  if (facts.other_chunk != nullptr) {
-    anomaly.open_first = fmt::format(
-        "'mosa hint explain' of a file: who said {}; if that is meant, predict it with --config "
-        "chunk={}",
-        Bytes(static_cast<double>(facts.other_chunk->chunk_bytes_measured)),
-        facts.other_chunk->chunk_bytes_measured);
-  } else if (facts.misplaced != nullptr || facts.fuller != nullptr) {
+  if (facts.misplaced != nullptr || facts.fuller != nullptr) {
     anomaly.open_first =
         "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "
         "who said so";

@@ -20,8 +20,6 @@ struct AnomalyFacts {
   const ComparedBytes* misplaced = nullptr;
   // A node that has more than predicted of what tasks wrote; null: none.
   const ComparedBytes* fuller = nullptr;
-  // Files are in chunks of another size than predicted: which; null: they are not.
-  const Comparison* other_chunk = nullptr;
   uint64_t link_bytes_per_second = 0;
 };
 
@@ -34,6 +32,9 @@ std::string Describe(const Suspect& suspect);
 
 // What to look at if the suspect is to blame.
 std::string OpenFirst(const Suspect& suspect);
+
+// Of which size chunks are more than predicted, and what to do. Precondition: some are.
+std::string SayOtherChunks(const std::vector<ChunkShare>& chunks);
 
 // Sets the anomaly's sentence, cause and what to open first.
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly);

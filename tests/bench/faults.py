@@ -11,7 +11,7 @@ Each trial makes three runs with the fault, and asks `mosa compare` after the fi
 watches would. *Found after* is when it first says that there is an anomaly; *culprit first* whether the largest one blames
 what was wrong before anything else. What a fault costs is its runs' median over the median of sound runs on the same cluster,
 made before and after. A run that fails under its fault is a trial that failed, and is shown; what comes after it has a new
-cluster. Clean runs are judged as they come: each with the two before it.
+cluster. Of clean runs three are judged together, and each is of one such window.
 
 Trials are kept in --cells, a line of JSON each with the hash of the programs, whose trials alone are counted unless
 --any-commit; the same command goes on after Ctrl-C. Shown is every size of a fault that these programs were tried at, also
@@ -38,7 +38,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 
 from accuracy_report import to_markdown  # noqa: E402
 from cluster import Cluster, check, print_table, why_not  # noqa: E402
-from fault_library import CPU_GROUPS, LIBRARY, SICK  # noqa: E402
+from fault_library import CPU_GROUPS, LIBRARY, SICK, one_seed, wide_lock  # noqa: E402
 from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "fault size")
@@ -152,7 +152,7 @@ def judge(answer, culprits):
     first = (answer["anomalies"] or [{**off[0], "cause": "", "blamed": answer["blamed"]}])[0]
     said = f"{first['sentence']} {first['cause']} Open first: {first['open_first']}"
     if isinstance(culprits, str):
-        rank = 1 if culprits in first["cause"] else None
+        rank = 1 if any(culprits in text for text in (first["cause"], *answer["notes"])) else None
     else:
         rank = rank_of(culprits, first["blamed"])
     named = first["blamed"][0] if first["blamed"] else {"part": "nothing", "host": None}
@@ -213,23 +213,40 @@ def measure(arguments, kept):
                     clusters.close()  # What it has left behind disturbs no other trial.
                     bench = None
                 print(f"{fault.name} {size}: {said_of(kept.find(cell))}", file=sys.stderr, flush=True)
-        left = range(len(kept.all(CLEAN)), arguments.clean)
-        if left:
+        for number in range(len(disjoint(kept.all(CLEAN))), arguments.clean):
             bench = bench or put_up(arguments, clusters, kept)
-            records = [bench.run() for _ in range(RUNS - 1)]
-        for number in left:
-            records.append(bench.run())
-            judged = [record for record, _ in records[-RUNS:]]
-            kept.add(CLEAN, {"seconds": [records[-1][1]], "after": [judge(compare(arguments, judged), [])],
-                             "platform": str(arguments.platform), "records": [str(record) for record in judged]})
-            print(f"clean {number + 1}: {records[-1][1]:.3f} s {kept.find(CLEAN)['after'][0]}", file=sys.stderr, flush=True)
+            made = [bench.run() for _ in range(RUNS)]
+            records = [record for record, _ in made]
+            kept.add(CLEAN, {"seconds": [seconds for _, seconds in made], "after": [judge(compare(arguments, records), [])],
+                             "platform": str(arguments.platform), "records": [str(record) for record in records]})
+            print(f"clean {number + 1}: {kept.find(CLEAN)['seconds']} s {kept.find(CLEAN)['after'][0]}", file=sys.stderr, flush=True)
+
+
+def disjoint(windows):
+    """Those of clean runs that no earlier one of the same programs has: one slow run is one alarm."""
+    met, alone = set(), []
+    for entry in windows:
+        runs = {(entry["programs"], record) for record in entry.get("records", [])}
+        if not runs & met:
+            alone.append(entry)
+            met |= runs
+    return alone
 
 
 def judge_again(arguments, kept):
+    """Each trial once, however often this is asked; trials that failed failed for these programs, too."""
     culprits = {fault.name: fault.culprits for fault in LIBRARY}
     for cell in list(kept.cells):
-        for entry in list(kept.cells[cell]):
-            if "records" not in entry or entry["programs"] == kept.build["programs"]:
+        known = [entry for entry in kept.cells[cell] if entry["programs"] == kept.build["programs"]]
+        made = [entry for entry in kept.cells[cell] if "runs_by" not in entry and entry not in known]
+        for entry in disjoint(made) if cell == CLEAN else made:
+            same = ("failed", "when") if "failed" in entry else ("records",)
+            if any(all(each.get(key) == entry.get(key) for key in same) for each in known):
+                continue
+            if "failed" in entry:
+                kept.add(cell, {"failed": entry["failed"], "when": entry["when"], "runs_by": entry["programs"]})
+                continue
+            if "records" not in entry:
                 continue
             arguments.platform = entry["platform"]
             if cell == CLEAN:
@@ -273,6 +290,9 @@ def why_not_here(arguments):
     faults = [fault for fault in LIBRARY if not arguments.fault or fault.name in arguments.fault]
     if not reason and not CPU_GROUPS.is_dir() and any(fault.name == "stolen-cpu" for fault in faults):
         reason = f"stolen-cpu needs cgroup v1, whose processors' groups are in {CPU_GROUPS}: name the other faults by --fault"
+    by_manager = [fault.name for fault in faults if fault.begin in (wide_lock, one_seed)]
+    if not reason and not arguments.again and by_manager and not (arguments.bin / "mosa-manager-faulty").exists():
+        reason = f"{', '.join(by_manager)} need {arguments.bin}/mosa-manager-faulty: build that target, or name the other faults by --fault"
     said = (arguments.bin / "mosa").read_bytes()
     for text in (fault.culprits for fault in faults if isinstance(fault.culprits, str)):
         if text.encode() not in said:
@@ -285,7 +305,7 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
     parser.add_argument("--fault", action="append", default=[], choices=[fault.name for fault in LIBRARY], help="these alone")
     parser.add_argument("--trials", type=int, default=5)
-    parser.add_argument("--clean", type=int, default=0, help="runs without any fault")
+    parser.add_argument("--clean", type=int, default=0, help=f"windows of {RUNS} runs without any fault")
     parser.add_argument("--platform", type=pathlib.Path, help="instead of `mosa identify`")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("faults.out"))
     parser.add_argument("--cells", type=pathlib.Path, help="default: OUT/trials.jsonl")
@@ -314,11 +334,11 @@ def main():
             failure = str(error) or "interrupted: the same command goes on"
     show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table
     show(TITLES, list(rows(kept)))
-    clean = kept.all(CLEAN)
+    clean = disjoint(kept.all(CLEAN))
     if clean:
         alarms = sum(each["after"][0]["found"] for each in clean)
-        seconds = [each["seconds"][0] for each in clean]
-        print(f"{len(clean)} clean runs, {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f}): "
+        seconds = [seconds for each in clean for seconds in each["seconds"]]
+        print(f"{len(clean)} windows of {RUNS} clean runs, {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f}): "
               f"after {alarms} of them something was found")
     print(f"programs {', '.join(sorted({each['programs'] for cell in kept.cells for each in kept.all(cell)})) or '-'}")
     if failure:

@@ -89,7 +89,8 @@ def simulated(mosa, path, seed, unlike="", residence=False):
 
     def facts(name):
         size = form["files"][name]["size"]
-        return {"path": name, "size_bytes": size, "mtime_ns": 0, "nodes": held(layouts[name], size)}
+        return {"path": name, "size_bytes": size, "mtime_ns": 0, "nodes": held(layouts[name], size),
+                "chunk_bytes": layouts[name]["chunk_size"]}
 
     record = {"version": 1, "workflow": {"name": "mixed", "path": str(path)}, "system": "dss", "outcome": "done", "start": begun,
               "end": begun + said["turnaround_s"], "turnaround_seconds": said["turnaround_s"], "hosts_lost": [], "tasks": [],
@@ -295,6 +296,33 @@ def test_sizes(made):
     check(any("20 files have no size in the workload" in note for note in answer["notes"]), f"{answer['notes']}")
 
 
+def test_chunks(made):
+    """Each file counts once, and what is in other chunks is said once."""
+    usual = made.clean[0]["tasks"][0]["outputs"][0]["chunk_bytes"]
+    names = {name: file["size"] for name, file in workload()["files"].items()}
+
+    def answer_of(prefix, chunk_bytes):
+        record = copy.deepcopy(made.clean[0])
+        for file in (file for task in record["tasks"] for file in task["inputs"] + task["outputs"] if file["path"].startswith(prefix)):
+            if chunk_bytes:
+                file["chunk_bytes"] = chunk_bytes
+            else:
+                del file["chunk_bytes"]
+        answer = made.run([record])
+        return answer, [note for note in answer["notes"] if "in chunks of" in note]
+
+    answer, said = answer_of("", usual)
+    check(answer["chunks"] == [{"chunk_bytes": usual, "predicted_share": 1, "measured_share": 1}] and not said, f"{answer['chunks']} {said}")
+    answer, said = answer_of("c.", 64 << 10)  # Nobody reads these; others are written and read.
+    share = sum(size for name, size in names.items() if name.startswith("c.")) / sum(names.values())
+    found = [each["measured_share"] for each in answer["chunks"] if each["chunk_bytes"] == 64 << 10]
+    check(len(found) == 1 and abs(found[0] - share) < 1e-9 and not said, f"{answer['chunks']}, not {share}: {said}")
+    answer, said = answer_of("a.", 64 << 10)
+    check(len(said) == 1 and "in chunks of 64.0 KiB, predicted 0 %" in said[0] and "chunk=65536" in said[0], f"{answer['notes']}")
+    answer, said = answer_of("", None)
+    check(answer["chunks"] == [] and not said, f"a record that does not say it: {answer['chunks']} {said}")
+
+
 def test_requests(made):
     """Requests are held against the same ones elsewhere, if the records have them."""
     answer = made.run([made.clean[0]])
@@ -445,6 +473,7 @@ def main():
         test_silent(made)
         test_nothing(made)
         test_sizes(made)
+        test_chunks(made)
         test_requests(made)
         test_predicted_requests(made)
         test_requests_alone(made)

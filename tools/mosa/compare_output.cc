@@ -69,6 +69,15 @@ json ToJson(const std::vector<predict::ComparedBytes>& compared) {
   return list;
 }
 
+json ToJson(const std::vector<predict::ChunkShare>& chunks) {
+  json list = json::array();
+  for (const predict::ChunkShare& share : chunks)
+    list.push_back({{"chunk_bytes", share.chunk_bytes},
+                    {"predicted_share", share.predicted},
+                    {"measured_share", share.measured}});
+  return list;
+}
+
 json ToJson(const std::vector<predict::Blame>& blamed) {
   json list = json::array();
   for (const predict::Blame& blame : blamed)
@@ -285,8 +294,7 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"stage_bytes", ToJson(comparison.stage_bytes)},
                {"link_bytes", ToJson(comparison.link_bytes)},
                {"node_bytes", ToJson(comparison.node_bytes)},
-               {"chunk_bytes", comparison.chunk_bytes_measured},
-               {"predicted_chunk_bytes", comparison.chunk_bytes_predicted},
+               {"chunks", ToJson(comparison.chunks)},
                {"requests", ToJson(comparison.requests)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},

@@ -153,7 +153,8 @@ class Reader {
       const auto size_bytes = list[i].at("size_bytes").get<uint64_t>();
       const auto held = list[i].value("nodes", predict::BytesByNodeName());
       predict::AddFile(size_bytes, held, host, found);
-      if (const auto chunk_bytes = list[i].value("chunk_bytes", uint64_t{0}); chunk_bytes > 0)
+      const auto chunk_bytes = list[i].value("chunk_bytes", uint64_t{0});
+      if (chunk_bytes > 0 && chunked_.insert(files[i]).second)
         measured_.seen.bytes_by_chunk[chunk_bytes] += size_bytes;
       for (const auto& [node, bytes] : held)
         if (!hosts_.contains(node)) other_nodes_.insert(node);
@@ -254,7 +255,7 @@ class Reader {
   Several missing_;
   double rows_left_out_ = 0;
   std::set<std::string> other_nodes_;
-  std::set<PathIndex> resized_;
+  std::set<PathIndex> chunked_, resized_;  // Each file counts once, however many tasks use it.
 };
 
 Status NoRecord(const std::string& path, const json::exception& error) {

@@ -216,6 +216,7 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
   Compared compared;
   compared.comparison =
       predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
+  if (!compared.comparison.other_chunks.empty()) notes.push_back(compared.comparison.other_chunks);
   compared.report = {asked.inputs.workflow.name, words.platform,
                      predict::ToText(asked.configuration), drawn.failed, std::move(notes)};
   return compared;
