@@ -85,7 +85,7 @@ function(mosa_test name)
 endfunction()
 
 # mosa_take_archives(PACKAGE...): what links the imported libraries of these packages takes their archives, if each shared
-# library has one beside it: with some, programs would have the same library twice. A program then starts in a third of the
+# library has one beside it: with some, programs would have the same library twice. A program then starts in half the
 # processor time, which goes into loading some 50 libraries and looking up their symbols: for `mosa predict`, most of what it
 # takes. Call it where they were found.
 function(mosa_take_archives)
