@@ -73,6 +73,11 @@ class SharedServer final : private EventLoop::Bell {
   }
 
   size_t jobs() const { return jobs_.size(); }
+  // How many times as long as alone one more job of even weight would take now.
+  double Stretch() const {
+    return std::max(1.0, static_cast<double>(weights_ + kEvenWeight) /
+                             static_cast<double>(servers_ * kEvenWeight));
+  }
   // The work of all jobs that have come, and what of it has been done.
   Duration offered() const { return offered_; }
   Duration done() const { return std::min(done_ + DoneSince(), offered_); }

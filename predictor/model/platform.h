@@ -29,8 +29,10 @@ struct Cost {
   // Standard deviation of the whole between measurements, as a part of it: 0.05 is 5 %.
   double spread = 0;
 
-  // At most kServiceMax.
+  // At most kServiceMax; what comes before the first byte, and the rest.
   Duration Of(uint64_t bytes) const;
+  Duration Call() const { return Of(0); }
+  Duration OfBytes(uint64_t bytes) const { return Of(bytes) - Of(0); }
   bool operator==(const Cost&) const = default;
 };
 

@@ -70,27 +70,32 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
   }
 }
 
-des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint64_t bytes) {
+des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint64_t bytes,
+                                       Duration sending, Duration receiving) {
   Machine& source = *machines_[from.value];
   Machine& target = *machines_[to.value];
+  des::Join all;
+  source.cpu->Begin(Account(source, sending, WorkOf::kStore), all);
   if (from == to) {
     source.bytes.inside += bytes;
     co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.network.loopback_latency_ns)));
+    target.cpu->Begin(Account(target, receiving, WorkOf::kStore), all);
     co_await source.inside.Serve(platform_.network.loopback.Of(bytes));
+    co_await all.All();
     co_return;
   }
   const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
   source.bytes.sent += bytes;
   co_await loop_.Sleep(latency);
+  target.cpu->Begin(Account(target, receiving, WorkOf::kStore), all);
   // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
-  des::Join both;
   // Whose share is large stays so: congestion control takes longer to even it than a run.
   const uint64_t way = HashCombine(seed_, (uint64_t{from.value} << 32) | to.value);
-  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), both, in_weights_.Of(way));
-  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), both, out_weights_.Of(~way));
-  co_await both.All();
+  target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), all, in_weights_.Of(way));
+  source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), all, out_weights_.Of(~way));
+  co_await all.All();
   target.bytes.received += bytes;
 }
 

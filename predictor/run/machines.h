@@ -57,15 +57,19 @@ class Machines {
   // as it takes where the platform was measured.
   auto Work(MachineIndex on, Duration work, WorkOf whose = WorkOf::kStore) {
     Machine& machine = *machines_[on.value];
-    if (machine.host.speed != 1)
-      work = Nanoseconds(static_cast<int64_t>(std::min(
-          static_cast<double>(work.ns) / machine.host.speed, static_cast<double>(kServiceMax.ns))));
-    Duration& account = whose == WorkOf::kStore ? machine.store : machine.application;
-    account = account + work;
-    return machine.cpu->Work(work);
+    return machine.cpu->Work(Account(machine, work, whose));
   }
-  // Bulk data from one process to another: ends when the last byte has come.
-  des::Activity<void> Transfer(MachineIndex from, MachineIndex to, uint64_t bytes);
+  // Bulk data from one process to another: ends when the last byte has come. Meanwhile the cores of
+  // both ends work on the same bytes, `sending` and `receiving`: a socket is filled and emptied
+  // while it carries, so what takes longest is what it takes.
+  des::Activity<void> Transfer(MachineIndex from, MachineIndex to, uint64_t bytes,
+                               Duration sending = {}, Duration receiving = {});
+  // How long `work` would take there if as much went on beside it all the time as does now.
+  Duration Stretched(MachineIndex on, Duration work) const {
+    const Machine& machine = *machines_[on.value];
+    return AtMostService(static_cast<double>(work.ns) * machine.cpu->Stretch() /
+                         machine.host.speed);
+  }
   // How long a small message would take now.
   Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
 
@@ -90,6 +94,18 @@ class Machines {
     bool in_cast = false;  // Of what comes not all is from that one, or was until lately.
     Duration store, application;
   };
+
+  static Duration AtMostService(double ns) {
+    return Nanoseconds(static_cast<int64_t>(std::min(ns, static_cast<double>(kServiceMax.ns))));
+  }
+  // Counts `work`, and returns how long it takes there.
+  static Duration Account(Machine& machine, Duration work, WorkOf whose) {
+    if (machine.host.speed != 1)
+      work = AtMostService(static_cast<double>(work.ns) / machine.host.speed);
+    Duration& account = whose == WorkOf::kStore ? machine.store : machine.application;
+    account = account + work;
+    return work;
+  }
 
   // Of streams, by what names their way: log-normal, drawn once, so that a transfer costs a look.
   class Weights {

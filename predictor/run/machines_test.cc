@@ -117,6 +117,55 @@ TEST(Machines, LetBurstsThroughLinksThatWereIdle) {
   }
 }
 
+TEST(Machines, WorkAtBothEndsOnBytesThatAreUnderWay) {
+  const struct {
+    const char* what;
+    uint32_t shared_cores, to;
+    int64_t sending_ms, receiving_ms;
+    double ends_ms;  // Of a MiB, which the link carries in 104.86 ms.
+  } rows[] = {{"the link is the limit", 0, 1, 90, 100, 104.86},
+              {"the sender is", 0, 1, 200, 150, 200},
+              {"the receiver is", 0, 1, 150, 200, 200},
+              {"both have the same core", 1, 1, 80, 80, 160},
+              {"a core each", 2, 1, 80, 80, 104.86},
+              {"inside a host of one core", 0, 0, 80, 80, 160},
+              {"nobody works", 0, 1, 0, 0, 104.86}};
+  for (const auto& row : rows) {
+    Platform platform = Links();
+    platform.shared_cores = row.shared_cores;
+    platform.network.loopback_latency_ns = 0;
+    des::EventLoop loop;
+    Machines machines(loop, platform, Configuration());
+    const auto send = [&]() -> des::Activity<void> {
+      co_await machines.Transfer(MachineIndex{0}, MachineIndex{row.to}, kMebibyte,
+                                 Milliseconds(row.sending_ms), Milliseconds(row.receiving_ms));
+    };
+    des::Spawn(loop, send());
+    loop.Run();
+    EXPECT_NEAR(static_cast<double>(loop.now().ns) / 1e6, row.ends_ms, 0.01) << row.what;
+    double busy_s = 0;
+    for (uint32_t i = 0; i <= row.to; ++i) busy_s += machines.UseOf(MachineIndex{i}).store_core_s;
+    EXPECT_NEAR(busy_s, static_cast<double>(row.sending_ms + row.receiving_ms) / 1e3, 1e-6)
+        << row.what;
+  }
+}
+
+TEST(Machines, StretchWorkByWhatGoesOnBesideIt) {
+  Platform platform = Links();
+  platform.shared_cores = 2;
+  des::EventLoop loop;
+  Machines machines(loop, platform, Configuration());
+  const auto work = [&]() -> des::Activity<void> {
+    co_await machines.Work(MachineIndex{0}, Milliseconds(10));
+  };
+  EXPECT_EQ(machines.Stretched(MachineIndex{0}, Milliseconds(3)), Milliseconds(3));
+  for (int i = 0; i < 3; ++i) des::Spawn(loop, work());
+  loop.At(Time{1'000'000}, [&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_EQ(machines.Stretched(MachineIndex{1}, Milliseconds(3)), Milliseconds(6)) << "four on two";
+  loop.EndAll();
+}
+
 // When each of three MiB has come that host 0 sends to hosts 1, 2 and 3.
 std::vector<double> EndsMs(const Platform& platform, uint64_t seed) {
   des::EventLoop loop;

@@ -396,10 +396,10 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "node.read", there);
   co_await loop_.Sleep(machines_.MessageDelay(machine_, there, kRequestBytes));
   const Time came = loop_.now();
-  co_await machines_.Work(there, platform_.node.read.Of(bytes));
-  co_await machines_.Transfer(there, machine_, bytes);
+  co_await machines_.Work(there, platform_.node.read.Call());
+  co_await machines_.Transfer(there, machine_, bytes, platform_.node.read.OfBytes(bytes),
+                              platform_.client.receive.Of(bytes));
   machines_.residence().Add(Daemon::kStorage, there, "read", loop_.now() - came, machine_);
-  co_await Work(platform_.client.receive, bytes);
 }
 
 }  // namespace mosa::predict

@@ -369,13 +369,13 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
   const MachineIndex there = manager_.MachineOf(node);
   SimulatedResidence& residence = machines_.residence();
   const Timed timed(residence, Daemon::kMount, machine_, "node.write", there);
-  co_await Work(platform_.client.send, bytes);
+  co_await machines_.Work(machine_, platform_.client.send.Call());
   const Time sent = loop_.now();
-  co_await machines_.Transfer(machine_, there, bytes);
-  const Time came = loop_.now();
-  co_await machines_.Work(there, platform_.node.write.Of(bytes));
+  const Duration storing = platform_.node.write.Of(bytes);
+  residence.Add(Daemon::kStorage, there, "write.object", machines_.Stretched(there, storing));
+  co_await machines_.Transfer(machine_, there, bytes, platform_.client.send.OfBytes(bytes),
+                              storing);
   residence.Add(Daemon::kStorage, there, "write", loop_.now() - sent, machine_);
-  residence.Add(Daemon::kStorage, there, "write.object", loop_.now() - came);
   const bool stored = manager_.Store(node, file, fresh_bytes);
   co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
   co_return stored;

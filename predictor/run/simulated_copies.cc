@@ -75,8 +75,7 @@ des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
     const Time asked = loop_.now();
     co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
     const Time came = loop_.now();
-    co_await machines_.Work(from, platform_.node.read.Of(bytes));
-    co_await machines_.Transfer(from, to, bytes);
+    co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
     machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
     machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
