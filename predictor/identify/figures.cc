@@ -30,6 +30,7 @@ Platform ReferencePlatform() {
   platform.client.local_read = {10'000, 0.25};
   platform.client.local_write = {10'000, 0.6};
   platform.client.page_cache_read = {3'000, 0.17};
+  platform.node.make = {100'000};
   platform.node.read = {20'000, 0.25};
   platform.node.write = {20'000, 0.6};
   platform.network.loopback = {15'000, 0.3};
@@ -84,6 +85,7 @@ const std::vector<FigureGroup>& StoreFigures() {
        [](Platform& p) {
          return Slots{&p.client.receive.ns_per_byte, &p.node.read.ns_per_byte};
        }},
+      {"node.make.ns_per_call", [](Platform& p) { return Slots{&p.node.make.ns_per_call}; }},
       {"client.passthrough_read.ns_per_call",
        [](Platform& p) { return Slots{&p.client.passthrough_read.ns_per_call}; }},
       {"client.passthrough_read.ns_per_byte",

@@ -289,7 +289,7 @@ TEST(Identify, TakesTheNoiseOfSingleSamplesForUsual) {
   for (Findings::OfRun& each : findings.runs) take_one(each.seconds);
   const auto found = Identify(Known(truth), Deployment(), findings, [] { return 1.0; });
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_LT(found->platform.model.spread, 0.06);
+  EXPECT_LT(found->platform.model.spread, 0.1) << "half of what single samples are off by";
 }
 
 TEST(Probes, VarySizesAndLoads) {

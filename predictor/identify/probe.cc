@@ -102,7 +102,8 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
   add(ProbeKind::kRemove, Where::kDefault, {1});
   add(ProbeKind::kStatAgain, Where::kDefault, {0});
   const std::vector<uint64_t> small = {64 * kKibibyte, 256 * kKibibyte};
-  const std::vector<uint64_t> large = {kMebibyte, 4 * kMebibyte, 16 * kMebibyte};
+  // The last is longer than what caches and windows hold.
+  const std::vector<uint64_t> large = {kMebibyte, 4 * kMebibyte, 16 * kMebibyte, kStreamBytes};
   for (const ProbeKind kind : {ProbeKind::kWrite, ProbeKind::kRead}) {
     for (const Where where : {Where::kOther, Where::kOwn, Where::kOwnThroughMount}) {
       if (where == Where::kOther && !others) continue;

@@ -13,7 +13,7 @@
 
 namespace mosa::predict {
 
-inline constexpr int kPlatformVersion = 3;
+inline constexpr int kPlatformVersion = 4;
 // No single service takes longer, so that sums of them fit: 11 days.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
 // Of a link: slower, and what is under way in it would take longer than can be counted.
@@ -109,6 +109,7 @@ struct ClientPlatform {
 };
 
 struct NodePlatform {
+  Cost make;   // An object: once for each file on each node that it is written to.
   Cost read;   // Of a piece of an object, onto a socket.
   Cost write;  // Off a socket, into an object.
   bool operator==(const NodePlatform&) const = default;

@@ -69,6 +69,7 @@ void VisitFields(P& platform, Visit&& visit) {
   visit("manager", "other", platform.manager.other);
   visit("manager", "persist", platform.manager.persist);
   VisitClient(platform.client, visit);
+  visit("node", "make", platform.node.make);
   visit("node", "read", platform.node.read);
   visit("node", "write", platform.node.write);
   visit("runner", "dispatch", platform.runner.dispatch);

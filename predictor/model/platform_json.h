@@ -1,6 +1,6 @@
 // The platform file: JSON that a person can read, write and correct.
 //
-//   {"mosa_platform": 3, "machine": "...", "measured": "...", "by": "...", "shared_cores": 0,
+//   {"mosa_platform": 4, "machine": "...", "measured": "...", "by": "...", "shared_cores": 0,
 //    "host": {"cores": 2, ...}, "manager": {"open": {"ns_per_call": 9000, "ns_per_byte": 0,
 //    "spread": 0.05}, ...}, ...}
 //

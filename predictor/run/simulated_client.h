@@ -183,7 +183,9 @@ class SimulatedClient {
   void SendOpenExtent(Writer& writer);
   // Bytes from `fresh_from` on take room.
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
-  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes);
+  // `makes`: they are the first of the file that the node gets.
+  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes,
+                              bool makes);
   void Leave(Writer& writer);
   des::Activity<void> Seal(FileId file);
   des::Activity<Outcome<Done>> Commit(Writer& writer);

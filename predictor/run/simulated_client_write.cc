@@ -15,6 +15,12 @@ namespace {
 // As of the SAI's writer.
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 
+// Whether these are the first bytes that a file which is written from its beginning has on a node.
+bool MakesObject(const Layout& layout, uint64_t offset) {
+  return offset % layout.chunk_bytes == 0 &&
+         offset / layout.chunk_bytes < layout.segments.front().width;
+}
+
 // The bytes that are not overwritten.
 uint64_t BytesFrom(uint64_t end, ByteRange range) {
   return range.end - std::clamp(end, range.begin, range.end);
@@ -205,6 +211,7 @@ des::Activity<bool> SimulatedClient::MayWriteByKernel(Writer& writer) {
       IsLocal(layout.segments.front().nodes.front())) {
     const NodeId node = layout.segments.front().nodes.front();
     if (co_await grants_.Reserve(node, sai::kPassthroughRoomBytes)) {
+      if (manager_.StoredOn(node, writer.file) == 0) co_await Work(platform_.node.make);
       writer.state.pinned = true;
       co_return true;
     }
@@ -288,9 +295,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
       co_await BufferPiece(writer, piece.range);
       continue;
     }
+    const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
+    if (fresh_bytes > 0 && MakesObject(writer.state.access.layout, piece.range.begin))
+      co_await Work(platform_.node.make);
     co_await Work(platform_.client.local_write, piece.range.size());
     writer.state.unsealed = true;
-    const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
     writer.local_end = std::max(writer.local_end, piece.range.end);
     for (const NodeId node : piece.nodes)
       if (!manager_.Store(node, writer.file, fresh_bytes)) co_return NoSpace(writer, {node});
@@ -354,7 +363,10 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   for (const Piece& piece : pieces)
     for (const NodeId node : piece.nodes) {
       const uint64_t fresh_bytes = BytesFrom(fresh_from, piece.range);
-      const bool stored = co_await StoreOn(node, writer.file, piece.range.size(), fresh_bytes);
+      const bool makes =
+          fresh_bytes > 0 && MakesObject(writer.state.access.layout, piece.range.begin);
+      const bool stored =
+          co_await StoreOn(node, writer.file, piece.range.size(), fresh_bytes, makes);
       if (!stored) writer.full = node;
     }
   io_threads_.Return();
@@ -365,13 +377,14 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
 }
 
 des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes,
-                                             uint64_t fresh_bytes) {
+                                             uint64_t fresh_bytes, bool makes) {
   const MachineIndex there = manager_.MachineOf(node);
   SimulatedResidence& residence = machines_.residence();
   const Timed timed(residence, Daemon::kMount, machine_, "node.write", there);
   co_await machines_.Work(machine_, platform_.client.send.Call());
   const Time sent = loop_.now();
-  const Duration storing = platform_.node.write.Of(bytes);
+  const Duration storing =
+      platform_.node.write.Of(bytes) + (makes ? platform_.node.make.Call() : Duration());
   residence.Add(Daemon::kStorage, there, "write.object", machines_.Stretched(there, storing));
   co_await machines_.Transfer(machine_, there, bytes, platform_.client.send.OfBytes(bytes),
                               storing);
@@ -394,13 +407,16 @@ void SimulatedClient::Leave(Writer& writer) {
 
 // Of what comes through its daemon a node takes the checksums at once; an object that was written
 // past it is read once more, all of it, when its last writer has left, one object after the other.
-// Nobody waits for that. It has no figure of its own: reading the object is what it does.
+// Nobody waits for that. It has no figure of its own: reading the object is what it does, as a
+// plain file where programs are seen to.
 des::Activity<void> SimulatedClient::Seal(FileId file) {
   co_await sealer_.Take();
   uint64_t bytes = 0;
   for (const NodeId node : files_[file].access.layout.Nodes())
     if (IsLocal(node)) bytes += manager_.StoredOn(node, file);
-  if (bytes > 0) co_await Work(platform_.client.local_read, bytes);
+  const ClientPlatform& client = platform_.client;
+  if (bytes > 0)
+    co_await Work(client.passthrough ? client.passthrough_read : client.local_read, bytes);
   sealer_.Return();
   sealing_.End();
 }

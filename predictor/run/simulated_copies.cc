@@ -78,6 +78,7 @@ des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
     co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
     machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
     machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
+    if (task.fetched_bytes == 0) co_await machines_.Work(to, platform_.node.make.Call());
     co_await machines_.Work(to, platform_.node.write.Of(bytes));
     if (!manager_.StoreCopy(key.first, key.second, bytes)) co_return false;
     task.fetched_bytes += bytes;

@@ -155,7 +155,7 @@ def test_path(_, program, directory):
     check_file(path, 2)
     predict(program, path, "hosts=1,placement=local")
     check(not os.listdir(place), f"left: {os.listdir(place)}")
-    other = path.read_text(encoding="utf-8").replace('"mosa_platform": 3', '"mosa_platform": 9')
+    other = path.read_text(encoding="utf-8").replace('"mosa_platform": 4', '"mosa_platform": 9')
     path.write_text(other, encoding="utf-8")
     done = run(program, "predict", "--platform", path, "--workload", WORKLOAD)
     check(done.returncode == 2 and "is of version 9, this program reads" in done.stderr, done.stderr)

@@ -265,8 +265,8 @@ def test_bad_input(mosa, directory):
     text = PLATFORM.read_text()
     rows = [
         (text[:900], "cut short", {}),
-        (text.replace('"mosa_platform": 3', '"mosa_platform": 7'), "version 7", {}),
-        (text.replace('"mosa_platform": 3', '"mosa_platform": 1'), "version 1, this program reads version 3", {}),
+        (text.replace('"mosa_platform": 4', '"mosa_platform": 7'), "version 7", {}),
+        (text.replace('"mosa_platform": 4', '"mosa_platform": 1'), "version 1, this program reads version 4", {}),
         (text.replace('"spread": 0.06', '"spread": 6'), "model.spread is 6: it must be a number from 0 to 1", {}),
         (text.replace('"spread": 0.06', '"sprad": 0.06'), "'model.spread' is missing", {}),
         (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),

@@ -27,6 +27,7 @@ constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the o
 constexpr uint64_t kTellingBytes = 256 << 10;
 // A directory that nobody makes a second time: while it is there, so is the place.
 constexpr const char* kMark = "here";
+constexpr double kStreamSecondsMax = 1;
 // Less is nothing unusual.
 constexpr double kBusyCoresMin = 0.2;
 constexpr uint64_t kSampleRoomMax = 256 << 20;
@@ -300,6 +301,10 @@ Status Measure::MeasureAll() {
     const Item& item = items_[*next];
     const double left = static_cast<double>((options_.until - begin).ns) / 1e9;
     const double expected = item.probe ? ExpectedSeconds(*item.probe) : 0;
+    if (item.probe && item.probe->bytes >= predict::kStreamBytes && expected > kStreamSecondsMax) {
+      schedule_->GiveUp(*next);
+      continue;
+    }
     if (seconds_[*next] == 0 && expected > left) {
       schedule_->GiveUp(*next);
       notes_.push_back(
