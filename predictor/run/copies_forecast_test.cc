@@ -50,11 +50,12 @@ TEST(CopiesForecast, IsTheSameForTheSamePlatformAndNotForAnother) {
   const auto again = ForecastCopies(BusyPlatform(), 8);
   ASSERT_TRUE(slow.ok() && again.ok());
   EXPECT_EQ(*slow, *again);
-  // Half a megabyte goes to all sixteen at once, of long files the links are the limit.
+  // Half a megabyte passes through a chain of sixteen one after the other; of a long file all are
+  // busy at once.
   const auto wide = ForecastCopies(BusyPlatform(), 16);
   ASSERT_TRUE(wide.ok());
-  EXPECT_EQ((*wide)[1].copies, 16U);
-  EXPECT_LT(wide->back().copies, 16U);
+  EXPECT_LT((*wide)[1].copies, 16U);
+  EXPECT_EQ(wide->back().copies, 16U);
   // All share one core, and links cost nothing: another copy is only more work.
   Platform shared = BusyPlatform();
   shared.shared_cores = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "common/base/rng.h"
 #include "predictor/model/cost.h"
@@ -23,6 +24,18 @@ Duration TimeAt(uint64_t bytes_per_second, uint64_t bytes) {
   return Nanoseconds(static_cast<int64_t>(static_cast<Wide>(bytes) * kNsPerSecond /
                                           static_cast<Wide>(bytes_per_second)));
 }
+
+uint64_t BytesAt(uint64_t bytes_per_second, Duration time) {
+  return static_cast<uint64_t>(static_cast<Wide>(bytes_per_second) * static_cast<Wide>(time.ns) /
+                               1'000'000'000);
+}
+
+// As seen on the links of four hosts (Ethernet, IPv4, TCP with time stamps, TLS): a packet that
+// says nothing else, and what a host whose node and mount have nothing to say exchanges with the
+// manager.
+constexpr uint64_t kAcknowledgeBytes = 66;
+constexpr uint64_t kAliveSentPerSecond = 930;
+constexpr uint64_t kAliveReceivedPerSecond = 800;
 
 constexpr uint64_t kWeightsSeed = 0x77656967;
 
@@ -50,6 +63,7 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
                    const Configuration& configuration)
     : loop_(loop),
       platform_(platform),
+      begun_(loop.now()),
       seed_(configuration.seed),
       out_weights_(platform.network.out_unevenness),
       in_weights_(platform.network.in_unevenness),
@@ -77,7 +91,7 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   des::Join all;
   source.cpu->Begin(Account(source, sending, WorkOf::kStore), all);
   if (from == to) {
-    source.bytes.inside += bytes;
+    source.inside_bytes += bytes;
     co_await loop_.Sleep(Nanoseconds(static_cast<int64_t>(platform_.network.loopback_latency_ns)));
     target.cpu->Begin(Account(target, receiving, WorkOf::kStore), all);
     co_await source.inside.Serve(platform_.network.loopback.Of(bytes));
@@ -85,9 +99,10 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
     co_return;
   }
   const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
-  source.bytes.sent += bytes;
   co_await loop_.Sleep(latency);
   target.cpu->Begin(Account(target, receiving, WorkOf::kStore), all);
+  source.sent += bytes;
+  target.received += bytes;
   // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
@@ -96,7 +111,34 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
   target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), all, in_weights_.Of(way));
   source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), all, out_weights_.Of(~way));
   co_await all.All();
-  target.bytes.received += bytes;
+}
+
+LinkBytes Machines::link(MachineIndex of) const {
+  const Machine& machine = *machines_[of.value];
+  const auto passed = [](uint64_t bytes, const des::SharedServer& way, uint64_t rate) {
+    return bytes - std::min(bytes, BytesAt(rate, way.Backlog()));
+  };
+  // The manager's host has what all others exchange with it.
+  const uint64_t others = of == manager_ ? count() - 1 : 1;
+  uint64_t alive_sent = BytesAt(kAliveSentPerSecond, loop_.now() - begun_) * others;
+  uint64_t alive_received = BytesAt(kAliveReceivedPerSecond, loop_.now() - begun_) * others;
+  if (of == manager_) std::swap(alive_sent, alive_received);
+  return {passed(machine.sent, machine.out, machine.host.out_bytes_per_second),
+          passed(machine.received, machine.in, machine.host.in_bytes_per_second),
+          machine.inside_bytes, machine.control_sent + alive_sent,
+          machine.control_received + alive_received};
+}
+
+Duration Machines::SendMessage(MachineIndex from, MachineIndex to, uint64_t bytes) {
+  if (from != to) {
+    Machine& source = *machines_[from.value];
+    Machine& target = *machines_[to.value];
+    source.control_sent += bytes;
+    target.control_received += bytes;
+    target.control_sent += kAcknowledgeBytes;
+    source.control_received += kAcknowledgeBytes;
+  }
+  return MessageDelay(from, to, bytes);
 }
 
 Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const {

@@ -33,9 +33,11 @@
 namespace mosa::predict {
 
 struct LinkBytes {
-  uint64_t sent = 0;      // To other hosts, payload of bulk data.
-  uint64_t received = 0;  // From other hosts.
-  uint64_t inside = 0;    // Between processes of this host, by socket.
+  uint64_t sent = 0;              // To other hosts, payload of bulk data.
+  uint64_t received = 0;          // From other hosts.
+  uint64_t inside = 0;            // Between processes of this host, by socket.
+  uint64_t control_sent = 0;      // Messages and signs of life, with their headers and what
+  uint64_t control_received = 0;  // acknowledges them.
   bool operator==(const LinkBytes&) const = default;
 };
 
@@ -70,12 +72,16 @@ class Machines {
     return AtMostService(static_cast<double>(work.ns) * machine.cpu->Stretch() /
                          machine.host.speed);
   }
-  // How long a small message would take now.
+  // How long a small message that leaves now takes; `bytes` are with its headers.
+  Duration SendMessage(MachineIndex from, MachineIndex to, uint64_t bytes);
+  // How long it would take.
   Duration MessageDelay(MachineIndex from, MachineIndex to, uint64_t bytes) const;
 
   // What it is.
   const HostPlatform& host(MachineIndex of) const { return machines_[of.value]->host; }
-  const LinkBytes& link(MachineIndex of) const { return machines_[of.value]->bytes; }
+  // What has passed until now: of a transfer that is under way a part, and signs of life all the
+  // time, which the simulation leaves out while they say nothing.
+  LinkBytes link(MachineIndex of) const;
   // Of the daemons on them.
   SimulatedResidence& residence() { return residence_; }
   // How long each part of a host was busy until now; work of cores counts when it begins.
@@ -89,7 +95,8 @@ class Machines {
     des::SharedServer* cpu;
     des::SharedServer out, in;
     des::FifoServer inside;
-    LinkBytes bytes;
+    uint64_t sent = 0, received = 0, inside_bytes = 0;  // Or are being.
+    uint64_t control_sent = 0, control_received = 0;
     MachineIndex sender;   // The last that began to send to it.
     bool in_cast = false;  // Of what comes not all is from that one, or was until lately.
     Duration store, application;
@@ -119,6 +126,7 @@ class Machines {
 
   des::EventLoop& loop_;
   const Platform& platform_;
+  const Time begun_;
   const uint64_t seed_;
   const Weights out_weights_, in_weights_;
   uint32_t first_node_ = 0;

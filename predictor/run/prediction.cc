@@ -23,7 +23,8 @@ constexpr uint64_t kFirstClient = 1000;
 
 // What was staged in first does not count.
 LinkBytes Since(const LinkBytes& before, const LinkBytes& now) {
-  return {now.sent - before.sent, now.received - before.received, now.inside - before.inside};
+  return {now.sent - before.sent, now.received - before.received, now.inside - before.inside,
+          now.control_sent - before.control_sent, now.control_received - before.control_received};
 }
 HostUse Since(const HostUse& before, const HostUse& now) {
   return {now.application_core_s - before.application_core_s,

@@ -189,6 +189,7 @@ class SimulatedClient {
   void Leave(Writer& writer);
   des::Activity<void> Seal(FileId file);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
+  des::Activity<void> AskNodes(const DataAccess& access);
   des::Activity<void> AwaitCopies(const Writer& writer);
   // `why`: what the manager says besides, if anything.
   Failure NoSpace(Writer& writer, const std::vector<NodeId>& nodes, const std::string& why = "");
@@ -202,7 +203,9 @@ class SimulatedClient {
   std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   bool HasPages(Reading& reading, ByteRange range) const;
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
+  des::Activity<void> AwaitPages(Reader& reader, uint64_t end);
   std::shared_ptr<Block> NewBlock(ByteRange range);
+  // Beyond the file's end there are none.
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);

@@ -9,6 +9,7 @@
 #include "client-sai/core/write_buffer.h"
 #include "common/base/hash.h"
 #include "predictor/run/ask.h"
+#include "predictor/run/kernel_read_ahead.h"
 #include "predictor/run/simulated_client.h"
 
 namespace mosa::predict {
@@ -24,11 +25,24 @@ constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
 // A capability that ends sooner is not used any more.
 constexpr Duration kCapabilityMargin = Seconds(30);
 // What asks for a piece.
-constexpr uint64_t kRequestBytes = 128;
+constexpr uint64_t kRequestBytes = 148;
 
 uint64_t LaneOf(const Layout& layout, uint64_t offset) {
   if (layout.chunk_bytes >= kBlockBytesMax) return layout.PositionAt(offset);
   return offset / kBlockBytesMax % layout.segments.front().width;
+}
+
+// What a node answers with, so that checksums can be compared: the range widened to whole blocks
+// and cut at its object's end. Of chunks that are no multiple of a block an object has the whole
+// block if a later chunk of the file lies there, too.
+uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes) {
+  const uint64_t begin = range.begin / kChecksumBlockBytes * kChecksumBlockBytes;
+  uint64_t end = (range.end + kChecksumBlockBytes - 1) / kChecksumBlockBytes * kChecksumBlockBytes;
+  const uint64_t width = layout.segments.front().width;
+  const uint64_t chunk = (range.end - 1) / layout.chunk_bytes;
+  const bool goes_on = width == 1 || (chunk + width) * layout.chunk_bytes < file_bytes;
+  if (!goes_on) end = std::min(end, (chunk + 1) * layout.chunk_bytes);
+  return std::min(end, file_bytes) - begin;
 }
 
 }  // namespace
@@ -47,8 +61,6 @@ struct SimulatedClient::Reader {
   void DropIfReleased() {
     if (is_closed && pages_under_way == 0) blocks.clear();
   }
-  // The kernel's windows begin here.
-  void BeginWindows(uint64_t offset) { windows_begin = asked_end = mark = offset; }
   const FileId file;
   const Layout layout;
   const bool is_here;  // All of it.
@@ -56,9 +68,7 @@ struct SimulatedClient::Reader {
   BytesRead read;
   bool by_program = false;  // Else what is read is what a kernel was seen to ask for.
   uint64_t program_at = 0;  // So far it has read.
-  uint64_t windows_begin = 0;
-  uint64_t asked_end = 0;                    // The kernel has asked for pages below.
-  uint64_t mark = 0;                         // Where the program sets the next window off.
+  KernelReadAhead kernel{kKernelWindowBytes};
   std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
   sai::ReadAhead read_ahead;
   uint64_t blocks_end = 0;       // Blocks below have been made.
@@ -221,40 +231,44 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
   co_return Done{};
 }
 
-// The kernel asks the mount for pages ahead of the program: a window at its first read, and the
-// next one whenever the program comes to the middle of the first or the begin of the last. Where
-// the program goes on behind what was asked for, or before where it has read to, windows begin
-// anew; but a read of one request's length or less brings itself alone, until another follows on
-// it: of what a trace has the first one, too, as the kernel had asked for that. What was asked for
-// when the program stops or goes elsewhere comes for nobody.
+// By calls of at most one request's length, each of which the kernel answers from pages, and asks
+// the mount for those that it wants (KernelReadAhead). What was asked for when the program stops or
+// goes elsewhere comes for nobody. A read that a trace has is what a kernel was seen to ask for:
+// one of a file's begin, no longer than a request, brought itself alone, too.
 des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
-  const bool is_first = !reader.by_program && reader.asked_end == 0 && reader.program_at == 0;
-  if (is_first || part.begin < reader.program_at || part.begin > reader.asked_end) {
-    const ByteRange pages = WidenToPages(part);
-    reader.asked.clear();
-    reader.BeginWindows(pages.begin);
-    if (part.size() <= step) {
-      AskForPages(stream, {pages.begin, std::min(pages.end, reader.size_bytes)});
-      reader.BeginWindows(reader.asked_end);
-    }
+  const bool is_first = reader.kernel.asked_end() == 0;
+  const bool goes_elsewhere =
+      part.begin < reader.program_at || part.begin > reader.kernel.asked_end();
+  if (goes_elsewhere) reader.asked.clear();
+  if (goes_elsewhere || (is_first && !reader.by_program)) {
+    if (part.size() <= step && !reader.by_program)
+      AskForPages(stream, reader.kernel.AskAlone(part));
+    else if (!is_first)
+      reader.kernel.Forget();
   }
-  reader.program_at = part.end;
   for (uint64_t at = part.begin; at < part.end; at += step) {
     const uint64_t end = std::min(at + step, part.end);
-    while (reader.mark < end && reader.asked_end < reader.size_bytes) {
-      const uint64_t begin = reader.asked_end;
-      reader.mark = begin == reader.windows_begin ? begin + kKernelWindowBytes / 2 : begin;
-      AskForPages(stream, {begin, std::min(begin + kKernelWindowBytes, reader.size_bytes)});
+    for (reader.program_at = at; reader.program_at < end;) {
+      AskForPages(stream, reader.kernel.ComeTo({reader.program_at, end}));
+      const uint64_t until = std::min(end, reader.kernel.NextQuestion(reader.program_at));
+      co_await AwaitPages(reader, until);
+      reader.program_at = until;
     }
-    while (!reader.asked.empty() && reader.asked.front()->range.end <= at) reader.asked.pop_front();
-    while (!reader.asked.empty() && reader.asked.front()->range.begin < end) {
-      const std::shared_ptr<Block> pages = reader.asked.front();
-      while (!pages->done) co_await pages->come.Wait();
-      if (pages->range.end > end) break;
-      reader.asked.pop_front();
-    }
+    reader.kernel.HasRead(end);
+  }
+}
+
+// Those that the program has read are not looked at again.
+des::Activity<void> SimulatedClient::AwaitPages(Reader& reader, uint64_t end) {
+  while (!reader.asked.empty() && reader.asked.front()->range.end <= reader.program_at)
+    reader.asked.pop_front();
+  while (!reader.asked.empty() && reader.asked.front()->range.begin < end) {
+    const std::shared_ptr<Block> pages = reader.asked.front();
+    while (!pages->done) co_await pages->come.Wait();
+    if (pages->range.end > end) break;
+    reader.asked.pop_front();
   }
 }
 
@@ -264,12 +278,12 @@ std::shared_ptr<SimulatedClient::Block> SimulatedClient::NewBlock(ByteRange rang
 
 void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range) {
   const uint64_t step = platform_.client.fuse_read_bytes;
+  range.end = std::min(range.end, stream->size_bytes);
   for (uint64_t at = range.begin; at < range.end; at += step) {
     const ByteRange pages{at, std::min(at + step, range.end)};
     stream->asked.push_back(NewBlock(pages));
     des::Spawn(loop_, ReadPages(stream, stream->asked.back()));
   }
-  stream->asked_end = range.end;
 }
 
 // One request of the kernel.
@@ -392,13 +406,14 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
     co_return;
   }
   reader.read.remote += bytes;
+  const uint64_t sent_bytes = WholeBlocks(reader.layout, piece.range, reader.size_bytes);
   const MachineIndex there = manager_.MachineOf(node);
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "node.read", there);
-  co_await loop_.Sleep(machines_.MessageDelay(machine_, there, kRequestBytes));
+  co_await loop_.Sleep(machines_.SendMessage(machine_, there, kRequestBytes));
   const Time came = loop_.now();
   co_await machines_.Work(there, platform_.node.read.Call());
-  co_await machines_.Transfer(there, machine_, bytes, platform_.node.read.OfBytes(bytes),
-                              platform_.client.receive.Of(bytes));
+  co_await machines_.Transfer(there, machine_, sent_bytes, platform_.node.read.OfBytes(sent_bytes),
+                              platform_.client.receive.Of(sent_bytes));
   machines_.residence().Add(Daemon::kStorage, there, "read", loop_.now() - came, machine_);
 }
 

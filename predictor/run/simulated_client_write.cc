@@ -14,6 +14,9 @@ namespace {
 
 // As of the SAI's writer.
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
+// What says that a piece was written, and what asks what an object occupies, on the wire.
+constexpr uint64_t kWrittenBytes = 100;
+constexpr uint64_t kStatBytes = 140;
 
 // Whether these are the first bytes that a file which is written from its beginning has on a node.
 bool MakesObject(const Layout& layout, uint64_t offset) {
@@ -390,7 +393,7 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
                               storing);
   residence.Add(Daemon::kStorage, there, "write", loop_.now() - sent, machine_);
   const bool stored = manager_.Store(node, file, fresh_bytes);
-  co_await loop_.Sleep(machines_.MessageDelay(there, machine_, 64));
+  co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
   co_return stored;
 }
 
@@ -440,6 +443,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
     commit.inline_data = std::string(size_bytes, '\0');
     if (!state.unsent) commit.based_on_version = state.attributes.data_version;
   }
+  if (writer.before == Content::kKept && state.access.layout.bound())
+    co_await AskNodes(state.access);
   std::vector<Request> requests;
   if (state.unsent) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
   const size_t at = requests.size();
@@ -457,6 +462,18 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   }
   state.fresh = recalls == recalls_[writer.file];
   co_return Done{};
+}
+
+// Who writes into a file that was there does not know what its objects occupy, but for the own
+// node's.
+des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
+  for (const NodeId node : access.layout.Nodes()) {
+    if (IsLocal(node)) continue;
+    const MachineIndex there = manager_.MachineOf(node);
+    co_await loop_.Sleep(machines_.SendMessage(machine_, there, kStatBytes));
+    co_await machines_.Work(there, platform_.node.read.Of(0));
+    co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
+  }
 }
 
 // A close returns when there are as many copies as the file asks for, or no more will

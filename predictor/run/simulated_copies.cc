@@ -2,106 +2,180 @@
 
 #include <fmt/format.h>
 
-#include "common/model/ranges.h"
+#include <algorithm>
+#include <utility>
+
 #include "predictor/run/simulated_manager.h"
 
 namespace mosa::predict {
 namespace {
 
-constexpr uint64_t kStretchBytes = 1 << 20;
-constexpr uint64_t kRequestBytes = 128;
+// As of node::CopyLimits.
+constexpr uint64_t kFetchBytes = 128 << 10;
+constexpr size_t kFetchesAtOnce = 4;
+// On the wire, with headers. A first question is on a connection of its own, and about as many
+// blocks as one may be about, however long the file is: a checksum and a state of each are the
+// answer.
+constexpr uint64_t kRequestBytes = 148;
+constexpr uint64_t kBlocksAsked = 1024;
+constexpr uint64_t kSumsBytes = kBlocksAsked * 5 + 180;
+constexpr uint64_t kNothingNewBytes = 100;
 constexpr Duration kReportEvery = Seconds(1);
 
 }  // namespace
 
+void SimulatedCopies::Task::BeginAt(uint64_t offset) {
+  asked_end = offset;
+  under_way.clear();
+  full = false;
+  ++begun;
+}
+
 void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
-  Task& task = tasks_[{node, order.file}];
+  const Key key{order.file, node};
+  Task& task = tasks_.try_emplace(key, loop_).first->second;
   // Another version, unless it is that of the bytes which were followed while they were written.
   // What was dropped is to be fetched again.
   if ((task.order.data_version != order.data_version && !task.order.follow) ||
       manager_.StoredOn(node, order.file) == 0)
-    task.begin = 0;
+    task.BeginAt(0);
+  else if (task.full)
+    task.BeginAt(task.has_end());
   task.order = order;
   task.cancelled = false;
-  changed_.Give();
-  if (task.runs) return;
-  task.runs = true;
-  des::Spawn(loop_, Carry({node, order.file}));
+  task.wake.Give();
+  if (std::exchange(task.runs, true)) return;
+  des::Spawn(loop_, Carry(key));
 }
 
 void SimulatedCopies::Cancel(NodeId node, FileId file) {
-  const auto task = tasks_.find({node, file});
+  const auto task = tasks_.find({file, node});
   if (task == tasks_.end()) return;
   task->second.cancelled = true;
-  changed_.Give();
+  task->second.wake.Give();
+}
+
+void SimulatedCopies::NoteWritten(FileId file) {
+  for (auto task = tasks_.lower_bound({file, NodeId{}});
+       task != tasks_.end() && task->first.first == file; ++task)
+    if (task->second.order.follow) task->second.wake.Give();
 }
 
 des::Activity<void> SimulatedCopies::Carry(Key key) {
-  Task& task = tasks_[key];
+  Task& task = tasks_.at(key);
   Time reported = loop_.now();
+  uint64_t asked_for = 0;  // Orders count from 1.
   while (!task.cancelled) {
-    const bool follow = task.order.follow;
-    const uint64_t limit = follow ? manager_.WrittenOf(key.second) : task.order.size_bytes;
-    if (task.begin < limit) {
-      const uint64_t order = task.order.order;
-      const bool has_room = co_await FetchNext(key, limit);
-      if (!has_room) {
-        co_await Report(key, true);
-        if (task.order.order == order) break;
-        continue;
-      }
-      if (loop_.now() - reported < kReportEvery) continue;
+    const uint64_t order = task.order.order;
+    if (std::exchange(asked_for, order) != order) {
+      co_await Ask(key, kSumsBytes);
+      continue;
+    }
+    if (!task.full && BeginNext(key, task)) continue;
+    const bool has_all = !task.order.follow && task.has_end() >= task.order.size_bytes;
+    if (has_all && !task.full) co_await Ask(key, kNothingNewBytes);
+    if (task.order.order != order) continue;
+    if (has_all || task.full || loop_.now() - reported >= kReportEvery) {
       reported = loop_.now();
       co_await Report(key);
-    } else if (follow) {
-      co_await changed_.Wait();
-    } else {
-      const uint64_t order = task.order.order;
-      co_await Report(key);
-      if (task.order.order == order) break;
+      if (task.order.order == order && (has_all || task.full)) break;
+      continue;
     }
+    co_await task.wake.Wait();
   }
   task.runs = false;
 }
 
-des::Activity<bool> SimulatedCopies::FetchNext(Key key, uint64_t limit) {
-  Task& task = tasks_[key];
-  const Piece piece = FirstPiece(task.order.sources, {task.begin, limit}, kStretchBytes);
-  const uint64_t bytes = piece.range.size();
+bool SimulatedCopies::BeginNext(Key key, Task& task) {
+  const uint64_t limit = task.order.follow ? manager_.WrittenOf(key.first) : task.order.size_bytes;
+  if (task.asked_end >= limit || task.under_way.size() == kFetchesAtOnce) return false;
+  const ByteRange rest{task.asked_end, limit};
+  const Piece piece = FirstPiece(task.order.sources, rest, kFetchBytes);
   const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
-  if (source != kNoNode && source != key.first) {
-    const MachineIndex from = manager_.MachineOf(source);
-    const MachineIndex to = manager_.MachineOf(key.first);
-    const Time asked = loop_.now();
-    co_await loop_.Sleep(machines_.MessageDelay(to, from, kRequestBytes));
-    const Time came = loop_.now();
-    co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
-    machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
-    machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
-    if (task.fetched_bytes == 0) co_await machines_.Work(to, platform_.node.make.Call());
-    co_await machines_.Work(to, platform_.node.write.Of(bytes));
-    if (!manager_.StoreCopy(key.first, key.second, bytes)) co_return false;
-    task.fetched_bytes += bytes;
+  task.waits_for = kNoNode;
+  if (source == kNoNode || source == key.second) {
+    task.asked_end = piece.range.end;
+    NotePassed(key);
+    return true;
   }
-  task.begin = piece.range.end;
-  co_return true;
+  if (!Has(source, key.first, piece.range)) {
+    task.waits_for = source;
+    return false;
+  }
+  task.asked_end = piece.range.end;
+  task.under_way.insert(piece.range.begin);
+  des::Spawn(loop_, Fetch(key, source, piece.range));
+  return true;
 }
 
-des::Activity<void> SimulatedCopies::Report(Key key, bool is_full) {
-  const Task& task = tasks_[key];
+// It was written there, or has come.
+bool SimulatedCopies::Has(NodeId source, FileId file, ByteRange range) const {
+  const auto copier = tasks_.find({file, source});
+  if (copier == tasks_.end()) return true;
+  const Piece piece = FirstPiece(copier->second.order.sources, range, kFetchBytes);
+  const NodeId from = piece.nodes.empty() ? kNoNode : piece.nodes.front();
+  return from == kNoNode || from == source || copier->second.has_end() >= range.end;
+}
+
+des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange range) {
+  Task& task = tasks_.at(key);
+  const uint64_t begun = task.begun;
+  const uint64_t bytes = range.size();
+  const MachineIndex from = manager_.MachineOf(source);
+  const MachineIndex to = manager_.MachineOf(key.second);
+  const Time asked = loop_.now();
+  co_await loop_.Sleep(machines_.SendMessage(to, from, kRequestBytes));
+  const Time came = loop_.now();
+  co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
+  machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
+  machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
+  if (range.begin == 0) co_await machines_.Work(to, platform_.node.make.Call());
+  co_await machines_.Work(to, platform_.node.write.Of(bytes));
+  if (begun != task.begun) co_return;
+  task.wake.Give();
+  if (!manager_.StoreCopy(key.second, key.first, bytes)) {
+    task.full = true;
+    co_return;
+  }
+  task.fetched_bytes += bytes;
+  task.under_way.erase(range.begin);
+  NotePassed(key);
+}
+
+// Who waits for more of what this node has may go on.
+void SimulatedCopies::NotePassed(Key key) {
+  for (auto task = tasks_.lower_bound({key.first, NodeId{}});
+       task != tasks_.end() && task->first.first == key.first; ++task)
+    if (task->second.waits_for == key.second) task->second.wake.Give();
+}
+
+des::Activity<void> SimulatedCopies::Ask(Key key, uint64_t answer_bytes) {
+  const MachineIndex here = manager_.MachineOf(key.second);
+  Duration longest;
+  for (const NodeId source : tasks_.at(key).order.sources.Nodes()) {
+    if (source == kNoNode || source == key.second) continue;
+    const MachineIndex there = manager_.MachineOf(source);
+    const Duration asking = machines_.SendMessage(here, there, kRequestBytes);
+    longest = std::max(longest, asking + machines_.SendMessage(there, here, answer_bytes));
+  }
+  co_await loop_.Sleep(longest);
+}
+
+des::Activity<void> SimulatedCopies::Report(Key key) {
+  const Task& task = tasks_.at(key);
   CopyReport report;
-  report.file = key.second;
+  report.file = key.first;
   report.order = task.order.order;
   report.data_version = task.order.data_version;
   report.copied_bytes = report.fetched_bytes = task.fetched_bytes;
-  report.allocated_bytes = manager_.StoredOn(key.first, key.second);
-  report.done = !is_full && !task.order.follow && task.begin >= task.order.size_bytes;
-  if (is_full)
+  report.allocated_bytes = manager_.StoredOn(key.second, key.first);
+  report.done = !task.full && !task.order.follow && task.has_end() >= task.order.size_bytes;
+  if (task.full)
     report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                             fmt::format("node {} is full", manager_.NameOf(key.first))};
+                             fmt::format("node {} is full", manager_.NameOf(key.second))};
   co_await loop_.Sleep(
-      machines_.MessageDelay(manager_.MachineOf(key.first), machines_.manager(), kRequestBytes));
-  manager_.ReportCopy(key.first, report);
+      machines_.SendMessage(manager_.MachineOf(key.second), machines_.manager(), kRequestBytes));
+  manager_.ReportCopy(key.second, report);
 }
 
 }  // namespace mosa::predict

@@ -1,13 +1,16 @@
 // SimulatedCopies: how storage nodes carry out the manager's orders to hold copies of files: each
-// fetches what it lacks from the nodes that the order names, one stretch after the other, and
-// reports when it has all, or no room for more.
+// asks its sources what they have, fetches what it lacks from them, a few stretches at once, and
+// reports when it has all, or no room for more. Who is fetched from may be fetching itself: what it
+// does not have yet is waited for, so that bytes pass through a chain of nodes stretch by stretch.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "common/model/ranges.h"
 #include "common/model/storage.h"
 #include "predictor/des/activity.h"
 #include "predictor/des/waiting.h"
@@ -22,34 +25,48 @@ class SimulatedCopies {
   // All outlive this.
   SimulatedCopies(des::EventLoop& loop, const Platform& platform, Machines& machines,
                   SimulatedManager& manager)
-      : loop_(loop), platform_(platform), machines_(machines), manager_(manager), changed_(loop) {}
+      : loop_(loop), platform_(platform), machines_(machines), manager_(manager) {}
 
   // In the place of any earlier order for the file.
   void Order(NodeId node, const CopyOrder& order);
   void Cancel(NodeId node, FileId file);
   // More of a file that is being written is there.
-  void NoteWritten() { changed_.Give(); }
+  void NoteWritten(FileId file);
 
  private:
-  using Key = std::pair<NodeId, FileId>;
+  using Key = std::pair<FileId, NodeId>;
   struct Task {
+    explicit Task(des::EventLoop& loop) : wake(loop) {}
+    // Below, the node has what it is to hold.
+    uint64_t has_end() const { return under_way.empty() ? asked_end : *under_way.begin(); }
+    void BeginAt(uint64_t offset);
+
     CopyOrder order;
-    uint64_t begin = 0;  // Below, the node has what it is to hold.
+    uint64_t asked_end = 0;        // Below, it is there or is being fetched.
+    std::set<uint64_t> under_way;  // Where what is being fetched begins.
+    uint64_t begun = 0;            // How often it began anew: what came for an earlier time is old.
     uint64_t fetched_bytes = 0;
+    NodeId waits_for = kNoNode;
     bool runs = false;
     bool cancelled = false;
+    bool full = false;
+    des::Signal wake;
   };
   des::Activity<void> Carry(Key key);
-  // False: the node has no room.
-  des::Activity<bool> FetchNext(Key key, uint64_t limit);
-  des::Activity<void> Report(Key key, bool is_full = false);
+  // False: there is nothing to begin now.
+  bool BeginNext(Key key, Task& task);
+  bool Has(NodeId source, FileId file, ByteRange range) const;
+  des::Activity<void> Fetch(Key key, NodeId source, ByteRange range);
+  void NotePassed(Key key);
+  // All its sources.
+  des::Activity<void> Ask(Key key, uint64_t answer_bytes);
+  des::Activity<void> Report(Key key);
 
   des::EventLoop& loop_;
   const Platform& platform_;
   Machines& machines_;
   SimulatedManager& manager_;
   std::map<Key, Task> tasks_;
-  des::Signal changed_;
 };
 
 }  // namespace mosa::predict

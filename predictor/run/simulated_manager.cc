@@ -11,8 +11,10 @@
 namespace mosa::predict {
 namespace {
 
-// What an envelope takes on the wire besides inline bytes.
-constexpr uint64_t kMessageBytes = 256;
+// What envelopes of requests and of replies take on the wire besides inline bytes, with headers: in
+// the mean of those of a pipeline's tasks; layouts make replies the larger ones.
+constexpr uint64_t kRequestBytes = 150;
+constexpr uint64_t kReplyBytes = 240;
 // A heartbeat or a keep-alive that says nothing new decides nothing, but that grants that wait are
 // looked at again, which they are after a second anyway: often enough to be alive, where that is
 // looked at every kHeartbeatEvery.
@@ -40,6 +42,12 @@ struct CostOfRequest {
 uint64_t InlineBytesOf(const Request& request) {
   const auto* commit = std::get_if<CommitRequest>(&request);
   return commit && commit->inline_data ? commit->inline_data->size() : 0;
+}
+
+// The manager's shell adds what the core only knows to be there.
+uint64_t InlineBytesOf(const Reply& reply) {
+  const auto* open = std::get_if<OpenReply>(&reply);
+  return open != nullptr && open->access.is_inline ? open->attributes.size_bytes : 0;
 }
 
 }  // namespace
@@ -145,12 +153,12 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   answer.name = names.at_manager;
   from.waiting[envelope.id.value] = &answer;
   const Duration cost = CostOf(requests);
-  uint64_t bytes = kMessageBytes;
+  uint64_t bytes = kRequestBytes;
   for (const Request& request : requests) bytes += InlineBytesOf(request);
   envelope.requests = std::move(requests);
   const MachineIndex here = machines_.manager();
   from.last_arrival =
-      std::max(from.last_arrival, loop_.now() + machines_.MessageDelay(from.machine, here, bytes));
+      std::max(from.last_arrival, loop_.now() + machines_.SendMessage(from.machine, here, bytes));
   co_await loop_.Until(from.last_arrival);
   co_await turn_.Take();
   answer.taken = loop_.now();
@@ -241,9 +249,12 @@ void SimulatedManager::NoteAnswered(ClientId client, RequestId id) {
 
 void SimulatedManager::DeliverTo(ClientId client, std::variant<ReplyEnvelope, Push> message) {
   Client& to = clients_.at(client);
-  const Time at = std::max(
-      to.last_delivery,
-      loop_.now() + machines_.MessageDelay(machines_.manager(), to.machine, kMessageBytes));
+  uint64_t bytes = kReplyBytes;
+  if (const auto* envelope = std::get_if<ReplyEnvelope>(&message))
+    for (const Reply& reply : envelope->replies) bytes += InlineBytesOf(reply);
+  const Time at =
+      std::max(to.last_delivery,
+               loop_.now() + machines_.SendMessage(machines_.manager(), to.machine, bytes));
   to.last_delivery = at;
   to.inbox.push_back(std::move(message));
   loop_.At(at, [this, client] { Receive(client); });
@@ -273,7 +284,7 @@ void SimulatedManager::Receive(ClientId client) {
 bool SimulatedManager::Store(NodeId node, FileId file, uint64_t bytes) {
   if (!StoreCopy(node, file, bytes)) return false;
   written_[file] += bytes;
-  copies_.NoteWritten();
+  copies_.NoteWritten(file);
   return true;
 }
 

@@ -148,7 +148,7 @@ def compare(cell, predicted, measured, platform):
 
 def compare_links(cell, predicted, runs, task_bytes):
     hosts = {f"h{n + 1}" for n in range(cell.hosts)}
-    sent, received = by_load([h for h in predicted["hosts"] if h["name"] in hosts], ("bytes_sent", "bytes_received"))
+    sent, received = predicted["links_mean"]["bytes_sent"], predicted["links_mean"]["bytes_received"]
     loads = [by_load([link for host, link in each["links"].items() if host in hosts],
                      ("sent_bytes", "received_bytes")) for each in runs]
     links = {"predicted": sent + received,

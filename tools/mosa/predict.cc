@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,38 @@ TimeForecast ForecastOf(Draws draws) {
   return forecast;
 }
 
+// From the busiest link on.
+class LinkDraws {
+ public:
+  void Add(const predict::Prediction& drawn, size_t hosts) {
+    std::vector<double> sent, received;
+    for (const predict::PredictedMachine& machine : drawn.machines) {
+      if (sent.size() == hosts) break;
+      sent.push_back(static_cast<double>(machine.link.sent + machine.link.control_sent));
+      received.push_back(
+          static_cast<double>(machine.link.received + machine.link.control_received));
+    }
+    AddSorted(std::move(sent), sent_);
+    AddSorted(std::move(received), received_);
+    ++draws_;
+  }
+  std::vector<double> SentMean() const { return MeanOf(sent_); }
+  std::vector<double> ReceivedMean() const { return MeanOf(received_); }
+
+ private:
+  static void AddSorted(std::vector<double> bytes, std::vector<double>& sums) {
+    std::sort(bytes.begin(), bytes.end(), std::greater<>());
+    sums.resize(bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i) sums[i] += bytes[i];
+  }
+  std::vector<double> MeanOf(std::vector<double> sums) const {
+    for (double& sum : sums) sum = std::round(sum / static_cast<double>(draws_));
+    return sums;
+  }
+  std::vector<double> sent_, received_;
+  size_t draws_ = 0;
+};
+
 // Of predictions whose figures are off as much as was measured, on clusters that put files
 // elsewhere, each off as much as the model is where no task computes.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
@@ -83,6 +116,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
   Draws turnarounds;
   std::map<std::string, Draws> stages;
   std::vector<double> joules;
+  LinkDraws links;
   size_t done = 0;
   size_t first_failed = repeats;  // The least of those that failed.
   MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
@@ -101,6 +135,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
       ++forecast.draws_failed;
       return OkStatus();
     }
+    links.Add(drawn, configuration.hosts + configuration.storage_hosts);
     const double factor = predict::ModelFactor(inputs.platform, seed);
     turnarounds.Add(factor, drawn.turnaround, drawn.computing);
     for (const predict::PredictedStage& stage : drawn.stages)
@@ -113,6 +148,8 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
   forecast.draws = repeats;
   forecast.turnaround = ForecastOf(std::move(turnarounds));
   for (auto& [name, draws] : stages) forecast.stages.emplace(name, ForecastOf(std::move(draws)));
+  forecast.sent_mean = links.SentMean();
+  forecast.received_mean = links.ReceivedMean();
   forecast.joules_interval = predict::NineOfTen(std::move(joules));
   return OkStatus();
 }

@@ -113,7 +113,8 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
   stages.Print();
   Table machines({"HOST", "SENT", "RECEIVED", "STORED AT MOST"});
   for (const predict::PredictedMachine& machine : prediction.machines)
-    machines.Add({machine.name, ShowBytes(machine.link.sent), ShowBytes(machine.link.received),
+    machines.Add({machine.name, ShowBytes(machine.link.sent + machine.link.control_sent),
+                  ShowBytes(machine.link.received + machine.link.control_received),
                   ShowBytes(machine.store_bytes_max)});
   fmt::print("\n");
   machines.Print();
@@ -147,6 +148,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"node_hours_interval", nullptr},
                          {"energy_j", nullptr},
                          {"energy_interval_j", nullptr},
+                         {"links_mean", nullptr},
                          {"failure", nullptr},
                          {"failed_at_s", nullptr},
                          {"full", nullptr},
@@ -164,6 +166,9 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   }
   if (const auto& mean = forecast.turnaround.mean; mean)
     root["turnaround_mean_s"] = SecondsOf(*mean);
+  if (!forecast.sent_mean.empty())
+    root["links_mean"] = {{"bytes_sent", forecast.sent_mean},
+                          {"bytes_received", forecast.received_mean}};
   if (forecast.joules) root["energy_j"] = *forecast.joules;
   if (forecast.joules_interval)
     root["energy_interval_j"] = {forecast.joules_interval->low, forecast.joules_interval->high};
@@ -190,16 +195,17 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
     if (interval) root["stages"].back()["interval_s"] = ToJson(*interval);
   }
   for (const predict::PredictedMachine& machine : prediction.machines)
-    root["hosts"].push_back({{"name", machine.name},
-                             {"cores", machine.cores},
-                             {"bytes_sent", machine.link.sent},
-                             {"bytes_received", machine.link.received},
-                             {"bytes_inside", machine.link.inside},
-                             {"application_core_s", machine.use.application_core_s},
-                             {"store_core_s", machine.use.store_core_s},
-                             {"sending_s", machine.use.sending_s},
-                             {"receiving_s", machine.use.receiving_s},
-                             {"store_bytes_max", machine.store_bytes_max}});
+    root["hosts"].push_back(
+        {{"name", machine.name},
+         {"cores", machine.cores},
+         {"bytes_sent", machine.link.sent + machine.link.control_sent},
+         {"bytes_received", machine.link.received + machine.link.control_received},
+         {"bytes_inside", machine.link.inside},
+         {"application_core_s", machine.use.application_core_s},
+         {"store_core_s", machine.use.store_core_s},
+         {"sending_s", machine.use.sending_s},
+         {"receiving_s", machine.use.receiving_s},
+         {"store_bytes_max", machine.store_bytes_max}});
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];
     if (!task.ran) continue;

@@ -29,7 +29,10 @@ struct Forecast {
   std::string draw_failure;   // and why, in the first of them.
   TimeForecast turnaround;
   std::map<std::string, TimeForecast> stages;  // From the first start to the last end.
-  std::optional<double> joules;                // If powers were given, and the run does not fail.
+  // What hosts' links carry, the manager's apart from them left out, from the busiest on: which
+  // host that is, is chance. Means; empty: there are no draws.
+  std::vector<double> sent_mean, received_mean;
+  std::optional<double> joules;  // If powers were given, and the run does not fail.
   std::optional<predict::Interval<double>> joules_interval;
 };
 
