@@ -444,7 +444,7 @@ TEST(CompareManyTest, FindsAHostAmongManyTasks) {
   std::vector<SeenRun> runs;
   for (uint64_t repeat = 0; repeat < 3; ++repeat)
     runs.push_back(Replayed(workflow, Drawn(workflow, Known(), 777, repeat), [](const SeenTask& t) {
-      return t.host.value == 2 ? 0.125 * SecondsOf(t.end - t.start) : 0;
+      return t.host.value == 2 ? 0.12 * SecondsOf(t.end - t.start) : 0;
     }));
   const Comparison comparison = Compare(workflow, Draws(workflow), runs, Options());
   const Anomaly* anomaly = FindAnomaly(comparison, Level::kHost, "h3");
