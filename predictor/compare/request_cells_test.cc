@@ -424,6 +424,39 @@ TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
   }
 }
 
+// Others on the machine slow all of it alike. What a link does in the same runs is told beside
+// other hosts'; what is only longer than predicted is not.
+TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
+  for (const bool is_linked : {true, false}) {
+    SCOPED_TRACE(is_linked ? "the link of three is slow" : "all are slow");
+    std::vector<SeenRun> runs = Runs(77);
+    for (SeenRun& run : runs) {
+      for (auto& [which, seen] : run.requests)
+        if (which.component == "mount" && which.name.starts_with("node."))
+          seen.seconds *= is_linked && (which.peer == "three" || which.host == "three") ? 2.5 : 1.2;
+      run = Stretched(*workflow_, run, [is_linked](const SeenTask& task) {
+        return is_linked && kHosts[task.host.value] == "three" ? 1.9 : 1.6;
+      });
+      run.machines = {{kHosts, 0.5, std::nullopt}};
+    }
+    const Comparison comparison = CompareWith(runs);
+    EXPECT_FALSE(comparison.machine_busy.empty());
+    if (!is_linked) {
+      EXPECT_TRUE(comparison.anomalies.empty()) << Said(comparison);
+      continue;
+    }
+    ASSERT_FALSE(comparison.anomalies.empty());
+    for (const Anomaly& anomaly : comparison.anomalies) {
+      if (comparison.cells[anomaly.cell].cell.level != Level::kWorkflow) continue;
+      EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kLink, "three"})) << anomaly.cause;
+      EXPECT_NE(anomaly.cause.find("of this only that hosts differ in the same runs counts, by "
+                                   "chance in "),
+                std::string::npos)
+          << anomaly.cause;
+    }
+  }
+}
+
 // As of a storage node on a host of its own: that nothing is asked of others is not as fast as
 // others.
 TEST_F(RequestCellsTest, AHostThatAsksNothingIsItsNodeOrItsLink) {
