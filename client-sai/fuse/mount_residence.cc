@@ -90,6 +90,7 @@ ResidenceSnapshot SnapshotOf(const MountResidence& residence, const std::string&
   for (const DurationTable* const table :
        {&residence.kernel, &residence.manager, &residence.nodes, &residence.waits})
     AppendRows(*table, snapshot);
+  AppendProcessorUse(ReadProcessorUse(), snapshot);
   const nlohmann::json stats = nlohmann::json::parse(stats_json, nullptr, false);
   if (!stats.is_object()) return snapshot;
   for (const auto& [name, value] : stats.items())

@@ -60,6 +60,7 @@ ResidenceSnapshot SnapshotOf(const ManagerResidence& residence) {
   for (const DurationTable* const table :
        {&residence.requests, &residence.decisions, &residence.loop})
     AppendRows(*table, snapshot);
+  AppendProcessorUse(ReadProcessorUse(), snapshot);
   return snapshot;
 }
 

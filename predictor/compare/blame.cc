@@ -182,4 +182,15 @@ void PutFirst(const Suspect& suspect, const std::string& evidence, std::vector<B
   std::rotate(blamed.begin(), found, found + 1);
 }
 
+void PutLast(const std::set<std::string>& hosts, std::vector<Blame>& blamed) {
+  const auto rank = [&hosts](const Blame& blame) {
+    const Part part = blame.suspect.part;
+    if (blame.explained < kTiedMin) return 2;
+    return (part == Part::kLink || part == Part::kNode) && hosts.contains(blame.suspect.host) ? 1
+                                                                                              : 0;
+  };
+  std::stable_sort(blamed.begin(), blamed.end(),
+                   [&rank](const Blame& a, const Blame& b) { return rank(a) < rank(b); });
+}
+
 }  // namespace mosa::predict

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,9 @@ void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>&
 
 // Puts a suspect first whose own time says so.
 void PutFirst(const Suspect& suspect, const std::string& evidence, std::vector<Blame>& blamed);
+
+// Puts links and storage nodes of these hosts behind all others that are suspects.
+void PutLast(const std::set<std::string>& hosts, std::vector<Blame>& blamed);
 
 }  // namespace mosa::predict
 

@@ -1,13 +1,13 @@
 #include "predictor/compare/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "common/base/check.h"
+#include "predictor/compare/busy.h"
 #include "predictor/compare/judging.h"
 #include "predictor/compare/own_times.h"
 #include "predictor/compare/sentence.h"
@@ -15,8 +15,6 @@
 namespace mosa::predict {
 namespace {
 
-constexpr double kBytesOffShare = 0.1;
-constexpr double kBytesOffMin = 1 << 20;
 // Files that lie elsewhere explain what is off if moving them takes as much of it.
 constexpr double kMovingShareMin = 0.25;
 // Requests are asked if tasks may have waited for them for as much of what they took too long.
@@ -62,15 +60,18 @@ class Comparer {
                               comparison_.runs.end());
     comparison_.draws = static_cast<uint32_t>(draws_.size());
     CollectCells();
+    decided_ = judged_;
     Judge(options_.rules, runs_.size(), judged_);
+    if (TakeOthersOff()) {
+      Judge(options_.rules, runs_.size(), decided_);
+    } else {
+      decided_ = judged_;
+    }
     for (size_t cell = 0; cell < judged_.size(); ++cell) MeasureCell(cell);
-    CompareBytes();
-    CompareChunks();
-    std::vector<RequestTimes> requests;
-    for (size_t run = first_judged_; run < runs_.size(); ++run)
-      if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
-    comparison_.slow_requests = FindSlowRequests(requests, options_.rules.share_min * workflow_s_);
+    ComparePlaces();
     CompareRequestTimes();
+    if (!comparison_.machine_busy.empty()) KeepWhatHostsShow();
+    FindOddRuns();
     BlameQuestion of_all;
     for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
     comparison_.blamed = BlameOf(of_all);
@@ -136,6 +137,92 @@ class Comparer {
     return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
   }
 
+  // Of decided_, what others' work on the machines explains; whether there is any.
+  bool TakeOthersOff() {
+    std::vector<const SeenRun*> judged;
+    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+      judged.push_back(&runs_[run]);
+      for (const SeenMachine& machine : runs_[run].machines)
+        comparison_.machines.emplace_back(runs_[run].name, machine);
+    }
+    comparison_.machine_busy = SayBusy(judged);
+    const bool are_busy = std::any_of(runs_.begin(), runs_.end(), [](const SeenRun& run) {
+      return TakenShare(run) >= kBusyShare;
+    });
+    for (size_t cell = 0; are_busy && cell < decided_.size(); ++cell) {
+      JudgedValue& value = decided_[cell];
+      const double predicted_place = MeanOf(value.drawn);
+      const double delay_s =
+          comparison_.cells[cell].cell.level == Level::kStart ? kDelaySeconds : 0;
+      for (size_t run = 0; run < runs_.size(); ++run)
+        if (value.runs[run])
+          value.runs[run] = WithoutOthers(*value.runs[run], predicted_place,
+                                          TakenShareOf(comparison_.cells[cell].cell, run), delay_s);
+    }
+    return are_busy;
+  }
+  // Which can have made the cell slower in the run.
+  double TakenShareOf(const CellName& cell, size_t run) {
+    if (TakenShare(runs_[run]) < kBusyShare) return 0;
+    const std::string stage = StageOf(cell);
+    const auto [known, is_new] = computes_longer_.try_emplace({run, stage}, false);
+    if (is_new)
+      known->second =
+          ComputeLonger(OwnSecondsOf(workflow_, runs_[run], typical_s_, computing_, stage),
+                        OthersShare(runs_[run]));
+    if (known->second) return 0;
+    return cell.level == Level::kHost ? TakenShareBeside(runs_[run], cell.name)
+                                      : TakenShare(runs_[run]);
+  }
+  // In the same run hosts have the same others: what their requests to each other say stays.
+  void KeepWhatHostsShow() {
+    for (size_t index = 0; index < judged_.size(); ++index) {
+      ComparedCell& cell = comparison_.cells[index];
+      const std::vector<size_t>& shown = judged_[index].shown;
+      if (cell.verdict != Verdict::kMachineBusy || cell.cell.level > Level::kTasks ||
+          judged_[index].runs[shown.front()]->residual.size <= 0)
+        continue;
+      const BlameQuestion question = {shown, StageBlamed(cell.cell), "", true};
+      BlameOf(question);
+      if (!beside_[question]) continue;
+      cell.verdict = Verdict::kAnomaly;
+      decided_[index].shown = shown;
+    }
+  }
+  // Of each run what is largest.
+  void FindOddRuns() {
+    std::map<size_t, size_t> cells;
+    for (size_t index = 0; index < decided_.size(); ++index) {
+      const auto& odd = decided_[index].odd;
+      if (!odd) continue;
+      const auto effect = [&](size_t cell) { return decided_[cell].runs[*odd]->effect_share; };
+      const auto [largest, is_new] = cells.try_emplace(*odd, index);
+      if (!is_new && effect(index) > effect(largest->second)) largest->second = index;
+    }
+    for (const auto& [run, index] : cells) {
+      std::vector<double> others;
+      for (size_t other = first_judged_; other < runs_.size(); ++other)
+        if (other != run && timed_[index].runs[other])
+          others.push_back(timed_[index].runs[other]->seconds);
+      const CellValue& value = *timed_[index].runs[run];
+      comparison_.odd_runs.push_back(
+          {runs_[run].name, SayOdd(runs_[run].name, comparison_.cells[index].cell, value.seconds,
+                                   PredictedOf(index, value), others)});
+    }
+    FindOddRequests(cells);
+  }
+  // Of runs in which no task is off.
+  void FindOddRequests(const std::map<size_t, size_t>& known) {
+    std::map<size_t, const RequestCell*> largest;
+    for (const RequestCell& cell : comparison_.requests) {
+      if (!cell.odd_run || known.contains(*cell.odd_run)) continue;
+      const RequestCell*& most = largest[*cell.odd_run];
+      if (most == nullptr || OddMoreOf(cell) > OddMoreOf(*most)) most = &cell;
+    }
+    for (const auto& [run, cell] : largest)
+      comparison_.odd_runs.push_back({runs_[run].name, SayOddRequests(*cell, runs_[run].name)});
+  }
+
   void MeasureCell(size_t index) {
     const Timed& timed = timed_[index];
     ComparedCell& cell = comparison_.cells[index];
@@ -176,123 +263,33 @@ class Comparer {
   }
 
   Verdict VerdictOf(size_t cell) const {
-    if (!judged_[cell].shown.empty()) return Verdict::kAnomaly;
+    if (!decided_[cell].shown.empty()) return Verdict::kAnomaly;
+    if (!judged_[cell].shown.empty()) return Verdict::kMachineBusy;
     const ComparedCell& compared = comparison_.cells[cell];
+    if (judged_[cell].is_faster) return Verdict::kOthersSlower;
     if (!judged_[cell].stands) return Verdict::kAsPredicted;
-    if (judged_[cell].is_off_if_slower_only && compared.residual_share <= 0)
-      return Verdict::kOthersSlower;
     return std::abs(compared.effect_share) < options_.rules.share_min ? Verdict::kSmall
                                                                       : Verdict::kNotYet;
   }
 
-  // What tasks find or put on other nodes than their host's, and of how much; by stage. By host
-  // what of that crosses its link, of all that the run moves.
-  struct MovedBytes {
-    double elsewhere = 0, all = 0;
-  };
-  using Moved = std::map<std::string, MovedBytes>;
-  // By stage, by link, and, of what tasks wrote, by the node on which it lies.
-  static std::array<Moved, 3> MovedIn(const Workflow& workflow, const SeenRun& run) {
-    Moved by_stage, by_link, by_node;
-    double all = 0, written = 0;
-    for (const std::string& host : run.hosts) by_link[host];
-    for (size_t i = 0; i < run.tasks.size(); ++i) {
-      const SeenTask& task = run.tasks[i];
-      MovedBytes& of_stage = by_stage[workflow.tasks[i].stage];
-      if (!task.ran) continue;
-      const std::string& host = run.hosts[task.host.value];
-      for (const BytesByNodeName* found : {&task.read, &task.written}) {
-        for (const auto& [node, count] : *found) {
-          const auto bytes = static_cast<double>(count);
-          of_stage.all += bytes;
-          all += bytes;
-          if (found == &task.written) {
-            by_node[node].elsewhere += bytes;
-            written += bytes;
-          }
-          if (node == host) continue;
-          of_stage.elsewhere += bytes;
-          by_link[host].elsewhere += bytes;
-          by_link[node].elsewhere += bytes;
-        }
-      }
-    }
-    for (auto& [name, bytes] : by_link) bytes.all = all;
-    for (auto& [name, bytes] : by_node) bytes.all = written;
-    return {std::move(by_stage), std::move(by_link), std::move(by_node)};
-  }
-  void CompareBytes() {
-    std::map<std::string, std::vector<MovedBytes>> drawn[3], measured[3];
-    const auto add = [this](const SeenRun& run, auto& sides) {
-      const auto moved = MovedIn(workflow_, run);
-      for (size_t kind = 0; kind < moved.size(); ++kind)
-        for (const auto& [name, bytes] : moved[kind]) sides[kind][name].push_back(bytes);
-    };
-    for (const SeenRun& draw : draws_) add(draw, drawn);
+  void ComparePlaces() {
+    std::vector<const SeenRun*> whole;
     for (size_t run = first_judged_; run < runs_.size(); ++run)
-      if (runs_[run].whole) add(runs_[run], measured);  // Others moved less.
-    std::vector<ComparedBytes>* const all_compared[] = {
-        &comparison_.stage_bytes, &comparison_.link_bytes, &comparison_.node_bytes};
-    for (size_t kind = 0; kind < 3; ++kind) {
-      auto& compared = *all_compared[kind];
-      for (const auto& [name, bytes] : drawn[kind]) {
-        const auto found = measured[kind].find(name);
-        if (found != measured[kind].end()) compared.push_back(BytesOf(name, bytes, found->second));
-      }
-    }
-  }
-  // Shares are laid side by side: larger files than the workload's lie no other way for that.
-  static ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& drawn,
-                               const std::vector<MovedBytes>& measured) {
-    std::vector<double> elsewhere, all, measured_elsewhere, scaled;
-    for (const MovedBytes& bytes : drawn) {
-      elsewhere.push_back(bytes.elsewhere);
-      all.push_back(bytes.all);
-    }
-    const double all_predicted = Median(std::move(all));
-    for (const MovedBytes& bytes : measured) {
-      measured_elsewhere.push_back(bytes.elsewhere);
-      scaled.push_back(bytes.all > 0 ? bytes.elsewhere / bytes.all * all_predicted : 0);
-    }
-    const auto [least, most] = std::minmax_element(elsewhere.begin(), elsewhere.end());
-    ComparedBytes bytes{name, Median(elsewhere), {*least, *most}, Median(measured_elsewhere)};
-    const double held = Median(scaled);
-    const auto beyond = [](double less, double more) {
-      return more - less > std::max(kBytesOffMin, kBytesOffShare * more);
-    };
-    bytes.off = beyond(held, *least) || beyond(*most, held);
-    bytes.more = held - bytes.predicted;
-    return bytes;
-  }
-
-  static std::map<uint64_t, double> ChunkSharesOf(const SeenRun& run) {
-    double all = 0;
-    for (const auto& [chunk_bytes, bytes] : run.bytes_by_chunk) all += static_cast<double>(bytes);
-    std::map<uint64_t, double> shares;
-    for (const auto& [chunk_bytes, bytes] : run.bytes_by_chunk)
-      if (all > 0) shares[chunk_bytes] = static_cast<double>(bytes) / all;
-    return shares;
-  }
-  void CompareChunks() {
-    const auto predicted = ChunkSharesOf(draws_.front());
-    std::map<uint64_t, double> measured;
-    for (size_t run = first_judged_; run < runs_.size(); ++run)
-      if (runs_[run].whole && !runs_[run].bytes_by_chunk.empty())
-        measured = ChunkSharesOf(runs_[run]);
-    if (predicted.empty() || measured.empty()) return;
-    std::map<uint64_t, ChunkShare> chunks;
-    for (const auto& [chunk_bytes, share] : predicted) chunks[chunk_bytes].predicted = share;
-    for (const auto& [chunk_bytes, share] : measured) chunks[chunk_bytes].measured = share;
-    double more = 0;
-    for (auto& [chunk_bytes, share] : chunks) {
-      share.chunk_bytes = chunk_bytes;
-      more += std::max(0.0, share.measured - share.predicted);
-      comparison_.chunks.push_back(share);
-    }
-    if (more > kBytesOffShare) comparison_.other_chunks = SayOtherChunks(comparison_.chunks);
+      if (runs_[run].whole) whole.push_back(&runs_[run]);
+    ComparedPlaces places = CompareBytes(workflow_, draws_, whole);
+    comparison_.stage_bytes = std::move(places.stages);
+    comparison_.link_bytes = std::move(places.links);
+    comparison_.node_bytes = std::move(places.nodes);
+    comparison_.chunks = CompareChunks(draws_.front(), whole);
+    if (AreInOtherChunks(comparison_.chunks))
+      comparison_.other_chunks = SayOtherChunks(comparison_.chunks);
   }
 
   void CompareRequestTimes() {
+    std::vector<RequestTimes> requests;
+    for (size_t run = first_judged_; run < runs_.size(); ++run)
+      if (!runs_[run].requests.empty()) requests.push_back(runs_[run].requests);
+    comparison_.slow_requests = FindSlowRequests(requests, options_.rules.share_min * workflow_s_);
     const bool are_measured =
         std::any_of(runs_.begin() + static_cast<ptrdiff_t>(first_judged_), runs_.end(),
                     [](const SeenRun& run) { return !run.requests.empty(); });
@@ -310,26 +307,18 @@ class Comparer {
     if (is_slower && question.beside_host.empty()) AskRequests(question, blamed);
     return blames_.emplace(question, std::move(blamed)).first->second;
   }
-  void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) const {
+  void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) {
     const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
-    const Suspect& best = blamed.front().suspect;
-    const auto own = FindOwnTime(comparison_.requests, runs_, question.runs, times);
-    // A link makes no computing slow.
-    if (own && !(own->suspect.part == Part::kLink && own->suspect.host == best.host &&
-                 best.part == Part::kProcessor && blamed.front().explained >= kExplainedMin)) {
+    const auto own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
+    if (own) {
+      beside_[question] = own->beside_p;
       if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);
       return PutFirst(own->suspect, own->evidence, blamed);
     }
-    const std::set<std::string> as_others =
-        HostsAsOthers(comparison_.requests, runs_, question.runs);
-    std::stable_partition(blamed.begin(), blamed.end(), [&as_others](const Blame& blame) {
-      const Part part = blame.suspect.part;
-      return (part != Part::kLink && part != Part::kNode) ||
-             !as_others.contains(blame.suspect.host);
-    });
     const RequestScope scope = {question.runs, &times};
     if (WaitingShare(comparison_.requests, scope) >= kWaitingShareMin)
       BreakTies(RequestEvidence(comparison_.requests, scope), blamed);
+    PutLast(HostsAsOthers({comparison_.requests, runs_, question.runs}), blamed);
   }
 
   // In their order; of single tasks only the largest.
@@ -353,7 +342,7 @@ class Comparer {
     Anomaly anomaly;
     anomaly.cell = index;
     anomaly.judged = runs_.size() - first_judged_;
-    const std::vector<size_t>& shown = judged_[index].shown;
+    const std::vector<size_t>& shown = decided_[index].shown;
     std::vector<double> seconds, predicted, effects;
     for (const size_t run : shown) {
       const CellValue& value = *timed_[index].runs[run];
@@ -368,16 +357,47 @@ class Comparer {
     anomaly.effect_share = Median(effects);
     anomaly.residual_share_interval = SharesOf(ResidualIn(judged_[index], shown));
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
-    if (cell.cell.level != Level::kStart)
-      anomaly.blamed = BlameOf({shown, StageBlamed(cell.cell), "", anomaly.slower});
+    const BlameQuestion question = {shown, StageBlamed(cell.cell), "", anomaly.slower};
+    if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(question);
     const bool beside =
         cell.cell.level == Level::kHost &&
         !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
     if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
-             FullerNode(anomaly), options_.link_bytes_per_second},
+             FullerNode(anomaly), options_.link_bytes_per_second, OwnSecondsIn(shown, cell.cell),
+             OthersIn(shown), beside ? std::nullopt : BesideIn(question)},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
+  }
+  // Of the cell's tasks in these runs, if all these runs know them.
+  std::optional<OwnSeconds> OwnSecondsIn(const std::vector<size_t>& runs,
+                                         const CellName& cell) const {
+    OwnSeconds all;
+    for (const size_t run : runs) {
+      const OwnSeconds own =
+          OwnSecondsOf(workflow_, runs_[run], typical_s_, computing_, StageOf(cell));
+      if (own.tasks == 0) return std::nullopt;
+      all.tasks += own.tasks;
+      all.own_s += own.own_s;
+      all.said_s += own.said_s;
+      all.more_s += own.more_s;
+    }
+    return all;
+  }
+  // Medians, if all these runs know them.
+  std::optional<OthersFacts> OthersIn(const std::vector<size_t>& runs) const {
+    std::vector<double> shares, taken;
+    for (const size_t run : runs) {
+      if (runs_[run].machines.empty()) return std::nullopt;
+      shares.push_back(OthersShare(runs_[run]));
+      taken.push_back(TakenShare(runs_[run]));
+    }
+    return OthersFacts{Median(std::move(shares)), Median(std::move(taken)) >= kBusyShare};
+  }
+  // How sure a comparison of hosts blames what is blamed.
+  std::optional<double> BesideIn(const BlameQuestion& question) const {
+    const auto found = beside_.find(question);
+    return found == beside_.end() ? std::nullopt : found->second;
   }
   // Back from the last run, as long as no two in a row do not show it; if these are the last two,
   // `first`.
@@ -385,7 +405,7 @@ class Comparer {
     std::string since = first;
     size_t missed = 0;
     for (size_t run = runs_.size(); run-- > 0 && missed <= 1;) {
-      if (ShowsAs(judged_[cell], run, slower)) {
+      if (ShowsAs(decided_[cell], run, slower)) {
         since = runs_[run].name;
         missed = 0;
       } else {
@@ -464,17 +484,20 @@ class Comparer {
   const std::vector<double> typical_s_;
   std::vector<Duration> computing_;  // By task, as the workload says.
   double workflow_s_ = 0;
-  std::vector<JudgedValue> judged_;  // By comparison_.cells,
-  std::vector<Timed> timed_;         // as these.
+  std::vector<JudgedValue> judged_;   // By comparison_.cells,
+  std::vector<JudgedValue> decided_;  // as these without what others' work explains,
+  std::vector<Timed> timed_;          // and these.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
+  std::map<BlameQuestion, std::optional<double>> beside_;           // As OwnTime's, of those.
+  std::map<std::pair<size_t, std::string>, bool> computes_longer_;  // By run and stage.
   Comparison comparison_;
 };
 
 }  // namespace
 
 const char* ToText(Verdict verdict) {
-  static constexpr const char* kNames[] = {"as predicted", "not measured",  "small",
-                                           "not yet",      "others slower", "anomaly"};
+  static constexpr const char* kNames[] = {"as predicted",  "not measured", "small",  "not yet",
+                                           "others slower", "machine busy", "anomaly"};
   return kNames[static_cast<size_t>(verdict)];
 }
 

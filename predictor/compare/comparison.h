@@ -7,16 +7,22 @@
 // waits before them; hosts and single tasks must persist, since where streams meet it is chance
 // which of them is the last.
 //
-// A host is beside other hosts: only a slower one is an anomaly. Pure.
+// A host is beside other hosts: only a slower one is an anomaly.
+//
+// What others' work on busy machines explains (busy.h) is taken off before it is judged. What is an
+// anomaly without that only is no anomaly, but *machine busy*; unless what it asks of other hosts
+// says in the same runs that a host is slow beside them: they had the same others. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
 #define MOSA_PREDICTOR_COMPARE_COMPARISON_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "predictor/compare/blame.h"
+#include "predictor/compare/bytes.h"
 #include "predictor/compare/cells.h"
 #include "predictor/compare/judging.h"
 #include "predictor/compare/request_cells.h"
@@ -39,6 +45,7 @@ enum class Verdict : uint8_t {
   kSmall,         // Off, but too little of the workflow's time to matter.
   kNotYet,        // Off in one run, and not enough to be believed.
   kOthersSlower,  // Of a host: it is faster than others, since one of them is slow.
+  kMachineBusy,   // Off by no more than others' work on the machines explains.
   kAnomaly,
 };
 const char* ToText(Verdict verdict);
@@ -58,23 +65,6 @@ struct ComparedCell {
   Verdict verdict = Verdict::kNotMeasured;
 };
 
-// Bytes that tasks find or put on other nodes than their host's, by where files lie.
-struct ComparedBytes {
-  std::string name;        // A stage, or a host: what its link carries of that.
-  double predicted = 0;    // Median,
-  Interval<double> drawn;  // least and most of the draws.
-  double measured = 0;     // Median.
-  // Were as much moved in all as predicted:
-  double more = 0;   // beyond the median,
-  bool off = false;  // and outside the range by a tenth, and by a MiB.
-};
-
-// Of all bytes of files, how much is in chunks of that size: 0 to 1.
-struct ChunkShare {
-  uint64_t chunk_bytes = 0;
-  double predicted = 0, measured = 0;
-};
-
 struct Anomaly {
   size_t cell = 0;  // Of Comparison::cells.
   bool slower = true;
@@ -91,6 +81,12 @@ struct Anomaly {
   std::string open_first;             // what to look at.
 };
 
+// A judged run that is much slower in something than the others and the prediction, alone.
+struct OddRun {
+  std::string run;
+  std::string sentence;
+};
+
 struct Comparison {
   std::vector<std::string> runs;    // That were compared,
   std::vector<std::string> judged;  // the last of them.
@@ -100,6 +96,9 @@ struct Comparison {
   std::vector<ComparedBytes> node_bytes;  // Of what tasks wrote, what lies on each node.
   std::vector<ChunkShare> chunks;         // Of the last judged run that says it; else empty.
   std::string other_chunks;  // A sentence, if more than a tenth of the bytes is in other chunks.
+  std::vector<std::pair<std::string, SeenMachine>> machines;  // Of judged runs, by name.
+  std::string machine_busy;  // A sentence, if machines were, in judged runs.
+  std::vector<OddRun> odd_runs;
   // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
   // all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;

@@ -289,6 +289,39 @@ TEST_F(CompareTest, SaysThatFilesLieElsewhere) {
   EXPECT_GT(off, 0);
 }
 
+// Also on a node that no draw writes to; and one that nobody wrote to.
+TEST_F(CompareTest, SaysThatOneNodeHasWhatOthersShouldHave) {
+  const auto without = [](const std::string& from, const std::string& to, SeenRun run) {
+    for (SeenTask& task : run.tasks)
+      if (const auto held = task.written.extract(from); !held.empty())
+        task.written[to] += held.mapped();
+    return run;
+  };
+  const auto moved = [&](double more) {
+    std::vector<SeenRun> draws_without;
+    for (const SeenRun& draw : draws()) draws_without.push_back(without("h2", "h1", draw));
+    SeenRun run = without("h1", "h2", draws_without.front());
+    run = Replayed(workflow(), run, [more](const SeenTask&) { return more; });
+    return Compare(workflow(), draws_without, {run}, Options());
+  };
+  const Comparison comparison = moved(0.15);
+  std::map<std::string, ComparedBytes> nodes;
+  for (const ComparedBytes& node : comparison.node_bytes) nodes[node.name] = node;
+  ASSERT_EQ(nodes.size(), 4U);
+  EXPECT_EQ(nodes["h2"].predicted, 0);
+  EXPECT_TRUE(nodes["h2"].off && nodes["h2"].more > 0);
+  EXPECT_TRUE(nodes["h1"].off && nodes["h1"].more < 0);
+  EXPECT_FALSE(nodes["h3"].off || nodes["h4"].off);
+  ASSERT_FALSE(comparison.anomalies.empty());
+  const Anomaly& first = comparison.anomalies.front();
+  EXPECT_NE(first.cause.find("lie on h2, predicted 0 B to 0 B: files lie elsewhere."),
+            std::string::npos)
+      << first.cause;
+  // Moving that takes far less than what is off.
+  for (const Anomaly& anomaly : moved(60).anomalies)
+    EXPECT_EQ(anomaly.cause.find("files lie elsewhere"), std::string::npos) << anomaly.cause;
+}
+
 // By shares of all bytes; runs of records that do not say it are not compared.
 TEST_F(CompareTest, SaysOnceThatFilesAreInOtherChunks) {
   SeenRun run = Drawn(workflow(), Known(), 781);
@@ -444,7 +477,7 @@ TEST(CompareManyTest, FindsAHostAmongManyTasks) {
   std::vector<SeenRun> runs;
   for (uint64_t repeat = 0; repeat < 3; ++repeat)
     runs.push_back(Replayed(workflow, Drawn(workflow, Known(), 777, repeat), [](const SeenTask& t) {
-      return t.host.value == 2 ? 0.125 * SecondsOf(t.end - t.start) : 0;
+      return t.host.value == 2 ? 0.12 * SecondsOf(t.end - t.start) : 0;
     }));
   const Comparison comparison = Compare(workflow, Draws(workflow), runs, Options());
   const Anomaly* anomaly = FindAnomaly(comparison, Level::kHost, "h3");

@@ -13,10 +13,17 @@ constexpr size_t kShownRunsMin = 2;
 // For how many steps from one run to the next the draws count, of how far runs differ.
 constexpr double kDrawnDegrees = 6;
 
-std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& values) {
+// By group; as if run `without` had not been made.
+std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& values,
+                                           std::optional<size_t> without) {
+  struct Step {
+    double squares = 0;
+    size_t values = 0;
+  };
   struct Sum {
-    double squares = 0, drawn = 0;
-    size_t steps = 0, values = 0;
+    double drawn = 0;
+    size_t values = 0;
+    std::map<size_t, Step> steps;  // By the run to which they lead.
   };
   std::map<std::string, Sum> sums;
   for (const JudgedValue& value : values) {
@@ -24,25 +31,33 @@ std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& value
     sum.drawn += VarianceOf(value.drawn);
     ++sum.values;
     const JudgedRun* before = nullptr;
-    for (const auto& run : value.runs) {
-      if (!run) continue;
+    for (size_t run = 0; run < value.runs.size(); ++run) {
+      if (!value.runs[run] || run == without) continue;
       if (before != nullptr) {
-        const double step = run->place - before->place;
-        sum.squares += step * step;
-        ++sum.steps;
+        const double size = value.runs[run]->place - before->place;
+        Step& step = sum.steps[run];
+        step.squares += size * size;
+        ++step.values;
       }
-      before = &*run;
+      before = &*value.runs[run];
     }
   }
   std::map<std::string, RunSpread> spreads;
   for (const auto& [group, sum] : sums) {
-    if (sum.steps == 0) continue;
-    const auto steps = static_cast<double>(sum.steps);
+    double squares = 0;
+    for (const auto& [run, step] : sum.steps)
+      squares += step.squares / static_cast<double>(step.values);
+    const double degrees = kDrawnDegrees + static_cast<double>(sum.steps.size());
     const double drawn = sum.drawn / static_cast<double>(sum.values);
-    const double degrees = kDrawnDegrees + steps;
-    spreads[group] = {(kDrawnDegrees * drawn + sum.squares / 2) / degrees, degrees};
+    spreads[group] = {(kDrawnDegrees * drawn + squares / 2) / degrees, degrees};
   }
   return spreads;
+}
+
+// On the side that counts.
+double TestedP(const JudgedValue& value, const Residual& residual) {
+  if (!value.is_off_if_slower_only) return residual.p;
+  return residual.size > 0 ? residual.p / 2 : 1 - residual.p / 2;
 }
 
 // Which stand, each among its family; of values that are not asked about p is none.
@@ -67,7 +82,7 @@ void JudgeRun(const JudgeRules& rules, size_t run, std::vector<JudgedValue>& val
   for (size_t i = 0; i < values.size(); ++i) {
     if (!values[i].runs[run]) continue;
     values[i].runs[run]->residual = ResidualIn(values[i], {run});
-    p_values[i] = values[i].runs[run]->residual.p;
+    p_values[i] = TestedP(values[i], values[i].runs[run]->residual);
   }
   const std::vector<bool> stands = StandingInFamilies(values, p_values, rules.rate_once);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -91,15 +106,37 @@ std::vector<size_t> RunsThatShow(const JudgedValue& value, bool JudgedRun::*show
   return slower.size() >= faster.size() ? slower : faster;
 }
 
+// Sets `odd`, of values that no run shows to be anomalies.
+void FindOdd(const JudgeRules& rules, std::vector<JudgedValue>& values, size_t runs) {
+  std::vector<size_t> odd_runs(values.size(), 0);
+  for (size_t run = FirstJudged(runs); run < runs; ++run) {
+    const auto spreads = SpreadsOf(values, run);
+    std::vector<std::optional<double>> p_values(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const JudgedValue& value = values[i];
+      if (!value.runs[run] || !value.can_stand_alone) continue;
+      const Residual residual =
+          ResidualOf(value.drawn, {value.runs[run]->place}, value.surest, spreads.at(value.group));
+      if (residual.size > 0) p_values[i] = TestedP(value, residual);
+    }
+    const std::vector<bool> stands = StandingInFamilies(values, p_values, rules.rate_once);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!stands[i] || values[i].runs[run]->effect_share < rules.share_once_min) continue;
+      ++odd_runs[i];
+      values[i].odd = run;
+    }
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    if (odd_runs[i] != 1 || !values[i].shown.empty()) values[i].odd.reset();
+}
+
 }  // namespace
 
 size_t FirstJudged(size_t runs) { return runs - std::min(runs, kJudgedRuns); }
 
 void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& values) {
-  const auto spreads = SpreadsOf(values);
-  for (JudgedValue& value : values)
-    if (const auto found = spreads.find(value.group); found != spreads.end())
-      value.spread = found->second;
+  const auto spreads = SpreadsOf(values, std::nullopt);
+  for (JudgedValue& value : values) value.spread = spreads.at(value.group);
   for (size_t run = 0; run < runs; ++run) JudgeRun(rules, run, values);
   std::vector<std::optional<double>> p_values(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -109,10 +146,12 @@ void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& value
       if (value.runs[run]) measured.push_back(run);
     if (measured.empty()) continue;
     const std::vector<size_t> shown = RunsThatShow(value, &JudgedRun::shows);
+    const Residual of_all = ResidualIn(value, measured);
     value.p = shown.size() < kShownRunsMin
-                  ? ResidualIn(value, measured).p
+                  ? TestedP(value, of_all)
                   : std::min(1.0, WaysToChoose(shown.size(), measured.size()) *
-                                      ResidualIn(value, shown).p);
+                                      TestedP(value, ResidualIn(value, shown)));
+    value.is_faster = value.is_off_if_slower_only && of_all.size < 0 && of_all.p <= rules.rate;
     p_values[i] = value.p;
   }
   const std::vector<bool> stands = StandingInFamilies(values, p_values, rules.rate);
@@ -122,6 +161,7 @@ void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& value
     if (!stands[i] || values[i].shown.size() < kShownRunsMin)
       values[i].shown = RunsThatShow(values[i], &JudgedRun::shows_much);
   }
+  if (runs > 1) FindOdd(rules, values, runs);
 }
 
 bool ShowsAs(const JudgedValue& value, size_t run, bool slower) {

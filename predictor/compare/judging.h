@@ -12,11 +12,15 @@
 // One run alone is enough only for what is said to be told by one (`can_stand_alone`), if it stands
 // in that run at the lower rate, with the larger effect.
 //
-// What a residual is held against is the spread of the draws and that from one run to the next, as
-// far as runs were made: half the mean square of what two that follow one another differ by, of all
-// values of a group together, to which the draws' own variance counts as some steps (a moderated
-// test, after Smyth 2004: two steps alone say little of a variance). Something that begins between
-// two runs makes it wider by that one step alone. Pure.
+// What a residual is held against is the spread of the draws and that from one run to the next:
+// half the mean square of what two that follow one another differ by, of all values of a group,
+// which go up and down together and are one step; to these the draws' own variance counts as some
+// more, and as all there are of a single run. Something that begins between two runs makes it wider
+// by that one step alone. Of what is off only if it is slower the test is of that side alone.
+//
+// So one run among others never is an anomaly, however slow: it makes two steps, as large as
+// itself. If it stands at the lower rate, with the larger effect, against the steps of the other
+// runs alone, and they do not show it, it is *odd*: told, and no anomaly unless it persists. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_JUDGING_H_
 #define MOSA_PREDICTOR_COMPARE_JUDGING_H_
 
@@ -59,7 +63,9 @@ struct JudgedValue {
   RunSpread spread;
   double p = 1;               // Of the judged runs.
   bool stands = false;        // Whether that is off.
+  bool is_faster = false;     // Of what is off only if it is slower: it is faster, by its own test.
   std::vector<size_t> shown;  // The runs by which it is an anomaly, in one direction; else none.
+  std::optional<size_t> odd;  // The judged run that is slower, alone.
 };
 
 // From this run on they are judged.

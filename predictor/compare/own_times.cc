@@ -11,13 +11,15 @@
 namespace mosa::predict {
 namespace {
 
-// Of what tasks took longer.
+// Of what tasks took longer, and mounts waited; and of what tasks are off by.
 constexpr double kShareMin = 0.25;
 // How well the hosts whose mounts waited are those whose tasks took longer: a squared cosine.
 constexpr double kAlikeMin = 0.5;
 constexpr double kChance = 0.001;
 constexpr double kFactorMin = 1.25;
 constexpr double kAsOthersMax = 1.15;
+// Of what surely takes no longer the upper end of the interval of 95 %.
+constexpr double kSurelyAsOthersMax = 1.25;
 // Two hosts are no surer alike than that.
 constexpr double kSurest = 0.1;
 // The other way is slow as well if its logarithm is that share of this one's.
@@ -35,21 +37,27 @@ struct Asked {
 struct Times {
   bool is_known = false;
   double place = 0;
+  double most = 0;  // Of 95 %, as measured.
   double p = 1;
   double factor() const { return std::exp(place); }
 };
 
-std::vector<Asked> AskedOf(const std::vector<RequestCell>& cells, const std::vector<SeenRun>& runs,
-                           const std::vector<size_t>& asked_runs) {
+bool IsAskedOfANode(const RequestClass& which) {
+  return which.component == "mount" && which.name.starts_with("node.") && !which.peer.empty();
+}
+bool IsANodesOwn(const RequestClass& which) {
+  return which.component == "storage" && IsOwnWork(which);
+}
+
+std::vector<Asked> AskedOf(const AskedRequests& requests, bool (*is_asked)(const RequestClass&)) {
   std::vector<Asked> all;
-  for (const RequestCell& cell : cells) {
+  for (const RequestCell& cell : requests.cells) {
     const RequestClass& which = cell.which;
-    if (which.component != "mount" || !which.name.starts_with("node.") || which.peer.empty() ||
-        cell.predicted.count <= 0)
-      continue;
-    for (const size_t run : asked_runs) {
-      const auto seen = runs[run].requests.find(which);
-      if (seen == runs[run].requests.end() || seen->second.count == 0) continue;
+    if (!is_asked(which) || cell.predicted.count <= 0) continue;
+    for (const size_t run : requests.asked_runs) {
+      const RequestTimes& of_run = requests.runs[run].requests;
+      const auto seen = of_run.find(which);
+      if (seen == of_run.end() || seen->second.count == 0) continue;
       all.push_back({which.name, which.host, which.peer, run, seen->second.seconds,
                      std::log((MeanOf(seen->second) + kSmallRequestSeconds) /
                               (cell.predicted.mean_s + kSmallRequestSeconds))});
@@ -79,15 +87,20 @@ Times TimesOf(const std::vector<double>& with, const std::vector<double>& withou
   if (with.size() < 2 || without.size() < 3) return {};
   const double of_with = VarianceOf(with) / static_cast<double>(with.size());
   const double of_without = VarianceOf(without) / static_cast<double>(without.size());
-  const double whole = of_with + of_without + kSurest * kSurest;
+  const double by_chance = of_with + of_without;
+  const double whole = by_chance + kSurest * kSurest;
   const double parts = of_with * of_with / static_cast<double>(with.size() - 1) +
                        of_without * of_without / static_cast<double>(without.size() - 1);
   Times times;
   times.is_known = true;
   times.place = MeanOf(with) - MeanOf(without);
   constexpr double kDegreesMax = 1000;
-  times.p = StudentTail(times.place / std::sqrt(whole),
-                        parts > 0 ? std::min(kDegreesMax, whole * whole / parts) : kDegreesMax);
+  const auto degrees_of = [&](double variance) {
+    return parts > 0 ? std::clamp(variance * variance / parts, 1.0, kDegreesMax) : kDegreesMax;
+  };
+  times.p = StudentTail(times.place / std::sqrt(whole), degrees_of(whole));
+  times.most =
+      times.place + StudentT95(static_cast<size_t>(degrees_of(by_chance))) * std::sqrt(by_chance);
   return times;
 }
 
@@ -129,97 +142,172 @@ bool IsWaitedFor(const std::map<std::string, TaskTimes>& tasks,
          both * both >= kAlikeMin * waited_squared * more_squared;
 }
 
-std::optional<OwnTime> SlowHost(const std::vector<RequestCell>& cells,
-                                const std::vector<SeenRun>& runs,
-                                const std::vector<size_t>& asked_runs,
+// What the node of the host does by itself, beside others'.
+Times OwnWorkBeside(const AskedRequests& requests, const std::string& host) {
+  std::vector<double> own, others;
+  for (const Asked& work : BesideOthers(AskedOf(requests, IsANodesOwn), host))
+    (work.host == host ? own : others).push_back(work.place);
+  return TimesOf(own, others);
+}
+
+// Of a host that is slow both ways.
+OwnTime BothWays(const AskedRequests& requests, const std::string& host,
+                 const std::string& measured) {
+  const Times own = OwnWorkBeside(requests, host);
+  OwnTime found{{Part::kLink, host}, std::nullopt, measured, std::nullopt};
+  if (own.is_known && own.factor() >= kFactorMin && own.p <= kChance) {
+    found.suspect.part = Part::kHost;
+    found.evidence += fmt::format(
+        "both ways, and its node's own work {:.1f} times: all that runs "
+        "there",
+        own.factor());
+  } else if (own.is_known && own.factor() < kAsOthersMax) {
+    found.evidence += "both ways, but not its node's own work: its link";
+  } else {
+    found.evidence += "both ways: its link, or all that runs there";
+    found.is_told = false;
+  }
+  return found;
+}
+
+std::optional<OwnTime> SlowHost(const AskedRequests& requests,
                                 const std::map<std::string, TaskTimes>& tasks) {
-  const std::vector<Asked> all = AskedOf(cells, runs, asked_runs);
+  const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
   std::set<std::string> hosts;
   for (const Asked& asked : all) hosts.insert(asked.peer);
+  const auto tests = static_cast<double>(hosts.size());
   std::optional<BesideHost> slowest;
   for (const std::string& host : hosts) {
     BesideHost beside = Beside(all, host);
-    if (beside.asked.factor() < kFactorMin ||
-        beside.asked.p * static_cast<double>(hosts.size()) > kChance)
-      continue;
+    if (beside.asked.factor() < kFactorMin || beside.asked.p * tests > kChance) continue;
     if (!slowest || beside.asked.place > slowest->asked.place) slowest = std::move(beside);
   }
   if (!slowest || !IsWaitedFor(tasks, slowest->waited_s)) return std::nullopt;
   const auto& [host, asked, asking, waited_s] = *slowest;
-  if (!asking.is_known)
-    return OwnTime{{Part::kNode, host},
-                   Suspect{Part::kLink, host},
-                   fmt::format("what mounts asked of {} took {:.1f} times as long as between other "
-                               "hosts, and it asked too little of others to tell: its node or its "
-                               "link",
-                               host, asked.factor())};
-  const bool both_ways = asking.place >= kBothWays * asked.place;
-  return OwnTime{
-      {both_ways ? Part::kLink : Part::kNode, host},
-      std::nullopt,
-      fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and "
-                  "what {} asked of others {:.1f} times: {}",
-                  host, asked.factor(), host, asking.factor(),
-                  both_ways ? "both ways, as only its link is" : "its node, not its link")};
+  OwnTime found{{Part::kNode, host}, std::nullopt, "", std::nullopt};
+  const std::string measured =
+      fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and ",
+                  host, asked.factor());
+  if (!asking.is_known) {
+    found.or_else = Suspect{Part::kLink, host};
+    found.evidence = measured + "it asked too little of others to tell: its node or its link";
+  } else {
+    const std::string both =
+        fmt::format("{}what {} asked of others {:.1f} times: ", measured, host, asking.factor());
+    if (asking.place >= kBothWays * asked.place) {
+      found = BothWays(requests, host, both);
+    } else {
+      found.evidence = both + "its node, not its link";
+    }
+  }
+  found.beside_p = asked.p * tests;
+  return found;
 }
 
-// Of each part the anomalies of its own work.
-std::optional<OwnTime> OwnWork(const std::vector<RequestCell>& cells,
-                               const std::vector<size_t>& asked_runs,
-                               const std::map<std::string, TaskTimes>& tasks) {
+// By host, how much longer mounts waited for the part than predicted, where as many of these
+// requests wait at once as predicted.
+std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Suspect& suspect,
+                                        const std::map<std::string, TaskTimes>& tasks) {
+  struct Waits {
+    double more_s = 0, predicted_s = 0;
+  };
+  std::map<std::string, Waits> waits;
+  for (const RequestCell& cell : requests.cells) {
+    const auto& [component, name, host, peer] = cell.which;
+    const bool is_its = suspect.part == Part::kManager
+                            ? name.starts_with("manager.")
+                            : name.starts_with("node.") && peer == suspect.host;
+    if (component != "mount" || !is_its) continue;
+    for (const RequestsInRun& in_run : cell.tested) {
+      if (std::ranges::count(requests.asked_runs, in_run.run) == 0) continue;
+      waits[host].more_s += std::max(0.0, in_run.more_s);
+      waits[host].predicted_s += cell.predicted.mean_s * in_run.count;
+    }
+  }
+  std::map<std::string, double> waited_s;
+  for (const auto& [host, times] : tasks) {
+    const Waits& of_host = waits[host];
+    const double at_once = times.moving_s > 0 ? of_host.predicted_s / times.moving_s : 1;
+    waited_s[host] = of_host.more_s / std::max(1.0, at_once);
+  }
+  return waited_s;
+}
+
+double ExplainedBy(const Suspect& suspect, const std::vector<Blame>& blamed) {
+  for (const Blame& blame : blamed)
+    if (blame.suspect == suspect) return blame.explained;
+  return 0;
+}
+
+// The part with the most of its own work beyond what is predicted, if mounts have waited for it.
+std::optional<OwnTime> OwnWork(const AskedRequests& requests,
+                               const std::map<std::string, TaskTimes>& tasks,
+                               const std::vector<Blame>& blamed) {
   struct Work {
     double more_s = 0;
     const RequestCell* most = nullptr;
   };
   std::map<Suspect, Work> works;
-  for (const RequestCell& cell : cells) {
+  for (const RequestCell& cell : requests.cells) {
     if (cell.verdict != RequestVerdict::kAnomaly || !IsOwnWork(cell.which)) continue;
     const bool is_managers = cell.which.component == "manager";
     Work& work =
         works[{is_managers ? Part::kManager : Part::kNode, is_managers ? "" : cell.which.host}];
     for (const RequestsInRun& in_run : cell.tested)
-      if (std::find(asked_runs.begin(), asked_runs.end(), in_run.run) != asked_runs.end())
+      if (std::ranges::count(requests.asked_runs, in_run.run) > 0)
         work.more_s += std::max(0.0, in_run.more_s);
     if (work.most == nullptr || cell.more_s > work.most->more_s) work.most = &cell;
   }
-  double more_s = 0;
-  for (const auto& [host, times] : tasks) more_s += times.more_s;
   const auto most = std::max_element(works.begin(), works.end(), [](const auto& a, const auto& b) {
     return a.second.more_s < b.second.more_s;
   });
-  if (most == works.end() || most->second.more_s < kShareMin * more_s) return std::nullopt;
+  if (most == works.end() || ExplainedBy(most->first, blamed) < kShareMin) return std::nullopt;
+  const auto waited_s = WaitedFor(requests, most->first, tasks);
+  double all_waited_s = 0;
+  for (const auto& [host, seconds] : waited_s) all_waited_s += seconds;
+  if (most->second.more_s < kShareMin * all_waited_s || !IsWaitedFor(tasks, waited_s))
+    return std::nullopt;
   const RequestCell& cell = *most->second.most;
   return OwnTime{most->first, std::nullopt,
                  fmt::format("its own work says so, '{}' took {} in the mean, predicted {}, {:.3f} "
                              "s more in all of a run",
                              cell.which.name, ShowTime(cell.measured.mean_s),
-                             ShowTime(cell.predicted.mean_s), cell.more_s)};
+                             ShowTime(cell.predicted.mean_s), cell.more_s),
+                 std::nullopt, /*is_told=*/false};
+}
+
+// A link makes no computing slow, and a processor makes all slow that runs there.
+bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed) {
+  const Blame& best = blamed.front();
+  if (own.suspect.part == Part::kManager || best.suspect.host != own.suspect.host ||
+      best.explained < kExplainedMin)
+    return false;
+  if (best.suspect.part == Part::kProcessor) return own.suspect.part == Part::kLink || !own.is_told;
+  return best.suspect.part == Part::kHost && !own.is_told;
 }
 
 }  // namespace
 
-std::set<std::string> HostsAsOthers(const std::vector<RequestCell>& cells,
-                                    const std::vector<SeenRun>& runs,
-                                    const std::vector<size_t>& asked_runs) {
-  const std::vector<Asked> all = AskedOf(cells, runs, asked_runs);
+std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
+  const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
   std::set<std::string> hosts, as_others;
   for (const Asked& asked : all) hosts.insert(asked.peer);
   for (const std::string& host : hosts) {
     const BesideHost beside = Beside(all, host);
     const auto is_as_others = [](const Times& times) {
-      return times.is_known && times.factor() < kAsOthersMax;
+      return times.is_known && std::exp(times.most) < kSurelyAsOthersMax;
     };
     if (is_as_others(beside.asked) && is_as_others(beside.asking)) as_others.insert(host);
   }
   return as_others;
 }
 
-std::optional<OwnTime> FindOwnTime(const std::vector<RequestCell>& cells,
-                                   const std::vector<SeenRun>& runs,
-                                   const std::vector<size_t>& asked_runs,
-                                   const std::map<std::string, TaskTimes>& tasks) {
-  auto work = OwnWork(cells, asked_runs, tasks);
-  return work ? work : SlowHost(cells, runs, asked_runs, tasks);
+std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
+                                   const std::map<std::string, TaskTimes>& tasks,
+                                   const std::vector<Blame>& blamed) {
+  for (auto own : {OwnWork(requests, tasks, blamed), SlowHost(requests, tasks)})
+    if (own && !IsOutweighed(*own, blamed)) return own;
+  return std::nullopt;
 }
 
 }  // namespace mosa::predict

@@ -3,11 +3,16 @@
 // enough so for what tasks took longer, needs no arithmetic.
 //
 //  own work  what a storage node takes to write or read an object, and what the manager takes to
-//            decide and to log, is nobody else's: if those requests are anomalies, it is that part.
+//            decide and to log, waits for no other part: if those requests are anomalies, and
+//            mounts have waited for that part, it is that part.
 //  one host  what mounts ask of one host's storage node takes longer than the same between others,
 //            in the same runs: it is that node. If what the host's mount asks of others does as
-//            well, it is what both ways share, its link. A host that asks nothing, as no mount is
-//            on it or no task ran there, does not tell: it is its node or its link.
+//            well, it is what both ways share: its link, or, if the node's own work takes longer
+//            than others' too, all that runs there. A host that asks nothing, as no mount is on it
+//            or no task ran there, does not tell: it is its node or its link.
+//
+// A host or a processor that explains half of what tasks took longer stands before its node's own
+// work, which is by the clock, and before its link, if that is not told from all that runs there.
 //
 // Which host is last is chance in one request; hence the logarithms of the means of all pairs of
 // hosts, less what is predicted of each, are tested: those with the host against those without
@@ -31,20 +36,28 @@ struct OwnTime {
   Suspect suspect;
   std::optional<Suspect> or_else;  // It or that one: what would tell was not measured.
   std::string evidence;  // A sentence: what took how long, and how long elsewhere or as predicted.
+  // How likely it is by chance, for all hosts that were tested, if it is by one host beside others
+  // in the same runs; none: it is by what is predicted.
+  std::optional<double> beside_p;
+  bool is_told = true;  // From what else is on that host.
 };
 
-// The part whose own time explains what these tasks took longer in these runs, if there is one:
-// a quarter of it in all, and on those hosts whose mounts waited.
-std::optional<OwnTime> FindOwnTime(const std::vector<RequestCell>& cells,
-                                   const std::vector<SeenRun>& runs,
-                                   const std::vector<size_t>& asked_runs,
-                                   const std::map<std::string, TaskTimes>& tasks);
+// Requests of these runs.
+struct AskedRequests {
+  const std::vector<RequestCell>& cells;
+  const std::vector<SeenRun>& runs;
+  const std::vector<size_t>& asked_runs;
+};
 
-// Hosts of which mounts' requests, either way, took no longer than between others: neither their
-// links nor their storage nodes are slow.
-std::set<std::string> HostsAsOthers(const std::vector<RequestCell>& cells,
-                                    const std::vector<SeenRun>& runs,
-                                    const std::vector<size_t>& asked_runs);
+// The part whose own time explains what these tasks took longer, if there is one: a quarter of it
+// in all, and on those hosts whose mounts waited. `blamed` is what tasks tell alone, best first.
+std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
+                                   const std::map<std::string, TaskTimes>& tasks,
+                                   const std::vector<Blame>& blamed);
+
+// Hosts of which mounts' requests, either way, surely took no longer than between others: neither
+// their links nor their storage nodes are slow.
+std::set<std::string> HostsAsOthers(const AskedRequests& requests);
 
 }  // namespace mosa::predict
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "predictor/compare/busy.h"
 #include "predictor/compare/sentence.h"
 
 namespace mosa::predict {
@@ -49,7 +50,10 @@ class RequestComparer {
 
   std::vector<RequestCell> Compare(const JudgeRules& rules) {
     Collect();
+    decided_ = judged_;
     Judge(rules, runs_.size(), judged_);
+    TakeOthersOff();
+    Judge(rules, runs_.size(), decided_);
     for (size_t i = 0; i < judged_.size(); ++i) Decide(rules, i);
     std::stable_sort(cells_.begin(), cells_.end(), [](const RequestCell& a, const RequestCell& b) {
       const auto rank = [](const RequestCell& cell) {
@@ -105,7 +109,7 @@ class RequestComparer {
     judged.is_off_if_slower_only = true;
     judged.can_stand_alone = true;
     judged.runs.resize(runs_.size());
-    for (size_t run = first_judged_; run < runs_.size(); ++run) {
+    for (size_t run = 0; run < runs_.size(); ++run) {
       const auto seen = runs_[run].requests.find(cell.which);
       if (seen == runs_[run].requests.end() || seen->second.count < kRequestsMin) continue;
       const double mean_s = MeanOf(seen->second);
@@ -114,11 +118,29 @@ class RequestComparer {
       JudgedRun& in_run = judged.runs[run].emplace();
       in_run.place = Figures::PlaceOf(mean_s);
       in_run.effect_share = workflow_s_ > 0 ? more_s / workflow_s_ : 0;
-      cell.tested.push_back({run, static_cast<double>(seen->second.count), more_s});
+      if (run >= first_judged_)
+        cell.tested.push_back({run, static_cast<double>(seen->second.count), more_s});
     }
     if (cell.tested.empty()) return;
     judged_.push_back(std::move(judged));
     cell_of_judged_.push_back(cells_.size() - 1);
+  }
+
+  // What others' work on the machines explains.
+  void TakeOthersOff() {
+    for (size_t i = 0; i < decided_.size(); ++i) {
+      JudgedValue& value = decided_[i];
+      const double predicted_place = MeanOf(value.drawn);
+      for (size_t run = 0; run < runs_.size(); ++run)
+        if (value.runs[run])
+          value.runs[run] = WithoutOthers(
+              *value.runs[run], predicted_place,
+              TakenShareOf(cells_[cell_of_judged_[i]].which, runs_[run]), kDelaySeconds);
+    }
+  }
+  static double TakenShareOf(const RequestClass& which, const SeenRun& run) {
+    if (which.component == "manager" || which.name.starts_with("manager.")) return TakenShare(run);
+    return std::max(TakenShareAt(run, which.host), TakenShareAt(run, which.peer));
   }
 
   // The cell's figures are those of these runs.
@@ -142,15 +164,19 @@ class RequestComparer {
     const JudgedValue& judged = judged_[index];
     std::vector<size_t> tested;
     for (const RequestsInRun& in_run : cell.tested) tested.push_back(in_run.run);
-    Measure(index, judged.shown.empty() ? tested : judged.shown);
+    const std::vector<size_t>& shown = decided_[index].shown;
+    Measure(index, shown.empty() ? tested : shown);
     cell.p = judged.p;
-    for (const size_t run : judged.shown) cell.shown_in.push_back(runs_[run].name);
-    if (!judged.shown.empty()) {
+    cell.odd_run = decided_[index].odd;
+    for (const size_t run : shown) cell.shown_in.push_back(runs_[run].name);
+    if (!shown.empty()) {
       cell.verdict = RequestVerdict::kAnomaly;
+    } else if (!judged.shown.empty()) {
+      cell.verdict = RequestVerdict::kMachineBusy;
+    } else if (judged.is_faster) {
+      cell.verdict = RequestVerdict::kFaster;
     } else if (!judged.stands) {
       cell.verdict = RequestVerdict::kAsPredicted;
-    } else if (cell.residual_share < 0) {
-      cell.verdict = RequestVerdict::kFaster;
     } else {
       cell.verdict =
           cell.effect_share < rules.share_min ? RequestVerdict::kSmall : RequestVerdict::kNotYet;
@@ -163,6 +189,7 @@ class RequestComparer {
   const size_t first_judged_;
   std::vector<RequestCell> cells_;
   std::vector<JudgedValue> judged_;
+  std::vector<JudgedValue> decided_;  // Without what others' work explains.
   std::vector<size_t> cell_of_judged_;
 };
 
@@ -249,9 +276,9 @@ double RequestsAtOnce(const std::vector<RequestCell>& cells, const std::vector<s
 }  // namespace
 
 const char* ToText(RequestVerdict verdict) {
-  static constexpr const char* kNames[] = {"as predicted", "not predicted", "not measured",
-                                           "too few",      "not judged",    "faster",
-                                           "small",        "not yet",       "anomaly"};
+  static constexpr const char* kNames[] = {
+      "as predicted", "not predicted", "not measured", "too few",      "not judged",
+      "faster",       "small",         "not yet",      "machine busy", "anomaly"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -322,6 +349,20 @@ double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& s
                          found->second / RequestsAtOnce(cells, scope.runs, host, times.moving_s));
   }
   return all_s > 0 ? waited_s / all_s : 0;
+}
+
+double OddMoreOf(const RequestCell& cell) {
+  for (const RequestsInRun& in_run : cell.tested)
+    if (in_run.run == cell.odd_run) return in_run.more_s;
+  return 0;
+}
+
+std::string SayOddRequests(const RequestCell& cell, const std::string& run) {
+  return fmt::format(
+      "{} alone was off: requests {} stayed {:.3f} s longer in all than predicted; it is no "
+      "anomaly "
+      "unless it persists: make another run",
+      run, WhoseRequests(cell.which), OddMoreOf(cell));
 }
 
 void ExplainRequests(std::vector<RequestCell>& cells) {

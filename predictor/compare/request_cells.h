@@ -47,8 +47,9 @@ enum class RequestVerdict : uint8_t {
   kTooFew,  // In every run: a mean of few says little.
   kShown,   // Not comparable.
   kFaster,
-  kSmall,   // Off, but too little to matter.
-  kNotYet,  // Off in one run, and not enough to be believed.
+  kSmall,        // Off, but too little to matter.
+  kNotYet,       // Off in one run, and not enough to be believed.
+  kMachineBusy,  // Off by no more than others' work on the machines explains (busy.h).
   kAnomaly,
 };
 const char* ToText(RequestVerdict verdict);
@@ -81,6 +82,7 @@ struct RequestCell {
   std::optional<double> p;            // It was tested: of all judged runs.
   std::vector<RequestsInRun> tested;  // In which runs.
   std::vector<std::string> shown_in;  // Of an anomaly: names of the runs.
+  std::optional<size_t> odd_run;      // A judged one that is much slower, alone.
   RequestVerdict verdict = RequestVerdict::kNotPredicted;
   std::string sentence, open_first;  // Of an anomaly.
 };
@@ -119,6 +121,10 @@ std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
 // move bytes), and those of a mount delay the tasks on its host alone.
 // Precondition: scope.tasks.
 double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope);
+
+// Of the run that is odd, by its name: how much longer they stayed there. Precondition: odd_run.
+double OddMoreOf(const RequestCell& cell);
+std::string SayOddRequests(const RequestCell& cell, const std::string& run);
 
 // Sets the sentences of anomalies.
 void ExplainRequests(std::vector<RequestCell>& cells);

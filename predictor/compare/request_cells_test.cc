@@ -368,21 +368,37 @@ TEST_F(RequestCellsTest, ASlowManagerIsNamed) {
   }
 }
 
-// What it takes to decide is its own, whoever asks: nobody else is named before it.
+// What it takes to decide is its own, whoever asks: nobody else is named before it, if mounts have
+// waited for it.
 TEST_F(RequestCellsTest, AManagerWhoseOwnWorkIsSlowComesFirst) {
-  std::vector<SeenRun> runs = Runs(77);
-  for (SeenRun& run : runs) {
-    for (auto& [which, seen] : run.requests)
-      if (which.component == "manager" && which.name.ends_with(".core"))
-        seen.seconds += 0.05 * static_cast<double>(seen.count);
-    run = Stretched(*workflow_, run, [](const SeenTask&) { return 1.5; });
-  }
-  const Comparison comparison = CompareWith(runs);
-  ASSERT_FALSE(comparison.anomalies.empty());
-  for (const Anomaly& anomaly : comparison.anomalies) {
-    if (anomaly.blamed.empty()) continue;
-    EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kManager, ""})) << anomaly.cause;
-    EXPECT_EQ(anomaly.cause.find("The manager: its own work says so, '"), 0U) << anomaly.cause;
+  constexpr double kMore_s = 0.1;  // For each request; a task makes two for each file.
+  for (const bool is_waited_for : {true, false}) {
+    SCOPED_TRACE(is_waited_for ? "mounts wait" : "nobody waits");
+    std::vector<SeenRun> runs = Runs(77);
+    for (SeenRun& run : runs) {
+      for (auto& [which, seen] : run.requests)
+        if ((which.component == "manager" && which.name.ends_with(".core")) ||
+            (is_waited_for && which.name.starts_with("manager.")))
+          seen.seconds += kMore_s * static_cast<double>(seen.count);
+      for (size_t i = 0; i < run.tasks.size(); ++i) {
+        const Task& task = workflow_->tasks[i];
+        const auto files = static_cast<double>(task.inputs.size() + task.outputs.size());
+        run.tasks[i].end =
+            run.tasks[i].end + Nanoseconds(static_cast<int64_t>(2 * kMore_s * files * 1e9));
+      }
+    }
+    const Comparison comparison = CompareWith(runs);
+    size_t blamed = 0;
+    for (const Anomaly& anomaly : comparison.anomalies) {
+      if (anomaly.blamed.empty()) continue;
+      ++blamed;
+      if (is_waited_for) {
+        EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kManager, ""})) << anomaly.cause;
+      }
+      EXPECT_EQ(anomaly.cause.find("The manager: its own work says so, '") == 0U, is_waited_for)
+          << anomaly.cause;
+    }
+    EXPECT_GT(blamed, 0U);
   }
 }
 
@@ -405,6 +421,39 @@ TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
     ASSERT_FALSE(comparison.blamed.empty());
     EXPECT_EQ(comparison.blamed.front().suspect, expected) << Said(comparison);
     EXPECT_FALSE(comparison.blamed.front().evidence.empty());
+  }
+}
+
+// Others on the machine slow all of it alike. What a link does in the same runs is told beside
+// other hosts'; what is only longer than predicted is not.
+TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
+  for (const bool is_linked : {true, false}) {
+    SCOPED_TRACE(is_linked ? "the link of three is slow" : "all are slow");
+    std::vector<SeenRun> runs = Runs(77);
+    for (SeenRun& run : runs) {
+      for (auto& [which, seen] : run.requests)
+        if (which.component == "mount" && which.name.starts_with("node."))
+          seen.seconds *= is_linked && (which.peer == "three" || which.host == "three") ? 2.5 : 1.2;
+      run = Stretched(*workflow_, run, [is_linked](const SeenTask& task) {
+        return is_linked && kHosts[task.host.value] == "three" ? 1.9 : 1.6;
+      });
+      run.machines = {{kHosts, 0.5, std::nullopt}};
+    }
+    const Comparison comparison = CompareWith(runs);
+    EXPECT_FALSE(comparison.machine_busy.empty());
+    if (!is_linked) {
+      EXPECT_TRUE(comparison.anomalies.empty()) << Said(comparison);
+      continue;
+    }
+    ASSERT_FALSE(comparison.anomalies.empty());
+    for (const Anomaly& anomaly : comparison.anomalies) {
+      if (comparison.cells[anomaly.cell].cell.level != Level::kWorkflow) continue;
+      EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kLink, "three"})) << anomaly.cause;
+      EXPECT_NE(anomaly.cause.find("of this only that hosts differ in the same runs counts, by "
+                                   "chance in "),
+                std::string::npos)
+          << anomaly.cause;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,17 @@ struct SeenTask {
   HostIndex host;
   Duration start, end;  // From the run's beginning. start <= end.
   Duration computing;   // If it is known: of simulated runs, as the workload says.
+  std::optional<Duration>
+      processor;  // Its own processor seconds, user and system: of measured runs.
   // Bytes of its inputs as they lay, and of its outputs as they lie.
   BytesByNodeName read, written;
+};
+
+// A machine in the time of a run; hosts that are namespaces share one.
+struct SeenMachine {
+  std::vector<std::string> hosts;
+  double others_share = 0;             // Of its processors, what was neither tasks' nor Mosa's.
+  std::optional<double> waited_share;  // Of the time, in which some process waited for one.
 };
 
 struct SeenRun {
@@ -36,6 +46,7 @@ struct SeenRun {
   bool whole = true;
   Duration computing;  // In which any task computes, as Prediction's; of stages by name.
   std::map<std::string, Duration> stage_computing;
+  std::vector<SeenMachine> machines;            // Whose use is known, of measured runs.
   RequestTimes requests;                        // Empty: not known.
   std::map<uint64_t, uint64_t> bytes_by_chunk;  // Of files, by the size of their chunks, if known.
   double factor = 1;  // What times are off by where no task computes: ModelFactor().

@@ -99,6 +99,52 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   return Capital(text + ".");
 }
 
+bool IsComputing(const Anomaly& anomaly) {
+  if (!anomaly.slower || anomaly.blamed.empty()) return false;
+  const Part part = anomaly.blamed.front().suspect.part;
+  return part == Part::kComputing || part == Part::kProcessor || part == Part::kHost;
+}
+
+// Who had the processors: the tasks themselves, others, or nobody.
+std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
+  std::string said;
+  if (facts.others && facts.others->busy && anomaly.slower)
+    said = fmt::format(
+        " Others had {:.0f} % of the processors: {}.", facts.others->share * 100,
+        facts.beside_p
+            ? fmt::format("of this only that hosts differ in the same runs counts, by "
+                          "chance in {:.1g} of such runs",
+                          *facts.beside_p)
+            : std::string("it is off by more than that explains, or beside other hosts"));
+  if (!facts.own || facts.own->said_s <= 0 || !IsComputing(anomaly)) return said;
+  if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
+    said += fmt::format(
+        " Tasks' own processor seconds are {:.2f} times what the workload says: they compute "
+        "longer.",
+        facts.own->times());
+  else if (facts.others && !facts.others->busy)
+    said += fmt::format(
+        " Tasks' own processor seconds are {:.2f} times what the workload says, and others had "
+        "{:.0f} % of the processors: tasks wait for what others do not take.",
+        facts.own->times(), facts.others->share * 100);
+  return said;
+}
+
+// Instead of what is looked at first of the suspect.
+std::string OpenFirstByProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
+  if (!facts.own || facts.own->said_s <= 0 || !IsComputing(anomaly)) return "";
+  const bool everywhere = anomaly.blamed.front().suspect.part == Part::kComputing;
+  if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
+    return everywhere
+               ? "the workload's runtimes: 'mosa trace workload' of this run says what tasks "
+                 "compute"
+               : "";
+  return everywhere && facts.others && !facts.others->busy
+             ? "a quota of the tasks' cgroups ('cpu.max', and 'nr_throttled' in 'cpu.stat'), and "
+               "the processors' frequency"
+             : "";
+}
+
 // What is not there as it was predicted.
 std::string Deployed(const AnomalyFacts& facts) {
   if (const ComparedBytes* bytes = facts.misplaced)
@@ -192,6 +238,19 @@ std::string SayOtherChunks(const std::vector<ChunkShare>& chunks) {
       most.chunk_bytes);
 }
 
+std::string SayOdd(const std::string& run, const CellName& cell, double measured_s,
+                   double predicted_s, const std::vector<double>& others_s) {
+  Anomaly odd;
+  odd.measured_s = measured_s;
+  odd.predicted_s = predicted_s;
+  const auto [least, most] = std::minmax_element(others_s.begin(), others_s.end());
+  const std::string others =
+      others_s.empty() ? "" : fmt::format("; the other runs {:.3f} to {:.3f} s", *least, *most);
+  return fmt::format(
+      "{} alone was off: {}{}; it is no anomaly unless it persists: make another run", run,
+      Took(odd, cell), others);
+}
+
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
   const ComparedCell& cell = *facts.cell;
   const auto percent = [](double share) { return fmt::format("{:+.0f} %", share * 100); };
@@ -209,6 +268,7 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
       facts.waits ? "It lies between tasks, not in them." : Blamed(anomaly, facts);
   if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
   anomaly.cause += blamed;
+  if (!facts.waits) anomaly.cause += SayProcessors(anomaly, facts);
   if (facts.waits) {
     anomaly.open_first =
         "the machine of 'mosa run' ('top' there): it hands out tasks one after the other; then the "
@@ -227,6 +287,9 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
     anomaly.open_first =
         "the platform file: 'mosa identify' again; it was slower when that was measured, or the "
         "workload says more than tasks do";
+  } else if (const std::string by_processors = OpenFirstByProcessors(anomaly, facts);
+             !by_processors.empty()) {
+    anomaly.open_first = by_processors;
   } else {
     anomaly.open_first = OpenFirst(anomaly.blamed.front().suspect);
   }

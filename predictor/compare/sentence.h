@@ -2,12 +2,19 @@
 #ifndef MOSA_PREDICTOR_COMPARE_SENTENCE_H_
 #define MOSA_PREDICTOR_COMPARE_SENTENCE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "predictor/compare/busy.h"
 #include "predictor/compare/comparison.h"
 
 namespace mosa::predict {
+
+struct OthersFacts {
+  double share = 0;  // Of the processors.
+  bool busy = false;
+};
 
 // What is known of an anomaly besides its own fields.
 struct AnomalyFacts {
@@ -21,6 +28,11 @@ struct AnomalyFacts {
   // A node that has more than predicted of what tasks wrote; null: none.
   const ComparedBytes* fuller = nullptr;
   uint64_t link_bytes_per_second = 0;
+  // Of its tasks in the runs that show it, and of who else was there, if known.
+  std::optional<OwnSeconds> own;
+  std::optional<OthersFacts> others;
+  // How likely a host that is slow beside others in the same runs is that by chance.
+  std::optional<double> beside_p;
 };
 
 // Whether the best's own time says so, or it explains half of it, or with what requests say half in
@@ -35,6 +47,10 @@ std::string OpenFirst(const Suspect& suspect);
 
 // Of which size chunks are more than predicted, and what to do. Precondition: some are.
 std::string SayOtherChunks(const std::vector<ChunkShare>& chunks);
+
+// A run that is off alone: what it took, predicted, and the other judged runs.
+std::string SayOdd(const std::string& run, const CellName& cell, double measured_s,
+                   double predicted_s, const std::vector<double>& others_s);
 
 // Sets the anomaly's sentence, cause and what to open first.
 void Explain(const AnomalyFacts& facts, Anomaly& anomaly);

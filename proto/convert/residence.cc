@@ -81,6 +81,19 @@ void AppendRows(const DurationTable& table, ResidenceSnapshot& snapshot) {
       });
 }
 
+void AppendProcessorUse(const ProcessorUse& use, ResidenceSnapshot& snapshot) {
+  const auto add = [&snapshot](const char* name, uint64_t value, bool is_total) {
+    snapshot.amounts.push_back({name, value, is_total});
+  };
+  add("processor_ns", use.own_ns, true);
+  if (use.machine == 0) return;
+  add("machine_id", use.machine, false);
+  add("machine_processors", use.processors, false);
+  add("machine_busy_ns", use.busy_ns, true);
+  add("machine_stolen_ns", use.stolen_ns, true);
+  add("machine_waited_ns", use.waited_ns, true);
+}
+
 void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out) {
   out->set_component(snapshot.component);
   out->set_started_ns(snapshot.started.ns);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/duration_table.h"
+#include "common/base/processor_use.h"
 #include "common/base/request_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
@@ -20,6 +21,10 @@ inline constexpr size_t kResidenceRowsMax = 10'000;
 // What the table has by now, behind the snapshot's rows; of more than kResidenceRowsMax the rest is
 // left out.
 void AppendRows(const DurationTable& table, ResidenceSnapshot& snapshot);
+
+// How long the daemon's processor has worked for it, and, if it is known, which machine it is on
+// (`machine_id`) and what that one's processors have done.
+void AppendProcessorUse(const ProcessorUse& use, ResidenceSnapshot& snapshot);
 
 void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out);
 Result<ResidenceSnapshot> FromProto(const v1::ResidenceSnapshot& message);

@@ -153,6 +153,7 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
   for (const DurationTable* const table :
        {&residence_.requests, &residence_.parts, &residence_.copies})
     AppendRows(*table, snapshot);
+  AppendProcessorUse(ReadProcessorUse(), snapshot);
   const auto add = [&](const char* name, uint64_t value, bool is_total) {
     snapshot.amounts.push_back({name, value, is_total});
   };

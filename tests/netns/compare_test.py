@@ -95,6 +95,20 @@ def report(arguments, directory):
     check(not any("clocks disagree" in note or "which way bytes went" in note for note in data["notes"]), f"{data['notes']}")
 
 
+def check_machine(directory):
+    """The record of a real run knows what tasks and daemons had of the one machine, and what is left for others."""
+    record = json.loads((directory / "run-1.json").read_text(encoding="utf-8"))
+    own = [task["attempts"][-1]["processor_s"] for task in record["tasks"]]
+    check(all(0 < seconds < 60 for seconds in own), f"{own}")
+    machines = record["machines"]
+    check(len(machines) == 1 and sorted(machines[0]["hosts"]) == [f"h{k + 1}" for k in range(HOSTS)], f"{machines}")
+    machine = machines[0]
+    check(abs(machine["tasks_s"] - sum(own)) < 1e-6 and machine["daemons_s"] > 0 and machine["processors"] >= 1, f"{machine}")
+    most = machine["processors"] * machine["seconds"] + 0.1 * machine["processors"]
+    check(0 <= machine["others_s"] <= most and machine["tasks_s"] + machine["daemons_s"] <= most + 0.1, f"{machine}")
+    print(f"    others had {machine['others_s'] / machine['seconds'] / machine['processors']:.0%} of the processors: {machine}")
+
+
 def refuse_other_hosts(arguments, store, path, directory):
     """A prediction of other hosts is refused after the first run, before the second."""
     done = cluster.subprocess.run(
@@ -115,6 +129,7 @@ def test(arguments):
             clean, clean_s = compare(arguments, store, path, pathlib.Path(scratch) / "clean", 1)
             check(clean["cells"] and not clean["draws_failed"], f"{clean['notes']}")
             check_requests(clean)
+            check_machine(pathlib.Path(scratch) / "clean")
             report(arguments, pathlib.Path(scratch) / "clean")
             refuse_other_hosts(arguments, store, path, pathlib.Path(scratch) / "other")
             slow_down(store, SLOW)
@@ -124,7 +139,7 @@ def test(arguments):
             blamed = slow["blamed"][0]
             check(blamed["host"] == SLOW and blamed["part"] in ("link", "host"), f"blamed: {slow['blamed'][:4]}")
             check_requests(slow)
-            off = [r for r in slow["requests"] if r["verdict"] == "anomaly"]
+            off = [r for r in slow["requests"] if r["verdict"] in ("anomaly", "machine busy")]
             check(off and SLOW in (off[0]["host"], off[0]["peer"]), f"requests that are off: {off[:2]}")
             host = next((a for a in slow["anomalies"] if (a["level"], a["name"]) == ("host", SLOW)), None)
             check(host is not None and f" {SLOW} " in host["sentence"], f"{[a['sentence'] for a in slow['anomalies']]}")

@@ -395,6 +395,7 @@ def test_requests_alone(made):
     check(table.returncode == ANOMALY and f"No task is off in 3 runs, but {off} class" in table.stdout, table.stdout)
     answer = made.run([well[0], slow[1], well[2]])
     check(all(r["verdict"] != "anomaly" for r in answer["requests"]), "one odd run between two others is none")
+    check([o["run"] for o in answer["odd_runs"]] == [answer["runs"][1]] and " of h3" in answer["odd_runs"][0]["sentence"], f"{answer['odd_runs']}")
     answer = made.run([slow[1]])
     off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
     check(off, "the only run shows enough")
@@ -426,6 +427,51 @@ def test_predicted_requests(made):
     check("what mounts asked of h2 took" in best["evidence"] and "both ways" in best["evidence"], f"{best}")
     table = run(made.mosa, *made.words(slow)).stdout
     check("REQUESTS" in table and best["evidence"] in table, table)
+
+
+def busy(record, share, own=1.0):
+    """The record of a machine of two processors of which others had that share; tasks computed so many times what is said."""
+    said = {task["id"]: task["runtime"] for task in workload()["tasks"]}
+    took = record["end"] - record["start"]
+    record["machines"] = [{"hosts": ["h1", "h2", "h3", "h4"], "processors": 2, "seconds": took, "busy_s": 1.0, "stolen_s": 0, "daemons_s": 0,
+                           "tasks_s": 1.0, "waited_s": took / 2, "others_s": 2 * took * share}]
+    for task in record["tasks"]:
+        task["attempts"][0]["processor_s"] = said[task["id"]] * own
+    return record
+
+
+def test_busy_machine(made):
+    """A machine that is busy with others' work is no fault of the store; one that is not is none either."""
+    def longer(task, attempt):
+        return 0.5 * (attempt["end"] - attempt["start"])
+
+    def over_h2(task, attempt):
+        return over_link("h2", task, attempt) * 7 / 23_850_000
+
+    slow = [slower(record, longer) for record in made.clean]
+    answer = made.run(slow)
+    check(answer["anomalies"] and answer["machine_busy"] == "" and answer["machines"] == [], "nothing is known of the machine")
+    answer = made.run([busy(copy.deepcopy(record), 0.35) for record in slow])
+    check(cell(answer, "workflow", "mixed")["verdict"] == "machine busy" and not answer["anomalies"], f"{answer['anomalies']}")
+    said = "machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work in 3 of 3 runs"
+    check(answer["machine_busy"].startswith(said) and answer["machine_busy"] in answer["notes"], f"{answer['machine_busy']}")
+    check([round(m["others_share"], 6) for m in answer["machines"]] == [0.35] * 3 and answer["machines"][0]["waited_share"] == 0.5,
+          f"{answer['machines']}")
+    done = run(made.mosa, *made.words([busy(copy.deepcopy(record), 0.35) for record in slow]))
+    check(done.returncode == 0 and "No anomaly in 3 runs, but the machine was busy: " in done.stdout and said in done.stdout, done.stdout)
+    answer = made.run([busy(copy.deepcopy(record), 0.02) for record in slow])
+    check(answer["anomalies"] and answer["machine_busy"] == "", "nobody else was there")
+    answer = made.run([busy(slower(record, over_h2), 0.12) for record in made.clean])
+    check(any((a["level"], a["name"]) == ("host", "h2") for a in answer["anomalies"]), f"{answer['anomalies']}")
+    impossible = busy(copy.deepcopy(slow[0]), 0.35)
+    impossible["machines"][0]["seconds"] = -1
+    answer = made.run([impossible])
+    check(any("a time that no machine has; how busy it was is not known of: 'h1, h2, h3, h4'" in note for note in answer["notes"]),
+          f"{answer['notes']}")
+    odd = slower(made.clean[1], lambda task, attempt: 20 * (attempt["end"] - attempt["start"]))
+    answer = made.run([made.clean[0], odd, made.clean[2]])
+    check(not answer["anomalies"] and [o["run"] for o in answer["odd_runs"]] == [answer["runs"][1]], f"{answer['odd_runs']}")
+    check(any("alone was off: The workflow took" in note for note in answer["notes"]), f"{answer['notes']}")
 
 
 def test_refusals(made):
@@ -478,6 +524,7 @@ def main():
         test_predicted_requests(made)
         test_requests_alone(made)
         test_partly_known_requests(made)
+        test_busy_machine(made)
         test_refusals(made)
     print("passed")
 

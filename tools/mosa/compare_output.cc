@@ -148,6 +148,23 @@ json ToJson(const std::vector<predict::RequestCell>& cells) {
   return list;
 }
 
+json MachinesToJson(const predict::Comparison& comparison) {
+  json list = json::array();
+  for (const auto& [run, machine] : comparison.machines)
+    list.push_back({{"run", run},
+                    {"hosts", machine.hosts},
+                    {"others_share", machine.others_share},
+                    {"waited_share", machine.waited_share ? json(*machine.waited_share) : json()}});
+  return list;
+}
+
+json OddRunsToJson(const predict::Comparison& comparison) {
+  json list = json::array();
+  for (const predict::OddRun& odd : comparison.odd_runs)
+    list.push_back({{"run", odd.run}, {"sentence", odd.sentence}});
+  return list;
+}
+
 json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparison) {
   const predict::CellName& cell = comparison.cells[anomaly.cell].cell;
   return {{"level", predict::ToText(cell.level)},
@@ -295,6 +312,9 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"link_bytes", ToJson(comparison.link_bytes)},
                {"node_bytes", ToJson(comparison.node_bytes)},
                {"chunks", ToJson(comparison.chunks)},
+               {"machines", MachinesToJson(comparison)},
+               {"machine_busy", comparison.machine_busy},
+               {"odd_runs", OddRunsToJson(comparison)},
                {"requests", ToJson(comparison.requests)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},
@@ -343,6 +363,14 @@ size_t CountAnomalies(const predict::Comparison& comparison) {
   return comparison.anomalies.size() + predict::CountOff(comparison.requests);
 }
 
+size_t CountMachineBusy(const predict::Comparison& comparison) {
+  const auto cells =
+      std::ranges::count(comparison.cells, Verdict::kMachineBusy, &ComparedCell::verdict);
+  const auto requests = std::ranges::count(
+      comparison.requests, predict::RequestVerdict::kMachineBusy, &predict::RequestCell::verdict);
+  return static_cast<size_t>(cells + requests);
+}
+
 std::string VerdictOf(const predict::Comparison& comparison) {
   const size_t anomalies = comparison.anomalies.size();
   const size_t requests = predict::CountOff(comparison.requests);
@@ -350,6 +378,12 @@ std::string VerdictOf(const predict::Comparison& comparison) {
                                          comparison.judged.size() == 1 ? "" : "s");
   const std::string classes = fmt::format("{} class{} of requests {}", requests,
                                           requests == 1 ? "" : "es", requests == 1 ? "is" : "are");
+  const size_t busy = CountMachineBusy(comparison);
+  if (requests + anomalies == 0 && busy > 0)
+    return fmt::format(
+        "No anomaly {}, but the machine was busy: {} time{} off by no more than "
+        "others' work explains",
+        judged, busy, busy == 1 ? " is" : "s are");
   if (requests > 0 && anomalies == 0)
     return fmt::format("No task is off {}, but {}", judged, classes);
   return fmt::format("{} anomal{} {}{}", anomalies == 0 ? "No" : fmt::format("{}", anomalies),

@@ -55,6 +55,7 @@ class Several {
 struct Faults {
   Several unknown, unlike, kept, not_done, repeated, impossible, silent, resized;
   Several unasked, restarted, truncated, untimed;  // Daemons.
+  Several unused;                                  // Machines.
 };
 
 // As many bytes as a file can have, where it is said.
@@ -115,6 +116,7 @@ class Reader {
     for (size_t i = 0; i < workflow_.tasks.size(); ++i)
       if (!met.contains(i)) missing_.Add(workflow_.tasks[i].id);
     ReadRequests();
+    ReadMachines();
     Say();
     return std::move(measured_);
   }
@@ -141,6 +143,10 @@ class Reader {
     task.host = predict::HostIndex{host->second};
     task.start = FromSeconds(begin);
     task.end = FromSeconds(end);
+    if (const auto processor = last.find("processor_s"); processor != last.end()) {
+      const double seconds = *processor;
+      if (seconds >= 0 && seconds <= kSecondsMax) task.processor = FromSeconds(seconds);
+    }
     AddFiles(object.at("inputs"), workflow_.tasks[index].inputs, host->first, task.read);
     AddFiles(object.at("outputs"), workflow_.tasks[index].outputs, host->first, task.written);
   }
@@ -192,6 +198,29 @@ class Reader {
     rows_left_out_ = residence->value("rows_left_out", 0.0);
   }
 
+  // Whose use by others is known.
+  void ReadMachines() {
+    const auto machines = file_.root.find("machines");
+    if (machines == file_.root.end()) return;
+    for (const json& machine : *machines) {
+      const auto hosts = machine.at("hosts").get<std::vector<std::string>>();
+      const double all_s = machine.at("seconds").get<double>();
+      const double processors = machine.at("processors").get<double>();
+      const double others_s = machine.value("others_s", 0.0);
+      const double waited_s = machine.value("waited_s", 0.0);
+      if (!(all_s > 0 && all_s <= kSecondsMax && processors >= 1 && others_s >= 0 &&
+            others_s <= kSecondsMax * processors && waited_s >= 0 && waited_s <= kSecondsMax)) {
+        faults_.unused.Add(fmt::format("{}", fmt::join(hosts, ", ")));
+        continue;
+      }
+      if (!machine.contains("others_s")) continue;
+      predict::SeenMachine& seen = measured_.seen.machines.emplace_back();
+      seen.hosts = hosts;
+      seen.others_share = std::min(1.0, others_s / (all_s * processors));
+      if (machine.contains("waited_s")) seen.waited_share = std::min(1.0, waited_s / all_s);
+    }
+  }
+
   void Say() {
     std::vector<std::string>& notes = measured_.notes;
     const json& root = file_.root;
@@ -230,6 +259,7 @@ class Reader {
         "has more classes and peers of requests than it said; not compared are "
         "the smallest of");
     say(faults_.untimed, "a time or a number that no requests have; not compared are those of");
+    say(faults_.unused, "a time that no machine has; how busy it was is not known of");
     if (rows_left_out_ > 0)
       notes.push_back(fmt::format(
           "{}: of requests the classes and peers that took most time are kept, {:.0f} smaller ones "

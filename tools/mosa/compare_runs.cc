@@ -216,6 +216,8 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
   Compared compared;
   compared.comparison =
       predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
+  if (!compared.comparison.machine_busy.empty()) notes.push_back(compared.comparison.machine_busy);
+  for (const predict::OddRun& odd : compared.comparison.odd_runs) notes.push_back(odd.sentence);
   if (!compared.comparison.other_chunks.empty()) notes.push_back(compared.comparison.other_chunks);
   compared.report = {asked.inputs.workflow.name, words.platform,
                      predict::ToText(asked.configuration), drawn.failed, std::move(notes)};

@@ -325,8 +325,9 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
     data["comparison"] = ShownToJson(finished->compared.report, comparison);
     data["predicted_s"] = predict::SecondsOf(finished->drawn.prediction.turnaround);
   }
+  const bool is_busy = finished != nullptr && CountMachineBusy(finished->compared.comparison) > 0;
   data["tone"] = report.anomalies > 0 || !end.well || !lost.empty() ? "off"
-                 : finished != nullptr                              ? "well"
+                 : finished != nullptr && !is_busy                  ? "well"
                                                                     : "plain";
   data["tasks"] = std::move(tasks.tasks);
   data["stages"] = std::move(tasks.stages);

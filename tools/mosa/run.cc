@@ -17,6 +17,7 @@
 #include "tools/mosa/residence.h"
 #include "tools/mosa/run_begin.h"
 #include "tools/mosa/run_engine.h"
+#include "tools/mosa/run_load.h"
 #include "tools/mosa/run_mount.h"
 
 namespace mosa::cli {
@@ -178,13 +179,21 @@ Status RunWorkflow(Options options, const CommandLine& line) {
   const bool measures = record.hosts.front().mosa;
   Result<ClusterResidence> residence = ClusterResidence();
   if (measures) residence = first.TakeResidence();
+  const RunnerLoad load = TakeRunnerLoad();
   const Status ended = Engine(workflow, record, engine).Run();
+  const RunnerLoad load_after = TakeRunnerLoad();
   if (measures) {
-    record.residence =
-        ResidenceOfRun(residence, residence.ok() ? first.TakeResidence() : residence);
-    const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
-    if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
+    const Result<ClusterResidence> after = residence.ok() ? first.TakeResidence() : residence;
+    record.residence = ResidenceOfRun(residence, after);
+    if (after.ok()) {
+      const ClusterResidence during = Since(*after, *residence);
+      record.machines = MachinesOfRun(record, load, load_after, &during);
+    }
+  } else {
+    record.machines = MachinesOfRun(record, load, load_after, nullptr);
   }
+  const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
+  if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
   if (line.json) {
     PrintJson(ToJson(record, workflow));
   } else {

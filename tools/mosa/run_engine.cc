@@ -355,6 +355,7 @@ void Engine::Interrupt() {
     attempt.end = clock_.Now();
     attempt.exit_code = ended.exit_code;
     attempt.signal = ended.signal;
+    if (at(found->second.host).exec.empty()) attempt.processor = ended.processor;
     attempt.failure = "ended because the run was interrupted";
     running_.erase(found);
   }

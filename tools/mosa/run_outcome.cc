@@ -49,6 +49,7 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   attempt.end = clock_.Now();
   attempt.exit_code = ended.exit_code;
   attempt.signal = ended.signal;
+  if (at(host).exec.empty()) attempt.processor = ended.processor;
   ++changes_;
   if (execution_.is_stale(task)) {
     FailAttempt(task, host, "what it reads is written again");

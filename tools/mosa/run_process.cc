@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +37,10 @@ struct Prepared {
   int errors = -1;
   pid_t parent = 0;
 };
+
+Duration DurationOf(const timeval& time) {
+  return Seconds(time.tv_sec) + Microseconds(time.tv_usec);
+}
 
 std::string Script(const TaskCommand& command) {
   const RunHost& host = *command.host;
@@ -165,12 +170,14 @@ std::vector<TaskProcesses::Ended> TaskProcesses::Reap() {
   for (auto running = running_.begin(); running != running_.end();) {
     int status = 0;
     const pid_t pid = running->first;
-    if (waitpid(pid, &status, WNOHANG) != pid) {
+    rusage use{};
+    if (wait4(pid, &status, WNOHANG, &use) != pid) {
       ++running;
       continue;
     }
     all.push_back({pid, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                   WIFSIGNALED(status) ? WTERMSIG(status) : 0});
+                   WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                   DurationOf(use.ru_utime) + DurationOf(use.ru_stime)});
     running = running_.erase(running);
   }
   return all;

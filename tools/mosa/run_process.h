@@ -45,6 +45,7 @@ class TaskProcesses {
     pid_t pid = 0;
     int exit_code = 0;  // Of the signal that ended it: 128 + signal, as shells do.
     int signal = 0;
+    Duration processor;  // Of it and all that it started and that ended here, user and system.
   };
   // Waits at most that long for one or more to end; less if a signal comes.
   std::vector<Ended> Wait(Duration at_most);

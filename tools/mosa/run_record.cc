@@ -58,6 +58,7 @@ json ToJson(const Attempt& attempt) {
                  {"input_bytes_remote", attempt.remote_bytes},
                  {"stdout", attempt.output_path},
                  {"stderr", attempt.error_path}};
+  if (attempt.processor) object["processor_s"] = static_cast<double>(attempt.processor->ns) / 1e9;
   if (attempt.signal != 0) object["signal"] = attempt.signal;
   if (!attempt.failure.empty()) object["failure"] = attempt.failure;
   return object;
@@ -117,6 +118,8 @@ Attempt AttemptOf(const json& object) {
   attempt.exit_code = object.value("exit_code", 0);
   attempt.signal = object.value("signal", 0);
   attempt.failure = object.value("failure", "");
+  if (object.contains("processor_s"))
+    attempt.processor = Duration{std::llround(object.at("processor_s").get<double>() * 1e9)};
   attempt.placed = object.value("placed", "");
   attempt.local_bytes = object.value("input_bytes_local", uint64_t{0});
   attempt.remote_bytes = object.value("input_bytes_remote", uint64_t{0});
@@ -190,6 +193,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   for (size_t i = 0; i < record.tasks.size(); ++i)
     object["tasks"].push_back(ToJson(record, workflow, i));
   if (!record.rules_path.empty()) object["rules"] = record.rules_path;
+  if (!record.machines.is_null()) object["machines"] = record.machines;
   if (!record.residence.is_null()) object["residence"] = record.residence;
   return object;
 }

@@ -27,8 +27,9 @@ struct Attempt {
   Time end;
   int exit_code = 0;
   int signal = 0;
-  std::string failure;  // One sentence; empty if it succeeded.
-  std::string placed;   // Why on this host.
+  std::string failure;                // One sentence; empty if it succeeded.
+  std::optional<Duration> processor;  // Its own seconds; not known of one that is elsewhere.
+  std::string placed;                 // Why on this host.
   // Of its inputs, as they lay when it started.
   uint64_t local_bytes = 0;
   uint64_t remote_bytes = 0;
@@ -57,6 +58,7 @@ struct RunRecord {
   std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
   std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
   std::map<predict::PathIndex, FileFacts> outside;  // Of what no task writes, at the start.
+  nlohmann::json machines;                          // As MachinesOfRun() says; null: not known.
   nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
 };
 

@@ -1,0 +1,186 @@
+// What others' work on the machines of a run explains, of runs that are made up here.
+#include "predictor/compare/busy.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "predictor/compare/comparison.h"
+#include "predictor/run/prediction_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
+constexpr uint32_t kTasks = 32;
+constexpr double kTask_s = 1.2;  // A second of it computes.
+
+Workflow Computing() {
+  WorkflowMaker maker;
+  for (uint32_t i = 0; i < kTasks; ++i)
+    maker.Task(fmt::format("work_{}", i), {}, {}, Milliseconds(1'000));
+  return maker.Build();
+}
+
+Duration Nearly(double seconds) { return Nanoseconds(std::llround(seconds * 1e9)); }
+
+// Tasks of each host one after the other, so many times as long.
+SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& times) {
+  SeenRun run;
+  run.name = name;
+  run.hosts = kHosts;
+  std::vector<Duration> free(kHosts.size());
+  for (uint32_t i = 0; i < kTasks; ++i) {
+    SeenTask& task = run.tasks.emplace_back();
+    task.ran = true;
+    task.host = HostIndex{i % 4};
+    task.start = free[i % 4];
+    task.end = free[i % 4] = task.start + Nearly(kTask_s * times(i));
+    task.computing = Milliseconds(1'000);
+  }
+  return run;
+}
+
+std::vector<SeenRun> Draws() {
+  std::vector<SeenRun> draws;
+  for (int k = 0; k < 40; ++k)
+    draws.push_back(Made("", [k](uint32_t i) { return 1 + 0.03 * std::sin(k) + 0.002 * (i % 3); }));
+  return draws;
+}
+
+struct Case {
+  double times = 1.4;  // As long as predicted.
+  double own = 1;      // Own processor seconds: as many times as said.
+  std::vector<SeenMachine> machines;
+  double times_on_h2 = 0;  // 0: as on others.
+};
+
+Comparison CompareCase(const Case& given) {
+  std::vector<SeenRun> runs;
+  for (int k = 1; k <= 3; ++k) {
+    runs.push_back(Made(fmt::format("r{}", k), [&](uint32_t i) {
+      const bool is_h2 = i % 4 == 1 && given.times_on_h2 > 0;
+      return (is_h2 ? given.times_on_h2 : given.times) + 0.01 * std::sin(k);
+    }));
+    runs.back().machines = given.machines;
+    for (SeenTask& task : runs.back().tasks) {
+      task.computing = {};
+      if (given.own > 0) task.processor = Nearly(0.03 + given.own);
+    }
+  }
+  return Compare(Computing(), Draws(), runs, {.slots = 1});
+}
+
+Verdict VerdictOn(const Comparison& comparison, Level level, const std::string& name) {
+  for (const ComparedCell& cell : comparison.cells)
+    if (cell.cell.level == level && (name.empty() || cell.cell.name == name)) return cell.verdict;
+  return Verdict::kNotMeasured;
+}
+std::string Said(const Comparison& comparison) {
+  std::string said = comparison.machine_busy + "\n";
+  for (const Anomaly& anomaly : comparison.anomalies)
+    said += anomaly.sentence + " " + anomaly.cause + " Open first: " + anomaly.open_first + "\n";
+  return said;
+}
+
+TEST(BusyMachine, IsNoAnomaly) {
+  const Comparison busy = CompareCase({.machines = {{kHosts, 0.3, 0.9}}});
+  EXPECT_TRUE(busy.anomalies.empty()) << Said(busy);
+  EXPECT_EQ(VerdictOn(busy, Level::kWorkflow, ""), Verdict::kMachineBusy);
+  EXPECT_EQ(VerdictOn(busy, Level::kTasks, ""), Verdict::kMachineBusy);
+  EXPECT_EQ(busy.machine_busy.find("machine busy: the processors of h1, h2, h3 and h4 were 30 % "
+                                   "busy with others' work in 3 of 3 runs (r1, r2, r3): "),
+            0U)
+      << busy.machine_busy;
+  EXPECT_EQ(busy.machines.size(), 3U);
+}
+
+TEST(BusyMachine, AloneExcusesAndNoFurtherThanItExplains) {
+  const struct {
+    const char* name;
+    Case given;
+    const char* cause;
+    const char* open_first;
+  } rows[] = {
+      {"nobody else was there",
+       {.machines = {{kHosts, 0.03, std::nullopt}}},
+       "Tasks' own processor seconds are 1.01 times what the workload says, and others had 3 % of "
+       "the processors: tasks wait for what others do not take.",
+       "a quota of the tasks' cgroups"},
+      {"others are not known", {}, "omputing on all hosts", "the machines' load in the runs"},
+      {"nobody waited for what others had",
+       {.machines = {{kHosts, 0.8, 0.04}}},
+       "others had 80 % of the processors: tasks wait for what others do not take.",
+       "a quota of the tasks' cgroups"},
+      {"it is off by more",
+       {.times = 4, .machines = {{kHosts, 0.3, std::nullopt}}},
+       "Others had 30 % of the processors: it is off by more than that explains",
+       "the machines' load"},
+      {"tasks compute longer",
+       {.times = 1.8, .own = 1.9, .machines = {{kHosts, 0.12, std::nullopt}}},
+       "Tasks' own processor seconds are 1.91 times what the workload says: they compute longer.",
+       "the workload's runtimes"},
+      {"tasks compute longer, and nobody else was there",
+       {.times = 1.8, .own = 1.9, .machines = {{kHosts, 0, std::nullopt}}},
+       "they compute longer.",
+       "the workload's runtimes"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const Comparison comparison = CompareCase(row.given);
+    ASSERT_FALSE(comparison.anomalies.empty());
+    EXPECT_EQ(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(comparison);
+    const Anomaly& first = comparison.anomalies.front();
+    EXPECT_NE(first.cause.find(row.cause), std::string::npos) << first.cause;
+    EXPECT_NE(first.open_first.find(row.open_first), std::string::npos) << first.open_first;
+  }
+}
+
+TEST(BusyMachine, HidesNoHostThatIsSlowBesideOthers) {
+  const Comparison same =
+      CompareCase({.times = 1.3, .machines = {{kHosts, 0.3, std::nullopt}}, .times_on_h2 = 2.2});
+  EXPECT_EQ(VerdictOn(same, Level::kHost, "h2"), Verdict::kAnomaly) << Said(same);
+  EXPECT_EQ(VerdictOn(same, Level::kTasks, ""), Verdict::kMachineBusy) << Said(same);
+  // A host with a machine of its own, which is busy.
+  const Comparison own = CompareCase(
+      {.times = 1,
+       .machines = {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}},
+       .times_on_h2 = 1.6});
+  EXPECT_EQ(VerdictOn(own, Level::kHost, "h2"), Verdict::kMachineBusy) << Said(own);
+  EXPECT_TRUE(own.anomalies.empty()) << Said(own);
+  EXPECT_EQ(own.machine_busy.find("machine busy: the processors of h2 were 40 %"), 0U);
+}
+
+TEST(BusyMachine, OneRunAmongSoundOnesIsToldAlone) {
+  std::vector<SeenRun> runs;
+  for (int k = 1; k <= 3; ++k)
+    runs.push_back(Made(fmt::format("r{}", k), [k](uint32_t) { return k == 2 ? 30 : 1; }));
+  const Comparison comparison = Compare(Computing(), Draws(), runs, {.slots = 1});
+  EXPECT_TRUE(comparison.anomalies.empty()) << Said(comparison);
+  ASSERT_EQ(comparison.odd_runs.size(), 1U);
+  EXPECT_EQ(comparison.odd_runs[0].run, "r2");
+  EXPECT_EQ(comparison.odd_runs[0].sentence.find("r2 alone was off: "), 0U);
+  runs[1].machines = {{kHosts, 0.9, std::nullopt}};  // Seven times as long is excused, no more.
+  EXPECT_EQ(Compare(Computing(), Draws(), runs, {.slots = 1}).odd_runs.size(), 1U);
+  runs[1] = Made("r2", [](uint32_t) { return 6; });
+  runs[1].machines = {{kHosts, 0.9, std::nullopt}};
+  EXPECT_TRUE(Compare(Computing(), Draws(), runs, {.slots = 1}).odd_runs.empty());
+}
+
+TEST(WithoutOthers, TakesOffWhatTheyExplain) {
+  JudgedRun run;
+  run.place = std::log(2.0);
+  run.effect_share = 0.6;
+  EXPECT_EQ(WithoutOthers(run, 0, 0.05, 0).place, run.place);
+  EXPECT_EQ(WithoutOthers(run, 1, 0.5, 0).place, run.place);  // It is faster.
+  const JudgedRun rest = WithoutOthers(run, 0, 0.2, 0);
+  EXPECT_NEAR(rest.place, std::log(2 / 1.5), 1e-12);
+  EXPECT_NEAR(rest.effect_share, 0.6 * (2 / 1.5 - 1), 1e-12);
+  EXPECT_NEAR(WithoutOthers(run, 0, 0.4, 0).place, 0, 1e-12);
+  EXPECT_NEAR(WithoutOthers(run, 0, 0.2, 0.25).place, std::log(2 / 1.75), 1e-12);
+}
+
+}  // namespace
+}  // namespace mosa::predict

@@ -1,0 +1,206 @@
+// Parts whose own time says that they are slow, of requests that are made up here.
+#include "predictor/compare/own_times.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace mosa::predict {
+namespace {
+
+constexpr uint64_t kCount = 100;
+constexpr double kMean_s = 0.02;
+constexpr size_t kRuns = 3;
+
+// What so many hosts ask of each other, and their nodes' own work; all take as long as predicted.
+struct Requests {
+  std::vector<std::string> hosts;
+  std::vector<RequestCell> cells;
+  std::vector<SeenRun> runs;
+  std::vector<size_t> asked_runs;
+  std::map<std::string, TaskTimes> tasks;
+  std::vector<Blame> blamed;
+
+  explicit Requests(size_t count) {
+    for (size_t i = 1; i <= count; ++i) hosts.push_back(fmt::format("h{}", i));
+    runs.resize(kRuns);
+    for (size_t run = 0; run < kRuns; ++run) asked_runs.push_back(run);
+    for (const std::string& host : hosts) {
+      tasks[host] = {10, 5};
+      for (const char* name : {"node.read", "node.write"})
+        for (const std::string& peer : hosts)
+          if (peer != host) Add({"mount", name, host, peer});
+      for (const char* name : {"read.object", "write.object"}) Add({"storage", name, host, ""});
+      Add({"mount", "manager.open", host, ""});
+    }
+    Add({"manager", "open.core", "-", ""});
+    blamed = {{{Part::kComputing, ""}, 0.6, 1, std::nullopt, ""}};
+  }
+  void Add(const RequestClass& which) {
+    RequestCell& cell = cells.emplace_back();
+    cell.which = which;
+    cell.predicted = {kCount, kMean_s, kMean_s, kMean_s};
+    for (size_t run = 0; run < kRuns; ++run) {
+      // No two are quite alike.
+      const double mean_s =
+          kMean_s * (1 + 0.02 * std::sin(static_cast<double>(cells.size() + run)));
+      runs[run].requests[which] = {kCount, mean_s * kCount, mean_s, mean_s};
+      cell.tested.push_back({run, kCount, (mean_s - kMean_s) * kCount});
+    }
+  }
+  // Those of which `is_its` says so take so many times as long; those that matter are anomalies.
+  template <typename IsIts>
+  void Slow(double times, const IsIts& is_its) {
+    for (RequestCell& cell : cells) {
+      if (!is_its(cell.which)) continue;
+      cell.verdict = RequestVerdict::kAnomaly;
+      for (RequestsInRun& in_run : cell.tested) {
+        SeenRequests& seen = runs[in_run.run].requests[cell.which];
+        seen.seconds *= times;
+        in_run.more_s = seen.seconds - kMean_s * kCount;
+        cell.more_s = in_run.more_s;
+        cell.measured.mean_s = MeanOf(seen);
+      }
+    }
+  }
+  std::optional<OwnTime> Find() const {
+    return FindOwnTime({cells, runs, asked_runs}, tasks, blamed);
+  }
+};
+
+bool AskedOf(const RequestClass& which, const std::string& host) {
+  return which.component == "mount" && which.peer == host;
+}
+bool AskedBy(const RequestClass& which, const std::string& host) {
+  return which.component == "mount" && which.host == host && which.name.starts_with("node.");
+}
+bool OwnOf(const RequestClass& which, const std::string& host) {
+  return which.component == "storage" && which.host == host;
+}
+
+TEST(OwnTimes, NobodyIsSlow) {
+  for (const size_t hosts : {2, 3, 4, 8}) EXPECT_FALSE(Requests(hosts).Find()) << hosts;
+}
+
+TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
+  const struct {
+    bool asking, own;
+    Part part;
+    bool is_told;
+    const char* evidence;
+  } rows[] = {{false, false, Part::kNode, true, "its node, not its link"},
+              {true, false, Part::kLink, true, "both ways, but not its node's own work: its link"},
+              {true, true, Part::kHost, true, "all that runs there"}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.evidence);
+    Requests requests(4);
+    requests.Slow(3, [&row](const RequestClass& which) {
+      return AskedOf(which, "h2") || (row.asking && AskedBy(which, "h2")) ||
+             (row.own && OwnOf(which, "h2"));
+    });
+    for (RequestCell& cell : requests.cells)
+      if (IsOwnWork(cell.which)) cell.verdict = RequestVerdict::kAsPredicted;
+    const auto own = requests.Find();
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->suspect, (Suspect{row.part, "h2"}));
+    EXPECT_EQ(own->is_told, row.is_told);
+    EXPECT_NE(own->evidence.find(row.evidence), std::string::npos) << own->evidence;
+    ASSERT_TRUE(own->beside_p);
+    EXPECT_LT(*own->beside_p, 0.001);
+  }
+}
+
+// Two hosts have no others to be beside; of three there is one pair.
+TEST(OwnTimes, WantOtherHosts) {
+  for (const size_t hosts : {2, 3, 4}) {
+    Requests requests(hosts);
+    requests.Slow(
+        3, [](const RequestClass& which) { return AskedOf(which, "h2") || AskedBy(which, "h2"); });
+    EXPECT_EQ(requests.Find().has_value(), hosts > 2) << hosts;
+  }
+}
+
+// A link that is not told from all else there gives way to a host that explains half.
+TEST(OwnTimes, AHostStandsBeforeALinkThatIsNotTold) {
+  Requests requests(4);
+  requests.Slow(
+      3, [](const RequestClass& which) { return AskedOf(which, "h2") || AskedBy(which, "h2"); });
+  for (SeenRun& run : requests.runs)
+    std::erase_if(run.requests, [](const auto& row) { return row.first.component == "storage"; });
+  auto own = requests.Find();
+  ASSERT_TRUE(own);
+  EXPECT_FALSE(own->is_told);
+  EXPECT_NE(own->evidence.find("its link, or all that runs there"), std::string::npos);
+  requests.blamed = {{{Part::kHost, "h2"}, 0.7, 1, std::nullopt, ""}};
+  EXPECT_FALSE(requests.Find());
+  requests.blamed[0].suspect.host = "h3";
+  EXPECT_TRUE(requests.Find());
+}
+
+TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
+  const auto slow = [](bool is_waited_for, double explained) {
+    Requests requests(4);
+    requests.Slow(6, [is_waited_for](const RequestClass& which) {
+      return which.component == "manager" || (is_waited_for && which.name == "manager.open");
+    });
+    requests.blamed.push_back({{Part::kManager, ""}, explained, 1, std::nullopt, ""});
+    return requests.Find();
+  };
+  const auto own = slow(true, 0.5);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->suspect, (Suspect{Part::kManager, ""}));
+  EXPECT_FALSE(own->beside_p);
+  EXPECT_FALSE(slow(false, 0.5));
+  EXPECT_FALSE(slow(true, 0.1));
+}
+
+// Requests that wait many at once are late many at once: tasks are not as late as all together.
+TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
+  const auto found = [](double moving_s) {
+    Requests requests(4);
+    requests.Slow(1.9, [](const RequestClass& which) {
+      return OwnOf(which, "h2") || (which.name == "node.write" && AskedOf(which, "h2"));
+    });
+    for (auto& [host, times] : requests.tasks) times = {moving_s, 4};
+    requests.blamed.push_back({{Part::kNode, "h2"}, 0.5, 1, std::nullopt, ""});
+    const auto own = requests.Find();
+    return own && own->evidence.starts_with("its own work");
+  };
+  // 6 s of these requests are predicted in three runs.
+  EXPECT_TRUE(found(6));
+  EXPECT_FALSE(found(1));
+}
+
+TEST(OwnTimes, HostsAreAsOthersOnlyIfThatIsSure) {
+  const auto as_others = [](const Requests& requests) {
+    return HostsAsOthers({requests.cells, requests.runs, requests.asked_runs});
+  };
+  Requests requests(4);
+  EXPECT_EQ(as_others(requests), (std::set<std::string>{"h1", "h2", "h3", "h4"}));
+  for (SeenRun& run : requests.runs) {  // What h3 asks is longer by half, and what is asked of it
+    double sign = 1;                    // half as long again or shorter: on the whole as others'.
+    for (auto& [which, seen] : run.requests) {
+      if (AskedBy(which, "h2")) seen.seconds *= 1.5;
+      if (AskedOf(which, "h3")) seen.seconds *= std::exp(0.7 * (sign = -sign));
+    }
+  }
+  const auto some = as_others(requests);
+  EXPECT_FALSE(some.contains("h2"));
+  EXPECT_FALSE(some.contains("h3"));
+  EXPECT_TRUE(as_others(Requests(2)).empty());
+}
+
+TEST(PutLast, KeepsWhatIsNoSuspectBehind) {
+  std::vector<Blame> blamed = {{{Part::kLink, "h2"}, 0.9, 1, std::nullopt, ""},
+                               {{Part::kHost, "h2"}, 0.8, 1, std::nullopt, ""},
+                               {{Part::kNode, "h2"}, 0.7, 1, std::nullopt, ""},
+                               {{Part::kLink, "h3"}, 0.5, 1, std::nullopt, ""},
+                               {{Part::kManager, ""}, 0.2, 1, std::nullopt, ""}};
+  PutLast({"h2"}, blamed);
+  const std::vector<double> expected = {0.8, 0.5, 0.9, 0.7, 0.2};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(blamed[i].explained, expected[i]) << i;
+}
+
+}  // namespace
+}  // namespace mosa::predict
