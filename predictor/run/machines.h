@@ -36,8 +36,8 @@ struct LinkBytes {
   uint64_t sent = 0;              // To other hosts, payload of bulk data.
   uint64_t received = 0;          // From other hosts.
   uint64_t inside = 0;            // Between processes of this host, by socket.
-  uint64_t control_sent = 0;      // Messages and signs of life, with their headers and what
-  uint64_t control_received = 0;  // acknowledges them.
+  uint64_t control_sent = 0;      // All else: messages, signs of life, headers, and what
+  uint64_t control_received = 0;  // acknowledges packets.
   bool operator==(const LinkBytes&) const = default;
 };
 

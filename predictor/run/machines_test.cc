@@ -28,6 +28,45 @@ des::Activity<void> Send(Machines& machines, uint32_t from, uint32_t to, uint64_
   co_await machines.Transfer(MachineIndex{from}, MachineIndex{to}, bytes);
 }
 
+TEST(Machines, CountWhatLinksCarryBesides) {
+  des::EventLoop loop;
+  Configuration configuration;
+  configuration.hosts = 3;
+  configuration.manager_apart = true;
+  const Platform platform = Links();
+  Machines machines(loop, platform, configuration);
+  machines.SendMessage(MachineIndex{0}, MachineIndex{1}, 1000);
+  machines.SendMessage(MachineIndex{2}, MachineIndex{2}, 1000);  // Crosses no link.
+  des::Spawn(loop, Send(machines, 0, 1, kMebibyte));
+  loop.At(Time{10'000'000'000}, [&] { loop.Stop(); });
+  loop.Run();
+  const LinkBytes sender = machines.link(MachineIndex{0}), other = machines.link(MachineIndex{2});
+  EXPECT_EQ(sender.sent, kMebibyte);
+  EXPECT_EQ(machines.link(MachineIndex{1}).received, kMebibyte);
+  EXPECT_GT(other.control_sent, 0u);  // It is alive.
+  EXPECT_GT(sender.control_sent, other.control_sent + 1000);
+  EXPECT_LT(sender.control_sent, other.control_sent + 1000 + kMebibyte / 100);
+  uint64_t sent = 0, received = 0;
+  for (uint32_t i = 0; i < machines.count(); ++i) {
+    sent += machines.link(MachineIndex{i}).control_sent;
+    received += machines.link(MachineIndex{i}).control_received;
+  }
+  EXPECT_EQ(sent, received);
+}
+
+// Of what is under way that has passed which a link has had time for.
+TEST(Machines, CountPartsOfTransfers) {
+  des::EventLoop loop;
+  const Configuration configuration;
+  const Platform platform = Links();
+  Machines machines(loop, platform, configuration);
+  des::Spawn(loop, Send(machines, 0, 1, kMebibyte));
+  loop.At(Time{50'000'000}, [&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_NEAR(static_cast<double>(machines.link(MachineIndex{0}).sent), 500'000, 1000);
+  loop.EndAll();
+}
+
 using Ways = std::vector<std::pair<uint32_t, uint32_t>>;
 
 // What a message from host 0 to host 1 waits `at_ms` after a MiB has left on each way.

@@ -352,6 +352,29 @@ TEST(Prediction, KeepsSmallFilesWithTheManager) {
   EXPECT_EQ(prediction.machines[1].store_bytes_max, 0U);
 }
 
+// What is short one node sends to all; of what is long every link carries it once, and the last of
+// the chain is not much later than the first.
+TEST(Prediction, PassesLongFilesThroughAChainOfNodes) {
+  const auto predict = [](uint64_t bytes, uint32_t copies) {
+    WorkflowMaker maker;
+    maker.File("all", bytes, {{"pattern", "broadcast:" + std::to_string(copies)}});
+    maker.Task("write", {}, {"all"});
+    return MustPredict(maker.Build(), PlainPlatform(), "hosts=8,slots=1");
+  };
+  const auto sent_most = [](const Prediction& prediction) {
+    uint64_t most = 0;
+    for (const PredictedMachine& machine : prediction.machines)
+      most = std::max(most, machine.link.sent);
+    return most;
+  };
+  EXPECT_EQ(sent_most(predict(100'000, 8)), 7 * 100'000u);
+  const Prediction two = predict(20 * kMiB, 2), all = predict(20 * kMiB, 8);
+  EXPECT_EQ(sent_most(two), 20 * kMiB);
+  EXPECT_EQ(sent_most(all), 20 * kMiB);
+  EXPECT_GT(all.turnaround, two.turnaround);
+  EXPECT_LT(all.turnaround.ns, two.turnaround.ns * 3 / 2);
+}
+
 // Copies are made by the nodes, at the cost of their links; a close that is to wait for them does.
 TEST(Prediction, MakesCopiesOverTheLinksOfNodes) {
   const auto predict = [](const HintMap& hints) {

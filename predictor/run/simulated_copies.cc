@@ -35,9 +35,9 @@ void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
   const Key key{order.file, node};
   Task& task = tasks_.try_emplace(key, loop_).first->second;
   // Another version, unless it is that of the bytes which were followed while they were written.
-  // What was dropped is to be fetched again.
+  // What was dropped is to be fetched again, but what is on its way now.
   if ((task.order.data_version != order.data_version && !task.order.follow) ||
-      manager_.StoredOn(node, order.file) == 0)
+      (task.has_end() > 0 && manager_.StoredOn(node, order.file) == 0))
     task.BeginAt(0);
   else if (task.full)
     task.BeginAt(task.has_end());

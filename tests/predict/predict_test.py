@@ -52,6 +52,9 @@ def test_answers(mosa):
     for stage in answer["stages"]:
         low, high = stage["interval_s"]
         check(low < stage["mean_s"] < high, f"{stage['name']}: {stage['mean_s']} of {low} to {high}")
+    for way in ("bytes_sent", "bytes_received"):
+        means = answer["links_mean"][way]
+        check(len(means) == 2 and means == sorted(means, reverse=True), f"links from the busiest on: {means}")
     again = predict(mosa, "--config", "hosts=2")
     check(again == answer, "the same question has the same answer")
     dss = predict(mosa, "--config", "hosts=2,system=dss")
