@@ -11,8 +11,12 @@
 namespace mosa::predict {
 namespace {
 
-// Of what tasks took longer, and mounts waited; and of what tasks are off by.
+// Of what tasks took longer, and mounts waited; and of what tasks are off by. Who was waited for as
+// long as half of what tasks took longer need not explain how they used it.
 constexpr double kShareMin = 0.25;
+constexpr double kShareEnough = 0.5;
+// A host that is starved makes all that it does longer by about as much.
+constexpr double kAsMuchLonger = 4;
 // How well the hosts whose mounts waited are those whose tasks took longer: a squared cosine.
 constexpr double kAlikeMin = 0.5;
 constexpr double kChance = 0.001;
@@ -127,7 +131,7 @@ BesideHost Beside(const std::vector<Asked>& all, const std::string& host) {
 
 // Whether what mounts waited is what tasks took longer: there, and enough of it.
 bool IsWaitedFor(const std::map<std::string, TaskTimes>& tasks,
-                 const std::map<std::string, double>& waited_s) {
+                 const std::map<std::string, double>& waited_s, double share_min) {
   double both = 0, waited_squared = 0, more_squared = 0, more_s = 0, explained_s = 0;
   for (const auto& [host, times] : tasks) {
     const auto found = waited_s.find(host);
@@ -138,7 +142,7 @@ bool IsWaitedFor(const std::map<std::string, TaskTimes>& tasks,
     more_s += times.more_s;
     explained_s += std::min(times.more_s, waited);  // At most: of many at once the last one counts.
   }
-  return more_s > 0 && waited_squared > 0 && explained_s >= kShareMin * more_s &&
+  return more_s > 0 && waited_squared > 0 && explained_s >= share_min * more_s &&
          both * both >= kAlikeMin * waited_squared * more_squared;
 }
 
@@ -182,7 +186,7 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
     if (beside.asked.factor() < kFactorMin || beside.asked.p * tests > kChance) continue;
     if (!slowest || beside.asked.place > slowest->asked.place) slowest = std::move(beside);
   }
-  if (!slowest || !IsWaitedFor(tasks, slowest->waited_s)) return std::nullopt;
+  if (!slowest || !IsWaitedFor(tasks, slowest->waited_s, kShareMin)) return std::nullopt;
   const auto& [host, asked, asking, waited_s] = *slowest;
   OwnTime found{{Part::kNode, host}, std::nullopt, "", std::nullopt};
   const std::string measured =
@@ -217,11 +221,14 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
     const bool is_its = suspect.part == Part::kManager
                             ? name.starts_with("manager.")
                             : name.starts_with("node.") && peer == suspect.host;
-    if (component != "mount" || !is_its) continue;
-    for (const RequestsInRun& in_run : cell.tested) {
-      if (std::ranges::count(requests.asked_runs, in_run.run) == 0) continue;
-      waits[host].more_s += std::max(0.0, in_run.more_s);
-      waits[host].predicted_s += cell.predicted.mean_s * in_run.count;
+    if (component != "mount" || !is_its || cell.predicted.count <= 0) continue;
+    for (const size_t run : requests.asked_runs) {  // Few of them are waited for, too.
+      const RequestTimes& of_run = requests.runs[run].requests;
+      const auto seen = of_run.find(cell.which);
+      if (seen == of_run.end()) continue;
+      const double predicted_s = cell.predicted.mean_s * static_cast<double>(seen->second.count);
+      waits[host].more_s += std::max(0.0, seen->second.seconds - predicted_s);
+      waits[host].predicted_s += predicted_s;
     }
   }
   std::map<std::string, double> waited_s;
@@ -261,26 +268,35 @@ std::optional<OwnTime> OwnWork(const AskedRequests& requests,
   const auto most = std::max_element(works.begin(), works.end(), [](const auto& a, const auto& b) {
     return a.second.more_s < b.second.more_s;
   });
-  if (most == works.end() || ExplainedBy(most->first, blamed) < kShareMin) return std::nullopt;
-  const auto waited_s = WaitedFor(requests, most->first, tasks);
+  if (most == works.end()) return std::nullopt;
+  // What a mount has on its own host's node it reads and writes without asking.
+  std::map<std::string, TaskTimes> asking = tasks;
+  asking.erase(most->first.host);
+  const auto waited_s = WaitedFor(requests, most->first, asking);
   double all_waited_s = 0;
   for (const auto& [host, seconds] : waited_s) all_waited_s += seconds;
-  if (most->second.more_s < kShareMin * all_waited_s || !IsWaitedFor(tasks, waited_s))
+  const bool explains = ExplainedBy(most->first, blamed) >= kShareMin;
+  if (most->second.more_s < kShareMin * all_waited_s ||
+      !IsWaitedFor(asking, waited_s, explains ? kShareMin : kShareEnough))
     return std::nullopt;
   const RequestCell& cell = *most->second.most;
-  return OwnTime{most->first, std::nullopt,
+  return OwnTime{most->first,
+                 std::nullopt,
                  fmt::format("its own work says so, '{}' took {} in the mean, predicted {}, {:.3f} "
                              "s more in all of a run",
                              cell.which.name, ShowTime(cell.measured.mean_s),
                              ShowTime(cell.predicted.mean_s), cell.more_s),
-                 std::nullopt, /*is_told=*/false};
+                 std::nullopt,
+                 /*is_told=*/false,
+                 (cell.measured.mean_s + kSmallRequestSeconds) /
+                     (cell.predicted.mean_s + kSmallRequestSeconds)};
 }
 
 // A link makes no computing slow, and a processor makes all slow that runs there.
 bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed) {
   const Blame& best = blamed.front();
   if (own.suspect.part == Part::kManager || best.suspect.host != own.suspect.host ||
-      best.explained < kExplainedMin)
+      best.explained < kExplainedMin || own.times > kAsMuchLonger * (1 + best.factor))
     return false;
   if (best.suspect.part == Part::kProcessor) return own.suspect.part == Part::kLink || !own.is_told;
   return best.suspect.part == Part::kHost && !own.is_told;

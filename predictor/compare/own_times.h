@@ -12,7 +12,8 @@
 //            or no task ran there, does not tell: it is its node or its link.
 //
 // A host or a processor that explains half of what tasks took longer stands before its node's own
-// work, which is by the clock, and before its link, if that is not told from all that runs there.
+// work, which is by the clock, unless that is far longer than all that it does; and before its
+// link, if that is not told from all that runs there.
 //
 // Which host is last is chance in one request; hence the logarithms of the means of all pairs of
 // hosts, less what is predicted of each, are tested: those with the host against those without
@@ -40,6 +41,7 @@ struct OwnTime {
   // in the same runs; none: it is by what is predicted.
   std::optional<double> beside_p;
   bool is_told = true;  // From what else is on that host.
+  double times = 0;     // Of own work: as long as predicted.
 };
 
 // Requests of these runs.

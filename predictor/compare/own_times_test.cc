@@ -152,7 +152,28 @@ TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
   EXPECT_EQ(own->suspect, (Suspect{Part::kManager, ""}));
   EXPECT_FALSE(own->beside_p);
   EXPECT_FALSE(slow(false, 0.5));
-  EXPECT_FALSE(slow(true, 0.1));
+  // It was waited for as long as tasks took longer: how they used it need not say so as well.
+  EXPECT_TRUE(slow(true, 0.1));
+}
+
+// Of a few requests, too; what its own host's mount does there is not asked.
+TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
+  const auto slow = [](double times, double host_factor) {
+    Requests requests(4);
+    requests.Slow(times, [](const RequestClass& which) { return OwnOf(which, "h2"); });
+    for (RequestCell& cell : requests.cells) {
+      if (cell.which.name != "node.write" || !AskedOf(cell.which, "h2")) continue;
+      cell.tested.clear();
+      for (SeenRun& run : requests.runs) run.requests[cell.which] = {2, 3};
+    }
+    requests.tasks["h2"].more_s = 40;
+    requests.blamed = {{{Part::kHost, "h2"}, 0.9, host_factor, std::nullopt, ""}};
+    const auto own = requests.Find();
+    return own && own->suspect == Suspect{Part::kNode, "h2"} &&
+           own->evidence.starts_with("its own work");
+  };
+  EXPECT_TRUE(slow(100, 5));
+  EXPECT_FALSE(slow(100, 60));  // All that it does takes as long.
 }
 
 // Requests that wait many at once are late many at once: tasks are not as late as all together.

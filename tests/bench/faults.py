@@ -7,11 +7,13 @@
   tests/bench/faults.py --cells faults.out/trials.jsonl --table
 
 `mosa identify` measures the platform on the sound cluster, before any workflow has run; --platform FILE is one of before.
-Each trial makes three runs with the fault, and asks `mosa compare` after the first, the second and the third, as somebody who
-watches would. *Found after* is when it first says that there is an anomaly; *culprit first* whether the largest one blames
-what was wrong before anything else. What a fault costs is its runs' median over the median of sound runs on the same cluster,
-made before and after. A run that fails under its fault is a trial that failed, and is shown; what comes after it has a new
-cluster. Of clean runs three are judged together, and each is of one such window.
+Each trial makes two sound runs, then three with the fault, and asks `mosa compare` of all so far after the first, the second
+and the third of these, as somebody who watches would. *After runs* is how many with the fault it takes until it first says that
+there is an anomaly; *culprit first* whether the largest one blames what was wrong before anything else. What a fault costs is its
+runs' median over the mean of sound runs on the same cluster, made before and after. A run that fails under its fault is a trial
+that failed, and is shown; what comes after it has a new cluster. Of clean runs three are judged together, and each is of one such
+window. With each run is kept what others had of the machine's processors: a window is *busy* if that was a tenth or more in one
+of its runs.
 
 Trials are kept in --cells, a line of JSON each with the hash of the programs, whose trials alone are counted unless
 --any-commit; the same command goes on after Ctrl-C. Shown is every size of a fault that these programs were tried at, also
@@ -43,10 +45,13 @@ from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E4
 
 Cell = collections.namedtuple("Cell", "fault size")
 CLEAN = Cell("none", None)
+Run = collections.namedtuple("Run", "record seconds others_share")
 HOSTS = 4
 RATE_MBIT = 100
+SOUND_RUNS = 2
 RUNS = 3
 ANOMALY = 7
+BUSY_SHARE = 0.1
 CONFIG = f"hosts={HOSTS},slots=1,manager=apart,system=dss"
 
 
@@ -102,6 +107,12 @@ def with_runtimes(form, scratch):
 
 # ---- runs
 
+def others_share(record):
+    """On the machine where it is largest; of a record that does not say it None."""
+    shares = [machine["others_s"] / machine["seconds"] / machine["processors"] for machine in record.get("machines") or [] if "others_s" in machine]
+    return round(max(shares), 4) if shares else None
+
+
 class Bench:
     """A cluster that is up, the platform that was measured on it, and the workflow."""
 
@@ -118,13 +129,14 @@ class Bench:
         self.numbers = itertools.count()
 
     def run(self):
-        """One run; its record and seconds."""
+        """One run: its record, seconds, and what others had of the machine's processors, None if it is not known."""
         name = f"r{next(self.numbers)}"
         record = self.directory / f"{name}.json"
         run(*self.arguments.before, self.arguments.bin / "mosa", "run", self.path, "--cluster", self.store.name, "--dir", self.store.directory,
             "--system", "dss", "--slots", 1, "--workdir", name, "--record", record, limit_s=300)
         shutil.rmtree(pathlib.Path(self.store.mount("h1")) / name)
-        return record, json.loads(record.read_text(encoding="utf-8"))["turnaround_seconds"]
+        said = json.loads(record.read_text(encoding="utf-8"))
+        return Run(str(record), said["turnaround_seconds"], others_share(said))
 
 
 def compare(arguments, records):
@@ -148,7 +160,7 @@ def judge(answer, culprits):
     """What is said first: of the largest anomaly, or if only requests are off, of these."""
     off = [each for each in answer["requests"] if each["verdict"] == "anomaly"]
     if not answer["anomalies"] and not off:
-        return {"found": False}
+        return {"found": False, **({"said": answer["machine_busy"]} if answer["machine_busy"] else {})}
     first = (answer["anomalies"] or [{**off[0], "cause": "", "blamed": answer["blamed"]}])[0]
     said = f"{first['sentence']} {first['cause']} Open first: {first['open_first']}"
     if isinstance(culprits, str):
@@ -159,20 +171,29 @@ def judge(answer, culprits):
     return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
 
 
-def judge_all(arguments, records, culprits):
-    """After the first run, the second, and so on."""
-    return [judge(compare(arguments, records[:count]), culprits) for count in range(1, len(records) + 1)]
+def judge_all(arguments, before, records, culprits):
+    """After the first run with the fault, the second, and so on, beside those of before."""
+    return [judge(compare(arguments, before + records[:count]), culprits) for count in range(1, len(records) + 1)]
 
 
 def trial(bench, fault, size):
-    sound = [bench.run()[1]]
+    before = [bench.run() for _ in range(SOUND_RUNS)]
     with fault.begin(bench.store, size):
         made = [bench.run() for _ in range(RUNS)]
-    sound.append(bench.run()[1])
-    after = judge_all(bench.arguments, [record for record, _ in made], fault.culprits)
-    cost = statistics.median(seconds for _, seconds in made) / statistics.mean(sound) - 1
-    return {"cost": cost, "seconds": [seconds for _, seconds in made], "sound_seconds": sound, "after": after,
-            "platform": str(bench.arguments.platform), "records": [str(record) for record, _ in made]}
+    sound = [*before, bench.run()]
+    records, records_before = [each.record for each in made], [each.record for each in before]
+    cost = statistics.median(each.seconds for each in made) / statistics.mean(each.seconds for each in sound) - 1
+    return {"cost": cost, "seconds": [each.seconds for each in made], "sound_seconds": [each.seconds for each in sound],
+            "others_share": [each.others_share for each in made], "platform": str(bench.arguments.platform),
+            "records": records, "records_before": records_before,
+            "after": judge_all(bench.arguments, records_before, records, fault.culprits)}
+
+
+def clean(bench):
+    made = [bench.run() for _ in range(RUNS)]
+    records = [each.record for each in made]
+    return {"seconds": [each.seconds for each in made], "others_share": [each.others_share for each in made],
+            "after": [judge(compare(bench.arguments, records), [])], "platform": str(bench.arguments.platform), "records": records}
 
 
 # ---- all trials
@@ -215,11 +236,9 @@ def measure(arguments, kept):
                 print(f"{fault.name} {size}: {said_of(kept.find(cell))}", file=sys.stderr, flush=True)
         for number in range(len(disjoint(kept.all(CLEAN))), arguments.clean):
             bench = bench or put_up(arguments, clusters, kept)
-            made = [bench.run() for _ in range(RUNS)]
-            records = [record for record, _ in made]
-            kept.add(CLEAN, {"seconds": [seconds for _, seconds in made], "after": [judge(compare(arguments, records), [])],
-                             "platform": str(arguments.platform), "records": [str(record) for record in records]})
-            print(f"clean {number + 1}: {kept.find(CLEAN)['seconds']} s {kept.find(CLEAN)['after'][0]}", file=sys.stderr, flush=True)
+            kept.add(CLEAN, clean(bench))
+            last = kept.find(CLEAN)
+            print(f"clean {number + 1}: {last['seconds']} s, others {last['others_share']}, {last['after'][0]}", file=sys.stderr, flush=True)
 
 
 def disjoint(windows):
@@ -231,6 +250,9 @@ def disjoint(windows):
             alone.append(entry)
             met |= runs
     return alone
+
+
+KEPT_OF_RUNS = ("cost", "seconds", "sound_seconds", "others_share", "records", "records_before", "platform")
 
 
 def judge_again(arguments, kept):
@@ -252,9 +274,8 @@ def judge_again(arguments, kept):
             if cell == CLEAN:
                 after = [judge(compare(arguments, entry["records"]), [])]
             else:
-                after = judge_all(arguments, entry["records"], culprits[cell.fault])
-            kept.add(cell, {**{key: entry[key] for key in ("cost", "seconds", "sound_seconds", "records", "platform") if key in entry},
-                            "runs_by": entry["programs"], "after": after})
+                after = judge_all(arguments, entry.get("records_before", []), entry["records"], culprits[cell.fault])
+            kept.add(cell, {**{key: entry[key] for key in KEPT_OF_RUNS if key in entry}, "runs_by": entry["programs"], "after": after})
 
 
 def said_of(entry):
@@ -279,6 +300,23 @@ def rows(kept):
                        len(trials) - len(done), f"{len(found)} of {len(done)}", ", ".join(str(each or "-") for each in after),
                        f"{first} of {len(done)}", "; ".join(sorted({each["named"] for each in found})),
                        ", ".join(str(each["rank"] or "-") for each in found)]
+
+
+def clean_rows(windows):
+    """Those of a machine that was left alone, of one that was busy, and of one of which it is not known."""
+    def kind_of(window):
+        shares = window.get("others_share") or [None]
+        return "not known" if None in shares else "machine busy" if max(shares) >= BUSY_SHARE else "machine left alone"
+
+    for kind in ("machine left alone", "machine busy", "not known"):
+        chosen = [window for window in windows if kind_of(window) == kind]
+        if not chosen:
+            continue
+        seconds = [each for window in chosen for each in window["seconds"]]
+        shares = [each for window in chosen for each in window.get("others_share") or [] if each is not None]
+        yield [kind, len(chosen), f"{statistics.median(seconds):.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}",
+               f"{min(shares):.0%} to {max(shares):.0%}" if shares else "-", sum(window["after"][0]["found"] for window in chosen),
+               sum(not window["after"][0]["found"] and "said" in window["after"][0] for window in chosen)]
 
 
 TITLES = ["FAULT", "WHAT", "COST", "TRIALS", "FAILED", "FOUND", "AFTER RUNS", "CULPRIT FIRST", "NAMED FIRST", "ITS RANK"]
@@ -334,12 +372,9 @@ def main():
             failure = str(error) or "interrupted: the same command goes on"
     show = (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table
     show(TITLES, list(rows(kept)))
-    clean = disjoint(kept.all(CLEAN))
-    if clean:
-        alarms = sum(each["after"][0]["found"] for each in clean)
-        seconds = [seconds for each in clean for seconds in each["seconds"]]
-        print(f"{len(clean)} windows of {RUNS} clean runs, {statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f}): "
-              f"after {alarms} of them something was found")
+    windows = list(clean_rows(disjoint(kept.all(CLEAN))))
+    if windows:
+        show([f"WINDOWS OF {RUNS} CLEAN RUNS", "NUMBER", "SECONDS", "LEAST", "MOST", "OTHERS HAD", "SOMETHING FOUND", "MACHINE BUSY SAID"], windows)
     print(f"programs {', '.join(sorted({each['programs'] for cell in kept.cells for each in kept.all(cell)})) or '-'}")
     if failure:
         sys.exit(f"faults.py: {failure}")

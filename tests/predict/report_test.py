@@ -127,6 +127,15 @@ def test_slow(made):
     check(page.data["tone"] == "off" and "h3" in anomalies[0]["cause"] and anomalies[0]["open_first"], f"{anomalies[0]}")
 
 
+def test_busy_machine(made):
+    """Neither well nor off."""
+    runs = [compare_test.slower(r, lambda _, a: 0.5 * (a["end"] - a["start"])) for r in made.clean]
+    page, answer = made.report([compare_test.busy(record, 0.35) for record in runs])
+    check(answer["anomalies"] == 0 and "No anomaly in 3 runs, but the machine was busy: " in answer["verdict"], answer["verdict"])
+    check(page.data["tone"] == "plain" and page.data["comparison"]["machine_busy"], page.data["tone"])
+    page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work")
+
+
 def test_hostile(made):
     """Bytes of a record are text, wherever they come out."""
     record = copy.deepcopy(made.clean[0])

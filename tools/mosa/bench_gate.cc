@@ -243,8 +243,8 @@ void AddBenchGate(CLI::App& noun, CommandLine& line) {
       ->required();
   command->add_option("--config", options->words.configuration,
                       "As of mosa predict; hosts: as many as the cluster has");
-  command->add_option("--draws", options->words.draws, "Predictions with figures drawn anew")
-      ->capture_default_str();
+  command->add_option("--draws", options->words.draws,
+                      "Predictions with figures drawn anew; without it 40");
   AddClusterChoice(*command, options->cluster);
   command->add_option("--patterns", options->patterns, "pipeline, reduce, broadcast")
       ->delimiter(',')

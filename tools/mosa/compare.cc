@@ -218,7 +218,8 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
   std::vector<std::string> names;
   for (uint32_t i = 1; i <= asked.configuration.hosts; ++i) names.push_back(fmt::format("h{}", i));
   MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn,
-                        DrawRuns(asked.inputs, asked.configuration, options.words.draws, names));
+                        DrawRuns(asked.inputs, asked.configuration,
+                                 DrawsOf(options.words, asked.inputs.workflow), names));
   MOSA_RETURN_IF_ERROR(WritePrediction(options, asked, drawn));
   fmt::print(stderr, "mosa compare: the prediction is in {}\n", PredictionOf(options));
   std::vector<std::string> notes;
@@ -227,7 +228,8 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
                         ReadRunFiles(made.records, CutFiles::kRefuse, notes));
   MOSA_RETURN_IF_ERROR(CheckDeployment(files.back(), asked, notes));
   if (NamesOf(files.back().hosts) != names) {  // The same draws, of hosts with other names.
-    MOSA_ASSIGN_OR_RETURN(drawn, DrawRuns(asked.inputs, asked.configuration, options.words.draws,
+    MOSA_ASSIGN_OR_RETURN(drawn, DrawRuns(asked.inputs, asked.configuration,
+                                          DrawsOf(options.words, asked.inputs.workflow),
                                           NamesOf(files.back().hosts)));
   }
   MOSA_ASSIGN_OR_RETURN(Compared compared,

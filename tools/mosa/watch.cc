@@ -190,7 +190,8 @@ Result<Watch> Predict(const Options& options, const ClusterResidence& now) {
         asked.configuration.hosts, now.cluster, hosts.size(), fmt::join(hosts, ", "),
         hosts.size()));
   MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn,
-                        DrawRuns(asked.inputs, asked.configuration, options.words.draws, hosts));
+                        DrawRuns(asked.inputs, asked.configuration,
+                                 DrawsOf(options.words, asked.inputs.workflow), hosts));
   if (drawn.failed > 0)
     fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
                drawn.failed, drawn.failure);
