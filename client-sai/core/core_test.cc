@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "client-sai/core/open_ahead.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -266,23 +265,6 @@ TEST(Rules, ReadsTheNearestCopyFirst) {
   EXPECT_EQ(OrderCopies({{a, false, true}, {b, false, true}, {c, false, true}}, 1),
             (std::vector{b, c, a}));
   EXPECT_EQ(OrderCopies({{a, false, false}, {b, false, true}}, 5), (std::vector{b, a}));
-}
-
-TEST(OpenAhead, BeginsWithAnOpenThatHadToAskAndEndsWithManyThatNobodyOpened) {
-  OpenAhead ahead;
-  EXPECT_FALSE(ahead.wanted());
-  ahead.NoteAsked();
-  for (int i = 0; i < 1000; ++i) {
-    ahead.NoteOpened();
-    if (i % 2 == 0) ahead.NoteOpened();  // By another program, which is slower.
-    ahead.NoteUsed();
-    if (i % 2 == 0) ahead.NoteUsed();
-    ASSERT_TRUE(ahead.wanted()) << i;
-  }
-  for (int i = 0; i < 100; ++i) ahead.NoteOpened();
-  EXPECT_FALSE(ahead.wanted());
-  ahead.NoteAsked();
-  EXPECT_TRUE(ahead.wanted());
 }
 
 }  // namespace

@@ -132,10 +132,6 @@ class Filesystem::Impl final : public SessionListener {
   void ForgetKernelNames(Inode& directory);
   void ForgetAllKernelNames();
   Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
-  // Takes over what a lookup says of the file, and what it has opened ahead; NoteOpen: it is opened
-  // for reading.
-  void NoteFound(Inode& directory, Inode& file, EntryReply reply, Mark mark);
-  void NoteOpen(Inode& file);
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);

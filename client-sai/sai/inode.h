@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client-sai/core/open_ahead.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
@@ -44,7 +43,6 @@ struct Names {
   std::optional<uint64_t> inline_bytes_max;
   uint64_t hints_generation = 0;         // When it was learned.
   std::map<std::string, FileId> unsent;  // Made here, not yet known to the manager.
-  OpenAhead open_ahead;
   // The kernel may keep names that it was told in that epoch of its names; see KernelMayKeep.
   uint64_t kernel_epoch = 0;
   Time shared_until;    // Others change it: until then the kernel asks for each name.
@@ -107,9 +105,6 @@ struct Inode : Unsaved {
   bool manager_counts_open = false;  // It knows of a write open of ours and waits for its end.
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
-
-  FileId found_in;            // The directory that it was last looked up in.
-  bool opened_ahead = false;  // By that lookup; no open has used it so far.
 
   bool counts_readers = false;  // The manager wants to hear who has closed a read of it.
 

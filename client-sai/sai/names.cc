@@ -166,61 +166,20 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep);
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
   }
-  LookupRequest request{parent, name};
-  {
-    const std::lock_guard lock(directory->mutex);
-    request.uncached = clock_.Monotonic() < directory->names.uncached_until;
-    request.open = directory->names.open_ahead.wanted();
-  }
-  const NameSource source{.own = false, .interest = !request.uncached};
+  const bool uncached = IsUncached(*directory);
+  const NameSource source{.own = false, .interest = !uncached};
   const Mark mark = MarkNow();
-  auto reply = Ask<EntryReply>(request);
+  auto reply = Ask<EntryReply>(LookupRequest{parent, name, uncached});
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
     const bool cached = StoreName(*directory, name, FileId{}, mark, source);
     return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
-  const FileId file = reply->entry.file;
-  const InodePtr child = Get(file);
-  NoteFound(*directory, *child, *std::move(reply), mark);
+  const InodePtr child = Get(reply->entry.file);
+  StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
-      name != "." && name != ".." && StoreName(*directory, name, file, mark, source);
+      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, source);
   return EntryOf(*child, cached && may_keep);
-}
-
-void Filesystem::Impl::NoteFound(Inode& directory, Inode& file, EntryReply reply, Mark mark) {
-  StoreAttributes(file, reply.entry.attributes, mark, false);
-  bool is_new = false;
-  {
-    const std::lock_guard lock(file.mutex);
-    file.found_in = directory.file;
-    // Who has it open knows more than this answer does, which may be older.
-    const bool is_used = file.handles > 0 || file.make_state != MakeState::kSent;
-    if (reply.access && !is_used && !recalls_.Happened(mark.log, file.file)) {
-      KeepAccess(file, std::make_shared<const DataAccess>(*std::move(reply.access)), mark,
-                 reply.entry.attributes.data_version);
-      file.counts_readers = reply.counts_readers;
-      is_new = !std::exchange(file.opened_ahead, true);
-    }
-  }
-  if (!is_new) return;
-  const std::lock_guard lock(directory.mutex);
-  directory.names.open_ahead.NoteOpened();
-}
-
-void Filesystem::Impl::NoteOpen(Inode& file) {
-  bool was_ahead = false, asks = false;
-  InodePtr directory;
-  {
-    const std::lock_guard lock(file.mutex);
-    was_ahead = std::exchange(file.opened_ahead, false);
-    asks = file.access_era != lease_.ValidEra() && file.make_state == MakeState::kSent;
-    if (was_ahead || asks) directory = Find(file.found_in);
-  }
-  if (!directory) return;
-  const std::lock_guard lock(directory->mutex);
-  if (was_ahead) directory->names.open_ahead.NoteUsed();
-  if (asks) directory->names.open_ahead.NoteAsked();
 }
 
 Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest request) {

@@ -313,7 +313,6 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
   const InodePtr inode = Get(file);
   const bool write = Writes(flags);
   const std::string task = write ? tasks_.Of(caller.pid) : std::string();
-  if (!write) NoteOpen(*inode);
   // Counted from here on, so that whoever takes the file's last name says that it is open.
   ReserveHandle(*inode, flags);
   {

@@ -190,24 +190,6 @@ TEST(InlineContent, AFollowerOfALogReadsNoZeroes) {
   ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
 }
 
-// ---- files that lookups open
-
-TEST(OpensAhead, WhereFilesAreReadTheLookupIsTheOnlyCall) {
-  Cluster cluster;
-  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
-  for (const char* path : {"/d/0", "/d/1", "/d/2"})
-    ASSERT_TRUE(Ok(cluster.a().WriteFile(path, path)));
-  EXPECT_EQ(*cluster.b().ReadFile("/d/0"), "/d/0");
-  const uint64_t before = cluster.manager().envelopes();
-  EXPECT_EQ(*cluster.b().ReadFile("/d/1"), "/d/1");
-  EXPECT_EQ(cluster.manager().envelopes() - before, 1u);
-  // What was opened ahead is recalled as well.
-  ASSERT_TRUE(Ok(cluster.b().Stat("/d/2")));
-  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/2", "other content")));
-  EXPECT_EQ(*cluster.b().ReadFile("/d/2"), "other content");
-  EXPECT_EQ(cluster.b().Stat("/d/2")->size_bytes, 13u);
-}
-
 // ---- nodes that run full
 
 constexpr uint64_t kPiece = 64 << 10;

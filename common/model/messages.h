@@ -112,7 +112,6 @@ struct LookupRequest {
   FileId parent;
   std::string name;       // "." and ".." are answered too (".." of the root is the root).
   bool uncached = false;  // No interest in the parent.
-  bool open = false;      // A regular file is opened for reading as well, if it can be.
   bool operator==(const LookupRequest&) const = default;
 };
 
@@ -482,9 +481,6 @@ struct AttributesReply {
 };
 struct EntryReply {
   Entry entry;
-  // As of OpenReply, if the lookup has opened the file.
-  std::optional<DataAccess> access{};
-  bool counts_readers = false;
   bool operator==(const EntryReply&) const = default;
 };
 struct EmptyReply {

@@ -259,30 +259,6 @@ TEST_F(CoreLeases, ADirectoryThatSeveralMakeFilesInIsNotDelegated) {
   }
 }
 
-TEST_F(CoreLeases, ALookupThatOpensSaysWhatAnOpenWouldAndNothingOfDirectories) {
-  const FileId f = Make(kAnna, kRootFile, "f");
-  Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  const LookupRequest lookup{.parent = kRootFile, .name = "f", .open = true};
-  const auto found = Ok<EntryReply>(kBen, lookup);
-  ASSERT_TRUE(found.access.has_value());
-  EXPECT_EQ(*found.access, Ok<OpenReply>(kBen, OpenRequest{f}).access);
-  EXPECT_FALSE(Ok<EntryReply>(kBen, LookupRequest{kRootFile, "f"}).access.has_value());
-  const LookupRequest directory{.parent = kRootFile, .name = "d", .open = true};
-  EXPECT_FALSE(Ok<EntryReply>(kBen, directory).access.has_value());
-}
-
-TEST_F(CoreLeases, ALookupFindsAlsoWhatCannotBeOpened) {
-  const NodeId node = AddNode("n1");
-  const FileId f = MakeBound(kAnna, kRootFile, "f", 4096);
-  AdvanceAlive(Seconds(6), {kAnna, kBen});  // The node is silent.
-  ASSERT_NE(node, kNoNode);
-  const LookupRequest lookup{.parent = kRootFile, .name = "f", .open = true};
-  const auto found = Ok<EntryReply>(kBen, lookup);
-  EXPECT_EQ(found.entry.file, f);
-  EXPECT_FALSE(found.access.has_value());
-  EXPECT_EQ(Refused(kBen, OpenRequest{f}), ErrorReason::kNodeLost);
-}
-
 // ---- repeated requests
 
 TEST_F(CoreLeases, ARepeatedChangeIsAnsweredFromTheRecordAlsoAfterARestart) {

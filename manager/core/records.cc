@@ -235,7 +235,7 @@ void Visit(A& archive, Failure& failure) {
   All(archive, failure.message);
 }
 template <typename A>
-void Visit(A& archive, EntryReply& reply) {  // Who hears it again opens the file by itself.
+void Visit(A& archive, EntryReply& reply) {
   All(archive, reply.entry);
 }
 template <typename A>

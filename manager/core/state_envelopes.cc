@@ -36,8 +36,6 @@ size_t ReplyBytes(const Reply& reply) {
     for (const std::string& name : names->names) bytes += name.size();
   } else if (const auto* value = std::get_if<GetXattrReply>(&reply)) {
     bytes += value->value.size();
-  } else if (const auto* entry = std::get_if<EntryReply>(&reply)) {
-    if (entry->access) bytes += AccessBytes(*entry->access);
   } else if (const auto* open = std::get_if<OpenReply>(&reply)) {
     bytes += AccessBytes(open->access);
   } else if (const auto* bind = std::get_if<BindReply>(&reply)) {
@@ -232,8 +230,6 @@ void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending p
 void ManagerCore::State::CorrectAccess(Session& session, const std::vector<FileId>& files,
                                        std::vector<Reply>& replies) {
   Session* const actor_before = std::exchange(actor_, &session);
-  for (Reply& reply : replies)
-    if (auto* entry = std::get_if<EntryReply>(&reply)) entry->access.reset();
   for (size_t i = 0; i < std::min(files.size(), replies.size()); ++i) {
     const Inode* inode = Find(files[i]);
     if (!inode) continue;

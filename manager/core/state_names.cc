@@ -143,15 +143,7 @@ Reply ManagerCore::State::Apply(const LookupRequest& request) {
   if (const auto failure = CheckName(request.name)) return *failure;
   const auto child = ChildOf(request.parent, request.name);
   if (!child) return NoEntry(request.parent, request.name);
-  EntryReply reply{EntryWithInterest(*child)};
-  if (request.open && reply.entry.attributes.type == FileType::kRegular) {
-    Reply opened = Apply(OpenRequest{.file = *child, .write = false, .task = {}});
-    if (auto* open = std::get_if<OpenReply>(&opened)) {
-      reply.access = std::move(open->access);
-      reply.counts_readers = open->counts_readers;
-    }
-  }
-  return reply;
+  return EntryReply{EntryWithInterest(*child)};
 }
 
 Reply ManagerCore::State::Apply(const GetAttributesRequest& request) {

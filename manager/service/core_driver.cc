@@ -25,8 +25,6 @@ constexpr int kStallsInRowMax = 30;
 DataAccess* AccessOf(Reply& reply) {
   if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
   if (auto* bind = std::get_if<BindReply>(&reply)) return &bind->access;
-  if (auto* entry = std::get_if<EntryReply>(&reply))
-    return entry->access ? &*entry->access : nullptr;
   auto* const make = std::get_if<MakeReply>(&reply);
   return make != nullptr && make->access ? &*make->access : nullptr;
 }
@@ -321,19 +319,13 @@ void CoreDriver::EndAll() {
 // ---- access
 
 void CoreDriver::FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& envelope) {
-  for (size_t i = 0; i < envelope.replies.size(); ++i) {
+  const size_t count = std::min(envelope.replies.size(), asked.access_files.size());
+  for (size_t i = 0; i < count; ++i) {
     Reply& reply = envelope.replies[i];
     DataAccess* const access = AccessOf(reply);
     if (access == nullptr) continue;
-    auto* const entry = std::get_if<EntryReply>(&reply);
-    if (entry == nullptr && i >= asked.access_files.size()) continue;
-    const FileId file = entry != nullptr ? entry->entry.file : asked.access_files[i];
-    const Status filled = FillAccess(client, file, *access);
+    const Status filled = FillAccess(client, asked.access_files[i], *access);
     if (filled.ok()) continue;
-    if (entry != nullptr) {
-      entry->access.reset();  // The open that follows asks, and is told why.
-      continue;
-    }
     // Kernels repeat an open that was answered ESTALE.
     reply = Failure{.code = filled.code(),
                     .reason = filled.code() == StatusCode::kAborted ? ErrorReason::kStale

@@ -79,27 +79,14 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::
   if (directory.delegated && directory.complete) co_return FileId{};
   const uint64_t recalls = recalls_[parent];
   const bool uncached = loop_.now() < directory.uncached_until;
-  Request request =
-      LookupRequest{parent, std::string(name), uncached, directory.open_ahead.wanted()};
+  Request request = LookupRequest{parent, std::string(name), uncached};
   const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  if (!absent) NoteFound(parent, *reply);
   if (recalls == recalls_[parent] && !uncached)
     directory.names.insert_or_assign(std::string(name), found);
   co_return found;
-}
-
-// As Filesystem::Impl does. What is recalled meanwhile is told so by then (OnPush).
-void SimulatedClient::NoteFound(FileId parent, const EntryReply& reply) {
-  File& file = files_[reply.entry.file];
-  file.found_in = parent;
-  if (!reply.access || file.handles > 0 || file.writers > 0 || file.unsent) return;
-  file.access = *reply.access;
-  file.attributes = reply.entry.attributes;
-  file.fresh = true;
-  if (!std::exchange(file.opened_ahead, true)) directories_[parent].open_ahead.NoteOpened();
 }
 
 des::Activity<sai::Outcome<SimulatedClient::Place>> SimulatedClient::PlaceOf(
@@ -133,8 +120,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::NewFileId() {
 
 void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply) {
   Directory& directory = directories_[parent];
-  // What is kept from before, under interest that stands, must be true still.
-  if (loop_.now() >= directory.uncached_until || directory.names.contains(name))
+  if (loop_.now() >= directory.uncached_until)
     directory.names.insert_or_assign(std::string(name), reply.entry.file);
   else if (const auto absent = directory.names.find(name); absent != directory.names.end())
     directory.names.erase(absent);
@@ -349,10 +335,7 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
       requests.emplace_back(*std::exchange(file->second.unsent, std::nullopt));
       file->second.manager_counts_open = true;
     }
-    Directory left;
-    left.uncached_until = directory.uncached_until;
-    left.open_ahead = directory.open_ahead;
-    directory = std::move(left);
+    directory = {};
   } else {
     File& file = files_[recall.file];
     file.fresh = false;

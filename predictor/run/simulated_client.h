@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "client-sai/core/open_ahead.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/read_ahead.h"
 #include "common/model/ranges.h"
@@ -118,13 +117,10 @@ class SimulatedClient {
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
     Time uncached_until;  // Others make files here too: nothing is kept of its names.
-    sai::OpenAhead open_ahead;
     std::map<std::string, FileId, std::less<>> names;  // 0: known to be absent.
   };
   struct File {
-    bool fresh = false;         // `access` and `attributes` are what the manager has.
-    FileId found_in;            // The directory that it was last looked up in.
-    bool opened_ahead = false;  // By that lookup; no open has used it so far.
+    bool fresh = false;  // `access` and `attributes` are what the manager has.
     DataAccess access;
     Attributes attributes;
     bool manager_counts_open = false;
@@ -168,7 +164,6 @@ class SimulatedClient {
   des::Activity<Outcome<FileId>> Create(FileId parent, std::string_view name,
                                         const std::string& task, bool defer);
   void NoteMade(FileId parent, std::string_view name, const MakeReply& reply);
-  void NoteFound(FileId parent, const EntryReply& reply);
   void OnPush(const Push& push);
   des::Activity<void> Confirm(RecallPush recall);
   des::Activity<void> Upkeep();

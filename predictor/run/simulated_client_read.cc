@@ -217,10 +217,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
   File& state = files_[file];
   const bool expires =
       state.access.layout.bound() && loop_.now() + kCapabilityMargin >= state.access.expires;
-  sai::OpenAhead& ahead = directories_[state.found_in].open_ahead;
-  if (std::exchange(state.opened_ahead, false)) ahead.NoteUsed();
   if (state.fresh && !expires) co_return Done{};
-  ahead.NoteAsked();
   const uint64_t recalls = recalls_[file];
   OpenRequest open;
   open.file = file;

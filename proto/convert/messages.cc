@@ -22,13 +22,11 @@ void Put(const LookupRequest& value, wire::Request* out) {
   item->set_parent_id(value.parent.value);
   item->set_name(value.name);
   item->set_uncached(value.uncached);
-  item->set_open(value.open);
 }
 LookupRequest Read(const wire::LookupRequest& in, FieldChecker& check) {
   return {.parent = FileId{in.parent_id()},
           .name = check.Name("lookup.name", in.name()),
-          .uncached = in.uncached(),
-          .open = in.open()};
+          .uncached = in.uncached()};
 }
 
 void Put(const GetAttributesRequest& value, wire::Request* out) {

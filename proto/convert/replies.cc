@@ -15,17 +15,11 @@ void Put(const EmptyReply&, wire::Reply* out) { out->mutable_empty(); }
 void Put(const Failure& value, wire::Reply* out) { Write(value, out->mutable_failure()); }
 
 void Put(const EntryReply& value, wire::Reply* out) {
-  wire::EntryReply* const item = out->mutable_entry();
-  Write(value.entry, item->mutable_entry());
-  if (value.access) Write(*value.access, item->mutable_access());
-  item->set_counts_readers(value.counts_readers);
+  Write(value.entry, out->mutable_entry()->mutable_entry());
 }
 EntryReply Read(const wire::EntryReply& in, FieldChecker& check) {
   check.Present("entry.entry", in.has_entry());
-  EntryReply value{.entry = Read(in.entry(), check)};
-  if (in.has_access()) value.access = Read(in.access(), check);
-  value.counts_readers = in.counts_readers();
-  return value;
+  return {.entry = Read(in.entry(), check)};
 }
 
 void Put(const AttributesReply& value, wire::Reply* out) {

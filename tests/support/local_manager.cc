@@ -85,17 +85,12 @@ void LocalManager::FillInline(ClientId client, ReplyEnvelope& envelope) {
   if (files == files_of_requests_.end()) return;
   for (size_t i = 0; i < envelope.replies.size(); ++i) {
     DataAccess* access = nullptr;
-    auto* const entry = std::get_if<EntryReply>(&envelope.replies[i]);
-    if (entry != nullptr && entry->access) access = &*entry->access;
     if (auto* open = std::get_if<OpenReply>(&envelope.replies[i])) access = &open->access;
     if (auto* bind = std::get_if<BindReply>(&envelope.replies[i])) access = &bind->access;
     if (access == nullptr || !access->is_inline || access->inline_valid_bytes == 0) continue;
-    const FileId file = entry != nullptr ? entry->entry.file : files->second[i];
-    const auto data = store_->Get(manager::InlineDataKey(file));
+    const auto data = store_->Get(manager::InlineDataKey(files->second[i]));
     if (data.ok())
       access->inline_data = data->substr(0, access->inline_valid_bytes);
-    else if (entry != nullptr)
-      entry->access.reset();
     else
       envelope.replies[i] = Failure{StatusCode::kAborted, ErrorReason::kStale,
                                     "the inline bytes became an object while it was opened"};
