@@ -15,6 +15,10 @@ namespace mosa::sai {
 // Set aside for each file that the kernel writes by itself, ahead of what it has written.
 inline constexpr uint64_t kPassthroughRoomBytes = uint64_t{256} << 20;
 
+// How far the kernel is to read ahead of a program. One that may not be told so (a mount without
+// root) stays at its own 128 KiB.
+inline constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
+
 // Whether the kernel may write an object by itself. Such a file cannot go on at another node when
 // its own is full, and nobody sees it grow, so its node must have ample room besides what is set
 // aside for it: 1 GiB, and a quarter of its limit.

@@ -13,6 +13,7 @@
 #include "CLI/CLI.hpp"
 #include "client-sai/api/bulk_node_api.h"
 #include "client-sai/api/grpc_manager_api.h"
+#include "client-sai/core/rules.h"
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/mount_point.h"
@@ -40,7 +41,6 @@ namespace {
 
 // An end waits no longer for the disk of a trace.
 constexpr Duration kTraceEndMax = Seconds(5);
-constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
 
 struct MountOptions {
   std::string mount_point;

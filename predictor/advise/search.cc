@@ -364,7 +364,7 @@ TrialOutcome TrialOutcomeOf(const Prediction& prediction) {
   outcome.computing = prediction.computing;
   outcome.failure = prediction.failure.value_or("");
   for (const PredictedMachine& machine : prediction.machines) {
-    outcome.link_bytes += machine.link.sent;
+    outcome.link_bytes += machine.link.sent_in_all();
     outcome.store_bytes += machine.store_bytes_max;
   }
   return outcome;

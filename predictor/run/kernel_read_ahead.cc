@@ -22,9 +22,15 @@ ByteRange KernelReadAhead::ComeTo(ByteRange rest) {
   const uint64_t page = PageOf(rest.begin);
   if (rest.begin < asked_.end && page >= PageOf(asked_.begin))
     return marked_at_ != kNowhere && page == PageOf(marked_at_) ? NextWindow() : ByteRange{};
+  const uint64_t pages_wanted = PageOf(WidenToPages(rest).end) - page;
   const bool goes_on = read_end_ != kNowhere && page - PageOf(read_end_) <= 1;
-  if (page > 0 && !goes_on) return AskAlone(rest);
-  return BeginWindow(page, PageOf(WidenToPages(rest).end) - page);
+  if (page == 0 || goes_on || pages_wanted > pages_max_) return BeginWindow(page, pages_wanted);
+  uint64_t pages_before =
+      page == PageOf(asked_.end) ? std::min(page - PageOf(asked_.begin), pages_max_) : 0;
+  if (pages_before <= pages_wanted) return AskAlone(rest);
+  if (pages_before == page) pages_before *= 2;
+  window_pages_ = std::min(pages_before + pages_wanted, pages_max_);
+  return Window(page, 1);
 }
 
 uint64_t KernelReadAhead::NextQuestion(uint64_t at) const {
@@ -46,7 +52,7 @@ ByteRange KernelReadAhead::BeginWindow(uint64_t page, uint64_t pages_wanted) {
     window_pages_ = rounded * 2;
   else
     window_pages_ = pages_max_;
-  asked_ = {page * kPageBytes, page * kPageBytes};
+  if (page != PageOf(asked_.end)) asked_ = {page * kPageBytes, page * kPageBytes};
   return Window(page,
                 window_pages_ > pages_wanted ? window_pages_ - pages_wanted : window_pages_ / 2);
 }

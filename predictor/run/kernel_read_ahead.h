@@ -2,8 +2,10 @@
 // and when; as page_cache_sync_ra() and page_cache_async_ra() in mm/readahead.c (Linux 6.9 to 6.18)
 // say.
 //
-// A program that comes to a page that is not there brings a window if the file begins there, or if
-// it goes on where it has read to; else no more than it reads. Of a window that is larger than the
+// A program that comes to a page that is not there brings a window if the file begins there, if it
+// goes on where it has read to, or if it reads more than a window; and one that is marked at its
+// last page if more pages than it reads are there right before; else no more than it reads. Of a
+// first window that is larger than the
 // read, the page behind the read is marked; who comes to it brings the next window, twice or four
 // times as large until it is the largest that the mount allows, and marked at its first page. So
 // who reads a part from the middle of a file brings that part's first read alone, and behind the

@@ -47,6 +47,29 @@ TEST(KernelReadAhead, SmallReadsBeginWithSmallWindows) {
             (Ranges{{0, 16 * kKiB}, {16 * kKiB, 80 * kKiB}, {80 * kKiB, 336 * kKiB}}));
 }
 
+// By what mm/readahead.c says.
+TEST(KernelReadAhead, AReadLongerThanAWindowBringsWindows) {
+  EXPECT_EQ(AskedFor({4 * kMiB, 7 * kMiB}, 3 * kMiB),
+            (Ranges{{4 * kMiB, 6 * kMiB}, {6 * kMiB, 8 * kMiB}, {8 * kMiB, 10 * kMiB}}));
+}
+
+TEST(KernelReadAhead, AReadBehindMorePagesThanItsOwnBringsAWindow) {
+  const auto behind = [](uint64_t bytes) {
+    KernelReadAhead kernel(2 * kMiB);
+    kernel.ComeTo({0, kMiB});
+    kernel.HasRead(kMiB);
+    return kernel.ComeTo({2 * kMiB, 2 * kMiB + bytes});
+  };
+  EXPECT_EQ(behind(kMiB), (ByteRange{2 * kMiB, 4 * kMiB}));
+  EXPECT_EQ(behind(2 * kMiB), (ByteRange{2 * kMiB, 4 * kMiB})) << "as many";
+  // Elsewhere they are few: what is there counts once, and the window's last page is marked.
+  KernelReadAhead kernel(2 * kMiB);
+  kernel.AskAlone({8 * kMiB, 8 * kMiB + 64 * kKiB});
+  EXPECT_EQ(kernel.ComeTo({8 * kMiB + 64 * kKiB, 8 * kMiB + 80 * kKiB}),
+            (ByteRange{8 * kMiB + 64 * kKiB, 8 * kMiB + 144 * kKiB}));
+  EXPECT_EQ(kernel.NextQuestion(8 * kMiB + 80 * kKiB), 8 * kMiB + 140 * kKiB);
+}
+
 TEST(KernelReadAhead, AsksForWholePages) {
   EXPECT_EQ(AskedFor({kMiB + 100, kMiB + 5000}, kMiB), (Ranges{{kMiB, kMiB + 8 * kKiB}}));
 }

@@ -38,6 +38,9 @@ struct LinkBytes {
   uint64_t inside = 0;            // Between processes of this host, by socket.
   uint64_t control_sent = 0;      // All else: messages, signs of life, headers, and what
   uint64_t control_received = 0;  // acknowledges packets.
+  // As interfaces count.
+  uint64_t sent_in_all() const { return sent + control_sent; }
+  uint64_t received_in_all() const { return received + control_received; }
   bool operator==(const LinkBytes&) const = default;
 };
 
@@ -98,6 +101,7 @@ class Machines {
     uint64_t sent = 0, received = 0, inside_bytes = 0;  // Or are being.
     uint64_t control_sent = 0, control_received = 0;
     MachineIndex sender;   // The last that began to send to it.
+    uint32_t daemons = 0;  // A node, a mount: each says that it is alive.
     bool in_cast = false;  // Of what comes not all is from that one, or was until lately.
     Duration store, application;
   };
@@ -131,6 +135,7 @@ class Machines {
   const Weights out_weights_, in_weights_;
   uint32_t first_node_ = 0;
   uint32_t node_count_ = 0;
+  uint32_t daemons_ = 0;  // On all.
   MachineIndex manager_;
   std::vector<std::unique_ptr<des::SharedServer>> cores_;
   std::vector<std::unique_ptr<Machine>> machines_;

@@ -67,10 +67,10 @@ TEST(Operations, PartsInARowAreOneStream) {
     for (uint64_t at = 0; at < kBytes; at += bytes) parts.push_back({at, at + bytes});
     const PredictedTask task = ReadThere(parts);
     // Behind a first read that ends within a block, requests share blocks, and some bytes of one
-    // that is used up come again.
+    // that is used up come again, and take their time.
     EXPECT_GE(task.read_remote, kBytes) << bytes;
     EXPECT_LE(task.read_remote, kBytes * 102 / 100) << bytes;
-    EXPECT_LE(task.reading.ns, whole.reading.ns * 101 / 100) << bytes;
+    EXPECT_LE(task.reading.ns, whole.reading.ns * 102 / 100) << bytes;
   }
 }
 

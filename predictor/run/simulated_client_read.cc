@@ -18,8 +18,6 @@ namespace {
 // As of the SAI's reader and its block cache.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
 constexpr uint64_t kFetchesAtOnce = 4;
-// As the mount tells the kernel.
-constexpr uint64_t kKernelWindowBytes = 2 << 20;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
 // A capability that ends sooner is not used any more.
@@ -68,7 +66,7 @@ struct SimulatedClient::Reader {
   BytesRead read;
   bool by_program = false;  // Else what is read is what a kernel was seen to ask for.
   uint64_t program_at = 0;  // So far it has read.
-  KernelReadAhead kernel{kKernelWindowBytes};
+  KernelReadAhead kernel{sai::kKernelReadAheadBytes};  // As root's mount has it.
   std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
   sai::ReadAhead read_ahead;
   uint64_t blocks_end = 0;       // Blocks below have been made.

@@ -18,10 +18,17 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 constexpr uint64_t kWrittenBytes = 100;
 constexpr uint64_t kStatBytes = 140;
 
-// Whether these are the first bytes that a file which is written from its beginning has on a node.
-bool MakesObject(const Layout& layout, uint64_t offset) {
-  return offset % layout.chunk_bytes == 0 &&
-         offset / layout.chunk_bytes < layout.segments.front().width;
+// Whether these are the first bytes that a file which is written from its beginning has on `node`.
+bool MakesObject(const Layout& layout, NodeId node, uint64_t offset) {
+  const Segment& segment = layout.SegmentAt(offset);
+  const uint64_t chunk = offset / layout.chunk_bytes - segment.begin / layout.chunk_bytes;
+  if (chunk >= segment.width || (offset != segment.begin && offset % layout.chunk_bytes != 0))
+    return false;
+  for (const Segment& before : layout.segments) {
+    if (before.begin == segment.begin) break;
+    if (std::ranges::find(before.nodes, node) != before.nodes.end()) return false;
+  }
+  return true;
 }
 
 // The bytes that are not overwritten.
@@ -299,7 +306,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
       continue;
     }
     const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
-    if (fresh_bytes > 0 && MakesObject(writer.state.access.layout, piece.range.begin))
+    if (fresh_bytes > 0 &&
+        MakesObject(writer.state.access.layout, piece.nodes.front(), piece.range.begin))
       co_await Work(platform_.node.make);
     co_await Work(platform_.client.local_write, piece.range.size());
     writer.state.unsealed = true;
@@ -367,7 +375,7 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
     for (const NodeId node : piece.nodes) {
       const uint64_t fresh_bytes = BytesFrom(fresh_from, piece.range);
       const bool makes =
-          fresh_bytes > 0 && MakesObject(writer.state.access.layout, piece.range.begin);
+          fresh_bytes > 0 && MakesObject(writer.state.access.layout, node, piece.range.begin);
       const bool stored =
           co_await StoreOn(node, writer.file, piece.range.size(), fresh_bytes, makes);
       if (!stored) writer.full = node;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "predictor/run/simulated_manager.h"
 
@@ -24,26 +25,32 @@ constexpr Duration kReportEvery = Seconds(1);
 
 }  // namespace
 
-void SimulatedCopies::Task::BeginAt(uint64_t offset) {
-  asked_end = offset;
+void SimulatedCopies::Task::DropUnderWay() {
+  asked_end = has_end();
+  for (const auto& [begin, end] : under_way) taken.Remove({begin, end});
   under_way.clear();
   full = false;
-  ++begun;
+  ++times_dropped;
+}
+
+void SimulatedCopies::Task::BeginAnew() {
+  DropUnderWay();
+  taken.Clear();
+  asked_end = 0;
 }
 
 void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
   const Key key{order.file, node};
   Task& task = tasks_.try_emplace(key, loop_).first->second;
-  // Another version, unless it is that of the bytes which were followed while they were written.
-  // What was dropped is to be fetched again, but what is on its way now.
-  if ((task.order.data_version != order.data_version && !task.order.follow) ||
-      (task.has_end() > 0 && manager_.StoredOn(node, order.file) == 0))
-    task.BeginAt(0);
-  else if (task.full)
-    task.BeginAt(task.has_end());
+  // Unless it is the version of the bytes which were followed while they were written.
+  const bool is_other = task.order.data_version != order.data_version && !task.order.follow;
+  const bool was_dropped =
+      task.asked_end > 0 && task.under_way.empty() && manager_.StoredOn(node, order.file) == 0;
+  if (is_other || was_dropped) task.BeginAnew();
   task.order = order;
-  task.cancelled = false;
+  task.cancelled = task.full = false;
   task.wake.Give();
+  NotePassed(key);
   if (std::exchange(task.runs, true)) return;
   des::Spawn(loop_, Carry(key));
 }
@@ -51,6 +58,7 @@ void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
 void SimulatedCopies::Cancel(NodeId node, FileId file) {
   const auto task = tasks_.find({file, node});
   if (task == tasks_.end()) return;
+  task->second.DropUnderWay();
   task->second.cancelled = true;
   task->second.wake.Give();
 }
@@ -93,25 +101,31 @@ bool SimulatedCopies::BeginNext(Key key, Task& task) {
   const Piece piece = FirstPiece(task.order.sources, rest, kFetchBytes);
   const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
   task.waits_for = kNoNode;
-  if (source == kNoNode || source == key.second) {
+  const std::vector<ByteRange> missing = task.taken.Missing(piece.range);
+  if (source == kNoNode || source == key.second || missing.empty()) {
     task.asked_end = piece.range.end;
     NotePassed(key);
     return true;
   }
-  if (!Has(source, key.first, piece.range)) {
+  const ByteRange wanted = missing.front();
+  if (!Has(source, task.order, wanted)) {
     task.waits_for = source;
     return false;
   }
-  task.asked_end = piece.range.end;
-  task.under_way.insert(piece.range.begin);
-  des::Spawn(loop_, Fetch(key, source, piece.range));
+  task.asked_end = wanted.end;
+  task.under_way.emplace(wanted.begin, wanted.end);
+  task.taken.Add(wanted);
+  des::Spawn(loop_, Fetch(key, source, wanted));
   return true;
 }
 
-// It was written there, or has come.
-bool SimulatedCopies::Has(NodeId source, FileId file, ByteRange range) const {
-  const auto copier = tasks_.find({file, source});
-  if (copier == tasks_.end()) return true;
+// A relay has what was written there, and what has come by the order that is meant or a later one:
+// an earlier one may have been for other parts of the file.
+bool SimulatedCopies::Has(NodeId source, const CopyOrder& order, ByteRange range) const {
+  const auto relay = std::ranges::find(order.relays, source, &CopyRelay::node);
+  if (relay == order.relays.end()) return true;
+  const auto copier = tasks_.find({order.file, source});
+  if (copier == tasks_.end() || copier->second.order.order < relay->order) return false;
   const Piece piece = FirstPiece(copier->second.order.sources, range, kFetchBytes);
   const NodeId from = piece.nodes.empty() ? kNoNode : piece.nodes.front();
   return from == kNoNode || from == source || copier->second.has_end() >= range.end;
@@ -119,7 +133,7 @@ bool SimulatedCopies::Has(NodeId source, FileId file, ByteRange range) const {
 
 des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange range) {
   Task& task = tasks_.at(key);
-  const uint64_t begun = task.begun;
+  const uint64_t times_dropped = task.times_dropped;
   const uint64_t bytes = range.size();
   const MachineIndex from = manager_.MachineOf(source);
   const MachineIndex to = manager_.MachineOf(key.second);
@@ -131,14 +145,16 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange ran
   machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
   if (range.begin == 0) co_await machines_.Work(to, platform_.node.make.Call());
   co_await machines_.Work(to, platform_.node.write.Of(bytes));
-  if (begun != task.begun) co_return;
+  if (times_dropped != task.times_dropped) co_return;
   task.wake.Give();
+  task.under_way.erase(range.begin);
   if (!manager_.StoreCopy(key.second, key.first, bytes)) {
+    task.taken.Remove(range);
+    task.asked_end = std::min(task.asked_end, range.begin);
     task.full = true;
     co_return;
   }
   task.fetched_bytes += bytes;
-  task.under_way.erase(range.begin);
   NotePassed(key);
 }
 

@@ -1,13 +1,15 @@
 // SimulatedCopies: how storage nodes carry out the manager's orders to hold copies of files: each
 // asks its sources what they have, fetches what it lacks from them, a few stretches at once, and
-// reports when it has all, or no room for more. Who is fetched from may be fetching itself: what it
-// does not have yet is waited for, so that bytes pass through a chain of nodes stretch by stretch.
+// reports when it has all, or no room for more. Who is fetched from may be fetching itself, as the
+// order says (its relays): what it does not have yet by that order of its own is waited for, so
+// that bytes pass through a chain of nodes stretch by stretch. Of one whose order ends, the manager
+// tells those that fetch from it anew whom to fetch from.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "common/model/ranges.h"
@@ -27,8 +29,10 @@ class SimulatedCopies {
                   SimulatedManager& manager)
       : loop_(loop), platform_(platform), machines_(machines), manager_(manager) {}
 
-  // In the place of any earlier order for the file.
+  // In the place of any earlier order for the file. What is under way comes, unless it is of
+  // another version.
   void Order(NodeId node, const CopyOrder& order);
+  // What is under way comes for nobody.
   void Cancel(NodeId node, FileId file);
   // More of a file that is being written is there.
   void NoteWritten(FileId file);
@@ -38,13 +42,17 @@ class SimulatedCopies {
   struct Task {
     explicit Task(des::EventLoop& loop) : wake(loop) {}
     // Below, the node has what it is to hold.
-    uint64_t has_end() const { return under_way.empty() ? asked_end : *under_way.begin(); }
-    void BeginAt(uint64_t offset);
+    uint64_t has_end() const {
+      return under_way.empty() ? asked_end : std::min(asked_end, under_way.begin()->first);
+    }
+    void DropUnderWay();
+    void BeginAnew();
 
     CopyOrder order;
-    uint64_t asked_end = 0;        // Below, it is there or is being fetched.
-    std::set<uint64_t> under_way;  // Where what is being fetched begins.
-    uint64_t begun = 0;            // How often it began anew: what came for an earlier time is old.
+    uint64_t asked_end = 0;                  // Below, it is there or is being fetched.
+    std::map<uint64_t, uint64_t> under_way;  // What is being fetched: begin and end.
+    IntervalSet taken;                       // What was fetched, or is being.
+    uint64_t times_dropped = 0;              // What came for an earlier time is old.
     uint64_t fetched_bytes = 0;
     NodeId waits_for = kNoNode;
     bool runs = false;
@@ -55,7 +63,7 @@ class SimulatedCopies {
   des::Activity<void> Carry(Key key);
   // False: there is nothing to begin now.
   bool BeginNext(Key key, Task& task);
-  bool Has(NodeId source, FileId file, ByteRange range) const;
+  bool Has(NodeId source, const CopyOrder& order, ByteRange range) const;
   des::Activity<void> Fetch(Key key, NodeId source, ByteRange range);
   void NotePassed(Key key);
   // All its sources.

@@ -28,7 +28,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "netns"))
 
-from accuracy import DRAWS_MIN, by_load  # noqa: E402
+from accuracy import DRAWS_MIN, by_load, predicted_links  # noqa: E402
 from accuracy_report import mean_of, to_markdown  # noqa: E402
 from accuracy_stores import Mosa  # noqa: E402
 from advise import advise, jobs_of  # noqa: E402
@@ -95,10 +95,8 @@ def compare(facts, runs, notice_s):
     measured = mean_of(seconds)
     parts = [{"stage": name, "predicted_s": stage["mean_s"] + notice_s, "measured_s": mean_of(r["stages"][name] for r in runs)}
              for name, stage in stages.items()]
-    machines = [machine for machine in predicted["hosts"] if machine["name"] in runs[0]["links"]]
-    sent, received = by_load(machines, ("bytes_sent", "bytes_received"))
     loads = [sum(by_load([dict(enumerate(link)) for link in each["links"].values()], (0, 1)), []) for each in runs]
-    links = {"predicted": sent + received, "measured": [mean_of(values) for values in zip(*loads)]}
+    links = {"predicted": predicted_links(predicted), "measured": [mean_of(values) for values in zip(*loads)]}
     network = {key: sum(values) / 2 for key, values in links.items()}
     off = [(p - m) / max(links["measured"]) for p, m in zip(links["predicted"], links["measured"])]
     return {**facts, "prediction": facts["file"], "predicted_s": total, "predicted_interval_s": [low, high], "measured_s": measured,

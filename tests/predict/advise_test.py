@@ -99,9 +99,9 @@ def test_full(mosa, directory):
     workload = directory / "full_node.yaml"
     tasks = [f"  - {{id: m{i}, command: 'true', stage: make, outputs: [p{i}]}}\n  - {{id: u{i}, command: 'true', stage: use, inputs: [p{i}]}}"
              for i in range(4)] + [f"  - {{id: w{i}, command: 'true', stage: side, outputs: [e{i}]}}" for i in range(3)]
-    files = [f"  p{i}: {{size: 9M}}" for i in range(4)] + [f"  e{i}: {{size: {size}M, strict: 1}}" for i, size in enumerate((59, 3, 3))]
+    files = [f"  p{i}: {{size: {size}M}}" for i, size in enumerate((14, 7, 7, 7))] + [f"  e{i}: {{size: {size}M, strict: 1}}" for i, size in enumerate((59, 3, 3))]
     workload.write_text(FULL.format(tasks="\n".join(tasks), files="\n".join(files)))
-    words = ["--workload", workload, "--config", "hosts=4,slots=1,store=27M", "--vary", "hosts=4"]
+    words = ["--workload", workload, "--config", "hosts=4,slots=1,store=29M", "--vary", "hosts=4"]
     done = good(mosa, "--json", "advise", "--platform", PLATFORM, *words)
     answer = json.loads(done.stdout)
     runs = answer["runs"]

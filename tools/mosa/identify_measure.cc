@@ -301,8 +301,12 @@ Status Measure::MeasureAll() {
     const Item& item = items_[*next];
     const double left = static_cast<double>((options_.until - begin).ns) / 1e9;
     const double expected = item.probe ? ExpectedSeconds(*item.probe) : 0;
-    if (item.probe && item.probe->bytes >= predict::kStreamBytes && expected > kStreamSecondsMax) {
+    if (seconds_[*next] == 0 && item.probe && item.probe->bytes >= predict::kStreamBytes &&
+        expected > kStreamSecondsMax) {
       schedule_->GiveUp(*next);
+      notes_.push_back(fmt::format(
+          "'{}' was not measured: it takes about {:.1f} s, more than {:.1f} s tell little",
+          item.what, expected, kStreamSecondsMax));
       continue;
     }
     if (seconds_[*next] == 0 && expected > left) {

@@ -79,9 +79,8 @@ class LinkDraws {
     std::vector<double> sent, received;
     for (const predict::PredictedMachine& machine : drawn.machines) {
       if (sent.size() == hosts) break;
-      sent.push_back(static_cast<double>(machine.link.sent + machine.link.control_sent));
-      received.push_back(
-          static_cast<double>(machine.link.received + machine.link.control_received));
+      sent.push_back(static_cast<double>(machine.link.sent_in_all()));
+      received.push_back(static_cast<double>(machine.link.received_in_all()));
     }
     AddSorted(std::move(sent), sent_);
     AddSorted(std::move(received), received_);

@@ -113,9 +113,8 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
   stages.Print();
   Table machines({"HOST", "SENT", "RECEIVED", "STORED AT MOST"});
   for (const predict::PredictedMachine& machine : prediction.machines)
-    machines.Add({machine.name, ShowBytes(machine.link.sent + machine.link.control_sent),
-                  ShowBytes(machine.link.received + machine.link.control_received),
-                  ShowBytes(machine.store_bytes_max)});
+    machines.Add({machine.name, ShowBytes(machine.link.sent_in_all()),
+                  ShowBytes(machine.link.received_in_all()), ShowBytes(machine.store_bytes_max)});
   fmt::print("\n");
   machines.Print();
   if (prediction.failure)
@@ -195,17 +194,16 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
     if (interval) root["stages"].back()["interval_s"] = ToJson(*interval);
   }
   for (const predict::PredictedMachine& machine : prediction.machines)
-    root["hosts"].push_back(
-        {{"name", machine.name},
-         {"cores", machine.cores},
-         {"bytes_sent", machine.link.sent + machine.link.control_sent},
-         {"bytes_received", machine.link.received + machine.link.control_received},
-         {"bytes_inside", machine.link.inside},
-         {"application_core_s", machine.use.application_core_s},
-         {"store_core_s", machine.use.store_core_s},
-         {"sending_s", machine.use.sending_s},
-         {"receiving_s", machine.use.receiving_s},
-         {"store_bytes_max", machine.store_bytes_max}});
+    root["hosts"].push_back({{"name", machine.name},
+                             {"cores", machine.cores},
+                             {"bytes_sent", machine.link.sent_in_all()},
+                             {"bytes_received", machine.link.received_in_all()},
+                             {"bytes_inside", machine.link.inside},
+                             {"application_core_s", machine.use.application_core_s},
+                             {"store_core_s", machine.use.store_core_s},
+                             {"sending_s", machine.use.sending_s},
+                             {"receiving_s", machine.use.receiving_s},
+                             {"store_bytes_max", machine.store_bytes_max}});
   for (size_t i = 0; i < prediction.tasks.size(); ++i) {
     const PredictedTask& task = prediction.tasks[i];
     if (!task.ran) continue;
