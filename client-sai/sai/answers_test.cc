@@ -100,6 +100,86 @@ TEST(Answers, AnOpenFromBeforeTheBindingChangesNothing) {
   EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
 }
 
+// Mounts a and b make files in /d together; b has no interest in it, and for a second asks for
+// none. All that follows holds as well if that second is over.
+FileId ShareDirectory(Cluster& cluster) {
+  EXPECT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  EXPECT_TRUE(Ok(cluster.a().WriteFile("/d/a1", "1")));
+  EXPECT_TRUE(Ok(cluster.b().WriteFile("/d/b1", "1")));
+  EXPECT_TRUE(Ok(cluster.a().WriteFile("/d/a2", "2")));
+  return *cluster.b().Find("/d");
+}
+
+TEST(Answers, ALookupWithoutInterestIsNotKeptUnderInterestThatCameLater) {
+  Cluster cluster;
+  const FileId directory = ShareDirectory(cluster);
+  HeldAnswer<LookupRequest> answer(cluster.b());
+  auto looked =
+      std::async(std::launch::async, [&] { return cluster.b().fs().Lookup(directory, "y"); });
+  ASSERT_TRUE(answer.AwaitHeld());
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/y", "y")));
+  ASSERT_TRUE(Ok(cluster.b().List("/d")));
+  answer.Release();
+  ASSERT_TRUE(Ok(looked.get()));
+  EXPECT_TRUE(Ok(cluster.b().Find("/d/y")));
+}
+
+TEST(Answers, AMakeWithoutInterestIsNotKeptUnderInterestThatCameLater) {
+  Cluster cluster;
+  ShareDirectory(cluster);
+  HeldAnswer<MakeRequest> answer(cluster.b());
+  auto made = std::async(std::launch::async,
+                         [&] { return cluster.b().Open("/d/own", O_CREAT | O_EXCL | O_RDWR); });
+  ASSERT_TRUE(answer.AwaitHeld());
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/own")));
+  ASSERT_TRUE(Ok(cluster.b().List("/d")));
+  answer.Release();
+  const auto handle = made.get();
+  ASSERT_TRUE(Ok(handle));
+  const auto names = cluster.b().List("/d");
+  ASSERT_TRUE(Ok(names));
+  EXPECT_EQ(std::count(names->begin(), names->end(), "own"), 0);
+  EXPECT_EQ(ReasonOf(cluster.b().Find("/d/own")), ErrorReason::kNoEntry);
+  ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
+}
+
+Outcome<AttributesResult> SetMode(LocalMount& mount, FileId file, uint32_t permissions) {
+  AttributeChanges changes;
+  changes.permissions = permissions;
+  return mount.fs().SetAttributes(file, changes, std::nullopt);
+}
+
+TEST(Answers, AttributesWithoutInterestAreNotKeptUnderInterestThatCameLater) {
+  Cluster cluster;
+  const FileId directory = ShareDirectory(cluster);
+  HeldAnswer<MakeRequest> answer(cluster.b());
+  auto made = std::async(std::launch::async,
+                         [&] { return cluster.b().Open("/d/own", O_CREAT | O_EXCL | O_RDWR); });
+  ASSERT_TRUE(answer.AwaitHeld());
+  ASSERT_TRUE(Ok(SetMode(cluster.a(), directory, 0700)));
+  ASSERT_TRUE(Ok(cluster.b().List("/")));  // With the attributes of d, and interest in it.
+  answer.Release();
+  const auto handle = made.get();
+  ASSERT_TRUE(Ok(handle));
+  EXPECT_EQ(cluster.b().fs().GetAttributes(directory)->attributes.permissions, 0700U);
+  ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
+}
+
+TEST(Answers, ASharedDirectoryIsShownAsItIs) {
+  Cluster cluster;
+  const FileId directory = ShareDirectory(cluster);
+  for (uint32_t i = 0; i < 20; ++i) {
+    ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/own" + std::to_string(i), "x")));
+    ASSERT_TRUE(Ok(cluster.b().Stat("/d")));
+    ASSERT_TRUE(Ok(SetMode(cluster.a(), directory, 0700 + i)));
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/sub" + std::to_string(i))));
+    const auto seen = cluster.b().Stat("/d");
+    ASSERT_TRUE(Ok(seen));
+    EXPECT_EQ(seen->permissions, 0700 + i);
+    EXPECT_EQ(seen->link_count, 3 + i);
+  }
+}
+
 TEST(Answers, OverlappingClosesOfNewFilesLeaveTheirDirectoryAsTheManagerHasIt) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
