@@ -169,17 +169,162 @@ TEST(BusyMachine, OneRunAmongSoundOnesIsToldAlone) {
   EXPECT_TRUE(Compare(Computing(), Draws(), runs, {.slots = 1}).odd_runs.empty());
 }
 
+// What is excused is what others took where the tasks ran.
+TEST(BusyMachine, ElsewhereExcusesNoTask) {
+  SeenMachine runner{{}, 0.6, std::nullopt};
+  runner.has_runner = true;
+  const SeenMachine idle{kHosts, 0.02, std::nullopt}, storage{{"s1"}, 0.6, std::nullopt};
+  for (const std::vector<SeenMachine>& machines :
+       {std::vector{runner}, std::vector{runner, idle}, std::vector{idle, storage}}) {
+    const Comparison slow = CompareCase({.machines = machines});
+    EXPECT_EQ(VerdictOn(slow, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(slow);
+    EXPECT_EQ(VerdictOn(slow, Level::kTasks, ""), Verdict::kAnomaly) << Said(slow);
+    EXPECT_EQ(VerdictOn(slow, Level::kTask, "work_1"), Verdict::kAnomaly) << Said(slow);
+  }
+  EXPECT_NE(CompareCase({.machines = {runner}}).machine_busy.find("the machine of 'mosa run'"),
+            std::string::npos);
+  // A single task on another host than the busy one, and one on that.
+  const Comparison one =
+      CompareCase({.machines = {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, {}}}});
+  EXPECT_EQ(VerdictOn(one, Level::kTask, "work_0"), Verdict::kAnomaly);
+  EXPECT_EQ(VerdictOn(one, Level::kTask, "work_1"), Verdict::kMachineBusy);
+}
+
+TEST(BusyMachine, StolenTimeCountsThoughNobodyWaits) {
+  const Comparison stolen = CompareCase({.machines = {{kHosts, 0.01, 0.02, 0.4}}});
+  EXPECT_TRUE(stolen.anomalies.empty()) << Said(stolen);
+  EXPECT_EQ(VerdictOn(stolen, Level::kWorkflow, ""), Verdict::kMachineBusy);
+  EXPECT_NE(stolen.machine_busy.find("41 % busy"), std::string::npos) << stolen.machine_busy;
+}
+
+// What others explain of two runs does not make the runs after them surer.
+TEST(BusyMachine, WhatIsTakenOffIsNotKnownExactly) {
+  std::vector<SeenRun> runs;
+  const double times[] = {1.15, 1.8, 1.22, 1.22};
+  for (const double each : times) {
+    runs.push_back(Made(fmt::format("r{}", runs.size() + 1), [each](uint32_t) { return each; }));
+    runs.back().machines = {{kHosts, runs.size() <= 2 ? 0.3 : 0.09, std::nullopt}};
+  }
+  const Comparison comparison = Compare(Computing(), Draws(), runs, {.slots = 1});
+  EXPECT_NE(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(comparison);
+}
+
+// ---- with requests
+
+constexpr uint64_t kRequests = 100;
+
+// What mounts ask of each other's nodes, and what nodes do for it; those of h2 so many times as
+// long.
+void AddRequests(double node_times, double own_times, double seed, SeenRun& run) {
+  const auto add = [&](const RequestClass& which, double mean_s) {
+    mean_s *= 1 + 0.02 * std::sin(seed + static_cast<double>(run.requests.size()));
+    run.requests[which] = {kRequests, mean_s * kRequests, mean_s, mean_s};
+  };
+  for (const std::string& peer : kHosts) {
+    const bool is_h2 = peer == "h2";
+    for (const std::string& host : kHosts)
+      if (host != peer) add({"mount", "node.write", host, peer}, 0.02 * (is_h2 ? node_times : 1));
+    add({"storage", "write.object", peer, ""}, 0.01 * (is_h2 ? own_times : 1));
+  }
+}
+
+// Six runs in which all tasks take a quarter longer.
+Comparison CompareRequestsOfH2(double node_times, double own_times,
+                               const std::vector<SeenMachine>& machines) {
+  std::vector<SeenRun> draws = Draws(), runs;
+  for (size_t k = 0; k < draws.size(); ++k) AddRequests(1, 1, static_cast<double>(k), draws[k]);
+  for (int k = 1; k <= 6; ++k) {
+    runs.push_back(
+        Made(fmt::format("r{}", k), [k](uint32_t) { return 1.25 + 0.01 * std::sin(k); }));
+    runs.back().machines = machines;
+    AddRequests(node_times, own_times, 50 + k, runs.back());
+  }
+  return Compare(Computing(), draws, runs, {.slots = 1});
+}
+
+TEST(BusyMachine, HidesNoNodeThatIsSlowBesideOthersOnIt) {
+  const Comparison same = CompareRequestsOfH2(2, 1, {{kHosts, 0.3, std::nullopt}});
+  ASSERT_EQ(VerdictOn(same, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(same);
+  for (const Anomaly& anomaly : same.anomalies) EXPECT_EQ(anomaly.since, "r1");
+  EXPECT_TRUE(same.odd_runs.empty());
+  // A machine of its own, which is busy: others may have made that.
+  const Comparison apart = CompareRequestsOfH2(
+      2, 1, {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}});
+  EXPECT_EQ(VerdictOn(apart, Level::kWorkflow, ""), Verdict::kMachineBusy) << Said(apart);
+}
+
+TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
+  const Comparison far = CompareRequestsOfH2(2, 6, {{kHosts, 0.3, std::nullopt}});
+  EXPECT_EQ(VerdictOn(far, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(far);
+  EXPECT_NE(Said(far).find("its own work says so"), std::string::npos) << Said(far);
+}
+
+// ---- own processor seconds
+
+OwnSeconds OwnIn(const std::vector<SeenRun>& runs, size_t run) {
+  const std::vector<double> typical_s(kTasks, kTask_s);
+  const auto usual =
+      UsualSecondsOf(runs, typical_s, std::vector<Duration>(kTasks, Milliseconds(1'000)));
+  return OwnSecondsOf(Computing(), runs[run], typical_s, usual, "");
+}
+SeenRun MadeWith(double times, double own_s) {
+  SeenRun run = Made("", [times](uint32_t) { return times; });
+  for (SeenTask& task : run.tasks) task.processor = Nearly(own_s);
+  return run;
+}
+
+TEST(OwnSeconds, AreHeldAgainstRunsThatWereAsPredicted) {
+  // Eight threads: a second by the clock is eight of processors.
+  const OwnSeconds threads = OwnIn({MadeWith(1, 8), MadeWith(2, 8)}, 1);
+  EXPECT_NEAR(threads.times(), 1, 0.01);
+  EXPECT_TRUE(threads.is_beside_runs());
+  EXPECT_FALSE(ComputeLonger(threads, 0));
+  EXPECT_EQ(OwnIn({MadeWith(2, 8)}, 0).tasks, 0U);  // What the workload says is none of theirs.
+  // Most of what the workload says is moving bytes: computing has doubled.
+  const OwnSeconds moving = OwnIn({MadeWith(1, 0.5), MadeWith(1.4, 1)}, 1);
+  EXPECT_NEAR(moving.times(), 2, 0.1);
+  EXPECT_TRUE(ComputeLonger(moving, 0));
+  const OwnSeconds first = OwnIn({MadeWith(2, 1.9)}, 0);
+  EXPECT_FALSE(first.is_beside_runs());
+  EXPECT_TRUE(ComputeLonger(first, 0));
+}
+
+TEST(TakenShare, IsWhereThatIs) {
+  SeenRun run;
+  run.machines = {{{"h1"}, 0.5, 0.2}, {{"s1"}, 0.3, std::nullopt, 0.1}, {{}, 0.4, std::nullopt}};
+  run.machines[1].has_manager = run.machines[2].has_runner = true;
+  EXPECT_NEAR(TakenShareAt(run, "h1"), 0.2, 1e-12);
+  EXPECT_NEAR(TakenShareAt(run, "s1"), 0.4, 1e-12);
+  EXPECT_EQ(TakenShareAt(run, "h2"), 0);
+  EXPECT_NEAR(TakenShareAtManager(run), 0.4, 1e-12);
+  EXPECT_NEAR(TakenShareAtRunner(run), 0.4, 1e-12);
+  run.machines.clear();
+  EXPECT_EQ(TakenShareAtManager(run) + TakenShareAtRunner(run), 0);
+}
+
 TEST(WithoutOthers, TakesOffWhatTheyExplain) {
   JudgedRun run;
   run.place = std::log(2.0);
   run.effect_share = 0.6;
-  EXPECT_EQ(WithoutOthers(run, 0, 0.05, 0).place, run.place);
-  EXPECT_EQ(WithoutOthers(run, 1, 0.5, 0).place, run.place);  // It is faster.
-  const JudgedRun rest = WithoutOthers(run, 0, 0.2, 0);
+  EXPECT_EQ(WithoutOthers(run, 0, ExcuseFor(0.05)).place, run.place);
+  EXPECT_EQ(WithoutOthers(run, 1, ExcuseFor(0.5)).place, run.place);  // It is faster.
+  const JudgedRun rest = WithoutOthers(run, 0, {ExcuseFor(0.2).share, 0});
   EXPECT_NEAR(rest.place, std::log(2 / 1.5), 1e-12);
+  EXPECT_NEAR(rest.excused, std::log(1.5), 1e-12);
   EXPECT_NEAR(rest.effect_share, 0.6 * (2 / 1.5 - 1), 1e-12);
-  EXPECT_NEAR(WithoutOthers(run, 0, 0.4, 0).place, 0, 1e-12);
-  EXPECT_NEAR(WithoutOthers(run, 0, 0.2, 0.25).place, std::log(2 / 1.75), 1e-12);
+  EXPECT_NEAR(WithoutOthers(run, 0, ExcuseFor(0.4)).place, 0, 1e-12);
+  EXPECT_NEAR(WithoutOthers(run, 0, {0.5, 0.25}).place, std::log(2 / 1.75), 1e-12);
+}
+
+// A tenth of the processors delays no request by all of a scheduling slice.
+TEST(ExcuseFor, BeginsWithNothing) {
+  EXPECT_EQ(ExcuseFor(0.1).share, 0);
+  EXPECT_EQ(ExcuseFor(0.1).delay_s, 0);
+  EXPECT_LT(ExcuseFor(0.101).share, 0.01);
+  EXPECT_LT(ExcuseFor(0.12).delay_s, 0.0003);
+  EXPECT_NEAR(ExcuseFor(0.2).share, 0.5, 1e-12);
+  EXPECT_NEAR(ExcuseFor(0.5).delay_s, 0.005, 1e-12);
+  EXPECT_NEAR(ExcuseFor(1).share, 6, 1e-12);
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ class Comparer {
     for (const SeenRun& draw : draws)
       for (size_t i = 0; i < computing_.size(); ++i)
         computing_[i] = std::max(computing_[i], draw.tasks[i].computing);
+    usual_s_ = UsualSecondsOf(runs, typical_s_, computing_);
+    for (size_t i = 0; i < workflow.tasks.size(); ++i) task_of_id_.emplace(workflow.tasks[i].id, i);
   }
 
   Comparison Compare() {
@@ -147,34 +149,54 @@ class Comparer {
     }
     comparison_.machine_busy = SayBusy(judged);
     const bool are_busy = std::any_of(runs_.begin(), runs_.end(), [](const SeenRun& run) {
-      return TakenShare(run) >= kBusyShare;
+      return TakenShare(run) > kBusyShare;
     });
     for (size_t cell = 0; are_busy && cell < decided_.size(); ++cell) {
       JudgedValue& value = decided_[cell];
       const double predicted_place = MeanOf(value.drawn);
-      const double delay_s =
-          comparison_.cells[cell].cell.level == Level::kStart ? kDelaySeconds : 0;
       for (size_t run = 0; run < runs_.size(); ++run)
         if (value.runs[run])
           value.runs[run] = WithoutOthers(*value.runs[run], predicted_place,
-                                          TakenShareOf(comparison_.cells[cell].cell, run), delay_s);
+                                          ExcuseOf(comparison_.cells[cell].cell, run));
     }
     return are_busy;
   }
-  // Which can have made the cell slower in the run.
-  double TakenShareOf(const CellName& cell, size_t run) {
-    if (TakenShare(runs_[run]) < kBusyShare) return 0;
+  // Of what others took where the cell's time was spent in the run.
+  Excuse ExcuseOf(const CellName& cell, size_t run) {
+    if (TakenShare(runs_[run]) <= kBusyShare) return {};
     const std::string stage = StageOf(cell);
-    const auto [known, is_new] = computes_longer_.try_emplace({run, stage}, false);
-    if (is_new)
-      known->second =
-          ComputeLonger(OwnSecondsOf(workflow_, runs_[run], typical_s_, computing_, stage),
-                        OthersShare(runs_[run]));
-    if (known->second) return 0;
-    return cell.level == Level::kHost ? TakenShareBeside(runs_[run], cell.name)
-                                      : TakenShare(runs_[run]);
+    const auto [known, is_new] = taken_.try_emplace({run, stage});
+    TakenFromTasks& taken = known->second.first;
+    bool& compute_longer = known->second.second;
+    if (is_new) {
+      taken = TakenFrom(workflow_, runs_[run], stage);
+      compute_longer = ComputeLonger(
+          OwnSecondsOf(workflow_, runs_[run], typical_s_, usual_s_, stage), taken.had);
+    }
+    if (compute_longer) return {};
+    switch (cell.level) {
+      case Level::kWorkflow:
+      case Level::kStage:
+        return {ExcuseFor(taken.most).share, 0};
+      case Level::kTasks:
+        return {taken.mean.share, 0};
+      case Level::kStart: {
+        const Excuse of_runner = ExcuseFor(TakenShareAtRunner(runs_[run]));
+        return {std::max(taken.mean.share, of_runner.share),
+                std::max(taken.mean.delay_s, of_runner.delay_s)};
+      }
+      case Level::kHost:
+        return {ExcuseFor(TakenShareBeside(runs_[run], cell.name)).share, 0};
+      case Level::kTask:
+        return {ExcuseFor(TakenShareAt(runs_[run], HostOfTask(cell.name, run))).share, 0};
+    }
+    return {};
   }
-  // In the same run hosts have the same others: what their requests to each other say stays.
+  const std::string& HostOfTask(const std::string& id, size_t run) const {
+    return runs_[run].hosts[runs_[run].tasks[task_of_id_.at(id)].host.value];
+  }
+  // In the same run hosts on the same machine have the same others: what their requests to each
+  // other say stays. So does what a part's own work explains, which is off by more than others do.
   void KeepWhatHostsShow() {
     for (size_t index = 0; index < judged_.size(); ++index) {
       ComparedCell& cell = comparison_.cells[index];
@@ -184,17 +206,26 @@ class Comparer {
         continue;
       const BlameQuestion question = {shown, StageBlamed(cell.cell), "", true};
       BlameOf(question);
-      if (!beside_[question]) continue;
+      const auto own = own_times_.find(question);
+      if (own == own_times_.end() || !Stays(own->second, shown)) continue;
       cell.verdict = Verdict::kAnomaly;
       decided_[index].shown = shown;
+      kept_.insert(index);
     }
+  }
+  // Whether others cannot have made it, in any of these runs.
+  bool Stays(const OwnTime& own, const std::vector<size_t>& runs) const {
+    return !own.beside_p || std::ranges::all_of(runs, [&](size_t run) {
+      return TakenShareBeside(runs_[run], own.suspect.host) <= kBusyShare;
+    });
   }
   // Of each run what is largest.
   void FindOddRuns() {
     std::map<size_t, size_t> cells;
     for (size_t index = 0; index < decided_.size(); ++index) {
       const auto& odd = decided_[index].odd;
-      if (!odd) continue;
+      const Verdict verdict = comparison_.cells[index].verdict;
+      if (!odd || verdict == Verdict::kAnomaly || verdict == Verdict::kMachineBusy) continue;
       const auto effect = [&](size_t cell) { return decided_[cell].runs[*odd]->effect_share; };
       const auto [largest, is_new] = cells.try_emplace(*odd, index);
       if (!is_new && effect(index) > effect(largest->second)) largest->second = index;
@@ -242,7 +273,7 @@ class Comparer {
     if (cell.cell.level == Level::kHost)
       cell.predicted_interval_s = HostInterval(judged_[index].drawn, cell);
     const Residual residual = ResidualIn(judged_[index], measured);
-    cell.p = judged_[index].p;
+    cell.p = decided_[index].shown.empty() ? judged_[index].p : decided_[index].p;
     cell.measured_s = Median(seconds);
     const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
     cell.measured_range_s = {*least, *most};
@@ -311,7 +342,7 @@ class Comparer {
     const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
     const auto own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
     if (own) {
-      beside_[question] = own->beside_p;
+      own_times_.emplace(question, *own);
       if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);
       return PutFirst(own->suspect, own->evidence, blamed);
     }
@@ -365,7 +396,7 @@ class Comparer {
     if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
              FullerNode(anomaly), options_.link_bytes_per_second, OwnSecondsIn(shown, cell.cell),
-             OthersIn(shown), beside ? std::nullopt : BesideIn(question)},
+             OthersIn(shown, cell.cell), beside ? std::nullopt : BesideIn(question)},
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
   }
@@ -375,37 +406,40 @@ class Comparer {
     OwnSeconds all;
     for (const size_t run : runs) {
       const OwnSeconds own =
-          OwnSecondsOf(workflow_, runs_[run], typical_s_, computing_, StageOf(cell));
+          OwnSecondsOf(workflow_, runs_[run], typical_s_, usual_s_, StageOf(cell));
       if (own.tasks == 0) return std::nullopt;
       all.tasks += own.tasks;
+      all.measured += own.measured;
       all.own_s += own.own_s;
-      all.said_s += own.said_s;
+      all.usual_s += own.usual_s;
       all.more_s += own.more_s;
     }
     return all;
   }
-  // Medians, if all these runs know them.
-  std::optional<OthersFacts> OthersIn(const std::vector<size_t>& runs) const {
+  // Medians, where the cell's tasks ran, if all these runs know them.
+  std::optional<OthersFacts> OthersIn(const std::vector<size_t>& runs, const CellName& cell) const {
     std::vector<double> shares, taken;
     for (const size_t run : runs) {
-      if (runs_[run].machines.empty()) return std::nullopt;
-      shares.push_back(OthersShare(runs_[run]));
-      taken.push_back(TakenShare(runs_[run]));
+      const TakenFromTasks from = TakenFrom(workflow_, runs_[run], StageOf(cell));
+      if (!from.is_known) return std::nullopt;
+      shares.push_back(from.had);
+      taken.push_back(from.most);
     }
     return OthersFacts{Median(std::move(shares)), Median(std::move(taken)) >= kBusyShare};
   }
   // How sure a comparison of hosts blames what is blamed.
   std::optional<double> BesideIn(const BlameQuestion& question) const {
-    const auto found = beside_.find(question);
-    return found == beside_.end() ? std::nullopt : found->second;
+    const auto found = own_times_.find(question);
+    return found == own_times_.end() ? std::nullopt : found->second.beside_p;
   }
   // Back from the last run, as long as no two in a row do not show it; if these are the last two,
   // `first`.
   std::string Since(size_t cell, bool slower, const std::string& first) const {
+    const JudgedValue& value = kept_.contains(cell) ? judged_[cell] : decided_[cell];
     std::string since = first;
     size_t missed = 0;
     for (size_t run = runs_.size(); run-- > 0 && missed <= 1;) {
-      if (ShowsAs(decided_[cell], run, slower)) {
+      if (ShowsAs(value, run, slower)) {
         since = runs_[run].name;
         missed = 0;
       } else {
@@ -416,11 +450,10 @@ class Comparer {
   }
   // Empty: all.
   std::string StageOf(const CellName& cell) const {
-    if (cell.level == Level::kStage || cell.level == Level::kTasks) return cell.name;
+    if (cell.level == Level::kStage || cell.level == Level::kTasks || cell.level == Level::kStart)
+      return cell.name;
     if (cell.level != Level::kTask) return "";
-    for (const Task& task : workflow_.tasks)
-      if (task.id == cell.name) return task.stage;
-    return "";
+    return workflow_.tasks[task_of_id_.at(cell.name)].stage;
   }
   size_t TasksOf(const std::string& stage) const {
     return static_cast<size_t>(
@@ -482,14 +515,18 @@ class Comparer {
   const CompareOptions options_;
   const size_t first_judged_;
   const std::vector<double> typical_s_;
-  std::vector<Duration> computing_;  // By task, as the workload says.
+  std::vector<Duration> computing_;    // By task, as the workload says.
+  std::vector<UsualSeconds> usual_s_;  // By task.
+  std::map<std::string, size_t> task_of_id_;
   double workflow_s_ = 0;
   std::vector<JudgedValue> judged_;   // By comparison_.cells,
   std::vector<JudgedValue> decided_;  // as these without what others' work explains,
   std::vector<Timed> timed_;          // and these.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
-  std::map<BlameQuestion, std::optional<double>> beside_;           // As OwnTime's, of those.
-  std::map<std::pair<size_t, std::string>, bool> computes_longer_;  // By run and stage.
+  std::map<BlameQuestion, OwnTime> own_times_;  // That are blamed first, of those.
+  // By run and stage; and whether its tasks compute longer.
+  std::map<std::pair<size_t, std::string>, std::pair<TakenFromTasks, bool>> taken_;
+  std::set<size_t> kept_;  // Cells that others explain, and hosts beside each other do not.
   Comparison comparison_;
 };
 

@@ -13,6 +13,9 @@ constexpr size_t kShownRunsMin = 2;
 // For how many steps from one run to the next the draws count, of how far runs differ.
 constexpr double kDrawnDegrees = 6;
 
+// Squared: of what was taken off.
+double UncertaintyOf(const JudgedRun& run) { return run.excused * run.excused / 4; }
+
 // By group; as if run `without` had not been made.
 std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& values,
                                            std::optional<size_t> without) {
@@ -36,7 +39,7 @@ std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& value
       if (before != nullptr) {
         const double size = value.runs[run]->place - before->place;
         Step& step = sum.steps[run];
-        step.squares += size * size;
+        step.squares += size * size + UncertaintyOf(*before) + UncertaintyOf(*value.runs[run]);
         ++step.values;
       }
       before = &*value.runs[run];

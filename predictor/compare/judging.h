@@ -16,7 +16,9 @@
 // half the mean square of what two that follow one another differ by, of all values of a group,
 // which go up and down together and are one step; to these the draws' own variance counts as some
 // more, and as all there are of a single run. Something that begins between two runs makes it wider
-// by that one step alone. Of what is off only if it is slower the test is of that side alone.
+// by that one step alone. What was taken off a run (`excused`) is known to a half of it, and makes
+// its steps as much wider. Of what is off only if it is slower the test of rule 2 is of that side
+// alone.
 //
 // So one run among others never is an anomaly, however slow: it makes two steps, as large as
 // itself. If it stands at the lower rate, with the larger effect, against the steps of the other
@@ -45,6 +47,7 @@ struct JudgeRules {
 struct JudgedRun {
   double place = 0;  // On the scale of the test.
   double effect_share = 0;
+  double excused = 0;  // What of `place` was taken off before, as not known to be the run's own.
   // Set by Judge():
   Residual residual;
   bool shows = false;

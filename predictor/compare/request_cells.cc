@@ -52,8 +52,14 @@ class RequestComparer {
     Collect();
     decided_ = judged_;
     Judge(rules, runs_.size(), judged_);
-    TakeOthersOff();
-    Judge(rules, runs_.size(), decided_);
+    const bool are_busy =
+        std::ranges::any_of(runs_, [](const SeenRun& run) { return TakenShare(run) > kBusyShare; });
+    if (are_busy) {
+      TakeOthersOff();
+      Judge(rules, runs_.size(), decided_);
+    } else {
+      decided_ = judged_;
+    }
     for (size_t i = 0; i < judged_.size(); ++i) Decide(rules, i);
     std::stable_sort(cells_.begin(), cells_.end(), [](const RequestCell& a, const RequestCell& b) {
       const auto rank = [](const RequestCell& cell) {
@@ -133,14 +139,16 @@ class RequestComparer {
       const double predicted_place = MeanOf(value.drawn);
       for (size_t run = 0; run < runs_.size(); ++run)
         if (value.runs[run])
-          value.runs[run] = WithoutOthers(
-              *value.runs[run], predicted_place,
-              TakenShareOf(cells_[cell_of_judged_[i]].which, runs_[run]), kDelaySeconds);
+          value.runs[run] =
+              WithoutOthers(*value.runs[run], predicted_place,
+                            ExcuseFor(TakenShareOf(cells_[cell_of_judged_[i]].which, runs_[run])));
     }
   }
   static double TakenShareOf(const RequestClass& which, const SeenRun& run) {
-    if (which.component == "manager" || which.name.starts_with("manager.")) return TakenShare(run);
-    return std::max(TakenShareAt(run, which.host), TakenShareAt(run, which.peer));
+    const double at_host = TakenShareAt(run, which.host);
+    if (which.component == "manager" || which.name.starts_with("manager."))
+      return std::max(at_host, TakenShareAtManager(run));
+    return std::max(at_host, TakenShareAt(run, which.peer));
   }
 
   // The cell's figures are those of these runs.
@@ -166,8 +174,8 @@ class RequestComparer {
     for (const RequestsInRun& in_run : cell.tested) tested.push_back(in_run.run);
     const std::vector<size_t>& shown = decided_[index].shown;
     Measure(index, shown.empty() ? tested : shown);
-    cell.p = judged.p;
-    cell.odd_run = decided_[index].odd;
+    cell.p = shown.empty() ? judged.p : decided_[index].p;
+    if (judged.shown.empty()) cell.odd_run = decided_[index].odd;
     for (const size_t run : shown) cell.shown_in.push_back(runs_[run].name);
     if (!shown.empty()) {
       cell.verdict = RequestVerdict::kAnomaly;

@@ -32,9 +32,12 @@ struct SeenTask {
 
 // A machine in the time of a run; hosts that are namespaces share one.
 struct SeenMachine {
-  std::vector<std::string> hosts;
+  std::vector<std::string> hosts;      // Of tasks, storage nodes and mounts.
   double others_share = 0;             // Of its processors, what was neither tasks' nor Mosa's.
   std::optional<double> waited_share;  // Of the time, in which some process waited for one.
+  double stolen_share = 0;             // Of its processors, what its own host took; none waits.
+  bool has_runner = false;
+  bool has_manager = false;
 };
 
 struct SeenRun {

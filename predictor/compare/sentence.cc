@@ -105,6 +105,11 @@ bool IsComputing(const Anomaly& anomaly) {
   return part == Part::kComputing || part == Part::kProcessor || part == Part::kHost;
 }
 
+std::string WhatIsUsual(const OwnSeconds& own) {
+  return own.is_beside_runs() ? "those of runs that took as long as predicted"
+                              : "what the workload says";
+}
+
 // Who had the processors: the tasks themselves, others, or nobody.
 std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
   std::string said;
@@ -115,24 +120,23 @@ std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
             ? fmt::format("of this only that hosts differ in the same runs counts, by "
                           "chance in {:.1g} of such runs",
                           *facts.beside_p)
-            : std::string("it is off by more than that explains, or beside other hosts"));
-  if (!facts.own || facts.own->said_s <= 0 || !IsComputing(anomaly)) return said;
+            : std::string("it is off by more than that explains, or beside other hosts, or "
+                          "by a part's own work"));
+  if (!facts.own || facts.own->usual_s <= 0 || !IsComputing(anomaly)) return said;
   if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
-    said += fmt::format(
-        " Tasks' own processor seconds are {:.2f} times what the workload says: they compute "
-        "longer.",
-        facts.own->times());
+    said += fmt::format(" Tasks' own processor seconds are {:.2f} times {}: they compute longer.",
+                        facts.own->times(), WhatIsUsual(*facts.own));
   else if (facts.others && !facts.others->busy)
     said += fmt::format(
-        " Tasks' own processor seconds are {:.2f} times what the workload says, and others had "
-        "{:.0f} % of the processors: tasks wait for what others do not take.",
-        facts.own->times(), facts.others->share * 100);
+        " Tasks' own processor seconds are {:.2f} times {}, and others had {:.0f} % of the "
+        "processors: tasks wait for what others do not take.",
+        facts.own->times(), WhatIsUsual(*facts.own), facts.others->share * 100);
   return said;
 }
 
 // Instead of what is looked at first of the suspect.
 std::string OpenFirstByProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
-  if (!facts.own || facts.own->said_s <= 0 || !IsComputing(anomaly)) return "";
+  if (!facts.own || facts.own->usual_s <= 0 || !IsComputing(anomaly)) return "";
   const bool everywhere = anomaly.blamed.front().suspect.part == Part::kComputing;
   if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
     return everywhere

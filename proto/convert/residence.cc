@@ -91,7 +91,7 @@ void AppendProcessorUse(const ProcessorUse& use, ResidenceSnapshot& snapshot) {
   add("machine_processors", use.processors, false);
   add("machine_busy_ns", use.busy_ns, true);
   add("machine_stolen_ns", use.stolen_ns, true);
-  add("machine_waited_ns", use.waited_ns, true);
+  if (use.waited_ns > 0) add("machine_waited_ns", use.waited_ns, true);
 }
 
 void ToProto(const ResidenceSnapshot& snapshot, v1::ResidenceSnapshot* out) {

@@ -433,7 +433,7 @@ def busy(record, share, own=1.0):
     """The record of a machine of two processors of which others had that share; tasks computed so many times what is said."""
     said = {task["id"]: task["runtime"] for task in workload()["tasks"]}
     took = record["end"] - record["start"]
-    record["machines"] = [{"hosts": ["h1", "h2", "h3", "h4"], "processors": 2, "seconds": took, "busy_s": 1.0, "stolen_s": 0, "daemons_s": 0,
+    record["machines"] = [{"hosts": ["h1", "h2", "h3", "h4"], "runner": True, "manager": True, "processors": 2, "seconds": took, "busy_s": 1.0, "stolen_s": 0, "daemons_s": 0,
                            "tasks_s": 1.0, "waited_s": took / 2, "others_s": 2 * took * share}]
     for task in record["tasks"]:
         task["attempts"][0]["processor_s"] = said[task["id"]] * own
@@ -468,6 +468,15 @@ def test_busy_machine(made):
     answer = made.run([impossible])
     check(any("a time that no machine has; how busy it was is not known of: 'h1, h2, h3, h4'" in note for note in answer["notes"]),
           f"{answer['notes']}")
+    impossible["machines"][0].update(seconds=1, others_s=20)
+    answer = made.run([impossible])
+    check(answer["anomalies"] and answer["machines"] == [], "others had more than there is")
+    stolen = [busy(copy.deepcopy(record), 0.01) for record in slow]
+    for record in stolen:
+        machine = record["machines"][0]
+        machine.update(waited_s=0, stolen_s=0.35 * 2 * machine["seconds"], others_s=0.36 * 2 * machine["seconds"])
+    answer = made.run(stolen)
+    check(not answer["anomalies"] and round(answer["machines"][0]["stolen_share"], 6) == 0.35, f"{answer['anomalies']} {answer['machines']}")
     odd = slower(made.clean[1], lambda task, attempt: 20 * (attempt["end"] - attempt["start"]))
     answer = made.run([made.clean[0], odd, made.clean[2]])
     check(not answer["anomalies"] and [o["run"] for o in answer["odd_runs"]] == [answer["runs"][1]], f"{answer['odd_runs']}")

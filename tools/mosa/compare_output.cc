@@ -154,6 +154,7 @@ json MachinesToJson(const predict::Comparison& comparison) {
     list.push_back({{"run", run},
                     {"hosts", machine.hosts},
                     {"others_share", machine.others_share},
+                    {"stolen_share", machine.stolen_share},
                     {"waited_share", machine.waited_share ? json(*machine.waited_share) : json()}});
   return list;
 }

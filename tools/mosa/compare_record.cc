@@ -207,16 +207,23 @@ class Reader {
       const double all_s = machine.at("seconds").get<double>();
       const double processors = machine.at("processors").get<double>();
       const double others_s = machine.value("others_s", 0.0);
+      const double stolen_s = machine.value("stolen_s", 0.0);
       const double waited_s = machine.value("waited_s", 0.0);
+      // Kernels count in hundredths of a second, and are not read at the same moment.
+      const double possible_s = (1.1 * all_s + 0.1) * processors;
       if (!(all_s > 0 && all_s <= kSecondsMax && processors >= 1 && others_s >= 0 &&
-            others_s <= kSecondsMax * processors && waited_s >= 0 && waited_s <= kSecondsMax)) {
+            others_s <= possible_s && stolen_s >= 0 && stolen_s <= possible_s && waited_s >= 0 &&
+            waited_s <= kSecondsMax)) {
         faults_.unused.Add(fmt::format("{}", fmt::join(hosts, ", ")));
         continue;
       }
       if (!machine.contains("others_s")) continue;
       predict::SeenMachine& seen = measured_.seen.machines.emplace_back();
       seen.hosts = hosts;
-      seen.others_share = std::min(1.0, others_s / (all_s * processors));
+      seen.has_runner = machine.value("runner", false);
+      seen.has_manager = machine.value("manager", false);
+      seen.others_share = std::clamp((others_s - stolen_s) / (all_s * processors), 0.0, 1.0);
+      seen.stolen_share = std::min(1.0, stolen_s / (all_s * processors));
       if (machine.contains("waited_s")) seen.waited_share = std::min(1.0, waited_s / all_s);
     }
   }

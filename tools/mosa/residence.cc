@@ -72,7 +72,8 @@ const DaemonResidence* FindSame(const ClusterResidence& residence, const DaemonR
   return found == residence.daemons.end() ? nullptr : &*found;
 }
 
-// Rows without a request in between are left out, and those of which it is not known.
+// Rows without a request in between are left out, and those of which it is not known; so are totals
+// that went back, as a kernel's may.
 ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot& earlier) {
   std::map<std::pair<std::string, std::string>, const DurationCounts*> before;
   for (const ResidenceRow& row : earlier.rows) before[{row.name, row.peer}] = &row.times;
@@ -85,11 +86,13 @@ ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot&
     row.times = row.times.Since(*found->second);
     return row.times.Count() == 0;
   });
-  for (ResidenceAmount& amount : since.amounts) {
-    if (!amount.is_total) continue;
-    for (const ResidenceAmount& then : earlier.amounts)
-      if (then.name == amount.name && then.value <= amount.value) amount.value -= then.value;
-  }
+  std::erase_if(since.amounts, [&](ResidenceAmount& amount) {
+    const auto then = std::ranges::find(earlier.amounts, amount.name, &ResidenceAmount::name);
+    if (!amount.is_total || then == earlier.amounts.end()) return false;
+    if (then->value > amount.value) return true;
+    amount.value -= then->value;
+    return false;
+  });
   return since;
 }
 
