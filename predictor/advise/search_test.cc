@@ -238,6 +238,16 @@ TEST(FindHints, HasNoClassesNothingIsWrittenIn) {
   EXPECT_EQ(advice.advised.measured_s, 7);
 }
 
+// As `mosa predict` counts them.
+TEST(TrialOutcome, HasAllBytesOfLinks) {
+  Prediction prediction;
+  prediction.machines.resize(2);
+  prediction.machines[0].link = {.sent = 1000, .received = 7, .control_sent = 30};
+  prediction.machines[1].link = {
+      .sent = 200, .inside = 7, .control_sent = 4, .control_received = 7};
+  EXPECT_EQ(TrialOutcomeOf(prediction).link_bytes, 1234U);
+}
+
 TEST(GainOf, WhatTheModelIsOffByWidensIntervalsAlone) {
   std::vector<TrialOutcome> run(21), other(21);
   for (size_t draw = 0; draw < run.size(); ++draw) {

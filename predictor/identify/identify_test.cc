@@ -284,7 +284,7 @@ TEST(Identify, TakesTheNoiseOfSingleSamplesForUsual) {
   Findings exact = Measure(truth, 0, false);
   std::erase_if(exact.probes,
                 [](const Findings::OfProbe& each) { return each.probe.bytes > 4 << 20; });
-  constexpr int kDraws = 4;
+  constexpr int kDraws = 3;
   double spread = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     Findings findings = exact;

@@ -54,6 +54,31 @@ TEST(Machines, CountWhatLinksCarryBesides) {
   EXPECT_EQ(sent, received);
 }
 
+// A node and a mount each say that they are alive.
+TEST(Machines, AreHeardOfByWhatIsOnThem) {
+  const auto alive_sent = [](uint32_t storage_hosts) {
+    des::EventLoop loop;
+    Configuration configuration;
+    configuration.hosts = 2;
+    configuration.storage_hosts = storage_hosts;
+    configuration.manager_apart = true;
+    const Platform platform = Links();
+    Machines machines(loop, platform, configuration);
+    loop.At(Time{10'000'000'000}, [&] { loop.Stop(); });
+    loop.Run();
+    std::vector<uint64_t> sent;
+    for (uint32_t i = 0; i < machines.count(); ++i)
+      sent.push_back(machines.link(MachineIndex{i}).control_sent);
+    return sent;
+  };
+  const std::vector<uint64_t> together = alive_sent(0), apart = alive_sent(3);
+  ASSERT_EQ(together.size(), 3U);
+  ASSERT_EQ(apart.size(), 6U);
+  EXPECT_GT(apart[0], 0U);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(apart[i] * 2, together[0]) << i;
+  EXPECT_EQ(apart[5] * 4, together[2] * 5) << "the manager answers five instead of four";
+}
+
 // Of what is under way that has passed which a link has had time for.
 TEST(Machines, CountPartsOfTransfers) {
   des::EventLoop loop;
