@@ -259,6 +259,27 @@ TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
   EXPECT_NE(Said(far).find("its own work says so"), std::string::npos) << Said(far);
 }
 
+// The manager's work is done where it is, not where tasks are.
+TEST(BusyMachine, ExcusesTheManagerWhereItIs) {
+  const RequestClass which = {"manager", "open.core", "-", ""};
+  const auto verdict_on = [&](const std::vector<SeenMachine>& machines) {
+    std::vector<SeenRun> draws(40), runs(3);
+    for (size_t k = 0; k < draws.size(); ++k) {
+      const double mean_s = 0.02 * (1 + 0.01 * std::sin(k));
+      draws[k].requests[which] = {kRequests, mean_s * kRequests, mean_s, mean_s};
+    }
+    for (SeenRun& run : runs) {
+      run.machines = machines;
+      run.requests[which] = {kRequests, 0.05 * kRequests, 0.05, 0.05};
+    }
+    return CompareRequests(draws, runs, {}, 10).at(0).verdict;
+  };
+  SeenMachine busy{{"h1"}, 0.45, std::nullopt};
+  EXPECT_EQ(verdict_on({busy}), RequestVerdict::kAnomaly);
+  busy.has_manager = true;
+  EXPECT_EQ(verdict_on({busy}), RequestVerdict::kMachineBusy);
+}
+
 // ---- own processor seconds
 
 OwnSeconds OwnIn(const std::vector<SeenRun>& runs, size_t run) {
