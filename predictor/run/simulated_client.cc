@@ -77,13 +77,15 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
   if (directory.delegated && directory.complete) co_return FileId{};
-  const DirectoryMark asked = MarkDirectory(parent, true);
-  Request request = LookupRequest{parent, std::string(name), asked.uncached};
+  const uint64_t recalls = recalls_[parent];
+  const bool uncached = loop_.now() < directory.uncached_until;
+  Request request = LookupRequest{parent, std::string(name), uncached};
   const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  KeepName(parent, name, found, asked, false);
+  if (recalls == recalls_[parent] && !uncached)
+    directory.names.insert_or_assign(std::string(name), found);
   co_return found;
 }
 
@@ -116,33 +118,16 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::NewFileId() {
   co_return FileId{file_ids_.first.value++};
 }
 
-SimulatedClient::DirectoryMark SimulatedClient::MarkDirectory(FileId id, bool gives_interest) {
-  const Directory& directory = directories_[id];
-  const bool uncached = loop_.now() < directory.uncached_until;
-  return {recalls_[id], uncached, (gives_interest && !uncached) || directory.interest};
-}
-
-void SimulatedClient::KeepName(FileId parent, std::string_view name, FileId file,
-                               const DirectoryMark& asked, bool own) {
+void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply) {
   Directory& directory = directories_[parent];
-  if (asked.may_keep && asked.recalls == recalls_[parent]) {
-    directory.interest = true;
-    directory.names.insert_or_assign(std::string(name), file);
-  } else if (const auto known = directory.names.find(name); own && known != directory.names.end()) {
-    directory.names.erase(known);
-  }
-}
-
-void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply,
-                               const DirectoryMark& asked) {
-  KeepName(parent, name, reply.entry.file, asked, true);
-  Directory& directory = directories_[parent];
+  if (loop_.now() >= directory.uncached_until)
+    directory.names.insert_or_assign(std::string(name), reply.entry.file);
+  else if (const auto absent = directory.names.find(name); absent != directory.names.end())
+    directory.names.erase(absent);
   if (reply.shared) directory.uncached_until = loop_.now() + kSharedFor;
-  if (asked.recalls != recalls_[parent]) return;
   if (reply.entry.attributes.type == FileType::kDirectory) {
     Directory& made = directories_[reply.entry.file];
     made.delegated = made.complete = reply.delegated;
-    made.interest = true;
     made.inline_bytes_max = reply.access ? reply.access->inline_bytes_max : 0;
     return;
   }
@@ -156,7 +141,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
   co_await Work(platform_.client.call);
-  const DirectoryMark asked = MarkDirectory(parent, true);
+  const uint64_t recalls = recalls_[parent];
   MakeRequest make;
   make.parent = parent;
   make.name = name;
@@ -164,7 +149,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   make.type = FileType::kDirectory;
   make.permissions = 0755;
   make.now = loop_.now();
-  make.uncached = asked.uncached;
+  make.uncached = make.now < directories_[parent].uncached_until;
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
@@ -172,7 +157,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
     co_return co_await Lookup(parent, name);
   }
   if (!reply.ok()) co_return reply.failure();
-  NoteMade(parent, name, *reply, asked);
+  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
   co_return reply->entry.file;
 }
 
@@ -202,12 +187,12 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
     co_return *id;
   }
   make.bind = true;
-  const DirectoryMark asked = MarkDirectory(parent, true);
-  make.uncached = asked.uncached;
+  make.uncached = make.now < directory.uncached_until;
+  const uint64_t recalls = recalls_[parent];
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
-  NoteMade(parent, name, *reply, asked);
+  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
   File& file = files_[*id];
   file.fresh = file.manager_counts_open = true;
   file.attributes = reply->entry.attributes;
@@ -275,7 +260,6 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Remove(const std::string
   co_await Work(platform_.client.call);
   const bool is_sent = !files_[*there].unsent.has_value();
   files_[*there].unsent.reset();
-  const DirectoryMark asked = MarkDirectory(place->parent, false);
   if (is_sent) {
     RemoveRequest remove;
     remove.parent = place->parent;
@@ -284,7 +268,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Remove(const std::string
     const Outcome<RemoveReply> removed = co_await Ask<RemoveReply>(std::move(request));
     if (!removed.ok()) co_return removed.failure();
   }
-  KeepName(place->parent, place->name, FileId{}, asked, true);
+  directories_[place->parent].names.insert_or_assign(std::string(place->name), FileId{});
   co_return Done{};
 }
 
@@ -339,7 +323,6 @@ void SimulatedClient::OnPush(const Push& push) {
 
 des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
   ++recalls_[recall.file];
-  if (recall.kind == RecallKind::kEntries) directories_[recall.file].interest = false;
   co_await Work(platform_.client.call);
   std::vector<Request> requests;
   RecallDoneRequest done;
@@ -352,9 +335,7 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
       requests.emplace_back(*std::exchange(file->second.unsent, std::nullopt));
       file->second.manager_counts_open = true;
     }
-    const Time uncached_until = directory.uncached_until;
     directory = {};
-    directory.uncached_until = uncached_until;
   } else {
     File& file = files_[recall.file];
     file.fresh = false;

@@ -116,8 +116,7 @@ class SimulatedClient {
     bool delegated = false;
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
-    bool interest = false;  // The manager tells of changes.
-    Time uncached_until;    // Others make files here too: asked of it is without interest.
+    Time uncached_until;  // Others make files here too: nothing is kept of its names.
     std::map<std::string, FileId, std::less<>> names;  // 0: known to be absent.
   };
   struct File {
@@ -164,18 +163,7 @@ class SimulatedClient {
   des::Activity<Outcome<FileId>> NewFileId();
   des::Activity<Outcome<FileId>> Create(FileId parent, std::string_view name,
                                         const std::string& task, bool defer);
-  // How a request left that tells of a directory.
-  struct DirectoryMark {
-    uint64_t recalls = 0;
-    bool uncached = false;
-    bool may_keep = false;  // Its answer: it gives interest, or there was some.
-  };
-  DirectoryMark MarkDirectory(FileId directory, bool gives_interest);
-  // `own`: the answer to a change, after which what was known of the name is wrong.
-  void KeepName(FileId parent, std::string_view name, FileId file, const DirectoryMark& asked,
-                bool own);
-  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply,
-                const DirectoryMark& asked);
+  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply);
   void OnPush(const Push& push);
   des::Activity<void> Confirm(RecallPush recall);
   des::Activity<void> Upkeep();
