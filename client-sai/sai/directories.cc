@@ -60,8 +60,7 @@ Outcome<Done> Filesystem::Impl::BeginListing(Listing& listing) {
 Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
   Inode& directory = *listing.inode;
   const bool first = listing.last_name.empty();
-  const DirectoryMark asked = MarkDirectory(directory, Interest::kGiven);
-  const Mark& mark = asked.mark;
+  const Mark mark = MarkNow();
   if (first) {
     listing.begun_log = mark.log;
     listing.begun_era = mark.era;
@@ -71,7 +70,7 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
   for (ListDirectoryReply::Item& item : reply->items) {
     const InodePtr inode = Get(item.entry.file);
     StoreAttributes(*inode, item.entry.attributes, mark, false);
-    StoreName(directory, item.name, item.entry.file, asked, false);
+    StoreName(directory, item.name, item.entry.file, mark, {});
     listing.last_name = item.name;
     listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
   }

@@ -80,7 +80,7 @@ class Filesystem::Impl final : public SessionListener {
   // When a request left: what its reply says may be cached if nothing happened since.
   struct Mark {
     uint64_t log = 0;
-    uint64_t era = 0;  // 0: the reply gives no interest, and none stood.
+    uint64_t era = 0;  // kLateEra: the reply gives no interest.
     Time asked;        // Monotonic.
   };
   Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra(), clock_.Monotonic()}; }
@@ -137,35 +137,27 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);
   Outcome<Done> Rename(const RenameRequest& request);
   Outcome<std::string> ReadSymlink(FileId file);
-  // Whether a request that tells of a directory gives interest in it.
-  enum class Interest : uint8_t { kGiven, kUnlessUncached, kNotGiven };
-  // When it left. A reply that gives none is kept only if interest stood already then: one that
-  // came since may be younger than the answer, and of changes in between nobody was told.
-  struct DirectoryMark {
-    Mark mark;
-    bool uncached = false;  // Is to be asked so.
-    bool gives_interest = false;
-    bool names_stood = false;
-    bool attributes_stood = false;
+  // Where an answer about names comes from, and whether it gives interest in the directory: without
+  // that names are kept only as long as they are kept anyway.
+  struct NameSource {
+    bool own = false;  // This mount's change; false: a lookup's answer.
+    bool interest = true;
   };
-  DirectoryMark MarkDirectory(Inode& directory, Interest interest);
-  // `file` == FileId{}: absent. `own`: this mount's change; false: a lookup's answer. Returns
-  // whether it is kept.
-  bool StoreName(Inode& directory, const std::string& name, FileId file, const DirectoryMark& asked,
-                 bool own);
-  // Whether others make files in it as this mount does: what it is like is asked `uncached`.
+  // `file` == FileId{}: absent.
+  bool StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
+                 NameSource source);
+  // Whether requests that tell of the directory are to be sent `uncached`.
   bool IsUncached(Inode& directory);
   void NoteShared(Inode& directory, const MakeReply& reply);  // Caller holds its mutex.
   std::optional<FileId> KnownName(Inode& directory, const std::string& name);
-  void ChangeNames(Inode& directory, const DirectoryMark& asked,
+  void ChangeNames(Inode& directory, Mark mark, bool interest,
                    const std::vector<std::pair<std::string, FileId>>& changes,
                    const Attributes* attributes);
   InodePtr BeginMake(Inode& directory, const std::string& name, std::vector<Request>* requests);
   bool BeginRemoval(FileId file);
   void EndRemoval(FileId file);
   void NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,
-                   const DirectoryMark& source_asked, Inode& target,
-                   const DirectoryMark& target_asked);
+                   Inode& target, Mark mark);
   void LostName(FileId file, uint32_t links_left, bool said_held);
   // Sends a deferred make, or waits until it is sent. What was written goes with it: whoever finds
   // the file finds its content. Not if it is `bare`: the caller is about to store that.

@@ -28,6 +28,10 @@ struct LocalObject {
   bool writable = false;
 };
 
+// Of attributes that were given without interest, as those of a directory are in which other mounts
+// make files as well: they are shown for a moment all the same (Impl::StoreAttributes).
+inline constexpr uint64_t kLateEra = UINT64_MAX;
+
 // A directory's names, as far as they are known under interest.
 struct Names {
   uint64_t era = 0;
@@ -83,9 +87,10 @@ struct Inode : Unsaved {
   std::optional<SetAttributesRequest> unsent_times;  // utimensat of an unsent file.
   Failure make_failure;                              // When refused.
 
-  Attributes attributes;        // As last heard of the manager.
-  uint64_t attributes_era = 0;  // In which they may be answered from here; 0: never.
-  Time attributes_asked;        // When they were asked for, monotonic.
+  Attributes attributes;  // As last heard of the manager.
+  // The era in which they may be answered from here; 0: never; kLateEra: until then.
+  uint64_t attributes_era = 0;
+  Time late_until;
   bool attributes_known = false;
 
   uint32_t handles = 0;   // With those that are being opened.

@@ -9,6 +9,9 @@ namespace mosa::sai {
 namespace {
 
 constexpr size_t kForgetsMax = 256;  // In one request.
+// How late a mount that makes files in a directory together with others shows what these do to its
+// time and size: the kernel asks for both with the permissions, once or twice for each make.
+constexpr Duration kLateMax = Milliseconds(10);
 
 }  // namespace
 
@@ -127,30 +130,32 @@ void Filesystem::Impl::EvictIdle() {
 void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
                                        bool own) {
   const std::lock_guard lock(inode.mutex);
-  const bool certain = mark.era != 0 && !recalls_.Happened(mark.log, inode.file);
+  const bool certain = !recalls_.Happened(mark.log, inode.file);
   if (own) recalls_.NoteOwn(inode.file);
   // An uncertain answer may be older than what is known already; it is better than nothing.
-  const bool not_older = attributes.data_version >= inode.attributes.data_version &&
-                         mark.asked >= inode.attributes_asked;
+  const bool not_older = attributes.data_version >= inode.attributes.data_version;
   if (certain || !inode.attributes_known || (inode.attributes_era == 0 && not_older)) {
     inode.attributes = attributes;
     inode.attributes.size_bytes += inode.names.unsent.size();
     inode.attributes_known = true;
-    inode.attributes_asked = mark.asked;
   }
   inode.attributes_era = certain ? mark.era : 0;
+  inode.late_until = mark.asked + kLateMax;
 }
 
 bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
   const uint64_t era = lease_.ValidEra();
-  return era != 0 && inode.attributes_era == era;
+  const bool is_late = inode.attributes_era == kLateEra && clock_.Monotonic() < inode.late_until;
+  return era != 0 && (inode.attributes_era == era || is_late);
 }
 
 Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   // What a cut has left of the objects is known with the next commit.
   const bool blocks_unknown =
       (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
-  return blocks_unknown || !AttributesValid(inode) ? Duration{0} : lease_.Remaining();
+  if (blocks_unknown || !AttributesValid(inode)) return Duration{0};
+  if (inode.attributes_era != kLateEra) return lease_.Remaining();
+  return std::max(Duration{0}, inode.late_until - clock_.Monotonic());
 }
 
 void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock) {
@@ -203,7 +208,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   if (has_unsent) MOSA_RETURN_IF_FAILED(EnsureAllMade(inode));
   const bool uncached = IsUncached(inode);
   Mark mark = MarkNow();
-  if (uncached) mark.era = 0;
+  if (uncached) mark.era = kLateEra;
   auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file, uncached});
   if (!reply.ok()) {
     const std::lock_guard lock(inode.mutex);

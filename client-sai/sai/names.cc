@@ -87,35 +87,20 @@ void Filesystem::Impl::NoteShared(Inode& directory, const MakeReply& reply) {
   if (reply.shared) directory.names.uncached_until = clock_.Monotonic() + kSharedFor;
 }
 
-Filesystem::Impl::DirectoryMark Filesystem::Impl::MarkDirectory(Inode& directory,
-                                                                Interest interest) {
-  // Under one lock: a recall takes it to end what stood, and is noted before it lets go.
+bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
+                                 NameSource source) {
   const std::lock_guard lock(directory.mutex);
-  DirectoryMark asked;
-  asked.mark = MarkNow();
-  const bool is_uncached = asked.mark.asked < directory.names.uncached_until;
-  asked.uncached = interest == Interest::kUnlessUncached && is_uncached;
-  asked.gives_interest = interest != Interest::kNotGiven && !asked.uncached;
-  asked.names_stood = directory.names.era == asked.mark.era;
-  asked.attributes_stood = directory.attributes_era == asked.mark.era;
-  return asked;
-}
-
-bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, FileId file,
-                                 const DirectoryMark& asked, bool own) {
-  const std::lock_guard lock(directory.mutex);
-  const Mark& mark = asked.mark;
   Names& names = directory.names;
-  const bool stands = asked.names_stood && names.era == mark.era;
-  const bool happened = own ? recalls_.HappenedForeign(mark.log, directory.file)
-                            : recalls_.Happened(mark.log, directory.file);
-  if (happened || (!asked.gives_interest && !stands)) {
+  const bool uncertain = source.own ? recalls_.HappenedForeign(mark.log, directory.file)
+                                    : recalls_.Happened(mark.log, directory.file);
+  if (uncertain) {
     // A lookup's answer is simply not kept; after a change what was known may be wrong.
-    if (own && names.entries.erase(name) > 0) --names_count_;
-    if (own) names.complete = false;
+    if (source.own && names.entries.erase(name) > 0) --names_count_;
+    if (source.own) names.complete = false;
     return false;
   }
   if (names.era != mark.era) {
+    if (!source.interest) return false;
     ClearNames(directory);
     names.era = mark.era;
   }
@@ -129,18 +114,25 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
   return true;
 }
 
-void Filesystem::Impl::ChangeNames(Inode& directory, const DirectoryMark& asked,
+void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark, bool interest,
                                    const std::vector<std::pair<std::string, FileId>>& changes,
                                    const Attributes* attributes) {
+  Mark attributes_mark = mark;
+  if (!interest) {
+    const std::lock_guard lock(directory.mutex);
+    const bool is_uncached = clock_.Monotonic() < directory.names.uncached_until;
+    if (directory.attributes_era != mark.era) attributes_mark.era = is_uncached ? kLateEra : 0;
+  }
   // First of all the change is noted: an answer from before it is not kept over what is stored now.
-  if (attributes != nullptr && (asked.gives_interest || asked.attributes_stood)) {
-    StoreAttributes(directory, *attributes, asked.mark, true);
+  if (attributes != nullptr) {
+    StoreAttributes(directory, *attributes, attributes_mark, true);
   } else {
     const std::lock_guard lock(directory.mutex);
     recalls_.NoteOwn(directory.file);
     directory.attributes_era = 0;
   }
-  for (const auto& [name, file] : changes) StoreName(directory, name, file, asked, true);
+  const NameSource source{.own = true, .interest = interest};
+  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, source);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view name_view) {
@@ -158,32 +150,35 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     const InodePtr child = known ? Find(*known) : nullptr;
     if (!child) break;
     // Its name is known, and what it is like now it says without giving interest.
-    const bool is_uncached = IsUncached(*child) && EnsureAttributes(*child).ok();
+    if (IsUncached(*child) && EnsureAttributes(*child).ok()) return EntryOf(*child, may_keep);
     bool is_unsent = false;
     {
       const std::lock_guard lock(child->mutex);
       is_unsent =
           child->make_state == MakeState::kUnsent || child->make_state == MakeState::kSending;
-      const bool holds = child->make_state != MakeState::kRefused &&
-                         ((is_unsent && lease_.ValidEra() != 0) || AttributesValid(*child));
-      if (holds) stats_.Add(Counter::kLookupsCached);
-      // What has no links was removed by another mount just now: the name is to be asked for.
-      if (is_uncached ? child->attributes.link_count == 0 : !holds && !is_unsent) break;
+      if (child->make_state != MakeState::kRefused &&
+          ((is_unsent && lease_.ValidEra() != 0) || AttributesValid(*child))) {
+        stats_.Add(Counter::kLookupsCached);
+      } else if (!is_unsent) {
+        break;
+      }
     }
     if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep);
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
   }
-  const DirectoryMark asked = MarkDirectory(*directory, Interest::kUnlessUncached);
-  auto reply = Ask<EntryReply>(LookupRequest{parent, name, asked.uncached});
+  const bool uncached = IsUncached(*directory);
+  const NameSource source{.own = false, .interest = !uncached};
+  const Mark mark = MarkNow();
+  auto reply = Ask<EntryReply>(LookupRequest{parent, name, uncached});
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
-    const bool cached = StoreName(*directory, name, FileId{}, asked, false);
+    const bool cached = StoreName(*directory, name, FileId{}, mark, source);
     return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
   const InodePtr child = Get(reply->entry.file);
-  StoreAttributes(*child, reply->entry.attributes, asked.mark, false);
+  StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
-      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, asked, false);
+      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, source);
   return EntryOf(*child, cached && may_keep);
 }
 
@@ -201,10 +196,9 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
   request.gid = entry.caller.gid;
   request.device = entry.device;
   request.now = lease_.ManagerNow();
+  request.uncached = IsUncached(*parent);
   const uint64_t hints_before = hints_generation_;
-  const DirectoryMark asked = MarkDirectory(*parent, Interest::kUnlessUncached);
-  const Mark& mark = asked.mark;
-  request.uncached = asked.uncached;
+  const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
   if (!reply.ok()) return reply.failure();
   const InodePtr child = Get(reply->entry.file);
@@ -220,7 +214,8 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
     if (reply->access) child->names.inline_bytes_max = reply->access->inline_bytes_max;
     child->names.hints_generation = hints_before;
   }
-  ChangeNames(*parent, asked, {{request.name, child->file}}, &reply->parent_attributes);
+  ChangeNames(*parent, mark, !request.uncached, {{request.name, child->file}},
+              &reply->parent_attributes);
   {
     const std::lock_guard lock(parent->mutex);
     NoteShared(*parent, *reply);
@@ -237,11 +232,11 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
   const std::string name(new_name);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, name));
   const bool may_keep = KernelMayKeep(*parent);
-  const DirectoryMark asked = MarkDirectory(*parent, Interest::kGiven);
+  const Mark mark = MarkNow();
   auto reply = Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
-  StoreAttributes(*inode, reply->entry.attributes, asked.mark, true);
-  ChangeNames(*parent, asked, {{name, file}}, nullptr);
+  StoreAttributes(*inode, reply->entry.attributes, mark, true);
+  ChangeNames(*parent, mark, true, {{name, file}}, nullptr);
   return EntryOf(*inode, may_keep && KnownName(*parent, name) == file);
 }
 
@@ -291,21 +286,20 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   // Of a file that is not known nothing can be said; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
-  const DirectoryMark asked = MarkDirectory(*inode, Interest::kNotGiven);
+  const Mark mark = MarkNow();
   requests.emplace_back(RemoveRequest{parent, name, directory, held});
-  const size_t request_count = requests.size();
+  const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests));
   if (unsent) {
     const MakeState made =
-        FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], asked.mark);
+        FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], mark);
     const std::lock_guard lock(unsent->mutex);
     EndMake(*unsent, made);
   }
-  const bool is_answered = replies.size() == request_count;
-  const auto* reply = is_answered ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
+  const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
   if (reply != nullptr) {
-    ChangeNames(*inode, asked, {{name, FileId{}}}, &reply->parent_attributes);
+    ChangeNames(*inode, mark, false, {{name, FileId{}}}, &reply->parent_attributes);
     LostName(reply->file, directory ? 0 : reply->links_left, held);
   }
   if (unsent) recalls_.NoteOwn(parent);
@@ -355,23 +349,21 @@ Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
   };
   if (source != target) gets_kept_name(*target);
   if (source != target && request.exchange) gets_kept_name(*source);
-  const DirectoryMark source_asked = MarkDirectory(*source, Interest::kNotGiven);
-  const DirectoryMark target_asked = MarkDirectory(*target, Interest::kGiven);
+  const Mark mark = MarkNow();
   const auto reply = Ask<RenameReply>(request);
-  if (reply.ok()) NoteRenamed(request, *reply, *source, source_asked, *target, target_asked);
+  if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
   if (is_known && !request.holds_open) EndRemoval(*replaced);
   return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
 }
 
 void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameReply& reply,
-                                   Inode& source, const DirectoryMark& source_asked, Inode& target,
-                                   const DirectoryMark& target_asked) {
+                                   Inode& source, Inode& target, Mark mark) {
   // Two names of one file: rename does nothing, and the old name stays.
   const bool nothing_done = reply.replaced == reply.moved;
   if (!nothing_done) {
     const FileId left = request.exchange && reply.replaced ? *reply.replaced : FileId{};
-    ChangeNames(source, source_asked, {{request.old_name, left}}, nullptr);
-    ChangeNames(target, target_asked, {{request.new_name, reply.moved}}, nullptr);
+    ChangeNames(source, mark, false, {{request.old_name, left}}, nullptr);
+    ChangeNames(target, mark, true, {{request.new_name, reply.moved}}, nullptr);
     if (reply.replaced && !request.exchange)
       LostName(*reply.replaced, reply.replaced_links_left, request.holds_open);
   }

@@ -216,10 +216,9 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   if (!id.ok()) return id.failure();
   request.file = *id;
   const InodePtr parent = Get(entry.parent);
+  request.uncached = IsUncached(*parent);
   const uint64_t hints_before = hints_generation_;
-  const DirectoryMark asked = MarkDirectory(*parent, Interest::kUnlessUncached);
-  const Mark& mark = asked.mark;
-  request.uncached = asked.uncached;
+  const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
   if (!reply.ok()) {
     if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease(*id);
@@ -238,7 +237,8 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
     inode->manager_counts_open = true;
     inode->allocated_known = true;
   }
-  ChangeNames(*parent, asked, {{request.name, inode->file}}, &reply->parent_attributes);
+  ChangeNames(*parent, mark, !request.uncached, {{request.name, inode->file}},
+              &reply->parent_attributes);
   const std::lock_guard lock(parent->mutex);
   NoteShared(*parent, *reply);
   if (!recalls_.HappenedForeign(mark.log, parent->file) && parent->names.era == mark.era)

@@ -176,8 +176,6 @@ void Filesystem::Impl::OnPush(const Push& push) {
 
 void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   const std::lock_guard lock(inode.mutex);
-  // Again with the lock: what is asked while this still stood may not be kept (MarkDirectory).
-  recalls_.NoteForeign(inode.file);
   inode.attributes_era = 0;
   inode.access_era = 0;
   if (inode.passthrough_handles == 0) inode.objects.clear();

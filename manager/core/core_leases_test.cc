@@ -259,26 +259,6 @@ TEST_F(CoreLeases, ADirectoryThatSeveralMakeFilesInIsNotDelegated) {
   }
 }
 
-// Its answers are not kept, so that a delegation would only be recalled by whoever comes next.
-TEST_F(CoreLeases, WhoMakesUncachedIsNotDelegatedWhenTheOthersHaveGone) {
-  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  Make(kAnna, d, "a");
-  const auto uncached = [&](ClientId client, const std::string& name) {
-    MakeRequest request = MakeOf(client, d, name);
-    request.uncached = true;
-    return request;
-  };
-  Send(kBen, {MakeOf(kBen, d, "b")});
-  ConfirmAll();
-  Send(kAnna, {uncached(kAnna, "c")});  // Ends what interest was left.
-  ConfirmAll();
-  AdvanceAlive(Seconds(3), {kAnna, kBen});
-  const auto made = Ok<MakeReply>(kBen, uncached(kBen, "f"));
-  EXPECT_FALSE(made.shared);
-  EXPECT_FALSE(made.delegated);
-  EXPECT_TRUE(Answered(kAnna, Send(kAnna, {MakeOf(kAnna, d, "e")})));
-}
-
 // ---- repeated requests
 
 TEST_F(CoreLeases, ARepeatedChangeIsAnsweredFromTheRecordAlsoAfterARestart) {

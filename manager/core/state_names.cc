@@ -276,9 +276,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   reply.shared = NoteMaker(session, *FindDirectory(request.parent));
   const bool directory = request.type == FileType::kDirectory;
   const FileId delegated = directory ? request.file : request.parent;
-  // Who has no interest in the parent makes no use of it.
-  const bool may_defer = directory || (!reply.shared && !request.uncached);
-  if (may_defer && MayDelegate(session, delegated)) {
+  if ((directory || !reply.shared) && MayDelegate(session, delegated)) {
     Delegate(session, delegated);
     reply.delegated = true;
     promised_.emplace_back(request_index_, delegated);
