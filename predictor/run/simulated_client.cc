@@ -122,8 +122,6 @@ void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeR
   Directory& directory = directories_[parent];
   if (loop_.now() >= directory.uncached_until)
     directory.names.insert_or_assign(std::string(name), reply.entry.file);
-  else if (const auto absent = directory.names.find(name); absent != directory.names.end())
-    directory.names.erase(absent);
   if (reply.shared) directory.uncached_until = loop_.now() + kSharedFor;
   if (reply.entry.attributes.type == FileType::kDirectory) {
     Directory& made = directories_[reply.entry.file];
