@@ -70,7 +70,7 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
   for (ListDirectoryReply::Item& item : reply->items) {
     const InodePtr inode = Get(item.entry.file);
     StoreAttributes(*inode, item.entry.attributes, mark, false);
-    StoreName(directory, item.name, item.entry.file, mark, {});
+    StoreName(directory, item.name, item.entry.file, mark, false);
     listing.last_name = item.name;
     listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
   }

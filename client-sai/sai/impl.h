@@ -80,10 +80,9 @@ class Filesystem::Impl final : public SessionListener {
   // When a request left: what its reply says may be cached if nothing happened since.
   struct Mark {
     uint64_t log = 0;
-    uint64_t era = 0;  // kLateEra: the reply gives no interest.
-    Time asked;        // Monotonic.
+    uint64_t era = 0;
   };
-  Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra(), clock_.Monotonic()}; }
+  Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra()}; }
   Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
   template <typename R>
   Outcome<R> Ask(Request request) {
@@ -137,20 +136,10 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);
   Outcome<Done> Rename(const RenameRequest& request);
   Outcome<std::string> ReadSymlink(FileId file);
-  // Where an answer about names comes from, and whether it gives interest in the directory: without
-  // that names are kept only as long as they are kept anyway.
-  struct NameSource {
-    bool own = false;  // This mount's change; false: a lookup's answer.
-    bool interest = true;
-  };
-  // `file` == FileId{}: absent.
-  bool StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
-                 NameSource source);
-  // Whether requests that tell of the directory are to be sent `uncached`.
-  bool IsUncached(Inode& directory);
-  void NoteShared(Inode& directory, const MakeReply& reply);  // Caller holds its mutex.
+  // `file` == FileId{}: absent. `own`: this mount's change; false: a lookup's answer.
+  bool StoreName(Inode& directory, const std::string& name, FileId file, Mark mark, bool own);
   std::optional<FileId> KnownName(Inode& directory, const std::string& name);
-  void ChangeNames(Inode& directory, Mark mark, bool interest,
+  void ChangeNames(Inode& directory, Mark mark,
                    const std::vector<std::pair<std::string, FileId>>& changes,
                    const Attributes* attributes);
   InodePtr BeginMake(Inode& directory, const std::string& name, std::vector<Request>* requests);

@@ -28,10 +28,6 @@ struct LocalObject {
   bool writable = false;
 };
 
-// Of attributes that were given without interest, as those of a directory are in which other mounts
-// make files as well: they are shown for a moment all the same (Impl::StoreAttributes).
-inline constexpr uint64_t kLateEra = UINT64_MAX;
-
 // A directory's names, as far as they are known under interest.
 struct Names {
   uint64_t era = 0;
@@ -47,7 +43,6 @@ struct Names {
   uint64_t kernel_epoch = 0;
   Time shared_until;    // Others change it: until then the kernel asks for each name.
   Duration patience{};  // How long that was last.
-  Time uncached_until;  // Others make files here, as this mount does: until then nothing is kept.
 };
 
 enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
@@ -87,10 +82,8 @@ struct Inode : Unsaved {
   std::optional<SetAttributesRequest> unsent_times;  // utimensat of an unsent file.
   Failure make_failure;                              // When refused.
 
-  Attributes attributes;  // As last heard of the manager.
-  // The era in which they may be answered from here; 0: never; kLateEra: until then.
-  uint64_t attributes_era = 0;
-  Time late_until;
+  Attributes attributes;        // As last heard of the manager.
+  uint64_t attributes_era = 0;  // The era in which they may be answered from here; 0: never.
   bool attributes_known = false;
 
   uint32_t handles = 0;   // With those that are being opened.

@@ -9,9 +9,6 @@ namespace mosa::sai {
 namespace {
 
 constexpr size_t kForgetsMax = 256;  // In one request.
-// How late a mount that makes files in a directory together with others shows what these do to its
-// time and size: the kernel asks for both with the permissions, once or twice for each make.
-constexpr Duration kLateMax = Milliseconds(10);
 
 }  // namespace
 
@@ -140,22 +137,18 @@ void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attribute
     inode.attributes_known = true;
   }
   inode.attributes_era = certain ? mark.era : 0;
-  inode.late_until = mark.asked + kLateMax;
 }
 
 bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
   const uint64_t era = lease_.ValidEra();
-  const bool is_late = inode.attributes_era == kLateEra && clock_.Monotonic() < inode.late_until;
-  return era != 0 && (inode.attributes_era == era || is_late);
+  return era != 0 && inode.attributes_era == era;
 }
 
 Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   // What a cut has left of the objects is known with the next commit.
   const bool blocks_unknown =
       (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
-  if (blocks_unknown || !AttributesValid(inode)) return Duration{0};
-  if (inode.attributes_era != kLateEra) return lease_.Remaining();
-  return std::max(Duration{0}, inode.late_until - clock_.Monotonic());
+  return AttributesValid(inode) && !blocks_unknown ? lease_.Remaining() : Duration{0};
 }
 
 void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock) {
@@ -206,10 +199,8 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
     has_unsent = !inode.names.unsent.empty();
   }
   if (has_unsent) MOSA_RETURN_IF_FAILED(EnsureAllMade(inode));
-  const bool uncached = IsUncached(inode);
-  Mark mark = MarkNow();
-  if (uncached) mark.era = kLateEra;
-  auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file, uncached});
+  const Mark mark = MarkNow();
+  auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file});
   if (!reply.ok()) {
     const std::lock_guard lock(inode.mutex);
     const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;

@@ -78,29 +78,19 @@ std::optional<FileId> Filesystem::Impl::KnownName(Inode& directory, const std::s
   return std::nullopt;
 }
 
-bool Filesystem::Impl::IsUncached(Inode& directory) {
-  const std::lock_guard lock(directory.mutex);
-  return clock_.Monotonic() < directory.names.uncached_until;
-}
-
-void Filesystem::Impl::NoteShared(Inode& directory, const MakeReply& reply) {
-  if (reply.shared) directory.names.uncached_until = clock_.Monotonic() + kSharedFor;
-}
-
 bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
-                                 NameSource source) {
+                                 bool own) {
   const std::lock_guard lock(directory.mutex);
   Names& names = directory.names;
-  const bool uncertain = source.own ? recalls_.HappenedForeign(mark.log, directory.file)
-                                    : recalls_.Happened(mark.log, directory.file);
+  const bool uncertain = own ? recalls_.HappenedForeign(mark.log, directory.file)
+                             : recalls_.Happened(mark.log, directory.file);
   if (uncertain) {
     // A lookup's answer is simply not kept; after a change what was known may be wrong.
-    if (source.own && names.entries.erase(name) > 0) --names_count_;
-    if (source.own) names.complete = false;
+    if (own && names.entries.erase(name) > 0) --names_count_;
+    if (own) names.complete = false;
     return false;
   }
   if (names.era != mark.era) {
-    if (!source.interest) return false;
     ClearNames(directory);
     names.era = mark.era;
   }
@@ -114,25 +104,18 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
   return true;
 }
 
-void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark, bool interest,
+void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark,
                                    const std::vector<std::pair<std::string, FileId>>& changes,
                                    const Attributes* attributes) {
-  Mark attributes_mark = mark;
-  if (!interest) {
-    const std::lock_guard lock(directory.mutex);
-    const bool is_uncached = clock_.Monotonic() < directory.names.uncached_until;
-    if (directory.attributes_era != mark.era) attributes_mark.era = is_uncached ? kLateEra : 0;
-  }
   // First of all the change is noted: an answer from before it is not kept over what is stored now.
   if (attributes != nullptr) {
-    StoreAttributes(directory, *attributes, attributes_mark, true);
+    StoreAttributes(directory, *attributes, mark, true);
   } else {
     const std::lock_guard lock(directory.mutex);
     recalls_.NoteOwn(directory.file);
     directory.attributes_era = 0;
   }
-  const NameSource source{.own = true, .interest = interest};
-  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, source);
+  for (const auto& [name, file] : changes) StoreName(directory, name, file, mark, true);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view name_view) {
@@ -149,8 +132,6 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     }
     const InodePtr child = known ? Find(*known) : nullptr;
     if (!child) break;
-    // Its name is known, and what it is like now it says without giving interest.
-    if (IsUncached(*child) && EnsureAttributes(*child).ok()) return EntryOf(*child, may_keep);
     bool is_unsent = false;
     {
       const std::lock_guard lock(child->mutex);
@@ -166,19 +147,17 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep);
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
   }
-  const bool uncached = IsUncached(*directory);
-  const NameSource source{.own = false, .interest = !uncached};
   const Mark mark = MarkNow();
-  auto reply = Ask<EntryReply>(LookupRequest{parent, name, uncached});
+  auto reply = Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
-    const bool cached = StoreName(*directory, name, FileId{}, mark, source);
+    const bool cached = StoreName(*directory, name, FileId{}, mark, false);
     return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
   const InodePtr child = Get(reply->entry.file);
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
-      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, source);
+      name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, false);
   return EntryOf(*child, cached && may_keep);
 }
 
@@ -196,7 +175,6 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
   request.gid = entry.caller.gid;
   request.device = entry.device;
   request.now = lease_.ManagerNow();
-  request.uncached = IsUncached(*parent);
   const uint64_t hints_before = hints_generation_;
   const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
@@ -214,12 +192,7 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
     if (reply->access) child->names.inline_bytes_max = reply->access->inline_bytes_max;
     child->names.hints_generation = hints_before;
   }
-  ChangeNames(*parent, mark, !request.uncached, {{request.name, child->file}},
-              &reply->parent_attributes);
-  {
-    const std::lock_guard lock(parent->mutex);
-    NoteShared(*parent, *reply);
-  }
+  ChangeNames(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes);
   return EntryOf(*child, may_keep && KnownName(*parent, request.name) == child->file);
 }
 
@@ -236,7 +209,7 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
   auto reply = Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
   StoreAttributes(*inode, reply->entry.attributes, mark, true);
-  ChangeNames(*parent, mark, true, {{name, file}}, nullptr);
+  ChangeNames(*parent, mark, {{name, file}}, nullptr);
   return EntryOf(*inode, may_keep && KnownName(*parent, name) == file);
 }
 
@@ -299,7 +272,7 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   }
   const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
   if (reply != nullptr) {
-    ChangeNames(*inode, mark, false, {{name, FileId{}}}, &reply->parent_attributes);
+    ChangeNames(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
     LostName(reply->file, directory ? 0 : reply->links_left, held);
   }
   if (unsent) recalls_.NoteOwn(parent);
@@ -362,8 +335,8 @@ void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameRep
   const bool nothing_done = reply.replaced == reply.moved;
   if (!nothing_done) {
     const FileId left = request.exchange && reply.replaced ? *reply.replaced : FileId{};
-    ChangeNames(source, mark, false, {{request.old_name, left}}, nullptr);
-    ChangeNames(target, mark, true, {{request.new_name, reply.moved}}, nullptr);
+    ChangeNames(source, mark, {{request.old_name, left}}, nullptr);
+    ChangeNames(target, mark, {{request.new_name, reply.moved}}, nullptr);
     if (reply.replaced && !request.exchange)
       LostName(*reply.replaced, reply.replaced_links_left, request.holds_open);
   }
@@ -428,7 +401,6 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
   const InodePtr directory = Get(parent);
   const std::lock_guard lock(directory->mutex);
   directory->names.unsent.erase(name);
-  if (made != nullptr) NoteShared(*directory, *made);
   if (made == nullptr) {
     if (directory->names.entries.erase(name) > 0) --names_count_;
     directory->names.complete = false;

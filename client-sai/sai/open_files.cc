@@ -215,8 +215,6 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   auto id = NewFileId();
   if (!id.ok()) return id.failure();
   request.file = *id;
-  const InodePtr parent = Get(entry.parent);
-  request.uncached = IsUncached(*parent);
   const uint64_t hints_before = hints_generation_;
   const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
@@ -224,6 +222,7 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
     if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease(*id);
     return reply.failure();
   }
+  const InodePtr parent = Get(entry.parent);
   const InodePtr inode = Get(reply->entry.file);
   StoreAttributes(*inode, reply->entry.attributes, mark, false);
   const uint64_t inline_max = reply->access ? reply->access->inline_bytes_max : 0;
@@ -237,10 +236,8 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
     inode->manager_counts_open = true;
     inode->allocated_known = true;
   }
-  ChangeNames(*parent, mark, !request.uncached, {{request.name, inode->file}},
-              &reply->parent_attributes);
+  ChangeNames(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
   const std::lock_guard lock(parent->mutex);
-  NoteShared(*parent, *reply);
   if (!recalls_.HappenedForeign(mark.log, parent->file) && parent->names.era == mark.era)
     parent->names.delegated = reply->delegated;
   parent->names.inline_bytes_max = unbound ? inline_max : 0;

@@ -103,21 +103,14 @@ struct DataAccess {
 // ---- names
 // ------------------------------------------------------------
 
-// Of a directory in which several sessions make files each of these would have to be told of every
-// make. So a MakeReply says that it is `shared`, and for so long the session asks `uncached`: the
-// answer holds when it leaves, and gives no interest in the directory.
-inline constexpr Duration kSharedFor = Seconds(1);
-
 struct LookupRequest {
   FileId parent;
-  std::string name;       // "." and ".." are answered too (".." of the root is the root).
-  bool uncached = false;  // No interest in the parent.
+  std::string name;  // "." and ".." are answered too (".." of the root is the root).
   bool operator==(const LookupRequest&) const = default;
 };
 
 struct GetAttributesRequest {
   FileId file;
-  bool uncached = false;  // No interest in it.
   bool operator==(const GetAttributesRequest&) const = default;
 };
 
@@ -161,7 +154,6 @@ struct MakeRequest {
   bool open = false;               // The maker holds it open for writing.
   bool bind = false;               // Bind its layout now if hints settle placement.
   std::vector<HintValue> hints{};  // The file's own, in the order in which they were set.
-  bool uncached = false;           // No interest in the parent.
   bool operator==(const MakeRequest&) const = default;
 };
 struct MakeReply {
@@ -174,8 +166,6 @@ struct MakeReply {
   // parent.
   bool delegated = false;
   bool counts_readers = false;  // As of OpenReply.
-  // Another session, too, has made something in the parent within kSharedFor.
-  bool shared = false;
   bool operator==(const MakeReply&) const = default;
 };
 

@@ -207,58 +207,6 @@ TEST_F(CoreLeases, ADelegatedDirectoryIsRecalledBeforeItIsRemovedByAnother) {
   EXPECT_EQ(std::get<Failure>(Only(kBen, id)).reason, ErrorReason::kNotEmpty);
 }
 
-// ---- directories that several make files in
-
-TEST_F(CoreLeases, WhoMakesFilesWhereOthersDoIsToldSoForAWhile) {
-  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  EXPECT_FALSE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "a")).shared);
-  EXPECT_FALSE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "b")).shared);
-  EXPECT_TRUE(Ok<MakeReply>(kBen, MakeOf(kBen, d, "c")).shared);
-  EXPECT_TRUE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "e")).shared);
-  EXPECT_TRUE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "f")).shared);
-  AdvanceAlive(kSharedFor, {kAnna, kBen});
-  EXPECT_FALSE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "g")).shared);
-  EXPECT_FALSE(Ok<MakeReply>(kAnna, MakeOf(kAnna, kRootFile, "h")).shared) << "made by one only";
-}
-
-TEST_F(CoreLeases, WhoAsksUncachedSeesTheTruthAndIsNotRecalled) {
-  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  const FileId a = Make(kAnna, d, "a");
-  EXPECT_EQ(Ok<EntryReply>(kBen, LookupRequest{d, "a", true}).entry.file, a);
-  ConfirmAll();
-  EXPECT_EQ(Refused(kBen, LookupRequest{d, "b", true}), ErrorReason::kNoEntry);
-  EXPECT_EQ(Ok<AttributesReply>(kBen, GetAttributesRequest{d, true}).attributes.size_bytes, 1U);
-  MakeRequest made = MakeOf(kBen, d, "c");
-  made.uncached = true;
-  Ok<MakeReply>(kBen, made);
-  EXPECT_TRUE(Answered(kAnna, Send(kAnna, {MakeOf(kAnna, d, "b")})));
-  EXPECT_TRUE(recalls_[kBen].empty());
-  EXPECT_EQ(Ok<AttributesReply>(kBen, GetAttributesRequest{d, true}).attributes.size_bytes, 3U);
-}
-
-TEST_F(CoreLeases, InterestStandsAlsoIfItsHolderAsksUncachedLater) {
-  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  EXPECT_EQ(Refused(kBen, LookupRequest{d, "a"}), ErrorReason::kNoEntry);
-  EXPECT_EQ(Refused(kBen, LookupRequest{d, "b", true}), ErrorReason::kNoEntry);
-  const RequestId id = Send(kAnna, {MakeOf(kAnna, d, "a")});
-  EXPECT_FALSE(Answered(kAnna, id));
-  ASSERT_EQ(recalls_[kBen].size(), 1U);
-  EXPECT_EQ(recalls_[kBen][0].file, d);
-}
-
-TEST_F(CoreLeases, ADirectoryThatSeveralMakeFilesInIsNotDelegated) {
-  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
-  int made = 0;
-  for (int half_seconds = 0; half_seconds < 8; ++half_seconds) {
-    for (const ClientId client : {kAnna, kBen}) {
-      MakeRequest request = MakeOf(client, d, std::to_string(++made));
-      request.uncached = true;
-      EXPECT_FALSE(Ok<MakeReply>(client, request).delegated && made > 2) << made;
-    }
-    Advance(Milliseconds(500));
-  }
-}
-
 // ---- repeated requests
 
 TEST_F(CoreLeases, ARepeatedChangeIsAnsweredFromTheRecordAlsoAfterARestart) {

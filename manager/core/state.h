@@ -80,9 +80,6 @@ struct Directory {
   std::string name;  // In `parent`; of the root, and of a removed directory, of no meaning.
   uint32_t subdirectories = 0;
   absl::btree_map<std::string, FileId, std::less<>> entries;
-  // Not durable: who last made something here, when, and when another one last did before that.
-  ClientId maker;
-  Time made_at, others_made_at;
 };
 
 struct Waiter {
@@ -287,8 +284,6 @@ struct ManagerCore::State {
   void TouchAccess(FileId file, bool waits = true);
   bool MayDelegate(const Session& session, FileId directory) const;
   void Delegate(Session& session, FileId directory);
-  // The session makes something there. Whether others have done so lately, too.
-  bool NoteMaker(const Session& session, Directory& directory) const;
   void EndDelegation(FileId directory);
   void NoteContended(FileId directory);
   void RecallDelegation(FileId directory);

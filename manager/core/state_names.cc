@@ -133,7 +133,7 @@ void ManagerCore::State::EraseEntry(FileId parent, std::string_view name) {
 
 Reply ManagerCore::State::Apply(const LookupRequest& request) {
   if (const auto failure = CheckDirectory(request.parent)) return *failure;
-  if (!request.uncached) AddInterest(actor(), request.parent, *Find(request.parent));
+  AddInterest(actor(), request.parent, *Find(request.parent));
   if (request.name == ".") return EntryReply{EntryWithInterest(request.parent)};
   if (request.name == "..") {
     const FileId parent = FindDirectory(request.parent)->parent;
@@ -147,9 +147,7 @@ Reply ManagerCore::State::Apply(const LookupRequest& request) {
 }
 
 Reply ManagerCore::State::Apply(const GetAttributesRequest& request) {
-  const Inode* inode = Find(request.file);
-  if (!inode) return Gone(request.file);
-  if (request.uncached) return AttributesReply{AttributesOf(request.file, *inode)};
+  if (!Find(request.file)) return Gone(request.file);
   return AttributesReply{EntryWithInterest(request.file).attributes};
 }
 
@@ -270,13 +268,11 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   } else if (request.type == FileType::kDirectory) {
     reply.access = AccessTo(request.file, inode, false);
   }
-  if (!request.uncached) AddInterest(session, request.parent, *Find(request.parent));
+  AddInterest(session, request.parent, *Find(request.parent));
   reply.entry = EntryWithInterest(request.file);
   reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
-  reply.shared = NoteMaker(session, *FindDirectory(request.parent));
-  const bool directory = request.type == FileType::kDirectory;
-  const FileId delegated = directory ? request.file : request.parent;
-  if ((directory || !reply.shared) && MayDelegate(session, delegated)) {
+  const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
+  if (MayDelegate(session, delegated)) {
     Delegate(session, delegated);
     reply.delegated = true;
     promised_.emplace_back(request_index_, delegated);

@@ -240,15 +240,6 @@ bool ManagerCore::State::MayDelegate(const Session& session, FileId directory) c
   return InterestedIn(directory, *Find(directory), session.start.client).empty();
 }
 
-bool ManagerCore::State::NoteMaker(const Session& session, Directory& directory) const {
-  if (directory.maker != session.start.client) {
-    directory.others_made_at = directory.made_at;
-    directory.maker = session.start.client;
-  }
-  directory.made_at = now_;
-  return directory.others_made_at != Time{} && now_ - directory.others_made_at < kSharedFor;
-}
-
 void ManagerCore::State::Delegate(Session& session, FileId directory) {
   delegations_.try_emplace(directory, Delegation{session.start.client});
   session.delegations.insert(directory);

@@ -78,14 +78,12 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::
   co_await Work(platform_.client.call);
   if (directory.delegated && directory.complete) co_return FileId{};
   const uint64_t recalls = recalls_[parent];
-  const bool uncached = loop_.now() < directory.uncached_until;
-  Request request = LookupRequest{parent, std::string(name), uncached};
+  Request request = LookupRequest{parent, std::string(name)};
   const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  if (recalls == recalls_[parent] && !uncached)
-    directory.names.insert_or_assign(std::string(name), found);
+  if (recalls == recalls_[parent]) directory.names.insert_or_assign(std::string(name), found);
   co_return found;
 }
 
@@ -120,9 +118,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::NewFileId() {
 
 void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply) {
   Directory& directory = directories_[parent];
-  if (loop_.now() >= directory.uncached_until)
-    directory.names.insert_or_assign(std::string(name), reply.entry.file);
-  if (reply.shared) directory.uncached_until = loop_.now() + kSharedFor;
+  directory.names.insert_or_assign(std::string(name), reply.entry.file);
   if (reply.entry.attributes.type == FileType::kDirectory) {
     Directory& made = directories_[reply.entry.file];
     made.delegated = made.complete = reply.delegated;
@@ -147,7 +143,6 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   make.type = FileType::kDirectory;
   make.permissions = 0755;
   make.now = loop_.now();
-  make.uncached = make.now < directories_[parent].uncached_until;
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
@@ -185,7 +180,6 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
     co_return *id;
   }
   make.bind = true;
-  make.uncached = make.now < directory.uncached_until;
   const uint64_t recalls = recalls_[parent];
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));

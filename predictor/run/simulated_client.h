@@ -116,7 +116,6 @@ class SimulatedClient {
     bool delegated = false;
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
-    Time uncached_until;  // Others make files here too: nothing is kept of its names.
     std::map<std::string, FileId, std::less<>> names;  // 0: known to be absent.
   };
   struct File {

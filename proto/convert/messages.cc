@@ -21,21 +21,16 @@ void Put(const LookupRequest& value, wire::Request* out) {
   wire::LookupRequest* const item = out->mutable_lookup();
   item->set_parent_id(value.parent.value);
   item->set_name(value.name);
-  item->set_uncached(value.uncached);
 }
 LookupRequest Read(const wire::LookupRequest& in, FieldChecker& check) {
-  return {.parent = FileId{in.parent_id()},
-          .name = check.Name("lookup.name", in.name()),
-          .uncached = in.uncached()};
+  return {.parent = FileId{in.parent_id()}, .name = check.Name("lookup.name", in.name())};
 }
 
 void Put(const GetAttributesRequest& value, wire::Request* out) {
-  wire::GetAttributesRequest* const item = out->mutable_get_attributes();
-  item->set_file_id(value.file.value);
-  item->set_uncached(value.uncached);
+  out->mutable_get_attributes()->set_file_id(value.file.value);
 }
 GetAttributesRequest Read(const wire::GetAttributesRequest& in, FieldChecker&) {
-  return {.file = FileId{in.file_id()}, .uncached = in.uncached()};
+  return {.file = FileId{in.file_id()}};
 }
 
 void Put(const ListDirectoryRequest& value, wire::Request* out) {
@@ -65,7 +60,6 @@ void Put(const MakeRequest& value, wire::Request* out) {
   item->set_now_ns(value.now.ns);
   item->set_open(value.open);
   item->set_bind(value.bind);
-  item->set_uncached(value.uncached);
   for (const HintValue& hint : value.hints) {
     wire::HintValue* const out_hint = item->add_hints();
     out_hint->set_name(hint.name);
@@ -95,8 +89,7 @@ MakeRequest Read(const wire::MakeRequest& in, FieldChecker& check) {
           .now = {in.now_ns()},
           .open = in.open(),
           .bind = in.bind(),
-          .hints = ReadHints(in, check),
-          .uncached = in.uncached()};
+          .hints = ReadHints(in, check)};
 }
 
 void Put(const LinkRequest& value, wire::Request* out) {

@@ -64,7 +64,6 @@ void Put(const MakeReply& value, wire::Reply* out) {
   if (value.access) Write(*value.access, item->mutable_access());
   item->set_delegated(value.delegated);
   item->set_counts_readers(value.counts_readers);
-  item->set_shared(value.shared);
 }
 MakeReply Read(const wire::MakeReply& in, FieldChecker& check) {
   check.Present("make.entry", in.has_entry());
@@ -75,7 +74,6 @@ MakeReply Read(const wire::MakeReply& in, FieldChecker& check) {
   if (in.has_access()) value.access = Read(in.access(), check);
   value.delegated = in.delegated();
   value.counts_readers = in.counts_readers();
-  value.shared = in.shared();
   return value;
 }
 
