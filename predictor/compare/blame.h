@@ -25,6 +25,7 @@ enum class Part : uint8_t {
   kProcessor,  // What it computes on this host.
   kLink,       // Bytes that cross this host's link.
   kNode,       // Bytes on this host's storage node, whoever moves them.
+  kPageCache,  // Bytes that were read on this host before (read_again.h); tasks alone never tell.
   kComputing,  // What it computes, on any host.
   kNetwork,    // Bytes that cross any link.
   kMounts,     // All its bytes.
@@ -35,7 +36,7 @@ const char* ToText(Part part);
 
 struct Suspect {
   Part part = Part::kHost;
-  std::string host;  // Of the first four.
+  std::string host;  // Of the first five.
   auto operator<=>(const Suspect&) const = default;
 };
 
@@ -46,8 +47,8 @@ struct Blame {
   // Of those that tasks alone can hardly tell apart, if requests can: the same share of what
   // requests stayed longer than predicted. By both these are ranked among each other.
   std::optional<double> of_requests;
-  // Its own time says so (own_times.h), in these words: then it comes first, whatever tasks alone
-  // tell. Empty: it does not.
+  // Its own time or bytes say so (own_times.h, read_again.h), in these words: then it comes first,
+  // whatever tasks alone tell. Empty: they do not.
   std::string evidence;
   double weight() const { return of_requests ? (explained + *of_requests) / 2 : explained; }
 };

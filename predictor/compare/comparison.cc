@@ -10,6 +10,7 @@
 #include "predictor/compare/busy.h"
 #include "predictor/compare/judging.h"
 #include "predictor/compare/own_times.h"
+#include "predictor/compare/read_again.h"
 #include "predictor/compare/sentence.h"
 
 namespace mosa::predict {
@@ -340,7 +341,9 @@ class Comparer {
   }
   void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) {
     const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
-    const auto own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
+    auto own = FindColdPages(
+        {workflow_, draws_, runs_, question.runs, times, options_.link_bytes_per_second});
+    if (!own) own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
     if (own) {
       own_times_.emplace(question, *own);
       if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);

@@ -77,6 +77,7 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     task.end = from.end + notice;
     task.computing = std::min(from.computing, from.end - from.start);
     const std::string host = name_of(from.host.value);
+    run.fetched[host] += from.read_remote;
     for (const PathIndex file : workflow.tasks[i].inputs)
       AddFile(files[file.value].size_bytes, files[file.value].held, host, task.read);
     for (const PathIndex file : workflow.tasks[i].outputs)

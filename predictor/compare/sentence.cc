@@ -74,6 +74,8 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (blamed.empty()) return "";
   const Blame& best = blamed.front();
   const std::string share = fmt::format("{:.0f} %", best.explained * 100);
+  if (best.suspect.part == Part::kPageCache)
+    return Capital(fmt::format("{}: {}.", Describe(best.suspect), best.evidence));
   if (!best.evidence.empty())
     return Capital(
         fmt::format("{}: {} ({} of what these tasks are off by goes with their use of "
@@ -180,6 +182,8 @@ std::string Describe(const Suspect& suspect) {
       return fmt::format("the link of {}", suspect.host);
     case Part::kNode:
       return fmt::format("the storage node of {}", suspect.host);
+    case Part::kPageCache:
+      return fmt::format("the page cache of {}", suspect.host);
     case Part::kComputing:
       return "computing on all hosts";
     case Part::kNetwork:
@@ -212,6 +216,11 @@ std::string OpenFirst(const Suspect& suspect) {
     case Part::kNode:
       return fmt::format("{}: the log of its storage node, and whether its RAM disk swaps ('free')",
                          host);
+    case Part::kPageCache:
+      return fmt::format(
+          "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and who has "
+          "it), then who else writes the files that are read there",
+          host);
     case Part::kComputing:
       return "the machines' load in the runs ('top', /proc/pressure/cpu): what else ran there; "
              "then "

@@ -217,6 +217,13 @@ def leaking_writes(store, passes):
 
 
 @contextlib.contextmanager
+def cold_cache(store, _):
+    """The host's kernel keeps no file's pages from one open to the next."""
+    with preloaded(store, "cold_cache", ("mount",), {}):
+        yield
+
+
+@contextlib.contextmanager
 def preloaded(store, name, kinds, environment):
     """These daemons of the host run with a library of that name, which is built from its source here."""
     library = pathlib.Path(store.scratch) / f"{name}.so"
@@ -316,6 +323,7 @@ LIBRARY = [
     Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
     Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
           [("storage node", SICK)], leaking_writes, (40,)),
+    Fault("cold-cache", "the page cache of {host} keeps nothing from one open to the next", [("page cache", SICK)], cold_cache, (1,)),
     Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
           "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
     Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),

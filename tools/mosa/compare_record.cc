@@ -184,6 +184,11 @@ class Reader {
       if (!failure.empty()) faults_.unasked.Add(fmt::format("{} ({})", name, failure));
       if (daemon.value("since_start", false)) faults_.restarted.Add(name);
       if (daemon.value("truncated", false)) faults_.truncated.Add(name);
+      if (component == "mount" && failure.empty() && !daemon.value("since_start", false)) {
+        const auto totals = daemon.find("totals");
+        if (totals != daemon.end() && totals->value("bytes_read_remote", json()).is_number_unsigned())
+          measured_.seen.fetched[host] += totals->at("bytes_read_remote").get<uint64_t>();
+      }
       const json& rows = daemon.at("requests");
       if (!std::all_of(rows.begin(), rows.end(), TimesArePossible)) {
         faults_.untimed.Add(name);
