@@ -33,11 +33,12 @@ from accuracy_report import mean_of, to_markdown  # noqa: E402
 from accuracy_stores import Mosa  # noqa: E402
 from advise import advise, jobs_of  # noqa: E402
 from applications import Application, run_in_turns  # noqa: E402
-from cluster import Cluster, check, print_table, why_not  # noqa: E402
+from cluster import check, print_table, why_not  # noqa: E402
 from harness import TROUBLE, Kept, build_of, digest, end_as_interrupted, platform_of, run  # noqa: E402
 from processors import CPU_TITLES, TIMES, cpu_row, prediction_cpu_s, times  # noqa: E402
 
-Cell = collections.namedtuple("Cell", "application size system chunk hosts rate")
+# `hosts` run tasks. With `storage`, so many further ones store; else they do.
+Cell = collections.namedtuple("Cell", "application size system chunk hosts rate storage", defaults=(0,))
 MONTAGE = {"dss": "dss", "wass": "by_itself", "advised": "advised"}  # As advise.py names them.
 PARTS, CHUNKS = (4, 6, 12), ("64K", "256K", "1M")
 # Of 2 to 20 values; of more it is less.
@@ -67,10 +68,15 @@ def settings_of(arguments, cell):
 
 # ---- one cell
 
+def name_of(cell):
+    return "-".join(map(str, cell))
+
+
 def predict(arguments, cell, platform, seen, *more):
-    config = f"hosts={cell.hosts},manager=apart,slots=1,system={'dss' if cell.system == 'dss' else 'wass'},chunk={cell.chunk}"
+    config = f"hosts={cell.hosts},storage={cell.storage},manager=apart,slots=1,chunk={cell.chunk}"
+    config += f",system={'dss' if cell.system == 'dss' else 'wass'}"
     words = [arguments.bin / "mosa", "--json", "predict", "--platform", platform, *seen, "--config", config, *more]
-    path = arguments.out / f"{'-'.join(map(str, cell))}.prediction.json"
+    path = arguments.out / f"{name_of(cell)}.prediction.json"
     if path.exists():  # It was made before the runs that are there.
         return json.loads(path.read_text(encoding="utf-8"))
     predicted = json.loads(run(*words, "--repeats", arguments.draws))
@@ -123,14 +129,18 @@ class Bench:
         arguments.out.mkdir(parents=True, exist_ok=True)
         self.notice_s = json.loads(self.platform.read_text(encoding="utf-8"))["runner"]["notice_ns"] / 1e9
 
-    def application(self, program, *flags, name=""):
+    def application(self, cell):
+        """A cell's, and what is seen of it."""
         arguments = self.arguments
-        made = Application(arguments.bin / "mosa", arguments.out, program, *flags, name=name, before=arguments.before,
-                           resume=True)
+        flags = {"montage": ["--tiles", cell.size],
+                 "blast": ["--parts", cell.size, "--queries", arguments.queries]}[cell.application]
+        made = Application(arguments.bin / "mosa", arguments.out, cell.application, *flags,
+                           name="-".join(map(str, [cell.application, *flags[1::2]])), before=arguments.before, resume=True)
         return made, made.see(arguments.bin, arguments.ram)
 
-    def cluster(self, *flags):
-        return Cluster(self.arguments.bin, self.arguments.hosts, rate=self.arguments.rate, ram=self.arguments.ram, flags=flags)
+    def cluster(self, cell):
+        return Mosa(self.arguments.bin, cell.hosts, rate=cell.rate, ram=self.arguments.ram, storage=cell.storage,
+                    flags=["--chunk-size", cell.chunk])
 
     def keep(self, cell, facts, runs, **more):
         entry = {**compare(facts, runs, self.notice_s), **more}
@@ -153,37 +163,38 @@ def gains_of(advice, measured):
 
 def do_montage(bench, cells):
     arguments = bench.arguments
-    montage, seen = bench.application("montage", "--tiles", arguments.tiles, name=f"montage-{arguments.tiles}")
+    montage, seen = bench.application(cells[0])
     advice, rules = advise(montage, bench.platform, seen, f"hosts={arguments.hosts},manager=apart,slots=1")
     facts = {cell: predict(arguments, cell, bench.platform, seen, *(["--rules", rules] if cell.system == "advised" else []))
              for cell in cells}
-    with bench.cluster() as store:
+    with bench.cluster(cells[0]) as store:
         measured = run_in_turns(store, jobs_of(montage, rules), arguments.repeats)
     for cell in cells:
         more = {"gains": gains_of(advice, measured)} if cell.system == "advised" else {}
         bench.keep(cell, facts[cell], measured[MONTAGE[cell.system]], **more)
 
 
-def do_blast(bench, cells):
-    arguments = bench.arguments
-    made = {parts: bench.application("blast", "--parts", parts, "--queries", arguments.queries, name=f"blast-{parts}-{arguments.queries}")
-            for parts in sorted({cell.size for cell in cells})}
-    facts = {cell: predict(arguments, cell, bench.platform, made[cell.size][1]) for cell in cells}
-    for chunk in sorted({cell.chunk for cell in cells}):
-        of_chunk = [cell for cell in cells if cell.chunk == chunk]
-        with bench.cluster("--chunk-size", chunk) as store:
-            jobs = {f"{cell.size}-{chunk}": (made[cell.size][0], []) for cell in of_chunk}
-            measured = run_in_turns(store, jobs, arguments.repeats)
-        for cell in of_chunk:
-            bench.keep(cell, facts[cell], measured[f"{cell.size}-{chunk}"])
+def do_by_store(bench, cells):
+    """Cells of one application. Those of one store take turns on one cluster."""
+    made = {cell.size: bench.application(cell) for cell in {cell.size: cell for cell in cells}.values()}
+    facts = {cell: predict(bench.arguments, cell, bench.platform, made[cell.size][1]) for cell in cells}
+    by_store = collections.defaultdict(list)
+    for cell in cells:
+        by_store[cell.hosts, cell.storage, cell.chunk].append(cell)
+    for of_store in by_store.values():
+        with bench.cluster(of_store[0]) as store:
+            jobs = {name_of(cell): (made[cell.size][0], ["--system", cell.system]) for cell in of_store}
+            measured = run_in_turns(store, jobs, bench.arguments.repeats)
+        for cell in of_store:
+            bench.keep(cell, facts[cell], measured[name_of(cell)])
 
 
-def measure_all(arguments, cells, kept):
+def measure_all(arguments, cells, kept, measure):
     missing = [cell for cell in cells if kept.is_missing(cell)]
     if not missing:
         return
     bench = Bench(arguments, kept)
-    for application, do in (("montage", do_montage), ("blast", do_blast)):
+    for application, do in measure.items():
         of_it = [cell for cell in missing if cell.application == application]
         try:
             if of_it:
@@ -211,7 +222,7 @@ def with_half(seconds, half):
 
 def row_of(entry):
     low, high = entry["predicted_interval_s"]
-    return [*entry["cell"].values(), f"{entry['predicted_s']:.3f}", f"{low:.2f} to {high:.2f}",
+    return [*list(entry["cell"].values())[:6], f"{entry['predicted_s']:.3f}", f"{low:.2f} to {high:.2f}",
             with_half(entry["measured_s"], entry["half_width_s"]), entry["runs"], f"{entry['error']:+.1%}",
             "yes" if entry["inside"] else "no", " / ".join(f"{b / 1e6:.1f}" for b in entry["network_bytes"].values()),
             f"{entry['network_error']:+.1%}", f"{entry['links_error']:+.1%}"]
@@ -282,13 +293,12 @@ def show_all(entries, show):
             show(titles, rows)
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse(parser, **defaults):
+    """What benchmarks of applications take, whose defaults may differ."""
     parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
     parser.add_argument("--only", choices=("montage", "blast"))
     parser.add_argument("--tiles", type=int, default=100, help="of Montage")
     parser.add_argument("--queries", type=int, default=48, help="of BLAST")
-    parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rate", default="200mbit")
     parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("accuracy-apps.out"), help="predictions and records")
@@ -299,6 +309,7 @@ def parse():
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
     parser.add_argument("--any-commit", action="store_true", help="keep cells that another commit measured")
     parser.add_argument("--table", action="store_true", help="only show what is kept, as Markdown")
+    parser.set_defaults(**defaults)
     arguments = parser.parse_args()
     end_as_interrupted()
     if arguments.draws < DRAWS_MIN:
@@ -312,9 +323,8 @@ def parse():
     return arguments
 
 
-def main():
-    arguments = parse()
-    cells = cells_of(arguments)
+def carry_out(program, arguments, cells, measure, show):
+    """`measure`: {application: function of a Bench and cells}. `show` is given what is kept, and what prints a table."""
     build = None if arguments.table else build_of(arguments.bin)
     kept = Kept(arguments.cells or arguments.out / "cells.jsonl", build, arguments.any_commit or arguments.table, Cell,
                 lambda cell: settings_of(arguments, cell))
@@ -322,21 +332,28 @@ def main():
     if not arguments.table:
         reason = why_not()
         if reason:
-            sys.exit(f"accuracy_apps.py: {reason}")
+            sys.exit(f"{program}: {reason}")
         try:
-            measure_all(arguments, cells, kept)
+            measure_all(arguments, cells, kept, measure)
         except (*TROUBLE, KeyboardInterrupt) as error:
             failure = str(error) or "interrupted: the same command goes on"
     found = [kept.find(cell) for cell in cells if kept.find(cell)]
     entries, failed = [e for e in found if "failed" not in e], [e for e in found if "failed" in e]
     if entries:
-        show_all(entries, (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table)
+        show(entries, (lambda *table: print(to_markdown(*table) + "\n")) if arguments.table else print_table)
     for entry in failed:
         print(f"failed: {' '.join(map(str, entry['cell'].values()))}: {entry['failed']}")
     print(f"{len(entries)} of {len(cells)} cells, commits {', '.join(sorted({e['commit'] for e in entries})) or '-'}"
           + (f"; {len(failed)} failed" if failed else ""))
     if failure or failed:
-        sys.exit(f"accuracy_apps.py: {failure or f'{len(failed)} cells failed, as told above'}")
+        sys.exit(f"{program}: {failure or f'{len(failed)} cells failed, as told above'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=4)
+    arguments = parse(parser)
+    carry_out("accuracy_apps.py", arguments, cells_of(arguments), {"montage": do_montage, "blast": do_by_store}, show_all)
 
 
 if __name__ == "__main__":

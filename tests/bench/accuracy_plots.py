@@ -1,4 +1,5 @@
-"""Plots of what accuracy.py has kept, as SVG: measured beside predicted, after Figures 5 to 7 of paper 000.
+"""Plots of what accuracy.py has kept, as SVG: measured beside predicted, after Figures 5 to 7 of paper 000; and of what
+provisioning.py has, after Figures 8, 9 and 11.
 
 Of each pattern a file with whole runs, and one with its stages; a panel for each number of hosts, each size and each store.
 Where one workload is there for more than two numbers of hosts with links of one rate, curves over hosts instead of a file of
@@ -90,6 +91,15 @@ def plot_bars(pattern, cells, directory):
         plot(f"{pattern.capitalize()}{what}", legend, panels, directory / f"{pattern}{name}.svg")
 
 
+def number_axis(panel, numbers, name):
+    """Along the panel, from zero. Says where a number is."""
+    pixels = (panel.x1 - panel.x0) / (max(numbers) * 1.05)
+    for number in numbers:
+        panel.label(panel.x0 + number * pixels, str(number))
+    panel.svg.text((panel.x0 + panel.x1) / 2, panel.y0 + 31, name, anchor="middle")
+    return lambda number: panel.x0 + number * pixels
+
+
 def plot_scaling(groups, directory):
     """Seconds over hosts. groups: [(pattern, place, size, scale), [(Cell, entry)...]]; a panel for each."""
     width = max(PANEL_WIDTH, PAGE_LEAST // len(groups))
@@ -98,13 +108,10 @@ def plot_scaling(groups, directory):
     for index, ((pattern, place, size, scale), cells) in enumerate(groups):
         most = max(max(e["measured_s"] + (e["half_width_s"] or 0), e["predicted_s"]) for _, e in cells)
         panel = Panel(svg, index, f"{pattern}, {title_of(size, scale)}, {place}", most, width=width)
-        pixels_per_host = (panel.x1 - panel.x0) / (max(cell.hosts for cell, _ in cells) * 1.05)
-        for count in {cell.hosts for cell, _ in cells}:
-            panel.label(panel.x0 + count * pixels_per_host, str(count))
-        svg.text((panel.x0 + panel.x1) / 2, panel.y0 + 31, "hosts", anchor="middle")
+        x_of = number_axis(panel, {cell.hosts for cell, _ in cells}, "hosts")
         by_system = collections.defaultdict(list)
         for cell, entry in sorted(cells, key=lambda each: each[0].hosts):
-            by_system[cell.system.partition("-")[0]].append((panel.x0 + cell.hosts * pixels_per_host, entry))
+            by_system[cell.system.partition("-")[0]].append((x_of(cell.hosts), entry))
         for system, points in by_system.items():
             color = colors[system] = color_of(system)
             xs = [x for x, _ in points]
@@ -115,6 +122,29 @@ def plot_scaling(groups, directory):
                 svg.text(x, above, percent(entry["error"]), anchor="middle", size=9, color=color)
     color_legend(svg, list(colors.items()))
     svg.write(directory / "scaling.svg")
+
+
+def plot_cost(title, axis, panels, colors, target):
+    """Seconds, and below them node seconds. panels: {title: {curve: [(number on the axis, nodes, entry)...]}}."""
+    width = max(PANEL_WIDTH, PAGE_LEAST // len(panels))
+    svg = Svg(width * len(panels), 2 * PANEL_HEIGHT + 42, f"{title}: points measured, with their 95 %; lines predicted")
+    for row, unit in enumerate(("seconds", "node seconds")):
+        for column, (name, curves) in enumerate(panels.items()):
+            points = [(curve, number, nodes if row else 1, entry) for curve, along in curves.items()
+                      for number, nodes, entry in sorted(along, key=lambda point: point[0])]
+            most = max(factor * max(e["measured_s"] + (e["half_width_s"] or 0), e["predicted_s"]) for *_, factor, e in points)
+            panel = Panel(svg, column, name, most, row=row, width=width, unit=unit)
+            x_of = number_axis(panel, sorted({number for _, number, *_ in points}), axis)
+            before = {}
+            for curve, number, factor, entry in points:
+                x = x_of(number) + 5 * (list(colors).index(curve) - (len(colors) - 1) / 2)  # Beside the others' whiskers.
+                half = (entry["half_width_s"] or 0) * factor
+                draw_series(svg, panel, [x], [(entry["measured_s"] * factor, half)], colors[curve])
+                now = (x, panel.y(entry["predicted_s"] * factor))
+                svg.line(*before.get(curve, now), *now, color=colors[curve], width=2)
+                before[curve] = now
+    color_legend(svg, list(colors.items()))
+    svg.write(target)
 
 
 def plot_all(entries, directory):

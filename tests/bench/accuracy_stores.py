@@ -10,15 +10,16 @@ import shutil
 import subprocess
 
 from accuracy_cells import MANY_HOSTS, RAM, RAM_OF_MANY
-from cluster import Cluster, check, wait_until
+from cluster import Cluster, check, start_ticks, wait_until
 
 RAM_DISK = pathlib.Path("/dev/shm")
 
 
 class Mosa(Cluster):
-    def __init__(self, binaries, hosts, *, rate, ram, disk=None):
-        """`disk`: a directory there, for objects."""
-        super().__init__(binaries, hosts, rate=None if rate == "none" else rate, ram=ram)
+    def __init__(self, binaries, hosts, *, rate, ram, disk=None, storage=0, flags=()):
+        """`disk`: a directory there, for objects. `storage`: so many further hosts only store, and `hosts` only run tasks."""
+        super().__init__(binaries, hosts + storage, rate=None if rate == "none" else rate, ram=ram, flags=flags)
+        self.storage = storage
         self.disk = disk and disk / f"mosa-accuracy-{self.name}"
 
     def __enter__(self):
@@ -27,6 +28,8 @@ class Mosa(Cluster):
             undo.push(self.__exit__)
             if self.disk:
                 self._move_objects()
+            if self.storage:
+                self._set_apart()
             undo.pop_all()
         return self
 
@@ -48,6 +51,16 @@ class Mosa(Cluster):
             done = subprocess.run(["mount", "--bind", own, objects], capture_output=True, text=True, check=False)
             check(done.returncode == 0, f"mount --bind {own} {objects}: {done.stderr}")
             self.start("storage", host, command)
+
+    def _set_apart(self):
+        """A drained node takes no files, and `mosa run` leaves out hosts without a mount. As `mosa predict` has them, those that
+        only store are the last."""
+        for host in self.hosts[:-self.storage]:
+            self.tell("node", "drain", host)
+        for host in self.hosts[-self.storage:]:
+            pid = self.pid("mount", host)
+            subprocess.run(["umount", self.mount(host)], check=True)
+            wait_until(lambda p=pid: start_ticks(p) == 0, 10, f"the end of the mount of {host}")
 
     def words(self):
         """For `mosa identify`."""

@@ -142,9 +142,9 @@ class Cluster:
         return [d["process"]["pid"] for d in self.state["daemons"] if d["kind"] in kinds]
 
     def cpu_seconds(self):
-        """Processor seconds that all its daemons have used so far."""
+        """Processor seconds that all its daemons that run have used so far."""
         ticks = 0
-        for pid in self.pids("manager", "storage", "mount"):
+        for pid in filter(start_ticks, self.pids("manager", "storage", "mount")):
             fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")

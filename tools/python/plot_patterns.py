@@ -73,9 +73,9 @@ def nice_step(most):
 
 
 class Panel:
-    """Seconds upwards from zero, over one size."""
+    """Seconds, or what `unit` says, upwards from zero, over one size."""
 
-    def __init__(self, svg, index, title, most, *, row=0, width=PANEL_WIDTH):
+    def __init__(self, svg, index, title, most, *, row=0, width=PANEL_WIDTH, unit="seconds"):
         self.svg = svg
         self.x0 = index * width + LEFT
         self.x1 = (index + 1) * width - RIGHT
@@ -89,7 +89,7 @@ class Panel:
             svg.line(self.x0, y, self.x1, y, color="#e4e4e4" if i else "#222")
             svg.text(self.x0 - 6, y + 4, f"{i * step:.6g}", anchor="end", size=10)
         if index == 0:
-            svg.text(16, (self.y0 + self.y1) / 2, "seconds", anchor="middle", turn=-90)
+            svg.text(16, (self.y0 + self.y1) / 2, unit, anchor="middle", turn=-90)
 
     def y(self, seconds):
         return self.y0 - (self.y0 - self.y1) * seconds / self.top
