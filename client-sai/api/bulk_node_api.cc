@@ -50,7 +50,8 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
       found->second->SetState(node.state);
       channels.insert(*found);
     } else {
-      channels.emplace(node.node, std::make_shared<NodeChannel>(node, options_.channel));
+      channels.emplace(node.node,
+                       std::make_shared<NodeChannel>(node, options_.channel, options_.residence));
     }
   }
   // Calls under way to an address that is no more end.

@@ -178,8 +178,11 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
 }
 
 Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
-  return kind == Kind::kTcp ? ConnectTcp(address_.address, wait)
-                            : ConnectUnix(address_.socket_path, wait);
+  if (kind == Kind::kUnix) return ConnectUnix(address_.socket_path, wait);
+  const TimedRequest timed(
+      residence_, DurationTable::ClassId{kConnect},
+      residence_ == nullptr ? DurationTable::kNoPeer : residence_->PeerOf(address_.name));
+  return ConnectTcp(address_.address, wait);
 }
 
 bool NodeChannel::CanReachSocket() {

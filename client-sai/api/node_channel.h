@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
@@ -31,8 +32,10 @@ struct NodeChannelOptions {
 
 class NodeChannel {
  public:
-  NodeChannel(NodeAddress address, NodeChannelOptions options)
-      : options_(options), address_(std::move(address)) {}
+  // TCP connections that are made are counted in `residence`, as kConnect (proto/convert); null:
+  // nowhere. It outlives the channel.
+  NodeChannel(NodeAddress address, NodeChannelOptions options, DurationTable* residence)
+      : options_(options), address_(std::move(address)), residence_(residence) {}
 
   // One exchange on a connection. Its status is the connection's; what the node answered is
   // reported otherwise.
@@ -80,6 +83,7 @@ class NodeChannel {
 
   const NodeChannelOptions options_;
   const NodeAddress address_;  // Its state is as of the start: see state_.
+  DurationTable* const residence_;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_:

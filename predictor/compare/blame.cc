@@ -95,10 +95,9 @@ std::map<std::string, double> PaceBeside(const Workflow& workflow, const SeenRun
 }  // namespace
 
 const char* ToText(Part part) {
-  static constexpr const char* kNames[] = {"host",         "processor",  "link",
-                                           "storage node", "page cache", "computing",
-                                           "network",      "mounts",     "manager",
-                                           "launch"};
+  static constexpr const char* kNames[] = {"host",       "processor", "link",    "storage node",
+                                           "page cache", "computing", "network", "mounts",
+                                           "manager",    "launch"};
   return kNames[static_cast<size_t>(part)];
 }
 

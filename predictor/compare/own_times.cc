@@ -26,6 +26,11 @@ constexpr double kAsOthersMax = 1.15;
 constexpr double kSurelyAsOthersMax = 1.25;
 // Two hosts are no surer alike than that.
 constexpr double kSurest = 0.1;
+// Connections to a node in each of several runs, and beside those to any other. Pools of
+// connections grow in the first run that needs them.
+constexpr size_t kConnectionRunsMin = 2;
+constexpr double kConnectionsMin = 6;
+constexpr double kConnectionsFactorMin = 3;
 // The other way is slow as well if its logarithm is that share of this one's.
 constexpr double kBothWays = 0.5;
 
@@ -48,6 +53,9 @@ struct Times {
 
 bool IsAskedOfANode(const RequestClass& which) {
   return which.component == "mount" && which.name.starts_with("node.") && !which.peer.empty();
+}
+bool IsConnection(const RequestClass& which) {
+  return which.component == "mount" && which.name == "node.connect";
 }
 bool IsANodesOwn(const RequestClass& which) {
   return which.component == "storage" && IsOwnWork(which);
@@ -172,6 +180,57 @@ OwnTime BothWays(const AskedRequests& requests, const std::string& host,
     found.is_told = false;
   }
   return found;
+}
+
+struct Connections {
+  double to = 0, from = 0;  // The host's node, its mount.
+  double to_any_other = 0;  // The most, without those from it.
+};
+
+// Of the run with the least to it.
+Connections ConnectionsOf(const AskedRequests& requests, const std::string& host) {
+  std::optional<Connections> least;
+  for (const size_t run : requests.asked_runs) {
+    Connections made;
+    std::map<std::string, double> to_others;
+    for (const auto& [which, seen] : requests.runs[run].requests) {
+      if (!IsConnection(which)) continue;
+      const auto count = static_cast<double>(seen.count);
+      if (which.peer == host) {
+        made.to += count;
+      } else if (which.host == host) {
+        made.from += count;
+      } else {
+        to_others[which.peer] += count;
+      }
+    }
+    for (const auto& [peer, count] : to_others)
+      made.to_any_other = std::max(made.to_any_other, count);
+    if (!least || made.to < least->to) least = made;
+  }
+  return least.value_or(Connections());
+}
+
+// The host to which connections do not last.
+std::optional<OwnTime> BrokenConnections(const AskedRequests& requests) {
+  if (requests.asked_runs.size() < kConnectionRunsMin) return std::nullopt;
+  std::set<std::string> hosts;
+  for (const auto& [which, seen] : requests.runs[requests.asked_runs.front()].requests)
+    if (IsConnection(which)) hosts.insert(which.peer);
+  for (const std::string& host : hosts) {
+    const Connections made = ConnectionsOf(requests, host);
+    if (made.to < kConnectionsMin || made.to < kConnectionsFactorMin * made.to_any_other) continue;
+    const bool both_ways = made.from >= kBothWays * made.to;
+    return OwnTime{
+        {both_ways ? Part::kLink : Part::kNode, host},
+        std::nullopt,
+        fmt::format("mounts made {:.0f} connections to it or more in each run, to any "
+                    "other node {:.0f} at most, and its own mount {:.0f} to others: "
+                    "they are broken or refused {}",
+                    made.to, made.to_any_other, made.from, both_ways ? "on its way" : "there"),
+        std::nullopt};
+  }
+  return std::nullopt;
 }
 
 std::optional<OwnTime> SlowHost(const AskedRequests& requests,
@@ -321,7 +380,8 @@ std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
 std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
                                    const std::map<std::string, TaskTimes>& tasks,
                                    const std::vector<Blame>& blamed) {
-  for (auto own : {OwnWork(requests, tasks, blamed), SlowHost(requests, tasks)})
+  for (auto own :
+       {OwnWork(requests, tasks, blamed), BrokenConnections(requests), SlowHost(requests, tasks)})
     if (own && !IsOutweighed(*own, blamed)) return own;
   return std::nullopt;
 }

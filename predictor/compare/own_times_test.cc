@@ -176,6 +176,32 @@ TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
   EXPECT_FALSE(slow(100, 60));  // All that it does takes as long.
 }
 
+// In each run so many connections to h2's node, and by its mount; one to each other node.
+TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
+  const auto found = [](size_t hosts, uint64_t to, uint64_t from, size_t runs_with) {
+    Requests requests(hosts);
+    for (size_t run = 0; run < kRuns; ++run)
+      for (const std::string& host : requests.hosts)
+        for (const std::string& peer : requests.hosts) {
+          const uint64_t count = peer == "h2" ? to : host == "h2" ? from : 1;
+          if (host != peer && run < runs_with)
+            requests.runs[run].requests[{"mount", "node.connect", host, peer}] = {count, 0.1, 0.1,
+                                                                                  0.1};
+        }
+    return requests.Find();
+  };
+  const auto node = found(4, 12, 1, kRuns);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->suspect, (Suspect{Part::kNode, "h2"}));
+  EXPECT_TRUE(node->evidence.starts_with("mounts made 36 connections to it")) << node->evidence;
+  const auto link = found(4, 12, 12, kRuns);
+  ASSERT_TRUE(link);
+  EXPECT_EQ(link->suspect, (Suspect{Part::kLink, "h2"}));
+  EXPECT_FALSE(found(4, 1, 1, kRuns));  // As to others.
+  EXPECT_FALSE(found(4, 12, 1, 1));     // A pool grew, in one run.
+  EXPECT_TRUE(found(2, 12, 1, kRuns));
+}
+
 // Requests that wait many at once are late many at once: tasks are not as late as all together.
 TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
   const auto found = [](double moving_s) {

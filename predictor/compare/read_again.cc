@@ -37,8 +37,7 @@ using ReadingByHost = std::map<std::string, Reading>;
 ReadingByHost ReadIn(const Workflow& workflow, const SeenRun& run) {
   ReadingByHost reading;
   if (!run.whole) return reading;
-  for (const auto& [host, bytes] : run.fetched)
-    reading[host].fetched = static_cast<double>(bytes);
+  for (const auto& [host, bytes] : run.fetched) reading[host].fetched = static_cast<double>(bytes);
   std::vector<size_t> order(run.tasks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&run](size_t task) { return run.tasks[task].start; });
@@ -81,8 +80,8 @@ std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question) {
     for (const auto& [host, reading] : ReadIn(question.workflow, question.runs[run]))
       by_host[host].Add(reading);
   const auto more_of = [](const Reading& reading) { return reading.fetched - reading.first; };
-  const auto most = std::ranges::max_element(
-      by_host, {}, [&](const auto& host) { return more_of(host.second); });
+  const auto most =
+      std::ranges::max_element(by_host, {}, [&](const auto& host) { return more_of(host.second); });
   if (most == by_host.end()) return std::nullopt;
   const auto& [host, reading] = *most;
   if (reading.cold_share() < kColdShareMin ||

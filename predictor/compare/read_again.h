@@ -1,7 +1,7 @@
 // Read again: whether hosts' page caches kept what tasks on them had read. A file that a task has
 // read is in the pages of its host's kernel, so that only the first reading moves bytes from other
-// nodes. What a mount moved beyond that it moved because pages were gone: the bytes say so, whatever
-// they took. Pure.
+// nodes. What a mount moved beyond that it moved because pages were gone: the bytes say so,
+// whatever they took. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_READ_AGAIN_H_
 #define MOSA_PREDICTOR_COMPARE_READ_AGAIN_H_
 
@@ -23,8 +23,8 @@ struct ColdPagesQuestion {
 };
 
 // The host whose page cache was cold where most bytes had to come again, if it is not predicted so:
-// half or more of what tasks read there again came from other nodes, and moving that takes a quarter
-// or more of what all tasks took longer.
+// half or more of what tasks read there again came from other nodes, and moving that takes a
+// quarter or more of what all tasks took longer.
 std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question);
 
 }  // namespace mosa::predict

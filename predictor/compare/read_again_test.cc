@@ -87,9 +87,9 @@ TEST_F(ReadAgainTest, ColdAsPredictedIsNoAnomaly) {
 
 // Somebody else used the mount, or it does not say what it moved: then bytes tell nothing.
 TEST_F(ReadAgainTest, OnlyTheRunsOwnBytesTell) {
-  for (void (*change)(SeenRun&) : {+[](SeenRun& run) { run.fetched.at("h2") *= 3; },
-                                   +[](SeenRun& run) { run.fetched.erase("h2"); },
-                                   +[](SeenRun& run) { run.whole = false; }}) {
+  for (void (*change)(SeenRun&) :
+       {+[](SeenRun& run) { run.fetched.at("h2") *= 3; },
+        +[](SeenRun& run) { run.fetched.erase("h2"); }, +[](SeenRun& run) { run.whole = false; }}) {
     EXPECT_FALSE(IsPageCacheBlamed(CompareRuns(kWarm, kColdAtH2, change)));
   }
 }

@@ -218,7 +218,8 @@ std::string OpenFirst(const Suspect& suspect) {
                          host);
     case Part::kPageCache:
       return fmt::format(
-          "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and who has "
+          "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and who "
+          "has "
           "it), then who else writes the files that are read there",
           host);
     case Part::kComputing:

@@ -186,7 +186,8 @@ class Reader {
       if (daemon.value("truncated", false)) faults_.truncated.Add(name);
       if (component == "mount" && failure.empty() && !daemon.value("since_start", false)) {
         const auto totals = daemon.find("totals");
-        if (totals != daemon.end() && totals->value("bytes_read_remote", json()).is_number_unsigned())
+        if (totals != daemon.end() &&
+            totals->value("bytes_read_remote", json()).is_number_unsigned())
           measured_.seen.fetched[host] += totals->at("bytes_read_remote").get<uint64_t>();
       }
       const json& rows = daemon.at("requests");
