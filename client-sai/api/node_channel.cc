@@ -179,10 +179,16 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
 
 Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
   if (kind == Kind::kUnix) return ConnectUnix(address_.socket_path, wait);
-  const TimedRequest timed(
-      residence_, DurationTable::ClassId{kConnect},
+  const Time begin = Now();
+  auto connected = ConnectTcp(address_.address, wait);
+  // A part of the request that waits for it: counted, but no request of its own in the log.
+  if (residence_ != nullptr)
+    residence_->Add(DurationTable::ClassId{kConnect}, residence_->PeerOf(address_.name),
+                    Now() - begin);
+  return connected;
+},
       residence_ == nullptr ? DurationTable::kNoPeer : residence_->PeerOf(address_.name));
-  return ConnectTcp(address_.address, wait);
+return ConnectTcp(address_.address, wait);
 }
 
 bool NodeChannel::CanReachSocket() {

@@ -32,7 +32,7 @@ struct NodeChannelOptions {
 
 class NodeChannel {
  public:
-  // TCP connections that are made are counted in `residence`, as kConnect (proto/convert); null:
+  // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert); null:
   // nowhere. It outlives the channel.
   NodeChannel(NodeAddress address, NodeChannelOptions options, DurationTable* residence)
       : options_(options), address_(std::move(address)), residence_(residence) {}

@@ -90,7 +90,7 @@ std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
 // point to none of these.
 void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
 
-// Puts a suspect first whose own time says so.
+// Puts a suspect first whose own time or bytes say so.
 void PutFirst(const Suspect& suspect, const std::string& evidence, std::vector<Blame>& blamed);
 
 // Puts links and storage nodes of these hosts behind all others that are suspects.

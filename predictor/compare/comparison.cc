@@ -341,8 +341,8 @@ class Comparer {
   }
   void AskRequests(const BlameQuestion& question, std::vector<Blame>& blamed) {
     const auto times = TaskTimesByHost(workflow_, runs_, typical_s_, computing_, question);
-    auto own = FindColdPages(
-        {workflow_, draws_, runs_, question.runs, times, options_.link_bytes_per_second});
+    auto own = FindColdPages({workflow_, draws_, runs_, question.runs, question.stage, times,
+                              options_.link_bytes_per_second});
     if (!own) own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
     if (own) {
       own_times_.emplace(question, *own);
@@ -395,7 +395,8 @@ class Comparer {
     if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(question);
     const bool beside =
         cell.cell.level == Level::kHost &&
-        !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
+        !(Explains(anomaly.blamed) && (anomaly.blamed.front().suspect.host == cell.cell.name ||
+                                       !anomaly.blamed.front().evidence.empty()));
     if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
              FullerNode(anomaly), options_.link_bytes_per_second, OwnSecondsIn(shown, cell.cell),

@@ -26,10 +26,9 @@ constexpr double kAsOthersMax = 1.15;
 constexpr double kSurelyAsOthersMax = 1.25;
 // Two hosts are no surer alike than that.
 constexpr double kSurest = 0.1;
-// Connections to a node in each of several runs, and beside those to any other. Pools of
-// connections grow in the first run that needs them.
-constexpr size_t kConnectionRunsMin = 2;
-constexpr double kConnectionsMin = 6;
+// No mount keeps more connections to a node than that: who makes more makes them again.
+constexpr double kConnectionsOfAMount = 8;
+// Beside those to any other node.
 constexpr double kConnectionsFactorMin = 3;
 // The other way is slow as well if its logarithm is that share of this one's.
 constexpr double kBothWays = 0.5;
@@ -51,11 +50,12 @@ struct Times {
   double factor() const { return std::exp(place); }
 };
 
-bool IsAskedOfANode(const RequestClass& which) {
-  return which.component == "mount" && which.name.starts_with("node.") && !which.peer.empty();
-}
 bool IsConnection(const RequestClass& which) {
   return which.component == "mount" && which.name == "node.connect";
+}
+bool IsAskedOfANode(const RequestClass& which) {
+  return which.component == "mount" && which.name.starts_with("node.") && !which.peer.empty() &&
+         !IsConnection(which);
 }
 bool IsANodesOwn(const RequestClass& which) {
   return which.component == "storage" && IsOwnWork(which);
@@ -182,57 +182,6 @@ OwnTime BothWays(const AskedRequests& requests, const std::string& host,
   return found;
 }
 
-struct Connections {
-  double to = 0, from = 0;  // The host's node, its mount.
-  double to_any_other = 0;  // The most, without those from it.
-};
-
-// Of the run with the least to it.
-Connections ConnectionsOf(const AskedRequests& requests, const std::string& host) {
-  std::optional<Connections> least;
-  for (const size_t run : requests.asked_runs) {
-    Connections made;
-    std::map<std::string, double> to_others;
-    for (const auto& [which, seen] : requests.runs[run].requests) {
-      if (!IsConnection(which)) continue;
-      const auto count = static_cast<double>(seen.count);
-      if (which.peer == host) {
-        made.to += count;
-      } else if (which.host == host) {
-        made.from += count;
-      } else {
-        to_others[which.peer] += count;
-      }
-    }
-    for (const auto& [peer, count] : to_others)
-      made.to_any_other = std::max(made.to_any_other, count);
-    if (!least || made.to < least->to) least = made;
-  }
-  return least.value_or(Connections());
-}
-
-// The host to which connections do not last.
-std::optional<OwnTime> BrokenConnections(const AskedRequests& requests) {
-  if (requests.asked_runs.size() < kConnectionRunsMin) return std::nullopt;
-  std::set<std::string> hosts;
-  for (const auto& [which, seen] : requests.runs[requests.asked_runs.front()].requests)
-    if (IsConnection(which)) hosts.insert(which.peer);
-  for (const std::string& host : hosts) {
-    const Connections made = ConnectionsOf(requests, host);
-    if (made.to < kConnectionsMin || made.to < kConnectionsFactorMin * made.to_any_other) continue;
-    const bool both_ways = made.from >= kBothWays * made.to;
-    return OwnTime{
-        {both_ways ? Part::kLink : Part::kNode, host},
-        std::nullopt,
-        fmt::format("mounts made {:.0f} connections to it or more in each run, to any "
-                    "other node {:.0f} at most, and its own mount {:.0f} to others: "
-                    "they are broken or refused {}",
-                    made.to, made.to_any_other, made.from, both_ways ? "on its way" : "there"),
-        std::nullopt};
-  }
-  return std::nullopt;
-}
-
 std::optional<OwnTime> SlowHost(const AskedRequests& requests,
                                 const std::map<std::string, TaskTimes>& tasks) {
   const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
@@ -297,6 +246,61 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
     waited_s[host] = of_host.more_s / std::max(1.0, at_once);
   }
   return waited_s;
+}
+
+// Attempts of all mounts to connect to the node of a host, in the run with the least of them.
+struct Connections {
+  double to = 0;
+  double to_any_other = 0;  // The most, in any run.
+};
+
+// None if mounts need not have made any again, in any run.
+std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::string& host) {
+  std::optional<Connections> made;
+  for (const size_t run : requests.asked_runs) {
+    std::map<std::string, double> to_others;
+    double to_host = 0, mounts = 0;
+    for (const auto& [which, seen] : requests.runs[run].requests) {
+      if (!IsConnection(which)) continue;
+      const auto count = static_cast<double>(seen.count);
+      if (which.peer != host) {
+        to_others[which.peer] += count;
+      } else {
+        to_host += count;
+        ++mounts;
+      }
+    }
+    double most = 0;
+    for (const auto& [peer, count] : to_others) most = std::max(most, count);
+    if (to_host <= mounts * kConnectionsOfAMount || to_host < kConnectionsFactorMin * most)
+      return std::nullopt;
+    if (!made) made = {to_host, most};
+    made->to = std::min(made->to, to_host);
+    made->to_any_other = std::max(made->to_any_other, most);
+  }
+  return made;
+}
+
+// The node to which connections do not last, if mounts waited for it.
+std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
+                                         const std::map<std::string, TaskTimes>& tasks) {
+  std::optional<OwnTime> found;
+  double most = 0;
+  for (const auto& [host, times] : tasks) {
+    const auto made = MadeAgain(requests, host);
+    if (!made || made->to <= most) continue;
+    const Suspect node = {Part::kNode, host};
+    if (!IsWaitedFor(tasks, WaitedFor(requests, node, tasks), kShareMin)) continue;
+    most = made->to;
+    found =
+        OwnTime{node, Suspect{Part::kLink, host},
+                fmt::format("mounts connected to it {:.0f} times or more in each run, and to any "
+                            "other node {:.0f} times at most: connections break or are refused "
+                            "there, or on its link",
+                            made->to, made->to_any_other),
+                std::nullopt};
+  }
+  return found;
 }
 
 double ExplainedBy(const Suspect& suspect, const std::vector<Blame>& blamed) {
@@ -380,8 +384,8 @@ std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
 std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
                                    const std::map<std::string, TaskTimes>& tasks,
                                    const std::vector<Blame>& blamed) {
-  for (auto own :
-       {OwnWork(requests, tasks, blamed), BrokenConnections(requests), SlowHost(requests, tasks)})
+  for (auto own : {OwnWork(requests, tasks, blamed), BrokenConnections(requests, tasks),
+                   SlowHost(requests, tasks)})
     if (own && !IsOutweighed(*own, blamed)) return own;
   return std::nullopt;
 }

@@ -5,9 +5,9 @@
 //  own work  what a storage node takes to write or read an object, and what the manager takes to
 //            decide and to log, waits for no other part: if those requests are anomalies, and
 //            mounts have waited for that part, it is that part.
-//  connections  mounts make connections to one host's storage node in every run, and to others
-//            hardly any: connections are broken or refused there, by that node, or, if the host's
-//            mount makes as many to others, by its link. A pool that grows does so in one run.
+//  connections  mounts connect to one host's storage node more often in each run than they keep
+//            connections, and hardly to others, and have waited for it: connections break or are
+//            refused there, by that node or on its link.
 //  one host  what mounts ask of one host's storage node takes longer than the same between others,
 //            in the same runs: it is that node. If what the host's mount asks of others does as
 //            well, it is what both ways share: its link, or, if the node's own work takes longer

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "common/base/units.h"
 
 namespace mosa::predict {
 namespace {
 
-// Of what tasks read again from other nodes.
+// Of what tasks read again, and lies on other nodes.
 constexpr double kColdShareMin = 0.5;
 constexpr double kPredictedColdShareMax = 0.25;
 // Who moved so many times what every reading of every task needs was asked by others as well. The
@@ -21,22 +21,22 @@ constexpr double kAllMax = 1.5;
 // Of what tasks took longer.
 constexpr double kShareMin = 0.25;
 
-// Bytes on other nodes of what tasks read on a host, and what its mount moved from there.
+// Bytes on other nodes of what tasks read on a host, for the first time there and again, and what
+// its mount moved from other nodes; of so many runs.
 struct Reading {
   double first = 0, again = 0, fetched = 0;
-  double cold_share() const { return again > 0 ? (fetched - first) / again : 0; }
-  void Add(const Reading& more) {
-    first += more.first;
-    again += more.again;
-    fetched += more.fetched;
-  }
+  double again_of_stage = 0;
+  size_t runs = 0;
+  double more() const { return fetched - first; }
+  double cold_share() const { return again > 0 ? more() / again : 0; }
 };
 using ReadingByHost = std::map<std::string, Reading>;
 
-// Of hosts whose mounts say what they moved.
-ReadingByHost ReadIn(const Workflow& workflow, const SeenRun& run) {
+// To hosts whose mounts say what they moved, and whose tasks' inputs are all known.
+void AddReading(const Workflow& workflow, const std::string& stage, const SeenRun& run,
+                ReadingByHost& by_host) {
+  if (!run.whole) return;
   ReadingByHost reading;
-  if (!run.whole) return reading;
   for (const auto& [host, bytes] : run.fetched) reading[host].fetched = static_cast<double>(bytes);
   std::vector<size_t> order(run.tasks.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -44,66 +44,69 @@ ReadingByHost ReadIn(const Workflow& workflow, const SeenRun& run) {
   std::set<std::pair<std::string, PathIndex>> read;
   for (const size_t index : order) {
     const SeenTask& task = run.tasks[index];
-    const std::string& host = run.hosts[task.host.value];
-    const auto of_host = reading.find(host);
+    const std::vector<PathIndex>& inputs = workflow.tasks[index].inputs;
+    const auto of_host = reading.find(run.hosts[task.host.value]);
     if (of_host == reading.end()) continue;
-    double all = 0, again = 0, found = 0, elsewhere = 0;
-    for (const PathIndex file : workflow.tasks[index].inputs) {
-      const auto bytes = static_cast<double>(workflow.at(file).size_bytes.value_or(0));
-      all += bytes;
-      if (!read.emplace(host, file).second) again += bytes;
+    if (task.inputs_elsewhere.size() != inputs.size()) {
+      reading.erase(of_host);
+      continue;
     }
-    for (const auto& [node, bytes] : task.read) {
-      found += static_cast<double>(bytes);
-      if (node != host) elsewhere += static_cast<double>(bytes);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_first = read.emplace(of_host->first, inputs[i]).second;
+      const auto bytes = static_cast<double>(task.inputs_elsewhere[i]);
+      (is_first ? of_host->second.first : of_host->second.again) += bytes;
+      if (!is_first && (stage.empty() || workflow.tasks[index].stage == stage))
+        of_host->second.again_of_stage += bytes;
     }
-    if (all <= 0 || found <= 0) continue;
-    of_host->second.again += elsewhere * again / all;
-    of_host->second.first += elsewhere * (1 - again / all);
   }
-  return reading;
+  for (const auto& [host, in_run] : reading) {
+    Reading& all = by_host[host];
+    all.first += in_run.first;
+    all.again += in_run.again;
+    all.again_of_stage += in_run.again_of_stage;
+    all.fetched += in_run.fetched;
+    ++all.runs;
+  }
 }
 
-double PredictedColdShare(const Workflow& workflow, const std::vector<SeenRun>& draws) {
-  Reading all;
-  for (const SeenRun& draw : draws)
-    for (const auto& [host, reading] : ReadIn(workflow, draw)) all.Add(reading);
-  return all.cold_share();
+bool IsCold(const Reading& reading) {
+  return reading.cold_share() >= kColdShareMin &&
+         reading.fetched <= kAllMax * (reading.first + reading.again);
 }
 
 }  // namespace
 
 std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question) {
   if (question.link_bytes_per_second == 0) return std::nullopt;
-  ReadingByHost by_host;
+  ReadingByHost measured, predicted;
   for (const size_t run : question.asked_runs)
-    for (const auto& [host, reading] : ReadIn(question.workflow, question.runs[run]))
-      by_host[host].Add(reading);
-  const auto more_of = [](const Reading& reading) { return reading.fetched - reading.first; };
+    AddReading(question.workflow, question.stage, question.runs[run], measured);
+  std::erase_if(measured, [](const auto& host) { return !IsCold(host.second); });
   const auto most =
-      std::ranges::max_element(by_host, {}, [&](const auto& host) { return more_of(host.second); });
-  if (most == by_host.end()) return std::nullopt;
+      std::ranges::max_element(measured, {}, [](const auto& host) { return host.second.more(); });
+  if (most == measured.end()) return std::nullopt;
   const auto& [host, reading] = *most;
-  if (reading.cold_share() < kColdShareMin ||
-      reading.fetched > kAllMax * (reading.first + reading.again))
-    return std::nullopt;
   double more_s = 0;
   for (const auto& [name, times] : question.tasks) more_s += times.more_s;
   const auto of_host = question.tasks.find(host);
-  const double moving_s = more_of(reading) / static_cast<double>(question.link_bytes_per_second);
+  const double moving_s = reading.more() * (reading.again_of_stage / reading.again) /
+                          static_cast<double>(question.link_bytes_per_second);
   if (of_host == question.tasks.end() ||
-      std::min(moving_s, of_host->second.more_s) < kShareMin * more_s ||
-      PredictedColdShare(question.workflow, question.draws) > kPredictedColdShareMax)
+      std::min(moving_s, of_host->second.more_s) < kShareMin * more_s)
     return std::nullopt;
-  const auto runs = static_cast<double>(question.asked_runs.size());
-  const auto in_a_run = [runs](double bytes) {
-    return HumanBytes(static_cast<int64_t>(bytes / runs));
+  for (const SeenRun& draw : question.draws)
+    AddReading(question.workflow, question.stage, draw, predicted);
+  if (predicted[host].cold_share() > kPredictedColdShareMax) return std::nullopt;
+  const auto in_a_run = [&reading](double bytes) {
+    constexpr double kSaidMax = 1e18;
+    return HumanBytes(
+        static_cast<int64_t>(std::min(kSaidMax, bytes / static_cast<double>(reading.runs))));
   };
   return OwnTime{
       {Part::kPageCache, host},
       std::nullopt,
-      fmt::format("its mount read {} from other nodes in a run, where each file that tasks there "
-                  "read has {} in all, and what they read again has {}",
+      fmt::format("its mount read {} from other nodes in a run; of what tasks read there for "
+                  "the first time {} lie on others, of what they read again {}",
                   in_a_run(reading.fetched), in_a_run(reading.first), in_a_run(reading.again)),
       std::nullopt};
 }

@@ -5,11 +5,15 @@
 #ifndef MOSA_PREDICTOR_COMPARE_READ_AGAIN_H_
 #define MOSA_PREDICTOR_COMPARE_READ_AGAIN_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "predictor/compare/own_times.h"
+#include "predictor/compare/seen_run.h"
+#include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
 
@@ -18,13 +22,14 @@ struct ColdPagesQuestion {
   const std::vector<SeenRun>& draws;
   const std::vector<SeenRun>& runs;
   const std::vector<size_t>& asked_runs;  // Of those.
+  const std::string& stage;               // Whose tasks took longer; empty: all.
   const std::map<std::string, TaskTimes>& tasks;
   uint64_t link_bytes_per_second = 0;  // As predicted.
 };
 
-// The host whose page cache was cold where most bytes had to come again, if it is not predicted so:
-// half or more of what tasks read there again came from other nodes, and moving that takes a
-// quarter or more of what all tasks took longer.
+// Of the hosts whose mounts moved half or more of what tasks read there again, the one that moved
+// most, if it is not predicted so, and moving what the stage's tasks read again takes a quarter or
+// more of what all of them took longer.
 std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question);
 
 }  // namespace mosa::predict

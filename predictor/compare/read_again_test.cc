@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "predictor/compare/comparison.h"
 #include "predictor/run/prediction_fixture.h"
 
@@ -13,6 +17,8 @@ namespace {
 constexpr const char* kWarm = "hosts=4,slots=1,manager=apart,system=dss";
 constexpr const char* kColdAtH2 = "hosts=4,slots=1,manager=apart,system=dss,h2.cache=0";
 constexpr const char* kSlowLinkOfH2 = "hosts=4,slots=1,manager=apart,system=dss,h2.link=30M";
+constexpr const char* kColdAndSlow =
+    "hosts=4,slots=1,manager=apart,system=dss,h2.cache=0,h2.link=30M";
 const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
 
 // Each host reads the base several times.
@@ -83,6 +89,44 @@ TEST_F(ReadAgainTest, SlowLinksAreNoColdPages) {
 
 TEST_F(ReadAgainTest, ColdAsPredictedIsNoAnomaly) {
   EXPECT_TRUE(CompareRuns(kColdAtH2, kColdAtH2).anomalies.empty());
+  const Comparison slow = CompareRuns(kColdAtH2, kColdAndSlow);
+  EXPECT_FALSE(slow.anomalies.empty());
+  EXPECT_FALSE(IsPageCacheBlamed(slow));
+}
+
+// Four tasks on h2 read a base, and each a part of its own.
+TEST(FindColdPages, CountsEachFileByItself) {
+  WorkflowMaker maker;
+  maker.File("base", 64 * kMiB);
+  for (int i = 0; i < 4; ++i) {
+    maker.File(fmt::format("part.{}", i), 2 * kMiB);
+    maker.Task(fmt::format("use_{}", i), {"base", fmt::format("part.{}", i)}, {},
+               Nanoseconds(1'000'000));
+  }
+  const Workflow workflow = maker.Build();
+  const auto find = [&workflow](const std::vector<uint64_t>& elsewhere, uint64_t fetched,
+                                const std::string& stage = "") {
+    SeenRun run;
+    run.hosts = {"h1", "h2"};
+    run.fetched["h2"] = fetched;
+    run.tasks.resize(4);
+    for (SeenTask& task : run.tasks) {
+      task.ran = true;
+      task.host = HostIndex{1};
+      task.inputs_elsewhere = elsewhere;
+    }
+    const std::map<std::string, TaskTimes> tasks = {{"h2", {1, 5}}};
+    return FindColdPages({workflow, {}, {run}, {0}, stage, tasks, 10'000'000});
+  };
+  const auto cold = find({64 * kMiB, 2 * kMiB}, 264 * kMiB);
+  ASSERT_TRUE(cold);
+  EXPECT_EQ(cold->suspect, (Suspect{Part::kPageCache, "h2"}));
+  EXPECT_TRUE(find({64 * kMiB, 2 * kMiB}, 264 * kMiB, "use"));
+  EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 264 * kMiB, "another"));
+  EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 999 * kMiB));  // Others read there as well.
+  EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 72 * kMiB));   // Each for the first time.
+  EXPECT_FALSE(find({0, 2 * kMiB}, 8 * kMiB));            // What is read again lies here.
+  EXPECT_FALSE(find({64 * kMiB}, 264 * kMiB));            // Of some it is not known where it lay.
 }
 
 // Somebody else used the mount, or it does not say what it moved: then bytes tell nothing.

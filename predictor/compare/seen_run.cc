@@ -15,8 +15,8 @@ struct HeldFile {
 
 }  // namespace
 
-void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
-             BytesByNodeName& found) {
+uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
+                 BytesByNodeName& found) {
   const auto own = held.find(host);
   const uint64_t here = own == held.end() ? 0 : std::min(size_bytes, own->second);
   if (here > 0) found[host] += here;
@@ -24,11 +24,12 @@ void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string
   uint64_t elsewhere = 0;
   for (const auto& [node, bytes] : held)
     if (node != host) elsewhere += bytes;
-  if (rest == 0 || elsewhere == 0) return;
+  if (rest == 0 || elsewhere == 0) return 0;
   for (const auto& [node, bytes] : held) {
     const double share = static_cast<double>(bytes) / static_cast<double>(elsewhere);
     if (node != host) found[node] += static_cast<uint64_t>(static_cast<double>(rest) * share);
   }
+  return rest;
 }
 
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
@@ -79,7 +80,8 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     const std::string host = name_of(from.host.value);
     run.fetched[host] += from.read_remote;
     for (const PathIndex file : workflow.tasks[i].inputs)
-      AddFile(files[file.value].size_bytes, files[file.value].held, host, task.read);
+      task.inputs_elsewhere.push_back(
+          AddFile(files[file.value].size_bytes, files[file.value].held, host, task.read));
     for (const PathIndex file : workflow.tasks[i].outputs)
       AddFile(files[file.value].size_bytes, files[file.value].held, host, task.written);
   }

@@ -28,6 +28,9 @@ struct SeenTask {
       processor;  // Its own processor seconds, user and system: of measured runs.
   // Bytes of its inputs as they lay, and of its outputs as they lie.
   BytesByNodeName read, written;
+  // Of `read` what lay on other nodes, by input as the workflow has them; what is not there is not
+  // known.
+  std::vector<uint64_t> inputs_elsewhere;
 };
 
 // A machine in the time of a run; hosts that are namespaces share one.
@@ -49,17 +52,17 @@ struct SeenRun {
   bool whole = true;
   Duration computing;  // In which any task computes, as Prediction's; of stages by name.
   std::map<std::string, Duration> stage_computing;
-  std::vector<SeenMachine> machines;            // Whose use is known, of measured runs.
-  RequestTimes requests;                        // Empty: not known.
+  std::vector<SeenMachine> machines;  // Whose use is known, of measured runs.
+  RequestTimes requests;              // Empty: not known.
   BytesByNodeName fetched;  // By host, what its mount read from other nodes, if it is known.
   std::map<uint64_t, uint64_t> bytes_by_chunk;  // Of files, by the size of their chunks, if known.
   double factor = 1;  // What times are off by where no task computes: ModelFactor().
 };
 
 // Counts a file's bytes where a task on `host` finds them: on its own node what is there, the rest
-// on the others in the proportion in which they hold it.
-void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
-             BytesByNodeName& found);
+// on the others in the proportion in which they hold it. Returns the bytes on others.
+uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
+                 BytesByNodeName& found);
 
 // Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
 // Nodes on others keep the names that the prediction gave them. A task's end is when the runner

@@ -74,7 +74,7 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (blamed.empty()) return "";
   const Blame& best = blamed.front();
   const std::string share = fmt::format("{:.0f} %", best.explained * 100);
-  if (best.suspect.part == Part::kPageCache)
+  if (!best.evidence.empty() && best.explained <= 0)
     return Capital(fmt::format("{}: {}.", Describe(best.suspect), best.evidence));
   if (!best.evidence.empty())
     return Capital(
@@ -123,7 +123,7 @@ std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
                           "chance in {:.1g} of such runs",
                           *facts.beside_p)
             : std::string("it is off by more than that explains, or beside other hosts, or "
-                          "by a part's own work"));
+                          "by a part's own work or bytes"));
   if (!facts.own || facts.own->usual_s <= 0 || !IsComputing(anomaly)) return said;
   if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
     said += fmt::format(" Tasks' own processor seconds are {:.2f} times {}: they compute longer.",
@@ -219,8 +219,8 @@ std::string OpenFirst(const Suspect& suspect) {
     case Part::kPageCache:
       return fmt::format(
           "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and who "
-          "has "
-          "it), then who else writes the files that are read there",
+          "has it), then who else writes the files that are read there, and whether a trace is on "
+          "that is --cold",
           host);
     case Part::kComputing:
       return "the machines' load in the runs ('top', /proc/pressure/cpu): what else ran there; "

@@ -69,7 +69,7 @@ def settings_of(arguments, cell):
 # ---- one cell
 
 def name_of(cell):
-    return "-".join(map(str, cell))
+    return "-".join(map(str, cell if cell.storage else cell[:-1]))
 
 
 def predict(arguments, cell, platform, seen, *more):

@@ -59,7 +59,8 @@ class Mosa(Cluster):
             self.tell("node", "drain", host)
         for host in self.hosts[-self.storage:]:
             pid = self.pid("mount", host)
-            subprocess.run(["umount", self.mount(host)], check=True)
+            done = subprocess.run(["umount", self.mount(host)], capture_output=True, text=True)
+            check(done.returncode == 0, f"umount {self.mount(host)}: {done.stderr}")
             wait_until(lambda p=pid: start_ticks(p) == 0, 10, f"the end of the mount of {host}")
 
     def words(self):

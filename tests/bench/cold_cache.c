@@ -23,7 +23,7 @@ static int IsFuse(int fd) {
   return fstat(fd, &about) == 0 && S_ISCHR(about.st_mode) && about.st_rdev == makedev(10, 229);
 }
 
-// An answer of that size is one to an open, of a file or of a directory, or has a zero where an open has its flags.
+// An answer of that size is one to an open; or to a read of 16 bytes, which it harms: the workflow of the trials has none.
 ssize_t writev(int fd, const struct iovec* parts, int count) {
   struct fuse_open_out opened;
   if (count != 2 || parts[1].iov_len != sizeof opened || !IsFuse(fd)) return next(fd, parts, count);

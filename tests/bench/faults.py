@@ -59,7 +59,7 @@ CONFIG = f"hosts={HOSTS},slots=1,manager=apart,system=dss"
 
 COMPUTE = "awk 'BEGIN{for(i=0;i<%d;i++)x+=i}'"
 LOOPS = 6_000_000
-SHARED = "made.0"  # All that come after it read it: each host once, and then its page cache has it.
+SHARED = "made.0"  # All tasks of later stages read it: each host once, and then its page cache has it.
 
 
 def task(name, inputs, outputs, loops):

@@ -130,6 +130,8 @@ def check_counts(answer):
         total = sum(row["sum_ns"] for row in served.values())
         cluster.check(parts["sum_ns"] <= total, f"{name}: a part takes longer than the whole")
         cluster.check(not rows(answer, "storage", "h3", name), f"h3 served a {name}")
+    connected = rows(answer, "mount", "h2", "node.connect")
+    cluster.check(list(connected) == ["h1"], f"h2 connected to {list(connected)}")
     check_manager(answer)
 
 

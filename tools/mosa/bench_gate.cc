@@ -122,7 +122,8 @@ std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison)
       evidence, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != evidence.end() && most->second >= predict::kExplainedMin) return most->first;
   const std::vector<predict::Blame>& blamed = comparison.blamed;
-  if (predict::Explains(blamed) && blamed.front().factor > 0) return blamed.front().suspect;
+  if (predict::Explains(blamed) && (blamed.front().factor > 0 || !blamed.front().evidence.empty()))
+    return blamed.front().suspect;
   return std::nullopt;
 }
 

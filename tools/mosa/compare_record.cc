@@ -82,6 +82,9 @@ bool TimesArePossible(const json& row) {
          is_time(row.value("p90_us", 0.0), 1e6);
 }
 
+// No mount reads more in a run.
+constexpr uint64_t kFetchedBytesMax = uint64_t{1} << 55;
+
 class Reader {
  public:
   Reader(const RunFile& file, const Workflow& workflow) : file_(file), workflow_(workflow) {}
@@ -147,18 +150,22 @@ class Reader {
       const double seconds = *processor;
       if (seconds >= 0 && seconds <= kSecondsMax) task.processor = FromSeconds(seconds);
     }
-    AddFiles(object.at("inputs"), workflow_.tasks[index].inputs, host->first, task.read);
+    task.inputs_elsewhere =
+        AddFiles(object.at("inputs"), workflow_.tasks[index].inputs, host->first, task.read);
     AddFiles(object.at("outputs"), workflow_.tasks[index].outputs, host->first, task.written);
   }
 
-  // In the order of the task's files, as the digest is the same.
-  void AddFiles(const json& list, const std::vector<PathIndex>& files, const std::string& host,
-                predict::BytesByNodeName& found) {
+  // In the order of the task's files, as the digest is the same. Returns the bytes of each on other
+  // nodes, as far as all before it are known.
+  std::vector<uint64_t> AddFiles(const json& list, const std::vector<PathIndex>& files,
+                                 const std::string& host, predict::BytesByNodeName& found) {
+    std::vector<uint64_t> elsewhere;
     for (size_t i = 0; i < list.size() && i < files.size(); ++i) {
       if (!list[i].contains("size_bytes")) continue;
       const auto size_bytes = list[i].at("size_bytes").get<uint64_t>();
       const auto held = list[i].value("nodes", predict::BytesByNodeName());
-      predict::AddFile(size_bytes, held, host, found);
+      const uint64_t on_others = predict::AddFile(size_bytes, held, host, found);
+      if (elsewhere.size() == i) elsewhere.push_back(on_others);
       const auto chunk_bytes = list[i].value("chunk_bytes", uint64_t{0});
       if (chunk_bytes > 0 && chunked_.insert(files[i]).second)
         measured_.seen.bytes_by_chunk[chunk_bytes] += size_bytes;
@@ -170,6 +177,7 @@ class Reader {
           resized_.insert(files[i]).second)
         faults_.resized.Add(file.path);
     }
+    return elsewhere;
   }
 
   // Of the time between the run's begin and end, if the cluster was asked.
@@ -184,12 +192,7 @@ class Reader {
       if (!failure.empty()) faults_.unasked.Add(fmt::format("{} ({})", name, failure));
       if (daemon.value("since_start", false)) faults_.restarted.Add(name);
       if (daemon.value("truncated", false)) faults_.truncated.Add(name);
-      if (component == "mount" && failure.empty() && !daemon.value("since_start", false)) {
-        const auto totals = daemon.find("totals");
-        if (totals != daemon.end() &&
-            totals->value("bytes_read_remote", json()).is_number_unsigned())
-          measured_.seen.fetched[host] += totals->at("bytes_read_remote").get<uint64_t>();
-      }
+      if (component == "mount") ReadFetched(host, daemon);
       const json& rows = daemon.at("requests");
       if (!std::all_of(rows.begin(), rows.end(), TimesArePossible)) {
         faults_.untimed.Add(name);
@@ -202,6 +205,16 @@ class Reader {
                                               row.at("peer").get<std::string>()}]);
     }
     rows_left_out_ = residence->value("rows_left_out", 0.0);
+  }
+
+  // What the mount read from other nodes in the run; of one that began in it that is not known.
+  void ReadFetched(const std::string& host, const json& mount) {
+    const json totals = mount.value("totals", json::object());
+    const auto bytes = totals.find("bytes_read_remote");
+    if (mount.value("since_start", false) || bytes == totals.end() ||
+        !bytes->is_number_unsigned() || bytes->get<uint64_t>() > kFetchedBytesMax)
+      return;
+    measured_.seen.fetched[host] += bytes->get<uint64_t>();
   }
 
   // Whose use by others is known.

@@ -535,7 +535,7 @@ function drawAnomaly(anomaly, i, anomalies) {
     if (anomaly.cause) item.append(element('p', {text: anomaly.cause}));
     item.append(element('p', {text: `Open first: ${anomaly.open_first}.`}));
   }
-  const blamed = anomaly.blamed.slice(0, 4).map((blame) => `${describePart(blame)} ${(blame.explained * 100).toFixed(0)} %`);
+  const blamed = anomaly.blamed.slice(0, 4).map((blame) => describePart(blame) + (blame.explained > 0 ? ` ${(blame.explained * 100).toFixed(0)} %` : ''));
   const evidence = [`measured ${seconds(anomaly.measured_s)}`, `predicted ${seconds(anomaly.predicted_s)}`,
                     `shown in ${anomaly.shown_in.length} of ${anomaly.judged} runs (${anomaly.shown_in.join(', ')})`];
   if (blamed.length > 0) evidence.push(`what explains it: ${blamed.join(', ')}`);
