@@ -380,6 +380,16 @@ def test_partly_known_requests(made):
             check(all(not r["measured"] for r in answer["requests"] if (r["component"], r["host"]) == ("mount", "h3")), expected)
 
 
+def test_partly_known_totals(made):
+    """What a mount moved in all is not compared where a record does not say it as it can be; the rest is."""
+    well = simulated(made.mosa, made.path, 301, residence=True)
+    mounts = [d for d in well["residence"]["daemons"] if d["component"] == "mount"]
+    for totals in (None, [], "many", {}, *({"bytes_read_remote": bad} for bad in (-1, 1 << 63, 1e300, "many", None))):
+        for mount in mounts:
+            mount["totals"] = totals
+        check(any(r["p"] is not None for r in made.run([well])["requests"]), f"{totals}: the rest is compared")
+
+
 def test_requests_alone(made):
     """Requests that stay too long are an anomaly, whatever tasks take, also in the only run there is; not in one run between two others."""
     def swapping(daemon, row):
