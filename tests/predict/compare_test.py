@@ -543,6 +543,7 @@ def main():
         test_predicted_requests(made)
         test_requests_alone(made)
         test_partly_known_requests(made)
+        test_partly_known_totals(made)
         test_busy_machine(made)
         test_refusals(made)
     print("passed")
