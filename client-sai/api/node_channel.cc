@@ -186,9 +186,6 @@ Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
     residence_->Add(DurationTable::ClassId{kConnect}, residence_->PeerOf(address_.name),
                     Now() - begin);
   return connected;
-},
-      residence_ == nullptr ? DurationTable::kNoPeer : residence_->PeerOf(address_.name));
-return ConnectTcp(address_.address, wait);
 }
 
 bool NodeChannel::CanReachSocket() {
