@@ -393,11 +393,16 @@ class Comparer {
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
     const BlameQuestion question = {shown, StageBlamed(cell.cell), "", anomaly.slower};
     if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(question);
-    const bool beside =
+    bool beside =
         cell.cell.level == Level::kHost &&
-        !(Explains(anomaly.blamed) && (anomaly.blamed.front().suspect.host == cell.cell.name ||
-                                       !anomaly.blamed.front().evidence.empty()));
-    if (beside) anomaly.blamed = BlameOf({shown, "", cell.cell.name, anomaly.slower});
+        !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
+    if (beside) {
+      const std::vector<Blame>& by_others = BlameOf({shown, "", cell.cell.name, anomaly.slower});
+      // What says so itself stands, if what hosts differ by explains nothing.
+      beside =
+          Explains(by_others) || anomaly.blamed.empty() || anomaly.blamed.front().evidence.empty();
+      if (beside) anomaly.blamed = by_others;
+    }
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),
              FullerNode(anomaly), options_.link_bytes_per_second, OwnSecondsIn(shown, cell.cell),
              OthersIn(shown, cell.cell), beside ? std::nullopt : BesideIn(question)},
