@@ -169,7 +169,7 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
   for (int attempt = 0; attempt < (terms.repeatable ? 2 : 1); ++attempt) {
     MOSA_ASSIGN_OR_RETURN(std::unique_ptr<FrameSocket> socket,
                           Acquire(terms.kind, /*fresh=*/attempt > 0, terms.deadline));
-    status = exchange(*socket);
+    status = RunOn(*socket, exchange, terms.kind);
     Release(terms.kind, std::move(socket), status.ok());
     if (status.code() != StatusCode::kUnavailable) break;
   }
@@ -177,14 +177,25 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
   return Status(status.code(), fmt::format("{}: {}", Name(), MessageOf(status)));
 }
 
+Status NodeChannel::RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const {
+  if (kind == Kind::kUnix || residence_ == nullptr) return exchange(socket);
+  const uint64_t lost_before = LostSegments(socket.fd());
+  const Time begin = Now();
+  const Status status = exchange(socket);
+  if (LostSegments(socket.fd()) > lost_before) Count(kResent, Now() - begin);
+  return status;
+}
+
+void NodeChannel::Count(size_t kind, Duration duration) const {
+  if (residence_ != nullptr)
+    residence_->Add(DurationTable::ClassId{kind}, residence_->PeerOf(address_.name), duration);
+}
+
 Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
   if (kind == Kind::kUnix) return ConnectUnix(address_.socket_path, wait);
   const Time begin = Now();
   auto connected = ConnectTcp(address_.address, wait);
-  // A part of the request that waits for it: counted, but no request of its own in the log.
-  if (residence_ != nullptr)
-    residence_->Add(DurationTable::ClassId{kConnect}, residence_->PeerOf(address_.name),
-                    Now() - begin);
+  Count(kConnect, Now() - begin);
   return connected;
 }
 

@@ -26,14 +26,14 @@
 namespace mosa::sai {
 
 struct NodeChannelOptions {
-  size_t connections_max = 8;  // Of either kind.
+  size_t connections_max = kNodeConnectionsMax;  // Of either kind.
   Duration connect_wait = Seconds(1);
 };
 
 class NodeChannel {
  public:
-  // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert); null:
-  // nowhere. It outlives the channel.
+  // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert), and
+  // exchanges while which packets were lost, as kResent; null: nowhere. It outlives the channel.
   NodeChannel(NodeAddress address, NodeChannelOptions options, DurationTable* residence)
       : options_(options), address_(std::move(address)), residence_(residence) {}
 
@@ -75,7 +75,10 @@ class NodeChannel {
 
   Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
   void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);
+  Status RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const;
   Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
+  // Of requests that are counted by themselves: no more of them in the log.
+  void Count(size_t kind, Duration duration) const;
   // These need mutex_.
   Status CheckState() const;
   bool HasIdle(Pool& pool);  // Forgets those that have broken.

@@ -1,7 +1,7 @@
 #include "common/base/tcp_options.h"
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <string_view>
@@ -24,6 +24,13 @@ void TuneBulkTcp(int socket) {
   if (::getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &size) != 0) return;
   if (!std::string_view(name).starts_with("bbr")) return;
   if (!UseCongestionControl(socket, "cubic")) UseCongestionControl(socket, "reno");
+}
+
+uint64_t LostSegments(int socket) {
+  tcp_info info = {};  // What the kernel does not know stays 0.
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return uint64_t{info.tcpi_total_retrans} + info.tcpi_rcv_ooopack;
 }
 
 }  // namespace mosa

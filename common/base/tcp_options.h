@@ -1,6 +1,8 @@
-// How the sockets that carry files' bytes differ from others.
+// How the sockets that carry files' bytes differ from others, and what became of their packets.
 #ifndef MOSA_COMMON_BASE_TCP_OPTIONS_H_
 #define MOSA_COMMON_BASE_TCP_OPTIONS_H_
+
+#include <cstdint>
 
 namespace mosa {
 
@@ -11,6 +13,10 @@ namespace mosa {
 // are three times as fast. Where the machine uses another algorithm (cubic, dctcp) it stays.
 // Nothing fails if the kernel refuses.
 void TuneBulkTcp(int socket);
+
+// How many segments the socket has sent again so far, and got out of order, as what comes after a
+// lost one is: it grows when packets are lost, either way. 0 where the kernel does not say.
+uint64_t LostSegments(int socket);
 
 }  // namespace mosa
 

@@ -5,7 +5,10 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "common/base/unique_fd.h"
 
@@ -37,6 +40,33 @@ TEST(TuneBulkTcp, ExchangesPacingOnly) {
   ASSERT_TRUE(Use(chosen.get(), "reno"));
   TuneBulkTcp(chosen.get());
   EXPECT_EQ(CongestionControlOf(chosen.get()), "reno");
+}
+
+// Who asks for a connection of a listener that has too many waiting asks again a second later.
+TEST(LostSegments, CountsWhatIsSentAgain) {
+  const UniqueFd listener = TcpSocket();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener.get(), generic, size), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  ASSERT_EQ(getsockname(listener.get(), generic, &size), 0);
+  UniqueFd first = TcpSocket();
+  ASSERT_EQ(connect(first.get(), generic, size), 0);
+  EXPECT_EQ(LostSegments(first.get()), 0U);
+  std::vector<UniqueFd> asking;
+  for (int i = 0; i < 4; ++i) {
+    asking.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    connect(asking.back().get(), generic, size);
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (LostSegments(asking.back().get()) == 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GT(LostSegments(asking.back().get()), 0U);
+  EXPECT_EQ(LostSegments(first.get()), 0U);
+  EXPECT_EQ(LostSegments(UniqueFd(socket(AF_UNIX, SOCK_STREAM, 0)).get()), 0U);
 }
 
 TEST(TuneBulkTcp, WhoIsAcceptedInherits) {

@@ -228,14 +228,14 @@ void AddRequests(double node_times, double own_times, double seed, SeenRun& run)
   }
 }
 
-// Six runs in which all tasks take a quarter longer.
+// Six runs in which all tasks take so many times as long.
 Comparison CompareRequestsOfH2(double node_times, double own_times,
-                               const std::vector<SeenMachine>& machines) {
+                               const std::vector<SeenMachine>& machines, double task_times = 1.25) {
   std::vector<SeenRun> draws = Draws(), runs;
   for (size_t k = 0; k < draws.size(); ++k) AddRequests(1, 1, static_cast<double>(k), draws[k]);
   for (int k = 1; k <= 6; ++k) {
     runs.push_back(
-        Made(fmt::format("r{}", k), [k](uint32_t) { return 1.25 + 0.01 * std::sin(k); }));
+        Made(fmt::format("r{}", k), [&](uint32_t) { return task_times + 0.01 * std::sin(k); }));
     runs.back().machines = machines;
     AddRequests(node_times, own_times, 50 + k, runs.back());
   }
@@ -257,6 +257,17 @@ TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
   const Comparison far = CompareRequestsOfH2(2, 6, {{kHosts, 0.3, std::nullopt}});
   EXPECT_EQ(VerdictOn(far, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(far);
   EXPECT_NE(Said(far).find("its own work says so"), std::string::npos) << Said(far);
+}
+
+// Off, by what it is an anomaly only if a part says so too; and a part that is off alone is none.
+TEST(Witnessed, NeedsBothThatItIsOffAndAPartThatSaysSo) {
+  const auto verdict = [](double task_times, double node_times) {
+    const Comparison comparison = CompareRequestsOfH2(node_times, 1, {}, task_times);
+    return VerdictOn(comparison, Level::kWorkflow, "");
+  };
+  EXPECT_EQ(verdict(1.12, 1), Verdict::kAsPredicted);
+  EXPECT_EQ(verdict(1.12, 2), Verdict::kAnomaly);
+  EXPECT_EQ(verdict(1.06, 2), Verdict::kAsPredicted);
 }
 
 // The manager's work is done where it is, not where tasks are.

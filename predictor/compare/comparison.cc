@@ -74,6 +74,7 @@ class Comparer {
     ComparePlaces();
     CompareRequestTimes();
     if (!comparison_.machine_busy.empty()) KeepWhatHostsShow();
+    FindWitnessed();
     FindOddRuns();
     BlameQuestion of_all;
     for (size_t run = first_judged_; run < runs_.size(); ++run) of_all.runs.push_back(run);
@@ -202,17 +203,38 @@ class Comparer {
     for (size_t index = 0; index < judged_.size(); ++index) {
       ComparedCell& cell = comparison_.cells[index];
       const std::vector<size_t>& shown = judged_[index].shown;
-      if (cell.verdict != Verdict::kMachineBusy || cell.cell.level > Level::kTasks ||
-          judged_[index].runs[shown.front()]->residual.size <= 0)
+      if (cell.verdict != Verdict::kMachineBusy || !IsShownByPart(index, judged_[index], shown))
         continue;
-      const BlameQuestion question = {shown, StageBlamed(cell.cell), "", true};
-      BlameOf(question);
-      const auto own = own_times_.find(question);
-      if (own == own_times_.end() || !Stays(own->second, shown)) continue;
       cell.verdict = Verdict::kAnomaly;
       decided_[index].shown = shown;
       kept_.insert(index);
     }
+  }
+  // What is off at a lower bar, where the part that made it so is slow by its own time or bytes:
+  // two that agree.
+  void FindWitnessed() {
+    JudgeRules rules = options_.rules;
+    rules.rate = rules.rate_witnessed;
+    std::vector<JudgedValue> off = decided_;
+    Judge(rules, runs_.size(), off);
+    for (size_t index = 0; index < off.size(); ++index) {
+      ComparedCell& cell = comparison_.cells[index];
+      const std::vector<size_t>& shown = off[index].shown;
+      if (shown.empty() || cell.verdict == Verdict::kAnomaly ||
+          cell.verdict == Verdict::kMachineBusy || !IsShownByPart(index, off[index], shown))
+        continue;
+      cell.verdict = Verdict::kAnomaly;
+      decided_[index].shown = shown;
+    }
+  }
+  // Of a cell that is slower in these runs, in which others have not made it so.
+  bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown) {
+    const CellName& cell = comparison_.cells[index].cell;
+    if (cell.level > Level::kTasks || value.runs[shown.front()]->residual.size <= 0) return false;
+    const BlameQuestion question = {shown, StageBlamed(cell), "", true};
+    BlameOf(question);
+    const auto own = own_times_.find(question);
+    return own != own_times_.end() && Stays(own->second, shown);
   }
   // Whether others cannot have made it, in any of these runs.
   bool Stays(const OwnTime& own, const std::vector<size_t>& runs) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/model/session.h"
 #include "predictor/compare/statistics.h"
 #include "predictor/model/student_t.h"
 
@@ -19,17 +20,18 @@ constexpr double kShareEnough = 0.5;
 constexpr double kAsMuchLonger = 4;
 // How well the hosts whose mounts waited are those whose tasks took longer: a squared cosine.
 constexpr double kAlikeMin = 0.5;
-constexpr double kChance = 0.001;
+constexpr double kChance = 0.01;
 constexpr double kFactorMin = 1.25;
 constexpr double kAsOthersMax = 1.15;
 // Of what surely takes no longer the upper end of the interval of 95 %.
 constexpr double kSurelyAsOthersMax = 1.25;
 // Two hosts are no surer alike than that.
 constexpr double kSurest = 0.1;
-// No mount keeps more connections to a node than that: who makes more makes them again.
-constexpr double kConnectionsOfAMount = 8;
 // Beside those to any other node.
 constexpr double kConnectionsFactorMin = 3;
+// Of a host's requests, and beside those between others, what lost packets.
+constexpr double kLostShareMin = 0.1;
+constexpr double kLostFactorMin = 3;
 // The other way is slow as well if its logarithm is that share of this one's.
 constexpr double kBothWays = 0.5;
 
@@ -53,9 +55,12 @@ struct Times {
 bool IsConnection(const RequestClass& which) {
   return which.component == "mount" && which.name == "node.connect";
 }
+bool IsResent(const RequestClass& which) {
+  return which.component == "mount" && which.name == "node.resent";
+}
 bool IsAskedOfANode(const RequestClass& which) {
   return which.component == "mount" && which.name.starts_with("node.") && !which.peer.empty() &&
-         !IsConnection(which);
+         !IsConnection(which) && !IsResent(which);
 }
 bool IsANodesOwn(const RequestClass& which) {
   return which.component == "storage" && IsOwnWork(which);
@@ -119,21 +124,25 @@ Times TimesOf(const std::vector<double>& with, const std::vector<double>& withou
 // A host beside the others.
 struct BesideHost {
   std::string host;
-  Times asked, asking;
+  Times asked, asking, either;
   std::map<std::string, double> waited_s;  // More, by the host whose mount asked.
+  // Whichever is surer: a node is slow one way, a link both.
+  double p() const { return std::min(asked.p, either.p) * 2; }
 };
 
 BesideHost Beside(const std::vector<Asked>& all, const std::string& host) {
-  BesideHost beside{host, {}, {}, {}};
-  std::vector<double> asked_of, asking, others;
+  BesideHost beside{host, {}, {}, {}, {}};
+  std::vector<double> asked_of, asking, either, others;
   const std::vector<Asked> centred = BesideOthers(all, host);
   for (const Asked& asked : centred) {
     (asked.peer == host ? asked_of : asked.host == host ? asking : others).push_back(asked.place);
-    if (asked.peer == host || asked.host == host)
-      beside.waited_s[asked.host] += asked.all_s * (1 - std::exp(-asked.place));
+    if (asked.peer != host && asked.host != host) continue;
+    either.push_back(asked.place);
+    beside.waited_s[asked.host] += asked.all_s * (1 - std::exp(-asked.place));
   }
   beside.asked = TimesOf(asked_of, others);
   beside.asking = TimesOf(asking, others);
+  beside.either = TimesOf(either, others);
   return beside;
 }
 
@@ -191,11 +200,11 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
   std::optional<BesideHost> slowest;
   for (const std::string& host : hosts) {
     BesideHost beside = Beside(all, host);
-    if (beside.asked.factor() < kFactorMin || beside.asked.p * tests > kChance) continue;
+    if (beside.asked.factor() < kFactorMin || beside.p() * tests > kChance) continue;
     if (!slowest || beside.asked.place > slowest->asked.place) slowest = std::move(beside);
   }
   if (!slowest || !IsWaitedFor(tasks, slowest->waited_s, kShareMin)) return std::nullopt;
-  const auto& [host, asked, asking, waited_s] = *slowest;
+  const auto& [host, asked, asking, either, waited_s] = *slowest;
   OwnTime found{{Part::kNode, host}, std::nullopt, "", std::nullopt};
   const std::string measured =
       fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and ",
@@ -212,7 +221,7 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
       found.evidence = both + "its node, not its link";
     }
   }
-  found.beside_p = asked.p * tests;
+  found.beside_p = slowest->p() * tests;
   return found;
 }
 
@@ -226,9 +235,11 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
   std::map<std::string, Waits> waits;
   for (const RequestCell& cell : requests.cells) {
     const auto& [component, name, host, peer] = cell.which;
-    const bool is_its = suspect.part == Part::kManager
-                            ? name.starts_with("manager.")
-                            : name.starts_with("node.") && peer == suspect.host;
+    const bool is_its =
+        suspect.part == Part::kManager
+            ? name.starts_with("manager.")
+            : name.starts_with("node.") &&
+                  (peer == suspect.host || (suspect.part == Part::kLink && host == suspect.host));
     if (component != "mount" || !is_its || cell.predicted.count <= 0) continue;
     for (const size_t run : requests.asked_runs) {  // Few of them are waited for, too.
       const RequestTimes& of_run = requests.runs[run].requests;
@@ -272,7 +283,7 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
     }
     double most = 0;
     for (const auto& [peer, count] : to_others) most = std::max(most, count);
-    if (to_host <= mounts * kConnectionsOfAMount || to_host < kConnectionsFactorMin * most)
+    if (to_host <= mounts * kNodeConnectionsMax || to_host < kConnectionsFactorMin * most)
       return std::nullopt;
     if (!made) made = {to_host, most};
     made->to = std::min(made->to, to_host);
@@ -298,6 +309,59 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
                             "other node {:.0f} times at most: connections break or are refused "
                             "there, or on its link",
                             made->to, made->to_any_other),
+                std::nullopt};
+  }
+  return found;
+}
+
+// Of what mounts asked of nodes, in how much packets were lost: the shares with a host, either way,
+// and between others, in the run in which the host stands out least.
+struct LostPackets {
+  double with = 0;
+  double between_others = 0;
+  double times() const { return with / std::max(between_others, kLostShareMin / kLostFactorMin); }
+};
+
+// None if too few were asked in any run, or the host does not stand out in it.
+std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::string& host) {
+  struct Counts {
+    double all = 0, resent = 0;
+    double share() const { return all > 0 ? resent / all : 0; }
+  };
+  std::optional<LostPackets> least;
+  for (const size_t run : requests.asked_runs) {
+    Counts with, between_others;
+    for (const auto& [which, seen] : requests.runs[run].requests) {
+      Counts& counts = which.host == host || which.peer == host ? with : between_others;
+      if (IsResent(which)) counts.resent += static_cast<double>(seen.count);
+      if (IsAskedOfANode(which)) counts.all += static_cast<double>(seen.count);
+    }
+    const LostPackets lost = {with.share(), between_others.share()};
+    if (with.all < kRequestsMin || between_others.all < kRequestsMin || lost.with < kLostShareMin ||
+        lost.times() < kLostFactorMin)
+      return std::nullopt;
+    if (!least || lost.times() < least->times()) least = lost;
+  }
+  return least;
+}
+
+// The link that loses packets, if mounts waited for it.
+std::optional<OwnTime> LossyLink(const AskedRequests& requests,
+                                 const std::map<std::string, TaskTimes>& tasks) {
+  std::optional<OwnTime> found;
+  double most = 0;
+  for (const auto& [host, times] : tasks) {
+    const auto lost = LostWith(requests, host);
+    if (!lost || lost->times() <= most) continue;
+    const Suspect link = {Part::kLink, host};
+    if (!IsWaitedFor(tasks, WaitedFor(requests, link, tasks), kShareMin)) continue;
+    most = lost->times();
+    found =
+        OwnTime{link, std::nullopt,
+                fmt::format("in {:.0f} % of what mounts asked of {} and it asked of others TCP "
+                            "had to send bytes again, between other hosts in {:.0f} %: it loses "
+                            "packets",
+                            lost->with * 100, host, lost->between_others * 100),
                 std::nullopt};
   }
   return found;
@@ -385,7 +449,7 @@ std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
                                    const std::map<std::string, TaskTimes>& tasks,
                                    const std::vector<Blame>& blamed) {
   for (auto own : {OwnWork(requests, tasks, blamed), BrokenConnections(requests, tasks),
-                   SlowHost(requests, tasks)})
+                   LossyLink(requests, tasks), SlowHost(requests, tasks)})
     if (own && !IsOutweighed(*own, blamed)) return own;
   return std::nullopt;
 }

@@ -8,6 +8,9 @@
 //  connections  mounts connect to one host's storage node more often in each run than they keep
 //            connections, and hardly to others, and have waited for it: connections break or are
 //            refused there, by that node or on its link.
+//  lost packets  TCP had to send again in many more of the requests that a host's mount asked of
+//            others, or theirs of its node, than between others, in each run, and mounts have
+//            waited for those: its link.
 //  one host  what mounts ask of one host's storage node takes longer than the same between others,
 //            in the same runs: it is that node. If what the host's mount asks of others does as
 //            well, it is what both ways share: its link, or, if the node's own work takes longer
@@ -20,7 +23,8 @@
 //
 // Which host is last is chance in one request; hence the logarithms of the means of all pairs of
 // hosts, less what is predicted of each, are tested: those with the host against those without
-// (Welch 1947), for as many tests as are made. Pure.
+// (Welch 1947), what is asked of it, and that with what it asks; at 1 %, for as many tests as are
+// made. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
 #define MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
 

@@ -215,6 +215,51 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
   }
 }
 
+TEST(OwnTimes, LinkThatLosesPackets) {
+  struct Row {
+    uint64_t with_h2 = 60;  // Of 200 reads and writes, in which TCP sends again, in each run
+    uint64_t others = 10;   // and between others,
+    size_t runs = kRuns;    // in so many runs; else as between others.
+    double waited = 3;      // So many times as long for h2's node and by its mount.
+    bool is_found = false;
+  };
+  const Row rows[] = {{.is_found = true},
+                      {.with_h2 = 16, .others = 0},  // Everybody loses some.
+                      {.others = 40},                // All links are full.
+                      {.runs = kRuns - 1},
+                      {.waited = 1}};  // Nobody has waited.
+  for (const Row& row : rows) {
+    SCOPED_TRACE(&row - rows);
+    Requests requests(4);
+    const auto is_with_h2 = [](const RequestClass& which) {
+      return AskedOf(which, "h2") || AskedBy(which, "h2");
+    };
+    // Every other run: what hosts differ by tells nothing.
+    requests.Slow(row.waited, is_with_h2);
+    for (auto& [which, seen] : requests.runs.back().requests)
+      if (is_with_h2(which)) seen.seconds /= row.waited * row.waited;
+    for (auto& [host, times] : requests.tasks) times.more_s = host == "h2" ? 9 : 3;
+    for (size_t run = 0; run < kRuns; ++run)
+      for (const std::string& host : requests.hosts)
+        for (const std::string& peer : requests.hosts) {
+          const RequestClass which = {"mount", "node.resent", host, peer};
+          const uint64_t count = run < row.runs && is_with_h2(which) ? row.with_h2 : row.others;
+          if (host != peer)
+            requests.runs[run].requests[which] = {count, 0.1 * static_cast<double>(count), 0.1,
+                                                  0.1};
+        }
+    const auto found = requests.Find();
+    ASSERT_EQ(found.has_value(), row.is_found);
+    if (!found) continue;
+    EXPECT_EQ(found->suspect, (Suspect{Part::kLink, "h2"}));
+    EXPECT_TRUE(found->is_told);
+    EXPECT_TRUE(found->evidence.starts_with(
+        "in 30 % of what mounts asked of h2 and it asked of others TCP had to send bytes again, "
+        "between other hosts in 5 %"))
+        << found->evidence;
+  }
+}
+
 // Requests that wait many at once are late many at once: tasks are not as late as all together.
 TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
   const auto found = [](double moving_s) {

@@ -58,7 +58,7 @@ UniqueFd TakeDescriptor(msghdr& message) {
 
 std::vector<std::string> BulkOperationNames(std::string_view prefix) {
   using Request = v1::BulkRequest;
-  std::vector<std::string> names(kConnect + 1);
+  std::vector<std::string> names(kResent + 1);
   const auto set = [&](size_t kind, std::string_view name) {
     names.at(kind) = std::string(prefix).append(name);
   };
@@ -76,6 +76,7 @@ std::vector<std::string> BulkOperationNames(std::string_view prefix) {
   set(Request::kNoteWritten, "note_written");
   set(kHeldSums, "sums_held");
   set(kConnect, "connect");
+  set(kResent, "resent");
   return names;
 }
 

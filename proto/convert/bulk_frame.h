@@ -30,10 +30,12 @@ inline constexpr unsigned kBlockSettled = 2;
 inline constexpr unsigned kBlockDamaged = 4;
 
 // Classes of requests for those who measure how long these take, by BulkRequest's operation_case;
-// kHeldSums of questions whose answers may be held, kConnect of attempts to connect: numbers of
-// fields that are no operations. Each name stands behind `prefix`.
+// kHeldSums of questions whose answers may be held, kConnect of attempts to connect, kResent of all
+// requests while which TCP had to send bytes again: numbers of fields that are no operations. Each
+// name stands behind `prefix`.
 inline constexpr size_t kHeldSums = 15;
 inline constexpr size_t kConnect = 16;
+inline constexpr size_t kResent = 17;
 std::vector<std::string> BulkOperationNames(std::string_view prefix);
 
 struct FramePrefix {

@@ -21,8 +21,9 @@ MANAGER = "h0"  # Its host.
 RECLAIMING_S = 5.5  # What a new manager gives its clients to say what they hold.
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 
-# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one).
-Fault = collections.namedtuple("Fault", "name what culprits begin sizes")
+# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one), whether a size is that
+# of all files' chunks, in sound runs and predictions as well.
+Fault = collections.namedtuple("Fault", "name what culprits begin sizes size_is_chunk", defaults=[False])
 
 
 def tool(*words):
@@ -286,6 +287,7 @@ def wide_lock(store, hold_us):
 
 
 def one_seed(store, _):
+    # A size is one of chunks: the fewer a file has, the more the nodes differ at which files begin.
     return faulty_manager(store, {"MOSA_FAULT_ONE_SEED": "1"})
 
 
@@ -302,8 +304,8 @@ def wrong_placement(store, glob):
 
 
 @contextlib.contextmanager
-def wrong_chunk(store, chunk):
-    """A rule that nobody who predicts knows of gives all files chunks of this size."""
+def in_chunks_of(store, chunk):
+    """A rule gives all files chunks of this size. It is a fault if nobody who predicts knows of it."""
     store.tell("hint", "rule", "add", "/r*/*", f"chunk_size={chunk}")
     try:
         yield
@@ -322,12 +324,13 @@ LIBRARY = [
           paused_process, (0.85,)),
     Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
     Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
-          [("storage node", SICK)], leaking_writes, (40,)),
+          [("storage node", SICK)], leaking_writes, (80,)),
     Fault("cold-cache", "the page cache of {host} keeps nothing from one open to the next", [("page cache", SICK)], cold_cache, (1,)),
     Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
           "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
     Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),
-    Fault("one-seed", "the manager begins every file at the same node", "files lie elsewhere", one_seed, (1,)),
-    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
+    Fault("one-seed", "the manager begins every file, in chunks of {size}, at the same node", "files lie elsewhere", one_seed, ("16M",),
+          size_is_chunk=True),
+    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", in_chunks_of, ("16M",)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]

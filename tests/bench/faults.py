@@ -40,7 +40,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 
 from accuracy_report import to_markdown  # noqa: E402
 from cluster import Cluster, check, print_table, why_not  # noqa: E402
-from fault_library import CPU_GROUPS, LIBRARY, SICK, one_seed, wide_lock  # noqa: E402
+from fault_library import CPU_GROUPS, LIBRARY, SICK, in_chunks_of, one_seed, wide_lock  # noqa: E402
 from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "fault size")
@@ -140,8 +140,9 @@ class Bench:
         return Run(str(record), said["turnaround_seconds"], others_share(said))
 
 
-def compare(arguments, records):
-    command = [arguments.bin / "mosa", "--json", "compare", "--platform", arguments.platform, "--config", CONFIG]
+def compare(arguments, records, chunk=None):
+    config = f"{CONFIG},chunk={chunk}" if chunk else CONFIG
+    command = [arguments.bin / "mosa", "--json", "compare", "--platform", arguments.platform, "--config", config]
     for record in records:
         command += ["--run", record]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
@@ -172,22 +173,28 @@ def judge(answer, culprits):
     return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
 
 
-def judge_all(arguments, before, records, culprits):
+def chunk_of(fault, size):
+    return size if fault.size_is_chunk else None
+
+
+def judge_all(arguments, before, records, fault, size):
     """After the first run with the fault, the second, and so on, beside those of before."""
-    return [judge(compare(arguments, before + records[:count]), culprits) for count in range(1, len(records) + 1)]
+    return [judge(compare(arguments, before + records[:count], chunk_of(fault, size)), fault.culprits) for count in range(1, len(records) + 1)]
 
 
 def trial(bench, fault, size):
-    before = [bench.run() for _ in range(SOUND_RUNS)]
-    with fault.begin(bench.store, size):
-        made = [bench.run() for _ in range(RUNS)]
-    sound = [*before, bench.run()]
+    chunk = chunk_of(fault, size)
+    with in_chunks_of(bench.store, chunk) if chunk else contextlib.nullcontext():
+        before = [bench.run() for _ in range(SOUND_RUNS)]
+        with fault.begin(bench.store, size):
+            made = [bench.run() for _ in range(RUNS)]
+        sound = [*before, bench.run()]
     records, records_before = [each.record for each in made], [each.record for each in before]
     cost = statistics.median(each.seconds for each in made) / statistics.mean(each.seconds for each in sound) - 1
     return {"cost": cost, "seconds": [each.seconds for each in made], "sound_seconds": [each.seconds for each in sound],
             "others_share": [each.others_share for each in made], "platform": str(bench.arguments.platform),
             "records": records, "records_before": records_before,
-            "after": judge_all(bench.arguments, records_before, records, fault.culprits)}
+            "after": judge_all(bench.arguments, records_before, records, fault, size)}
 
 
 def clean(bench):
@@ -258,7 +265,7 @@ KEPT_OF_RUNS = ("cost", "seconds", "sound_seconds", "others_share", "records", "
 
 def judge_again(arguments, kept):
     """Each trial once, however often this is asked; trials that failed failed for these programs, too."""
-    culprits = {fault.name: fault.culprits for fault in LIBRARY}
+    faults = {fault.name: fault for fault in LIBRARY}
     for cell in list(kept.cells):
         known = [entry for entry in kept.cells[cell] if entry["programs"] == kept.build["programs"]]
         made = [entry for entry in kept.cells[cell] if "runs_by" not in entry and entry not in known]
@@ -275,7 +282,7 @@ def judge_again(arguments, kept):
             if cell == CLEAN:
                 after = [judge(compare(arguments, entry["records"]), [])]
             else:
-                after = judge_all(arguments, entry.get("records_before", []), entry["records"], culprits[cell.fault])
+                after = judge_all(arguments, entry.get("records_before", []), entry["records"], faults[cell.fault], cell.size)
             kept.add(cell, {**{key: entry[key] for key in KEPT_OF_RUNS if key in entry}, "runs_by": entry["programs"], "after": after})
 
 

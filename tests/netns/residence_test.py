@@ -135,6 +135,31 @@ def check_counts(answer):
     check_manager(answer)
 
 
+def check_lost_packets(store):
+    """Where a link drops what it has no room for, the requests that had to be sent again are counted, and no others."""
+
+    def resent():
+        answer = ask(store)
+        return {host: {peer: row["count"] for peer, row in rows(answer, "mount", host, "node.resent").items()} for host in store.hosts}
+
+    def write(name):
+        with open(f"{store.mount('h2')}/{name}", "wb") as file:
+            file.write(os.urandom(FILE_MIB * MIB))
+
+    cluster.placed_directory(f"{store.mount('h1')}/lossy", "node:h1")
+    device = store.host("h1")["link"]
+    before = resent()
+    subprocess.run(["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", "100mbit", "burst", "16kb", "limit", "20kb"], check=True)
+    try:
+        write("lossy/large")
+    finally:
+        subprocess.run(["tc", "qdisc", "delete", "dev", device, "root"], check=True)
+    after = resent()
+    cluster.check(after["h2"].get("h1", 0) > before["h2"].get("h1", 0), f"before {before}, after {after}")
+    for host, peer in (("h2", "h3"), ("h3", "h1")):
+        cluster.check(after[host].get(peer, 0) == before[host].get(peer, 0), f"before {before}, after {after}")
+
+
 def check_manager(answer):
     """What mounts have sent the manager has answered, and decided in a part of the time."""
     requests = daemon(answer, "manager", "-")["requests"]
@@ -361,6 +386,7 @@ def test(arguments):
         before = check_difference(store, directory)
         check_refusals(store, directory)
         check_top(store)
+        check_lost_packets(store)
         check_run(store, directory)
         check_run_without_manager(store, directory)
         check_gone(store, before)
