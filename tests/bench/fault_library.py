@@ -21,9 +21,9 @@ MANAGER = "h0"  # Its host.
 RECLAIMING_S = 5.5  # What a new manager gives its clients to say what they hold.
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 
-# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one), whether a size is that
-# of all files' chunks, in sound runs and predictions as well.
-Fault = collections.namedtuple("Fault", "name what culprits begin sizes size_is_chunk", defaults=[False])
+# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one), in how many files each
+# output of the trial's tasks is.
+Fault = collections.namedtuple("Fault", "name what culprits begin sizes pieces", defaults=[1])
 
 
 def tool(*words):
@@ -287,7 +287,6 @@ def wide_lock(store, hold_us):
 
 
 def one_seed(store, _):
-    # A size is one of chunks: the fewer a file has, the more the nodes differ at which files begin.
     return faulty_manager(store, {"MOSA_FAULT_ONE_SEED": "1"})
 
 
@@ -304,8 +303,8 @@ def wrong_placement(store, glob):
 
 
 @contextlib.contextmanager
-def in_chunks_of(store, chunk):
-    """A rule gives all files chunks of this size. It is a fault if nobody who predicts knows of it."""
+def wrong_chunk(store, chunk):
+    """A rule that nobody who predicts knows of gives all files chunks of this size."""
     store.tell("hint", "rule", "add", "/r*/*", f"chunk_size={chunk}")
     try:
         yield
@@ -329,8 +328,7 @@ LIBRARY = [
     Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
           "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
     Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),
-    Fault("one-seed", "the manager begins every file, in chunks of {size}, at the same node", "files lie elsewhere", one_seed, ("16M",),
-          size_is_chunk=True),
-    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", in_chunks_of, ("16M",)),
+    Fault("one-seed", "the manager begins every file at the same node; each output is in 25 files", "files lie elsewhere", one_seed, (1,), pieces=25),
+    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]

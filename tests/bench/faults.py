@@ -40,7 +40,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 
 from accuracy_report import to_markdown  # noqa: E402
 from cluster import Cluster, check, print_table, why_not  # noqa: E402
-from fault_library import CPU_GROUPS, LIBRARY, SICK, in_chunks_of, one_seed, wide_lock  # noqa: E402
+from fault_library import CPU_GROUPS, LIBRARY, SICK, one_seed, wide_lock  # noqa: E402
 from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "fault size")
@@ -70,12 +70,16 @@ def task(name, inputs, outputs, loops):
     return {"id": name, "command": " && ".join(words), "inputs": list(inputs), "outputs": list(outputs), "loops": loops}
 
 
-def workflow():
+def workflow(pieces):
     tasks, files = [], {}
 
+    def parts(path):
+        return [path] if pieces == 1 else [f"{path}.{piece}" for piece in range(pieces)]
+
     def add(name, inputs, outputs, loops):
-        tasks.append(task(name, inputs, outputs, loops))
-        files.update({path: {"size": size} for path, size in outputs.items()})
+        written = {part: size // pieces for path, size in outputs.items() for part in parts(path)}
+        tasks.append(task(name, [part for path in inputs for part in parts(path)], written, loops))
+        files.update({path: {"size": size} for path, size in written.items()})
 
     for i in range(8):
         add(f"make_{i}", [], {f"made.{i}": 12_000_000 if f"made.{i}" == SHARED else 6_000_000}, LOOPS)
@@ -123,26 +127,29 @@ class Bench:
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         store.rate_mbit, store.node_port, store.scratch = RATE_MBIT, 7401, self.directory
-        self.path = self.directory / "workflow.json"
-        local = self.directory / "local"
-        local.mkdir()
-        self.path.write_text(json.dumps(with_runtimes(workflow(), local)), encoding="utf-8")
         self.numbers = itertools.count()
 
-    def run(self):
+    def form(self, pieces):
+        path = self.directory / f"workflow-{pieces}.json"
+        if not path.exists():
+            local = self.directory / f"local-{pieces}"
+            local.mkdir()
+            path.write_text(json.dumps(with_runtimes(workflow(pieces), local)), encoding="utf-8")
+        return path
+
+    def run(self, pieces=1):
         """One run: its record, seconds, and what others had of the machine's processors, None if it is not known."""
         name = f"r{next(self.numbers)}"
         record = self.directory / f"{name}.json"
-        run(*self.arguments.before, self.arguments.bin / "mosa", "run", self.path, "--cluster", self.store.name, "--dir", self.store.directory,
+        run(*self.arguments.before, self.arguments.bin / "mosa", "run", self.form(pieces), "--cluster", self.store.name, "--dir", self.store.directory,
             "--system", "dss", "--slots", 1, "--workdir", name, "--record", record, limit_s=300)
         shutil.rmtree(pathlib.Path(self.store.mount("h1")) / name)
         said = json.loads(record.read_text(encoding="utf-8"))
         return Run(str(record), said["turnaround_seconds"], others_share(said))
 
 
-def compare(arguments, records, chunk=None):
-    config = f"{CONFIG},chunk={chunk}" if chunk else CONFIG
-    command = [arguments.bin / "mosa", "--json", "compare", "--platform", arguments.platform, "--config", config]
+def compare(arguments, records):
+    command = [arguments.bin / "mosa", "--json", "compare", "--platform", arguments.platform, "--config", CONFIG]
     for record in records:
         command += ["--run", record]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
@@ -173,28 +180,22 @@ def judge(answer, culprits):
     return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
 
 
-def chunk_of(fault, size):
-    return size if fault.size_is_chunk else None
-
-
-def judge_all(arguments, before, records, fault, size):
+def judge_all(arguments, before, records, culprits):
     """After the first run with the fault, the second, and so on, beside those of before."""
-    return [judge(compare(arguments, before + records[:count], chunk_of(fault, size)), fault.culprits) for count in range(1, len(records) + 1)]
+    return [judge(compare(arguments, before + records[:count]), culprits) for count in range(1, len(records) + 1)]
 
 
 def trial(bench, fault, size):
-    chunk = chunk_of(fault, size)
-    with in_chunks_of(bench.store, chunk) if chunk else contextlib.nullcontext():
-        before = [bench.run() for _ in range(SOUND_RUNS)]
-        with fault.begin(bench.store, size):
-            made = [bench.run() for _ in range(RUNS)]
-        sound = [*before, bench.run()]
+    before = [bench.run(fault.pieces) for _ in range(SOUND_RUNS)]
+    with fault.begin(bench.store, size):
+        made = [bench.run(fault.pieces) for _ in range(RUNS)]
+    sound = [*before, bench.run(fault.pieces)]
     records, records_before = [each.record for each in made], [each.record for each in before]
     cost = statistics.median(each.seconds for each in made) / statistics.mean(each.seconds for each in sound) - 1
     return {"cost": cost, "seconds": [each.seconds for each in made], "sound_seconds": [each.seconds for each in sound],
             "others_share": [each.others_share for each in made], "platform": str(bench.arguments.platform),
             "records": records, "records_before": records_before,
-            "after": judge_all(bench.arguments, records_before, records, fault, size)}
+            "after": judge_all(bench.arguments, records_before, records, fault.culprits)}
 
 
 def clean(bench):
@@ -265,7 +266,7 @@ KEPT_OF_RUNS = ("cost", "seconds", "sound_seconds", "others_share", "records", "
 
 def judge_again(arguments, kept):
     """Each trial once, however often this is asked; trials that failed failed for these programs, too."""
-    faults = {fault.name: fault for fault in LIBRARY}
+    culprits = {fault.name: fault.culprits for fault in LIBRARY}
     for cell in list(kept.cells):
         known = [entry for entry in kept.cells[cell] if entry["programs"] == kept.build["programs"]]
         made = [entry for entry in kept.cells[cell] if "runs_by" not in entry and entry not in known]
@@ -282,7 +283,7 @@ def judge_again(arguments, kept):
             if cell == CLEAN:
                 after = [judge(compare(arguments, entry["records"]), [])]
             else:
-                after = judge_all(arguments, entry.get("records_before", []), entry["records"], faults[cell.fault], cell.size)
+                after = judge_all(arguments, entry.get("records_before", []), entry["records"], culprits[cell.fault])
             kept.add(cell, {**{key: entry[key] for key in KEPT_OF_RUNS if key in entry}, "runs_by": entry["programs"], "after": after})
 
 
