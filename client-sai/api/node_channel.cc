@@ -179,10 +179,9 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
 
 Status NodeChannel::RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const {
   if (kind == Kind::kUnix || residence_ == nullptr) return exchange(socket);
-  const uint64_t lost_before = LostSegments(socket.fd());
   const Time begin = Now();
   const Status status = exchange(socket);
-  if (LostSegments(socket.fd()) > lost_before) Count(kResent, Now() - begin);
+  if (socket.HasLostSegments()) Count(kResent, Now() - begin);
   return status;
 }
 

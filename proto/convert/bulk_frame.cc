@@ -16,6 +16,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
+#include "common/base/tcp_options.h"
 #include "mosa/v1/bulk.pb.h"
 
 namespace mosa {
@@ -240,6 +241,11 @@ bool FrameSocket::IsStale() const {
   char byte = 0;
   const ssize_t n = ::recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+bool FrameSocket::HasLostSegments() {
+  const uint64_t before = std::exchange(lost_segments_, LostSegments(socket_.get()));
+  return lost_segments_ > before;
 }
 
 }  // namespace mosa

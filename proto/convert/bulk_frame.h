@@ -81,6 +81,8 @@ class FrameSocket {
   void Shutdown();
   // True if the peer has closed, or has sent something that nobody asked for.
   bool IsStale() const;
+  // Whether TCP has lost segments, either way, since it was asked this last (LostSegments).
+  bool HasLostSegments();
   int fd() const { return socket_.get(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
@@ -89,6 +91,7 @@ class FrameSocket {
                  std::span<const std::byte> payload, int flags, Time deadline);
 
   UniqueFd socket_;
+  uint64_t lost_segments_ = 0;  // So far.
 };
 
 }  // namespace mosa
