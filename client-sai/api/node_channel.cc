@@ -181,20 +181,19 @@ Status NodeChannel::RunOn(FrameSocket& socket, const Exchange& exchange, Kind ki
   if (kind == Kind::kUnix || residence_ == nullptr) return exchange(socket);
   const Time begin = Now();
   const Status status = exchange(socket);
-  if (socket.HasLostSegments()) Count(kResent, Now() - begin);
+  if (socket.TakeLostSegments() > 0) Count(DurationTable::ClassId{kResent}, Now() - begin);
   return status;
 }
 
-void NodeChannel::Count(size_t kind, Duration duration) const {
-  if (residence_ != nullptr)
-    residence_->Add(DurationTable::ClassId{kind}, residence_->PeerOf(address_.name), duration);
+void NodeChannel::Count(DurationTable::ClassId part, Duration duration) const {
+  if (residence_ != nullptr) residence_->Add(part, residence_->PeerOf(address_.name), duration);
 }
 
 Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
   if (kind == Kind::kUnix) return ConnectUnix(address_.socket_path, wait);
   const Time begin = Now();
   auto connected = ConnectTcp(address_.address, wait);
-  Count(kConnect, Now() - begin);
+  Count(DurationTable::ClassId{kConnect}, Now() - begin);
   return connected;
 }
 

@@ -33,7 +33,7 @@ struct NodeChannelOptions {
 class NodeChannel {
  public:
   // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert), and
-  // exchanges while which packets were lost, as kResent; null: nowhere. It outlives the channel.
+  // exchanges during which TCP lost segments, as kResent; null: nowhere. It outlives the channel.
   NodeChannel(NodeAddress address, NodeChannelOptions options, DurationTable* residence)
       : options_(options), address_(std::move(address)), residence_(residence) {}
 
@@ -77,8 +77,8 @@ class NodeChannel {
   void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);
   Status RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const;
   Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
-  // Of requests that are counted by themselves: no more of them in the log.
-  void Count(size_t kind, Duration duration) const;
+  // A part of a request: counted, but no request of its own in the log.
+  void Count(DurationTable::ClassId part, Duration duration) const;
   // These need mutex_.
   Status CheckState() const;
   bool HasIdle(Pool& pool);  // Forgets those that have broken.

@@ -14,8 +14,9 @@ namespace mosa {
 // Nothing fails if the kernel refuses.
 void TuneBulkTcp(int socket);
 
-// How many segments the socket has sent again so far, and got out of order, as what comes after a
-// lost one is: it grows when packets are lost, either way. 0 where the kernel does not say.
+// How many segments the socket has sent again so far, and got out of order, as those that overtake
+// a lost one are. A segment that came late grows it as a lost one does; one that was lost on the
+// way here does not, if nothing came behind it. 0 where the kernel does not say.
 uint64_t LostSegments(int socket);
 
 }  // namespace mosa

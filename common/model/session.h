@@ -27,7 +27,7 @@ inline constexpr Duration kGracePeriod = Seconds(5);
 inline constexpr Duration kNodeDeadAfter = Seconds(5);
 inline constexpr Duration kHeartbeatEvery = Milliseconds(250);
 inline constexpr Duration kWaitMax = Seconds(15);
-// By TCP, that a client keeps to a storage node.
+// That a mount keeps to a storage node, by TCP, and as many by its Unix socket.
 inline constexpr size_t kNodeConnectionsMax = 8;
 
 struct HeldOpen {

@@ -22,6 +22,8 @@ constexpr double kMovingShareMin = 0.25;
 constexpr double kWaitingShareMin = 0.25;
 // Of single tasks no more are explained.
 constexpr size_t kTaskAnomaliesMax = 100;
+// On a busy machine all is off: what hosts differ by stands alone.
+constexpr double kChanceOnBusy = 0.001;
 // Fewer tasks tell no parts apart.
 constexpr size_t kTasksBlamedMin = 3;
 
@@ -203,7 +205,8 @@ class Comparer {
     for (size_t index = 0; index < judged_.size(); ++index) {
       ComparedCell& cell = comparison_.cells[index];
       const std::vector<size_t>& shown = judged_[index].shown;
-      if (cell.verdict != Verdict::kMachineBusy || !IsShownByPart(index, judged_[index], shown))
+      if (cell.verdict != Verdict::kMachineBusy ||
+          !IsShownByPart(index, judged_[index], shown, kChanceOnBusy))
         continue;
       cell.verdict = Verdict::kAnomaly;
       decided_[index].shown = shown;
@@ -215,26 +218,38 @@ class Comparer {
   void FindWitnessed() {
     JudgeRules rules = options_.rules;
     rules.rate = rules.rate_witnessed;
-    std::vector<JudgedValue> off = decided_;
+    std::vector<size_t> cells;  // Single tasks are a family of their own.
+    std::vector<JudgedValue> off;
+    for (size_t index = 0; index < decided_.size(); ++index) {
+      if (comparison_.cells[index].cell.level == Level::kTask) continue;
+      cells.push_back(index);
+      off.push_back(decided_[index]);
+    }
     Judge(rules, runs_.size(), off);
-    for (size_t index = 0; index < off.size(); ++index) {
-      ComparedCell& cell = comparison_.cells[index];
-      const std::vector<size_t>& shown = off[index].shown;
+    for (size_t i = 0; i < off.size(); ++i) {
+      ComparedCell& cell = comparison_.cells[cells[i]];
+      const std::vector<size_t>& shown = off[i].shown;
       if (shown.empty() || cell.verdict == Verdict::kAnomaly ||
-          cell.verdict == Verdict::kMachineBusy || !IsShownByPart(index, off[index], shown))
+          cell.verdict == Verdict::kMachineBusy || !IsShownByPart(cells[i], off[i], shown, 1))
         continue;
       cell.verdict = Verdict::kAnomaly;
-      decided_[index].shown = shown;
+      cell.p = off[i].p;
+      decided_[cells[i]].shown = shown;
     }
   }
-  // Of a cell that is slower in these runs, in which others have not made it so.
-  bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown) {
+  // Of a cell that is slower in these runs, by its tasks, in which others have not made it so. How
+  // hosts differ must be as little chance as that, if it is by them.
+  bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown,
+                     double beside_p_max) {
     const CellName& cell = comparison_.cells[index].cell;
-    if (cell.level > Level::kTasks || value.runs[shown.front()]->residual.size <= 0) return false;
+    if (cell.level > Level::kTasks || value.runs[shown.front()]->residual.size <= 0 ||
+        LiesBetweenTasks(cell) || StageBlamed(cell) != StageOf(cell))
+      return false;
     const BlameQuestion question = {shown, StageBlamed(cell), "", true};
     BlameOf(question);
     const auto own = own_times_.find(question);
-    return own != own_times_.end() && Stays(own->second, shown);
+    return own != own_times_.end() && !own->second.is_beside_others &&
+           own->second.beside_p.value_or(0) <= beside_p_max && Stays(own->second, shown);
   }
   // Whether others cannot have made it, in any of these runs.
   bool Stays(const OwnTime& own, const std::vector<size_t>& runs) const {

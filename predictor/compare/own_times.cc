@@ -83,6 +83,24 @@ std::vector<Asked> AskedOf(const AskedRequests& requests, bool (*is_asked)(const
   return all;
 }
 
+std::set<std::string> PeersOf(const std::vector<Asked>& all) {
+  std::set<std::string> peers;
+  for (const Asked& asked : all) peers.insert(asked.peer);
+  return peers;
+}
+// Hosts that ask nodes, or whose nodes are asked.
+std::set<std::string> HostsAsked(const AskedRequests& requests) {
+  std::set<std::string> hosts;
+  for (const RequestCell& cell : requests.cells)
+    if (IsAskedOfANode(cell.which)) hosts.insert({cell.which.host, cell.which.peer});
+  return hosts;
+}
+// Of records that left rows out nobody knows of whom these were.
+bool KnowAllRequests(const AskedRequests& requests) {
+  return std::ranges::all_of(requests.asked_runs,
+                             [&](size_t run) { return requests.runs[run].knows_all_requests; });
+}
+
 // Each less the mean of its class in its run between hosts without `host`; those that have no such
 // are left out.
 std::vector<Asked> BesideOthers(const std::vector<Asked>& all, const std::string& host) {
@@ -126,12 +144,18 @@ struct BesideHost {
   std::string host;
   Times asked, asking, either;
   std::map<std::string, double> waited_s;  // More, by the host whose mount asked.
-  // Whichever is surer: a node is slow one way, a link both.
-  double p() const { return std::min(asked.p, either.p) * 2; }
+  // As a link is that is slow.
+  bool is_both_ways() const { return asked.place > 0 && asking.place >= kBothWays * asked.place; }
+  // Whichever is surer: a node is slow one way, a link both ways, and about alike.
+  double p() const {
+    const bool is_alike = is_both_ways() && asked.place >= kBothWays * asking.place;
+    return std::min(asked.p, is_alike ? either.p : 1) * 2;
+  }
 };
 
 BesideHost Beside(const std::vector<Asked>& all, const std::string& host) {
-  BesideHost beside{host, {}, {}, {}, {}};
+  BesideHost beside;
+  beside.host = host;
   std::vector<double> asked_of, asking, either, others;
   const std::vector<Asked> centred = BesideOthers(all, host);
   for (const Asked& asked : centred) {
@@ -170,13 +194,16 @@ Times OwnWorkBeside(const AskedRequests& requests, const std::string& host) {
     (work.host == host ? own : others).push_back(work.place);
   return TimesOf(own, others);
 }
+bool IsSurelySlow(const Times& times) {
+  return times.is_known && times.factor() >= kFactorMin && times.p <= kChance;
+}
 
 // Of a host that is slow both ways.
 OwnTime BothWays(const AskedRequests& requests, const std::string& host,
                  const std::string& measured) {
   const Times own = OwnWorkBeside(requests, host);
   OwnTime found{{Part::kLink, host}, std::nullopt, measured, std::nullopt};
-  if (own.is_known && own.factor() >= kFactorMin && own.p <= kChance) {
+  if (IsSurelySlow(own)) {
     found.suspect.part = Part::kHost;
     found.evidence += fmt::format(
         "both ways, and its node's own work {:.1f} times: all that runs "
@@ -194,8 +221,7 @@ OwnTime BothWays(const AskedRequests& requests, const std::string& host,
 std::optional<OwnTime> SlowHost(const AskedRequests& requests,
                                 const std::map<std::string, TaskTimes>& tasks) {
   const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
-  std::set<std::string> hosts;
-  for (const Asked& asked : all) hosts.insert(asked.peer);
+  const std::set<std::string> hosts = PeersOf(all);
   const auto tests = static_cast<double>(hosts.size());
   std::optional<BesideHost> slowest;
   for (const std::string& host : hosts) {
@@ -204,7 +230,8 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
     if (!slowest || beside.asked.place > slowest->asked.place) slowest = std::move(beside);
   }
   if (!slowest || !IsWaitedFor(tasks, slowest->waited_s, kShareMin)) return std::nullopt;
-  const auto& [host, asked, asking, either, waited_s] = *slowest;
+  const std::string& host = slowest->host;
+  const Times &asked = slowest->asked, &asking = slowest->asking;
   OwnTime found{{Part::kNode, host}, std::nullopt, "", std::nullopt};
   const std::string measured =
       fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and ",
@@ -215,7 +242,7 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
   } else {
     const std::string both =
         fmt::format("{}what {} asked of others {:.1f} times: ", measured, host, asking.factor());
-    if (asking.place >= kBothWays * asked.place) {
+    if (slowest->is_both_ways()) {
       found = BothWays(requests, host, both);
     } else {
       found.evidence = both + "its node, not its link";
@@ -297,7 +324,7 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
                                          const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;
   double most = 0;
-  for (const auto& [host, times] : tasks) {
+  for (const std::string& host : HostsAsked(requests)) {
     const auto made = MadeAgain(requests, host);
     if (!made || made->to <= most) continue;
     const Suspect node = {Part::kNode, host};
@@ -322,7 +349,8 @@ struct LostPackets {
   double times() const { return with / std::max(between_others, kLostShareMin / kLostFactorMin); }
 };
 
-// None if too few were asked in any run, or the host does not stand out in it.
+// None if too few were asked in any run, or the host does not stand out in it. What a mount asks of
+// its own host's node crosses no link.
 std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::string& host) {
   struct Counts {
     double all = 0, resent = 0;
@@ -332,6 +360,7 @@ std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::st
   for (const size_t run : requests.asked_runs) {
     Counts with, between_others;
     for (const auto& [which, seen] : requests.runs[run].requests) {
+      if (which.host == which.peer) continue;
       Counts& counts = which.host == host || which.peer == host ? with : between_others;
       if (IsResent(which)) counts.resent += static_cast<double>(seen.count);
       if (IsAskedOfANode(which)) counts.all += static_cast<double>(seen.count);
@@ -345,24 +374,31 @@ std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::st
   return least;
 }
 
-// The link that loses packets, if mounts waited for it.
+// The link that loses packets, if mounts waited for it; all that runs on the host if that is slow
+// by itself, as who does not run acknowledges nothing.
 std::optional<OwnTime> LossyLink(const AskedRequests& requests,
                                  const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;
   double most = 0;
-  for (const auto& [host, times] : tasks) {
+  for (const std::string& host : HostsAsked(requests)) {
     const auto lost = LostWith(requests, host);
     if (!lost || lost->times() <= most) continue;
     const Suspect link = {Part::kLink, host};
     if (!IsWaitedFor(tasks, WaitedFor(requests, link, tasks), kShareMin)) continue;
     most = lost->times();
-    found =
-        OwnTime{link, std::nullopt,
-                fmt::format("in {:.0f} % of what mounts asked of {} and it asked of others TCP "
-                            "had to send bytes again, between other hosts in {:.0f} %: it loses "
-                            "packets",
-                            lost->with * 100, host, lost->between_others * 100),
-                std::nullopt};
+    const Times own = OwnWorkBeside(requests, host);
+    const std::string lost_there = fmt::format(
+        "in {:.0f} % of what mounts asked of {} and it asked of others TCP had to send "
+        "bytes again, between other hosts in {:.0f} %",
+        lost->with * 100, host, lost->between_others * 100);
+    found = OwnTime{link, std::nullopt, lost_there + ": it loses packets", std::nullopt};
+    if (IsSurelySlow(own)) {
+      found->suspect.part = Part::kHost;
+      found->evidence = fmt::format(
+          "{}, and its node's own work took {:.1f} times as long as others': all that runs there",
+          lost_there, own.factor());
+    }
+    found->is_beside_others = true;
   }
   return found;
 }
@@ -433,9 +469,8 @@ bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed) {
 
 std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
   const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
-  std::set<std::string> hosts, as_others;
-  for (const Asked& asked : all) hosts.insert(asked.peer);
-  for (const std::string& host : hosts) {
+  std::set<std::string> as_others;
+  for (const std::string& host : PeersOf(all)) {
     const BesideHost beside = Beside(all, host);
     const auto is_as_others = [](const Times& times) {
       return times.is_known && std::exp(times.most) < kSurelyAsOthersMax;
@@ -448,8 +483,10 @@ std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
 std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
                                    const std::map<std::string, TaskTimes>& tasks,
                                    const std::vector<Blame>& blamed) {
-  for (auto own : {OwnWork(requests, tasks, blamed), BrokenConnections(requests, tasks),
-                   LossyLink(requests, tasks), SlowHost(requests, tasks)})
+  const bool know_all = KnowAllRequests(requests);
+  for (auto own : {OwnWork(requests, tasks, blamed),
+                   know_all ? BrokenConnections(requests, tasks) : std::nullopt,
+                   know_all ? LossyLink(requests, tasks) : std::nullopt, SlowHost(requests, tasks)})
     if (own && !IsOutweighed(*own, blamed)) return own;
   return std::nullopt;
 }

@@ -10,7 +10,9 @@
 //            refused there, by that node or on its link.
 //  lost packets  TCP had to send again in many more of the requests that a host's mount asked of
 //            others, or theirs of its node, than between others, in each run, and mounts have
-//            waited for those: its link.
+//            waited for those: its link, or, if the node's own work takes longer than others', all
+//            that runs there. Where streams meet some packets are lost in sound runs, too: it says
+//            who made something slow, not that it was made slow.
 //  one host  what mounts ask of one host's storage node takes longer than the same between others,
 //            in the same runs: it is that node. If what the host's mount asks of others does as
 //            well, it is what both ways share: its link, or, if the node's own work takes longer
@@ -23,8 +25,8 @@
 //
 // Which host is last is chance in one request; hence the logarithms of the means of all pairs of
 // hosts, less what is predicted of each, are tested: those with the host against those without
-// (Welch 1947), what is asked of it, and that with what it asks; at 1 %, for as many tests as are
-// made. Pure.
+// (Welch 1947), what is asked of it, and that with what it asks; at 1 %, for two tests of each
+// host. Pairs, classes and runs are taken to know nothing of each other. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
 #define MOSA_PREDICTOR_COMPARE_OWN_TIMES_H_
 
@@ -47,8 +49,9 @@ struct OwnTime {
   // How likely it is by chance, for all hosts that were tested, if it is by one host beside others
   // in the same runs; none: it is by what is predicted.
   std::optional<double> beside_p;
-  bool is_told = true;  // From what else is on that host.
-  double times = 0;     // Of own work: as long as predicted.
+  bool is_told = true;            // From what else is on that host.
+  double times = 0;               // Of own work: as long as predicted.
+  bool is_beside_others = false;  // By how hosts differ in these runs, whatever is predicted.
 };
 
 // Requests of these runs.

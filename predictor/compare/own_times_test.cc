@@ -111,6 +111,38 @@ TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
   }
 }
 
+// A link is slow both ways, and what goes either way is surer than one of these; but only if it is
+// the same.
+TEST(OwnTimes, BothWaysAreSurerThanOneIfTheyAreAlike) {
+  struct Row {
+    double asked, asking, scatter;  // Logarithms.
+    bool is_found;
+  };
+  const Row rows[] = {{0.5, 0.5, 0.2, true},    // Each way is sure.
+                      {0.5, 0.5, 0.5, true},    // Together they are.
+                      {0.5, 0, 0.5, false},     // One way is not.
+                      {0.3, 1.5, 0.5, false},   // The mount is slow: that says nothing of its node,
+                      {0.3, -1.5, 0.5, false},  // nor that it is fast.
+                      {0.1, 0.1, 0.5, false}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(&row - rows);
+    Requests requests(4);
+    size_t number = 0;
+    for (const RequestCell& cell : requests.cells) {
+      const bool is_asked = AskedOf(cell.which, "h2"), is_asking = AskedBy(cell.which, "h2");
+      if (!is_asked && !is_asking) continue;
+      for (SeenRun& run : requests.runs)
+        run.requests[cell.which].seconds *= std::exp((is_asked ? row.asked : row.asking) +
+                                                     (++number % 2 == 0 ? 1 : -1) * row.scatter);
+    }
+    const auto own = requests.Find();
+    ASSERT_EQ(own.has_value(), row.is_found);
+    if (own) {
+      EXPECT_EQ(own->suspect, (Suspect{Part::kLink, "h2"}));
+    }
+  }
+}
+
 // Two hosts have no others to be beside; of three there is one pair.
 TEST(OwnTimes, WantOtherHosts) {
   for (const size_t hosts : {2, 3, 4}) {
@@ -221,16 +253,24 @@ TEST(OwnTimes, LinkThatLosesPackets) {
     uint64_t others = 10;   // and between others,
     size_t runs = kRuns;    // in so many runs; else as between others.
     double waited = 3;      // So many times as long for h2's node and by its mount.
+    size_t hosts = 4;
+    bool knows_all = true;
+    double own = 1;  // So many times as long h2's own work.
+    Part part = Part::kLink;
     bool is_found = false;
   };
   const Row rows[] = {{.is_found = true},
+                      {.hosts = 3, .is_found = true},
+                      {.own = 2, .part = Part::kHost, .is_found = true},
                       {.with_h2 = 16, .others = 0},  // Everybody loses some.
                       {.others = 40},                // All links are full.
                       {.runs = kRuns - 1},
+                      {.hosts = 2, .is_found = false},  // There are no others.
+                      {.knows_all = false},
                       {.waited = 1}};  // Nobody has waited.
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
-    Requests requests(4);
+    Requests requests(row.hosts);
     const auto is_with_h2 = [](const RequestClass& which) {
       return AskedOf(which, "h2") || AskedBy(which, "h2");
     };
@@ -238,21 +278,31 @@ TEST(OwnTimes, LinkThatLosesPackets) {
     requests.Slow(row.waited, is_with_h2);
     for (auto& [which, seen] : requests.runs.back().requests)
       if (is_with_h2(which)) seen.seconds /= row.waited * row.waited;
+    requests.Slow(row.own, [](const RequestClass& which) { return OwnOf(which, "h2"); });
+    for (RequestCell& cell : requests.cells)
+      if (IsOwnWork(cell.which)) cell.verdict = RequestVerdict::kAsPredicted;
     for (auto& [host, times] : requests.tasks) times.more_s = host == "h2" ? 9 : 3;
-    for (size_t run = 0; run < kRuns; ++run)
+    for (size_t run = 0; run < kRuns; ++run) {
+      requests.runs[run].knows_all_requests = row.knows_all;
       for (const std::string& host : requests.hosts)
         for (const std::string& peer : requests.hosts) {
+          // What a mount asks of its own host's node is no share of anything.
+          if (host == peer)
+            requests.runs[run].requests[{"mount", "node.open_local", host, peer}] = {
+                kCount * 9, kMean_s, kMean_s, kMean_s};
           const RequestClass which = {"mount", "node.resent", host, peer};
           const uint64_t count = run < row.runs && is_with_h2(which) ? row.with_h2 : row.others;
           if (host != peer)
             requests.runs[run].requests[which] = {count, 0.1 * static_cast<double>(count), 0.1,
                                                   0.1};
         }
+    }
     const auto found = requests.Find();
     ASSERT_EQ(found.has_value(), row.is_found);
     if (!found) continue;
-    EXPECT_EQ(found->suspect, (Suspect{Part::kLink, "h2"}));
+    EXPECT_EQ(found->suspect, (Suspect{row.part, "h2"}));
     EXPECT_TRUE(found->is_told);
+    EXPECT_TRUE(found->is_beside_others);
     EXPECT_TRUE(found->evidence.starts_with(
         "in 30 % of what mounts asked of h2 and it asked of others TCP had to send bytes again, "
         "between other hosts in 5 %"))

@@ -13,10 +13,13 @@ constexpr size_t kOthersMin = 2;
 constexpr double kTimesMin = 2;
 constexpr size_t kRunsMin = 2;
 
+// By their operation: those of them in which packets were lost.
+bool AreListedElsewhere(const RequestClass& which) { return which.name.ends_with(".resent"); }
+
 // One run's.
 std::optional<SlowRequests> Slow(const RequestClass& which, const SeenRequests& seen,
                                  const RequestTimes& all, double more_s_min) {
-  if (seen.count < kRequestsMin) return std::nullopt;
+  if (seen.count < kRequestsMin || AreListedElsewhere(which)) return std::nullopt;
   std::vector<double> others;
   for (auto other = all.lower_bound({which.component, which.name, "", ""});
        other != all.end() && other->first.component == which.component &&

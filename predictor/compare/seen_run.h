@@ -54,6 +54,7 @@ struct SeenRun {
   std::map<std::string, Duration> stage_computing;
   std::vector<SeenMachine> machines;  // Whose use is known, of measured runs.
   RequestTimes requests;              // Empty: not known.
+  bool knows_all_requests = true;     // Else some classes of these were left out.
   BytesByNodeName fetched;  // By host, what its mount read from other nodes, if it is known.
   std::map<uint64_t, uint64_t> bytes_by_chunk;  // Of files, by the size of their chunks, if known.
   double factor = 1;  // What times are off by where no task computes: ModelFactor().

@@ -103,7 +103,8 @@ std::string EncodeFrameStart(const google::protobuf::MessageLite& header, uint64
   return start;
 }
 
-FrameSocket::FrameSocket(UniqueFd socket) : socket_(std::move(socket)) {
+FrameSocket::FrameSocket(UniqueFd socket)
+    : socket_(std::move(socket)), lost_segments_(LostSegments(socket_.get())) {
   // Calls return at least this often to look at their deadline.
   const timeval slice{.tv_sec = 0, .tv_usec = 250'000};
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
@@ -243,9 +244,9 @@ bool FrameSocket::IsStale() const {
   return n >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-bool FrameSocket::HasLostSegments() {
+uint64_t FrameSocket::TakeLostSegments() {
   const uint64_t before = std::exchange(lost_segments_, LostSegments(socket_.get()));
-  return lost_segments_ > before;
+  return lost_segments_ - before;
 }
 
 }  // namespace mosa

@@ -30,9 +30,9 @@ inline constexpr unsigned kBlockSettled = 2;
 inline constexpr unsigned kBlockDamaged = 4;
 
 // Classes of requests for those who measure how long these take, by BulkRequest's operation_case;
-// kHeldSums of questions whose answers may be held, kConnect of attempts to connect, kResent of all
-// requests while which TCP had to send bytes again: numbers of fields that are no operations. Each
-// name stands behind `prefix`.
+// kHeldSums of questions whose answers may be held, kConnect of attempts to connect, kResent of
+// those exchanges, of whatever operation, during which TCP lost segments: numbers of fields that
+// are no operations. Each name stands behind `prefix`.
 inline constexpr size_t kHeldSums = 15;
 inline constexpr size_t kConnect = 16;
 inline constexpr size_t kResent = 17;
@@ -81,8 +81,9 @@ class FrameSocket {
   void Shutdown();
   // True if the peer has closed, or has sent something that nobody asked for.
   bool IsStale() const;
-  // Whether TCP has lost segments, either way, since it was asked this last (LostSegments).
-  bool HasLostSegments();
+  // What LostSegments has grown by since it was taken last, or since the connection was handed
+  // over.
+  uint64_t TakeLostSegments();
   int fd() const { return socket_.get(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
@@ -91,7 +92,7 @@ class FrameSocket {
                  std::span<const std::byte> payload, int flags, Time deadline);
 
   UniqueFd socket_;
-  uint64_t lost_segments_ = 0;  // So far.
+  uint64_t lost_segments_ = 0;  // As taken last.
 };
 
 }  // namespace mosa

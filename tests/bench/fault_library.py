@@ -1,7 +1,8 @@
 """Faults for trials of `mosa compare`: what is wrong with a cluster's host, made from outside of Mosa's programs.
 
-A fault is a context manager over a running cluster of namespaces, whose hosts it leaves as they were. `culprits` says what
-`mosa compare` must blame first: pairs of a part and a host, as in its JSON, or the text of what it must say.
+A fault is a context manager over a running cluster of namespaces, whose hosts it leaves as they were. It is at the host that
+`store.sick` names. `culprits` says what `mosa compare` must blame first: parts of that host or of none, as in its JSON, or the
+text of what it must say.
 """
 
 import collections
@@ -16,7 +17,6 @@ import time
 from cluster import check, start_ticks, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
-SICK = "h2"  # The host that has it.
 MANAGER = "h0"  # Its host.
 RECLAIMING_S = 5.5  # What a new manager gives its clients to say what they hold.
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
@@ -69,7 +69,7 @@ def slow_link(store, share):
     rate = store.rate_mbit
 
     def set_rate(mbit):
-        for command, device in both_ends(store, SICK):
+        for command, device in both_ends(store, store.sick):
             tool(*command, "qdisc", "change", "dev", device, "root", "tbf", "rate", f"{mbit:g}mbit", "burst", "256kb", "latency", "50ms")
 
     set_rate(rate * share)
@@ -82,7 +82,7 @@ def slow_link(store, share):
 @contextlib.contextmanager
 def lossy_link(store, share):
     """So many of the packets that leave or reach the host are lost."""
-    space = store.host(SICK)["net_namespace"]
+    space = store.host(store.sick)["net_namespace"]
 
     def nft(*words):
         tool("ip", "netns", "exec", space, "nft", *words)
@@ -100,7 +100,7 @@ def lossy_link(store, share):
 @contextlib.contextmanager
 def resetting_link(store, every_s):
     """All connections of the host's storage node are reset, again and again."""
-    space = store.host(SICK)["net_namespace"]
+    space = store.host(store.sick)["net_namespace"]
     port = store.node_port
 
     closed = []
@@ -117,7 +117,7 @@ def resetting_link(store, every_s):
 def refused_connections(store, share):
     """Connections of the host's storage node are reset every half second, and so many of the questions for a new one are
     lost: who asked asks again when the kernel's fixed time is over, a second later."""
-    space = store.host(SICK)["net_namespace"]
+    space = store.host(store.sick)["net_namespace"]
 
     def nft(*words):
         tool("ip", "netns", "exec", space, "nft", *words)
@@ -141,7 +141,7 @@ def stolen_cpu(store, share):
     their start. Needs cgroup v1."""
     group = CPU_GROUPS / f"{store.name}-stolen"
     period_us = 10_000
-    space = os.stat(f"/run/netns/{store.host(SICK)['net_namespace']}").st_ino
+    space = os.stat(f"/run/netns/{store.host(store.sick)['net_namespace']}").st_ino
 
     looks = {}
 
@@ -178,12 +178,12 @@ def stolen_cpu(store, share):
 @contextlib.contextmanager
 def paused_process(store, share):
     """The host's storage node stands still for a share of the time, in pauses of half a second."""
-    pid = store.pid("storage", SICK)
+    pid = store.pid("storage", store.sick)
     pause_s = 0.5
     born = start_ticks(pid)
 
     def pause():
-        check(start_ticks(pid) == born, f"the storage node of {SICK} is gone")
+        check(start_ticks(pid) == born, f"the storage node of {store.sick} is gone")
         os.kill(pid, signal.SIGSTOP)
         time.sleep(pause_s)
         os.kill(pid, signal.SIGCONT)
@@ -201,7 +201,7 @@ def paused_process(store, share):
 @contextlib.contextmanager
 def slow_disk(store, bytes_per_second):
     """Objects of the host are read and written at no more than this rate, by all its daemons together."""
-    objects = pathlib.Path(store.host(SICK)["objects"])
+    objects = pathlib.Path(store.host(store.sick)["objects"])
     clock = pathlib.Path(store.scratch) / "slow_disk.clock"
     clock.write_bytes(bytes(8))
     with preloaded(store, "slow_disk", ("storage", "mount"), {"SLOW_DISK": str(objects), "SLOW_DISK_CLOCK": str(clock),
@@ -212,7 +212,7 @@ def slow_disk(store, bytes_per_second):
 @contextlib.contextmanager
 def leaking_writes(store, passes):
     """The storage node keeps a copy of all that it writes, and looks through all copies so many times at each write."""
-    with preloaded(store, "leaking_writes", ("storage",), {"LEAKING_WRITES": store.host(SICK)["objects"],
+    with preloaded(store, "leaking_writes", ("storage",), {"LEAKING_WRITES": store.host(store.sick)["objects"],
                                                            "LEAKING_WRITES_PASSES": str(passes)}):
         yield
 
@@ -230,11 +230,11 @@ def preloaded(store, name, kinds, environment):
     library = pathlib.Path(store.scratch) / f"{name}.so"
     if not library.exists():
         tool("cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / f"{name}.c")
-    commands = {kind: store.kill(kind, SICK) for kind in reversed(kinds)}
+    commands = {kind: store.kill(kind, store.sick) for kind in reversed(kinds)}
 
     def start(words):
         for kind in kinds:
-            store.start(kind, SICK, commands[kind], environment=words)
+            store.start(kind, store.sick, commands[kind], environment=words)
         settle(store)
 
     start({"LD_PRELOAD": str(library), **environment})
@@ -242,7 +242,7 @@ def preloaded(store, name, kinds, environment):
         yield
     finally:
         for kind in reversed(kinds):
-            store.kill(kind, SICK)
+            store.kill(kind, store.sick)
         start({})
 
 
@@ -295,7 +295,7 @@ def one_seed(store, _):
 @contextlib.contextmanager
 def wrong_placement(store, glob):
     """A rule that nobody who predicts knows of puts these files on one host."""
-    store.tell("hint", "rule", "add", glob, f"placement=node:{SICK}")
+    store.tell("hint", "rule", "add", glob, f"placement=node:{store.sick}")
     try:
         yield
     finally:
@@ -313,22 +313,23 @@ def wrong_chunk(store, chunk):
 
 
 LIBRARY = [
-    Fault("slow-link", "the link of {host} carries {size:.0%} of its rate", [("link", SICK)], slow_link, (0.5, 0.7)),
-    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", [("link", SICK)], lossy_link, (0.05,)),
+    Fault("slow-link", "the link of {host} carries {size:.0%} of its rate", ["link"], slow_link, (0.5, 0.7)),
+    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", ["link"], lossy_link, (0.05,)),
     Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
-          [("link", SICK), ("storage node", SICK)], resetting_link, (0.3,)),
-    Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", [("processor", SICK), ("host", SICK)],
+          ["link", "storage node"], resetting_link, (0.3,)),
+    Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", ["processor", "host"],
           stolen_cpu, (0.1, 0.2)),
-    Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", [("storage node", SICK)],
+    Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", ["storage node"],
           paused_process, (0.85,)),
-    Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", [("storage node", SICK)], slow_disk, (4e6,)),
+    Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", ["storage node"], slow_disk, (4e6,)),
     Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
-          [("storage node", SICK)], leaking_writes, (80,)),
-    Fault("cold-cache", "the page cache of {host} keeps nothing from one open to the next", [("page cache", SICK)], cold_cache, (1,)),
+          ["storage node"], leaking_writes, (80,)),
+    Fault("cold-cache", "the page cache of {host} keeps nothing from one open to the next", ["page cache"], cold_cache, (1,)),
     Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
-          "every 0.5 s", [("storage node", SICK), ("link", SICK)], refused_connections, (0.3,)),
-    Fault("wide-lock", "the manager holds its queue for {size} us after each request", [("manager", None)], wide_lock, (20_000,)),
-    Fault("one-seed", "the manager begins every file at the same node; each output is in 25 files", "files lie elsewhere", one_seed, (1,), pieces=25),
+          "every 0.5 s", ["storage node", "link"], refused_connections, (0.3,)),
+    Fault("wide-lock", "the manager holds its queue for {size} us after each request", ["manager"], wide_lock, (20_000,)),
+    Fault("one-seed", "the manager begins every file at the same node; each output is in {size} files", "files lie elsewhere", one_seed, (25,),
+          pieces=25),
     Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
     Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
 ]

@@ -40,7 +40,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 
 from accuracy_report import to_markdown  # noqa: E402
 from cluster import Cluster, check, print_table, why_not  # noqa: E402
-from fault_library import CPU_GROUPS, LIBRARY, SICK, one_seed, wide_lock  # noqa: E402
+from fault_library import CPU_GROUPS, LIBRARY, one_seed, wide_lock  # noqa: E402
 from harness import TROUBLE, Kept, build_of, end_as_interrupted, run  # noqa: E402
 
 Cell = collections.namedtuple("Cell", "fault size")
@@ -48,6 +48,7 @@ CLEAN = Cell("none", None)
 Run = collections.namedtuple("Run", "record seconds others_share")
 HOSTS = 4
 RATE_MBIT = 100
+SICK = ("h2", "h3", "h4", "h1")  # The host that has the fault, from trial to trial.
 SOUND_RUNS = 2
 RUNS = 3
 ANOMALY = 7
@@ -157,15 +158,15 @@ def compare(arguments, records):
     return json.loads(done.stdout)
 
 
-def rank_of(culprits, blamed):
+def rank_of(culprits, sick, blamed):
     """Where what is wrong stands among what is blamed: 1 is first; None: nowhere."""
     for number, each in enumerate(blamed, start=1):
-        if (each["part"], each["host"]) in culprits:
+        if each["part"] in culprits and each["host"] in (sick, None):
             return number
     return None
 
 
-def judge(answer, culprits):
+def judge(answer, culprits=(), sick=None):
     """What is said first: of the largest anomaly, or if only requests are off, of these."""
     off = [each for each in answer["requests"] if each["verdict"] == "anomaly"]
     if not answer["anomalies"] and not off:
@@ -175,34 +176,35 @@ def judge(answer, culprits):
     if isinstance(culprits, str):
         rank = 1 if any(culprits in text for text in (first["cause"], *answer["notes"])) else None
     else:
-        rank = rank_of(culprits, first["blamed"])
+        rank = rank_of(culprits, sick, first["blamed"])
     named = first["blamed"][0] if first["blamed"] else {"part": "nothing", "host": None}
     return {"found": True, "rank": rank, "named": " ".join(filter(None, (named["part"], named["host"]))), "said": said}
 
 
-def judge_all(arguments, before, records, culprits):
+def judge_all(arguments, before, records, fault, sick):
     """After the first run with the fault, the second, and so on, beside those of before."""
-    return [judge(compare(arguments, before + records[:count]), culprits) for count in range(1, len(records) + 1)]
+    return [judge(compare(arguments, before + records[:count]), fault.culprits, sick) for count in range(1, len(records) + 1)]
 
 
-def trial(bench, fault, size):
+def trial(bench, fault, size, sick):
+    bench.store.sick = sick
     before = [bench.run(fault.pieces) for _ in range(SOUND_RUNS)]
     with fault.begin(bench.store, size):
         made = [bench.run(fault.pieces) for _ in range(RUNS)]
     sound = [*before, bench.run(fault.pieces)]
     records, records_before = [each.record for each in made], [each.record for each in before]
     cost = statistics.median(each.seconds for each in made) / statistics.mean(each.seconds for each in sound) - 1
-    return {"cost": cost, "seconds": [each.seconds for each in made], "sound_seconds": [each.seconds for each in sound],
+    return {"sick": sick, "cost": cost, "seconds": [each.seconds for each in made], "sound_seconds": [each.seconds for each in sound],
             "others_share": [each.others_share for each in made], "platform": str(bench.arguments.platform),
             "records": records, "records_before": records_before,
-            "after": judge_all(bench.arguments, records_before, records, fault.culprits)}
+            "after": judge_all(bench.arguments, records_before, records, fault, sick)}
 
 
 def clean(bench):
     made = [bench.run() for _ in range(RUNS)]
     records = [each.record for each in made]
     return {"seconds": [each.seconds for each in made], "others_share": [each.others_share for each in made],
-            "after": [judge(compare(bench.arguments, records), [])], "platform": str(bench.arguments.platform), "records": records}
+            "after": [judge(compare(bench.arguments, records))], "platform": str(bench.arguments.platform), "records": records}
 
 
 # ---- all trials
@@ -237,7 +239,7 @@ def measure(arguments, kept):
                     continue
                 bench = bench or put_up(arguments, clusters, kept)
                 try:
-                    kept.add(cell, trial(bench, fault, size))
+                    kept.add(cell, trial(bench, fault, size, SICK[number % len(SICK)]))
                 except TROUBLE as error:
                     kept.add(cell, {"failed": str(error)})
                     clusters.close()  # What it has left behind disturbs no other trial.
@@ -261,12 +263,12 @@ def disjoint(windows):
     return alone
 
 
-KEPT_OF_RUNS = ("cost", "seconds", "sound_seconds", "others_share", "records", "records_before", "platform")
+KEPT_OF_RUNS = ("sick", "cost", "seconds", "sound_seconds", "others_share", "records", "records_before", "platform")
 
 
 def judge_again(arguments, kept):
     """Each trial once, however often this is asked; trials that failed failed for these programs, too."""
-    culprits = {fault.name: fault.culprits for fault in LIBRARY}
+    faults = {fault.name: fault for fault in LIBRARY}
     for cell in list(kept.cells):
         known = [entry for entry in kept.cells[cell] if entry["programs"] == kept.build["programs"]]
         made = [entry for entry in kept.cells[cell] if "runs_by" not in entry and entry not in known]
@@ -281,9 +283,9 @@ def judge_again(arguments, kept):
                 continue
             arguments.platform = entry["platform"]
             if cell == CLEAN:
-                after = [judge(compare(arguments, entry["records"]), [])]
+                after = [judge(compare(arguments, entry["records"]))]
             else:
-                after = judge_all(arguments, entry.get("records_before", []), entry["records"], culprits[cell.fault])
+                after = judge_all(arguments, entry.get("records_before", []), entry["records"], faults[cell.fault], entry["sick"])
             kept.add(cell, {**{key: entry[key] for key in KEPT_OF_RUNS if key in entry}, "runs_by": entry["programs"], "after": after})
 
 
@@ -304,7 +306,7 @@ def rows(kept):
             after = [next((n for n, judged in enumerate(each["after"], start=1) if judged["found"]), None) for each in done]
             first = sum(each["rank"] == 1 for each in found)
             if trials:
-                yield [fault.name, fault.what.format(host=SICK, size=cell.size),
+                yield [fault.name, fault.what.format(host="one host", size=cell.size),
                        f"{statistics.median(each['cost'] for each in done):+.0%}" if done else "-", len(trials),
                        len(trials) - len(done), f"{len(found)} of {len(done)}", ", ".join(str(each or "-") for each in after),
                        f"{first} of {len(done)}", "; ".join(sorted({each["named"] for each in found})),

@@ -205,6 +205,7 @@ class Reader {
                                               row.at("peer").get<std::string>()}]);
     }
     rows_left_out_ = residence->value("rows_left_out", 0.0);
+    measured_.seen.knows_all_requests = rows_left_out_ == 0 && faults_.truncated.count() == 0;
   }
 
   // What the mount read from other nodes in the run; of one that began in it that is not known.
