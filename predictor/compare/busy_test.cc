@@ -26,8 +26,9 @@ Workflow Computing() {
 
 Duration Nearly(double seconds) { return Nanoseconds(std::llround(seconds * 1e9)); }
 
-// Tasks of each host one after the other, so many times as long.
-SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& times) {
+// Tasks of each host one after the other, so many times as long, each so long after the one before.
+SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& times,
+             double gap_s = 0) {
   SeenRun run;
   run.name = name;
   run.hosts = kHosts;
@@ -36,7 +37,7 @@ SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& tim
     SeenTask& task = run.tasks.emplace_back();
     task.ran = true;
     task.host = HostIndex{i % 4};
-    task.start = free[i % 4];
+    task.start = free[i % 4] + Nearly(gap_s);
     task.end = free[i % 4] = task.start + Nearly(kTask_s * times(i));
     task.computing = Milliseconds(1'000);
   }
@@ -230,12 +231,13 @@ void AddRequests(double node_times, double own_times, double seed, SeenRun& run)
 
 // Six runs in which all tasks take so many times as long.
 Comparison CompareRequestsOfH2(double node_times, double own_times,
-                               const std::vector<SeenMachine>& machines, double task_times = 1.25) {
+                               const std::vector<SeenMachine>& machines, double task_times = 1.25,
+                               double gap_s = 0) {
   std::vector<SeenRun> draws = Draws(), runs;
   for (size_t k = 0; k < draws.size(); ++k) AddRequests(1, 1, static_cast<double>(k), draws[k]);
   for (int k = 1; k <= 6; ++k) {
-    runs.push_back(
-        Made(fmt::format("r{}", k), [&](uint32_t) { return task_times + 0.01 * std::sin(k); }));
+    runs.push_back(Made(
+        fmt::format("r{}", k), [&](uint32_t) { return task_times + 0.01 * std::sin(k); }, gap_s));
     runs.back().machines = machines;
     AddRequests(node_times, own_times, 50 + k, runs.back());
   }
@@ -261,13 +263,15 @@ TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
 
 // Off, by what it is an anomaly only if a part says so too; and a part that is off alone is none.
 TEST(Witnessed, NeedsBothThatItIsOffAndAPartThatSaysSo) {
-  const auto verdict = [](double task_times, double node_times) {
-    const Comparison comparison = CompareRequestsOfH2(node_times, 1, {}, task_times);
+  const auto verdict = [](double task_times, double node_times, double gap_s = 0) {
+    const Comparison comparison = CompareRequestsOfH2(node_times, 1, {}, task_times, gap_s);
     return VerdictOn(comparison, Level::kWorkflow, "");
   };
   EXPECT_EQ(verdict(1.12, 1), Verdict::kAsPredicted);
   EXPECT_EQ(verdict(1.12, 2), Verdict::kAnomaly);
   EXPECT_EQ(verdict(1.06, 2), Verdict::kAsPredicted);
+  // What lies between tasks no node has made.
+  EXPECT_EQ(verdict(1.03, 2, 0.1), Verdict::kAsPredicted);
 }
 
 // The manager's work is done where it is, not where tasks are.

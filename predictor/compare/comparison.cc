@@ -381,6 +381,7 @@ class Comparer {
     auto own = FindColdPages({workflow_, draws_, runs_, question.runs, question.stage, times,
                               options_.link_bytes_per_second});
     if (!own) own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
+    if (!own && !question.stage.empty()) own = OwnTimeOfAll(question, blamed.front().suspect.host);
     if (own) {
       own_times_.emplace(question, *own);
       if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);
@@ -390,6 +391,17 @@ class Comparer {
     if (WaitingShare(comparison_.requests, scope) >= kWaitingShareMin)
       BreakTies(RequestEvidence(comparison_.requests, scope), blamed);
     PutLast(HostsAsOthers({comparison_.requests, runs_, question.runs}), blamed);
+  }
+
+  // Of a part of the host that the stage's tasks blame. Requests are known by run, not by stage:
+  // what all tasks have waited for tells which part of that host.
+  std::optional<OwnTime> OwnTimeOfAll(BlameQuestion question, const std::string& host) {
+    question.stage.clear();
+    BlameOf(question);
+    const auto found = own_times_.find(question);
+    if (found == own_times_.end() || host.empty() || found->second.suspect.host != host)
+      return std::nullopt;
+    return found->second;
   }
 
   // In their order; of single tasks only the largest.

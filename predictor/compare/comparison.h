@@ -9,10 +9,10 @@
 //
 // A host is beside other hosts: only a slower one is an anomaly.
 //
-// A workflow, stage or its tasks that are slower at `rate_witnessed`, by their tasks, are an anomaly
-// as well if there is a part whose own time or bytes, beside what is predicted of them, say that it
-// made them so (own_times.h, read_again.h): by chance one of these two is there seldom, both hardly
-// ever.
+// A workflow, stage or its tasks that are slower at `rate_witnessed`, by their tasks, are an
+// anomaly as well if there is a part whose own time or bytes, beside what is predicted of them, say
+// that it made them so (own_times.h, read_again.h): by chance one of these two is there seldom,
+// both hardly ever.
 //
 // What others' work on busy machines explains (busy.h) is taken off before it is judged. What is an
 // anomaly without that only is no anomaly, but *machine busy*; unless what it asks of other hosts

@@ -198,6 +198,36 @@ bool IsSurelySlow(const Times& times) {
   return times.is_known && times.factor() >= kFactorMin && times.p <= kChance;
 }
 
+// Which side of a host's link is slow, if it is one alone: by what mounts write to its node and
+// read from it, and what its mount reads and writes elsewhere.
+std::string SideOf(const AskedRequests& requests, const std::string& host) {
+  std::vector<double> written, fetched, sent, served, others;
+  for (const Asked& asked : BesideOthers(AskedOf(requests, IsAskedOfANode), host)) {
+    const bool is_write = asked.name == "node.write";
+    if (!is_write && asked.name != "node.read") continue;
+    (asked.peer == host   ? (is_write ? written : served)
+     : asked.host == host ? (is_write ? sent : fetched)
+                          : others)
+        .push_back(asked.place);
+  }
+  const auto are_slow = [&others](const std::vector<double>& one,
+                                  const std::vector<double>& other) {
+    return IsSurelySlow(TimesOf(one, others)) && IsSurelySlow(TimesOf(other, others));
+  };
+  const auto are_as_others = [&others](const std::vector<double>& one,
+                                       const std::vector<double>& other) {
+    const Times of_one = TimesOf(one, others), of_other = TimesOf(other, others);
+    return of_one.is_known && of_other.is_known && of_one.factor() < kAsOthersMax &&
+           of_other.factor() < kAsOthersMax;
+  };
+  if (are_slow(written, fetched) && are_as_others(sent, served))
+    return "; what is sent to it is slow, not what it sends: streams of several hosts meet there "
+           "(in-cast), or that side of the link is at fault";
+  if (are_slow(sent, served) && are_as_others(written, fetched))
+    return "; what it sends is slow, not what is sent to it: that side of the link is at fault";
+  return "";
+}
+
 // Of a host that is slow both ways.
 OwnTime BothWays(const AskedRequests& requests, const std::string& host,
                  const std::string& measured) {
@@ -210,7 +240,7 @@ OwnTime BothWays(const AskedRequests& requests, const std::string& host,
         "there",
         own.factor());
   } else if (own.is_known && own.factor() < kAsOthersMax) {
-    found.evidence += "both ways, but not its node's own work: its link";
+    found.evidence += "both ways, but not its node's own work: its link" + SideOf(requests, host);
   } else {
     found.evidence += "both ways: its link, or all that runs there";
     found.is_told = false;
@@ -289,7 +319,8 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
 // Attempts of all mounts to connect to the node of a host, in the run with the least of them.
 struct Connections {
   double to = 0;
-  double to_any_other = 0;  // The most, in any run.
+  double to_any_other = 0;     // The most, in any run.
+  std::optional<Modes> modes;  // Of one mount's, in a run: those with the largest slow part.
 };
 
 // None if mounts need not have made any again, in any run.
@@ -298,6 +329,7 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
   for (const size_t run : requests.asked_runs) {
     std::map<std::string, double> to_others;
     double to_host = 0, mounts = 0;
+    std::optional<Modes> modes = made ? made->modes : std::nullopt;
     for (const auto& [which, seen] : requests.runs[run].requests) {
       if (!IsConnection(which)) continue;
       const auto count = static_cast<double>(seen.count);
@@ -306,17 +338,26 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
       } else {
         to_host += count;
         ++mounts;
+        if (seen.modes && (!modes || seen.modes->slow_share > modes->slow_share))
+          modes = seen.modes;
       }
     }
     double most = 0;
     for (const auto& [peer, count] : to_others) most = std::max(most, count);
     if (to_host <= mounts * kNodeConnectionsMax || to_host < kConnectionsFactorMin * most)
       return std::nullopt;
-    if (!made) made = {to_host, most};
+    if (!made) made = {to_host, most, std::nullopt};
+    made->modes = modes;
     made->to = std::min(made->to, to_host);
     made->to_any_other = std::max(made->to_any_other, most);
   }
   return made;
+}
+
+std::string SayMadeAgain(const std::optional<Modes>& modes) {
+  return modes
+             ? fmt::format("; of one mount's {}, as if tried again a fixed time later", Say(*modes))
+             : "";
 }
 
 // The node to which connections do not last, if mounts waited for it.
@@ -334,8 +375,8 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
         OwnTime{node, Suspect{Part::kLink, host},
                 fmt::format("mounts connected to it {:.0f} times or more in each run, and to any "
                             "other node {:.0f} times at most: connections break or are refused "
-                            "there, or on its link",
-                            made->to, made->to_any_other),
+                            "there, or on its link{}",
+                            made->to, made->to_any_other, SayMadeAgain(made->modes)),
                 std::nullopt};
   }
   return found;
@@ -391,7 +432,8 @@ std::optional<OwnTime> LossyLink(const AskedRequests& requests,
         "in {:.0f} % of what mounts asked of {} and it asked of others TCP had to send "
         "bytes again, between other hosts in {:.0f} %",
         lost->with * 100, host, lost->between_others * 100);
-    found = OwnTime{link, std::nullopt, lost_there + ": it loses packets", std::nullopt};
+    found = OwnTime{link, std::nullopt, lost_there + ": it loses packets" + SideOf(requests, host),
+                    std::nullopt};
     if (IsSurelySlow(own)) {
       found->suspect.part = Part::kHost;
       found->evidence = fmt::format(

@@ -19,6 +19,9 @@
 //            than others' too, all that runs there. A host that asks nothing, as no mount is on it
 //            or no task ran there, does not tell: it is its node or its link.
 //
+// Of a link it is said which side of it is slow, if one is: what arrives there of others, as where
+// their streams meet (in-cast), or what leaves.
+//
 // A host or a processor that explains half of what tasks took longer stands before its node's own
 // work, which is by the clock, unless that is far longer than all that it does; and before its
 // link, if that is not told from all that runs there.

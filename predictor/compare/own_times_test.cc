@@ -143,6 +143,30 @@ TEST(OwnTimes, BothWaysAreSurerThanOneIfTheyAreAlike) {
   }
 }
 
+TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
+  const struct {
+    bool arriving, leaving;
+    const char* side;
+  } rows[] = {{true, false, "(in-cast)"}, {false, true, "what it sends is slow"}, {true, true, ""}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.side);
+    Requests requests(4);
+    requests.Slow(4, [&row](const RequestClass& which) {
+      const bool is_write = which.name == "node.write";
+      if (!is_write && which.name != "node.read") return false;
+      const bool arrives = which.peer == "h2" ? is_write : which.host == "h2" && !is_write;
+      const bool leaves = which.peer == "h2" ? !is_write : which.host == "h2" && is_write;
+      return (arrives && row.arriving) || (leaves && row.leaving);
+    });
+    const auto own = requests.Find();
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->suspect, (Suspect{Part::kLink, "h2"}));
+    EXPECT_NE(own->evidence.find(row.side), std::string::npos) << own->evidence;
+    EXPECT_EQ(own->evidence.find("slow, not") != std::string::npos, row.side[0] != 0)
+        << own->evidence;
+  }
+}
+
 // Two hosts have no others to be beside; of three there is one pair.
 TEST(OwnTimes, WantOtherHosts) {
   for (const size_t hosts : {2, 3, 4}) {

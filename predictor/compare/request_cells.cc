@@ -16,11 +16,23 @@ namespace {
 // What one class is in draws or runs.
 struct Figures {
   std::vector<double> counts, means, medians, p90s;
+  std::vector<Modes> modes;
   void Add(const SeenRequests& seen, double factor) {
     counts.push_back(static_cast<double>(seen.count));
     means.push_back(MeanOf(seen) * factor);
     medians.push_back(seen.median_s * factor);
     p90s.push_back(seen.p90_s * factor);
+    if (seen.modes) modes.push_back(*seen.modes);
+  }
+  // If most are of two kinds.
+  std::optional<Modes> TypicalModes() const {
+    if (modes.size() * 2 <= counts.size()) return std::nullopt;
+    const auto median = [this](double Modes::*field) {
+      std::vector<double> values;
+      for (const Modes& each : modes) values.push_back(each.*field);
+      return Median(std::move(values));
+    };
+    return Modes{median(&Modes::slow_share), median(&Modes::quick_s), median(&Modes::slow_s)};
   }
   RequestFigures Typical() const {
     return {Median(counts), Median(means), Median(medians), Median(p90s)};
@@ -32,12 +44,6 @@ struct Figures {
   }
   static double PlaceOf(double mean_s) { return std::log(mean_s + kSmallRequestSeconds); }
 };
-
-bool IsJudged(const RequestClass& which) {
-  if (which.component == "manager") return IsOwnWork(which);
-  return !which.name.starts_with("fuse.") &&
-         !(which.component == "storage" && which.name == "read");
-}
 
 class RequestComparer {
  public:
@@ -90,6 +96,11 @@ class RequestComparer {
       if (found != measured.end()) {
         cell.runs = static_cast<uint32_t>(found->second.counts.size());
         cell.measured = found->second.Typical();
+        cell.modes = found->second.TypicalModes();
+      }
+      if (figures.TypicalModes()) {
+        are_modes_predicted_.insert(which);
+        cell.modes.reset();
       }
       const bool is_predicted = figures.means.size() >= kDrawsMin;
       if (is_predicted) {
@@ -162,6 +173,7 @@ class RequestComparer {
     }
     const Residual residual = ResidualIn(judged_[index], runs);
     cell.measured = figures.Typical();
+    cell.modes = are_modes_predicted_.contains(cell.which) ? std::nullopt : figures.TypicalModes();
     cell.residual_share = std::exp(residual.size) - 1;
     cell.residual_share_interval = SharesOf(residual);
     cell.effect_share = Median(std::move(effects));
@@ -199,6 +211,7 @@ class RequestComparer {
   std::vector<JudgedValue> judged_;
   std::vector<JudgedValue> decided_;  // Without what others' work explains.
   std::vector<size_t> cell_of_judged_;
+  std::set<RequestClass> are_modes_predicted_;
 };
 
 // Who waits for an answer of others; what of it is in another class as well is not here.
@@ -296,6 +309,12 @@ std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
   return RequestComparer(draws, runs, workflow_s).Compare(rules);
 }
 
+bool IsJudged(const RequestClass& which) {
+  if (which.component == "manager") return IsOwnWork(which);
+  return !which.name.starts_with("fuse.") &&
+         !(which.component == "storage" && which.name == "read");
+}
+
 bool IsOwnWork(const RequestClass& which) {
   if (which.component == "manager") return which.name == "log" || which.name.ends_with(".core");
   return which.component == "storage" && which.name.ends_with(".object");
@@ -390,6 +409,11 @@ void ExplainRequests(std::vector<RequestCell>& cells) {
         percent(cell.residual_share), percent(cell.residual_share_interval.low),
         percent(cell.residual_share_interval.high), cell.shown_in.size(), cell.tested.size(),
         cell.tested.size() == 1 ? "" : "s", cell.more_s, cell.measured.count);
+    if (cell.modes)
+      cell.sentence += fmt::format(
+          " They are of two kinds, which is not predicted: {}. What takes a time of its own is "
+          "waited for, as until something is tried again.",
+          Say(*cell.modes));
     cell.open_first = OpenFirst(cell.which, evidence);
   }
 }

@@ -75,6 +75,8 @@ struct RequestCell {
   uint32_t runs = 0;                           // Judged ones that have it.
   // Medians of these runs; of an anomaly, of those that show it.
   RequestFigures measured;
+  // Of most of those: two kinds, where most draws have one.
+  std::optional<Modes> modes;
   double residual_share = 0;                 // Of the mean; 0.2: a fifth longer.
   Interval<double> residual_share_interval;  // Of 95 %.
   double more_s = 0;                         // All requests of a run together, at most.
@@ -95,6 +97,9 @@ std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
 
 // How many are anomalies: they come first.
 size_t CountOff(const std::vector<RequestCell>& cells);
+
+// Whether what is predicted of them and what is measured are the same: see above.
+bool IsJudged(const RequestClass& which);
 
 // What a daemon does by itself, with nobody else's part in it: a node's `write.object` and
 // `read.object`, the manager's `NAME.core` and `log`.

@@ -214,6 +214,26 @@ TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
   EXPECT_EQ(met, 3U);
 }
 
+TEST(RequestModes, AreSaidOfWhatIsOffUnlessTheyArePredicted) {
+  const RequestClass which = {"mount", "node.read", "h1", "h2"};
+  for (const bool are_predicted : {false, true}) {
+    DurationCounts usual, retried;
+    for (int i = 0; i < 100; ++i) {
+      usual.Add(Milliseconds(are_predicted && i < 10 ? 100 : 3));
+      retried.Add(Milliseconds(i < 10 ? 1000 : 3));
+    }
+    std::vector<SeenRun> draws(20), runs(3);
+    for (SeenRun& draw : draws) draw.requests[which] = SeenOf(usual);
+    for (SeenRun& run : runs) run.requests[which] = SeenOf(retried);
+    auto cells = CompareRequests(draws, runs, {}, 10);
+    ExplainRequests(cells);
+    ASSERT_EQ(cells.at(0).verdict, RequestVerdict::kAnomaly);
+    EXPECT_EQ(cells[0].modes.has_value(), !are_predicted);
+    EXPECT_EQ(cells[0].sentence.find("10 % took about ") != std::string::npos, !are_predicted)
+        << cells[0].sentence;
+  }
+}
+
 TEST_F(RequestCellsTest, OneRunAloneMustShowMore) {
   const auto slowed = [](SeenRun run, double times) {
     for (auto& [which, seen] : run.requests)

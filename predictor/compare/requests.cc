@@ -50,8 +50,15 @@ SlowRequests MedianOf(const std::vector<SlowRequests>& runs) {
 
 }  // namespace
 
+SeenRequests SeenOf(const DurationCounts& times) {
+  const auto seconds = [](Duration duration) { return static_cast<double>(duration.ns) / 1e9; };
+  return {times.Count(), static_cast<double>(times.sum_ns) / 1e9, seconds(times.Quantile(500)),
+          seconds(times.Quantile(900)), ModesOf(times)};
+}
+
 void Add(const SeenRequests& more, SeenRequests& seen) {
   if (more.count == 0) return;
+  seen.modes = seen.count == 0 ? more.modes : std::nullopt;
   const double share =
       static_cast<double>(more.count) / static_cast<double>(seen.count + more.count);
   seen.count += more.count;

@@ -7,8 +7,12 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "common/base/duration_counts.h"
+#include "predictor/compare/modes.h"
 
 namespace mosa::predict {
 
@@ -25,7 +29,9 @@ struct SeenRequests {
   double seconds = 0;  // In all.
   double median_s = 0;
   double p90_s = 0;
+  std::optional<Modes> modes;
 };
+SeenRequests SeenOf(const DurationCounts& times);
 using RequestTimes = std::map<RequestClass, SeenRequests>;
 
 // Fewer have no mean worth comparing.
@@ -35,7 +41,8 @@ inline double MeanOf(const SeenRequests& seen) {
   return seen.count == 0 ? 0 : seen.seconds / static_cast<double>(seen.count);
 }
 
-// Adds those of another daemon of the host; of the quantiles the means, by count.
+// Adds those of another daemon of the host; of the quantiles the means, by count. Of two kinds of
+// either it is then not known which are whose.
 void Add(const SeenRequests& more, SeenRequests& seen);
 
 // Of those runs in which it is so: medians.

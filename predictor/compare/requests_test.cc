@@ -43,10 +43,14 @@ TEST(SlowRequestsTest, AreManyAndSlowTwice) {
     double more_s_min;
     size_t found;
   } rows[] = {
-      {{Reads(1), Reads(1), Reads(1)}, 0, 0}, {{Reads(8)}, 0.1, 6},
-      {{Reads(1), Reads(8), Reads(1)}, 0, 0}, {{Reads(1), Reads(8), Reads(8)}, 0, 6},
-      {{Reads(8)}, 8, 0},                     {{Reads(8, 4)}, 0, 0},
-      {{Reads(1.5)}, 0, 0},                   {{}, 0, 0},
+      {{Reads(1), Reads(1), Reads(1)}, 0, 0},
+      {{Reads(8)}, 0.1, 6},
+      {{Reads(1), Reads(8), Reads(1)}, 0, 0},
+      {{Reads(1), Reads(8), Reads(8)}, 0, 6},
+      {{Reads(8)}, 8, 0},
+      {{Reads(8, 4)}, 0, 0},
+      {{Reads(1.5)}, 0, 0},
+      {{}, 0, 0},
       {{RequestTimes()}, 0, 0},
   };
   for (const auto& row : rows)

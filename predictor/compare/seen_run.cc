@@ -59,11 +59,9 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     const bool is_manager = daemon.daemon == Daemon::kManager;
     for (const ResidenceRow& row : daemon.rows) {
       const auto peer = peers.find(row.peer);
-      Add({row.times.Count(), static_cast<double>(row.times.sum_ns) / 1e9,
-           SecondsOf(row.times.Quantile(500)), SecondsOf(row.times.Quantile(900))},
-          run.requests[{ToText(daemon.daemon), row.name,
-                        is_manager ? "-" : name_of(daemon.machine.value),
-                        peer == peers.end() ? row.peer : peer->second}]);
+      Add(SeenOf(row.times), run.requests[{ToText(daemon.daemon), row.name,
+                                           is_manager ? "-" : name_of(daemon.machine.value),
+                                           peer == peers.end() ? row.peer : peer->second}]);
     }
   }
   const Duration notice = Nanoseconds(static_cast<int64_t>(platform.runner.notice_ns));

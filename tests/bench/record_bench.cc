@@ -1,7 +1,10 @@
 // What it costs a daemon to count a request, and to log it: TimedRequest around nothing. A count is
 // two readings of the clock and three atomic operations; a record beside that an id, and 64 bytes
-// into the thread's ring.
+// into the thread's ring. And what it costs to ask TCP what it has lost, as after each exchange on a
+// bulk connection.
+#include <arpa/inet.h>
 #include <benchmark/benchmark.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +13,8 @@
 #include "common/base/check.h"
 #include "common/base/duration_table.h"
 #include "common/base/request_log.h"
+#include "common/base/tcp_options.h"
+#include "common/base/unique_fd.h"
 
 namespace mosa {
 namespace {
@@ -45,6 +50,21 @@ void BM_Logged(benchmark::State& state) {
   std::filesystem::remove_all(directory);
 }
 BENCHMARK(BM_Logged)->Iterations(100'000);
+
+void BM_LostSegments(benchmark::State& state) {
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd connected(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  MOSA_CHECK(bind(listener.get(), generic, size) == 0 && listen(listener.get(), 1) == 0);
+  MOSA_CHECK(getsockname(listener.get(), generic, &size) == 0);
+  MOSA_CHECK(connect(connected.get(), generic, size) == 0);
+  for (auto _ : state) benchmark::DoNotOptimize(LostSegments(connected.get()));
+}
+BENCHMARK(BM_LostSegments);
 
 }  // namespace
 }  // namespace mosa

@@ -122,6 +122,7 @@ json ToJson(const std::vector<predict::RequestCell>& cells) {
                    {"predicted_interval_s", nullptr},
                    {"runs", cell.runs},
                    {"measured", nullptr},
+                   {"modes", nullptr},
                    {"residual_share", nullptr},
                    {"residual_share_interval", nullptr},
                    {"p", nullptr},
@@ -136,6 +137,10 @@ json ToJson(const std::vector<predict::RequestCell>& cells) {
       object["predicted_interval_s"] = ToJson(*cell.interval_s);
     }
     if (cell.runs > 0) object["measured"] = ToJson(cell.measured);
+    if (cell.modes)
+      object["modes"] = {{"slow_share", cell.modes->slow_share},
+                         {"quick_s", cell.modes->quick_s},
+                         {"slow_s", cell.modes->slow_s}};
     if (cell.p) {
       object["residual_share"] = cell.residual_share;
       object["residual_share_interval"] = ToJson(cell.residual_share_interval);

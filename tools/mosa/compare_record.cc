@@ -9,6 +9,7 @@
 
 #include "common/base/text_file.h"
 #include "predictor/workflow/document.h"
+#include "tools/mosa/residence.h"
 #include "tools/mosa/run_record.h"
 
 namespace mosa::cli {
@@ -80,6 +81,13 @@ bool TimesArePossible(const json& row) {
   return row.at("count").is_number_unsigned() && row.at("count").get<uint64_t>() <= kCountMax &&
          is_time(row.at("sum_ns").get<double>(), 1e9) && is_time(row.value("p50_us", 0.0), 1e6) &&
          is_time(row.value("p90_us", 0.0), 1e6);
+}
+
+// Of a row that has its whole histogram.
+std::optional<predict::Modes> ModesIn(const json& row) {
+  if (!row.contains("buckets")) return std::nullopt;
+  const Result<DurationCounts> times = TimesFromJson(row);
+  return times.ok() ? predict::ModesOf(*times) : std::nullopt;
 }
 
 // No mount reads more in a run.
@@ -200,7 +208,7 @@ class Reader {
       }
       for (const json& row : rows)
         predict::Add({row.at("count").get<uint64_t>(), row.at("sum_ns").get<double>() / 1e9,
-                      row.value("p50_us", 0.0) / 1e6, row.value("p90_us", 0.0) / 1e6},
+                      row.value("p50_us", 0.0) / 1e6, row.value("p90_us", 0.0) / 1e6, ModesIn(row)},
                      measured_.seen.requests[{component, row.at("class").get<std::string>(), host,
                                               row.at("peer").get<std::string>()}]);
     }

@@ -118,19 +118,22 @@ json ToJson(const ResidenceRow& row) {
 }
 
 // Throws what the library throws, and std::out_of_range.
-ResidenceRow RowFromJson(const json& object) {
-  ResidenceRow row{.name = object.at("class"), .peer = object.at("peer"), .times = {}};
-  row.times.sum_ns = object.at("sum_ns");
-  row.times.max_ns = object.at("max_ns");
-  if (std::max(row.times.sum_ns, row.times.max_ns) > static_cast<uint64_t>(INT64_MAX))
+DurationCounts ReadTimes(const json& row) {
+  DurationCounts times;
+  times.sum_ns = row.at("sum_ns");
+  times.max_ns = row.at("max_ns");
+  if (std::max(times.sum_ns, times.max_ns) > static_cast<uint64_t>(INT64_MAX))
     throw std::out_of_range("sum_ns or max_ns");
-  for (const json& bucket : object.at("buckets")) {
+  for (const json& bucket : row.at("buckets")) {
     const int64_t limit_ns = bucket.at(0);
     const size_t index = limit_ns > 0 ? DurationBucketOf({limit_ns - 1}) : 0;
     if (DurationBucketLimit(index).ns != limit_ns) throw std::out_of_range("buckets");
-    row.times.counts[index] = bucket.at(1);
+    times.counts[index] = bucket.at(1);
   }
-  return row;
+  return times;
+}
+ResidenceRow RowFromJson(const json& object) {
+  return {.name = object.at("class"), .peer = object.at("peer"), .times = ReadTimes(object)};
 }
 
 DaemonResidence DaemonFromJson(const json& object) {
@@ -251,6 +254,14 @@ json ToJson(const ClusterResidence& residence) {
   }
   return {
       {"cluster", residence.cluster}, {"names", residence.names}, {"daemons", std::move(daemons)}};
+}
+
+Result<DurationCounts> TimesFromJson(const json& row) {
+  try {
+    return ReadTimes(row);
+  } catch (const std::exception& error) {
+    return InvalidArgumentError(fmt::format("this is no row of requests: {}", error.what()));
+  }
 }
 
 Result<ClusterResidence> ResidenceFromJson(const json& object) {

@@ -58,6 +58,9 @@ nlohmann::json ToJson(const ClusterResidence& residence);
 // InvalidArgument if it is not what ToJson makes.
 Result<ClusterResidence> ResidenceFromJson(const nlohmann::json& json);
 
+// Of one row of a daemon's requests. InvalidArgument if it is not as ToJson makes it.
+Result<DurationCounts> TimesFromJson(const nlohmann::json& row);
+
 // What a run's record has of the time between the two answers: at most the 2,000 largest rows, with
 // peers by name, or why there are none.
 nlohmann::json ResidenceOfRun(const Result<ClusterResidence>& before,

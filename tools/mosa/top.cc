@@ -10,13 +10,17 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "tools/cluster/process.h"
+#include "tools/mosa/compare_runs.h"
+#include "tools/mosa/live.h"
 #include "tools/mosa/manager.h"
 #include "tools/mosa/residence.h"
 #include "tools/mosa/top_view.h"
@@ -39,6 +43,7 @@ constexpr std::string_view kEndDrawing = "\033[?7h";
 
 struct Options {
   ManagerChoice manager;
+  PredictionWords words;  // Without a platform nothing is predicted.
   std::string interval = "2s";
   bool once = false;
 };
@@ -152,7 +157,7 @@ Shown ShownOf(const TopView& view, bool redraws) {
   return shown;
 }
 
-void Print(const TopView& view, const Shown& shown) {
+void Print(const TopView& view, const Shown& shown, bool predicts) {
   const auto rate = [](double bytes) {
     return bytes == 0 ? std::string("-") : HumanBytes(static_cast<int64_t>(bytes)) + "/s";
   };
@@ -174,12 +179,26 @@ void Print(const TopView& view, const Shown& shown) {
   hosts.Print();
   say_more(view.hosts.size(), shown.hosts, "hosts");
   fmt::print("\n");
-  Table classes({"COMPONENT", "CLASS", "PER S", "MEAN", "50 %", "90 %", "99 %"});
+  std::vector<std::string> titles = {"COMPONENT", "CLASS", "PER S", "MEAN", "50 %", "90 %", "99 %"};
+  if (predicts) titles.insert(titles.end(), {"PREDICTED", "TIMES"});
+  Table classes(std::move(titles));
   for (size_t i = 0; i < shown.classes; ++i) {
     const TopClass& one = view.classes[i];
-    classes.Add({one.component, one.name, often(one.per_second), Show(one.times.Mean()),
-                 Show(one.times.Quantile(500)), Show(one.times.Quantile(900)),
-                 Show(one.times.Quantile(990))});
+    std::vector<std::string> row = {one.component,
+                                    one.name,
+                                    often(one.per_second),
+                                    Show(one.times.Mean()),
+                                    Show(one.times.Quantile(500)),
+                                    Show(one.times.Quantile(900)),
+                                    Show(one.times.Quantile(990))};
+    if (predicts && one.predicted_s && *one.predicted_s > 0) {
+      const double times = static_cast<double>(one.times.Mean().ns) / 1e9 / *one.predicted_s;
+      row.insert(row.end(), {Show(Duration{static_cast<int64_t>(*one.predicted_s * 1e9)}),
+                             fmt::format("{:.2f}", times)});
+    } else if (predicts) {
+      row.insert(row.end(), {"-", "-"});
+    }
+    classes.Add(row);
   }
   classes.Print();
   for (size_t i = 0; i < shown.notes; ++i) fmt::print("{}\n", view.notes[i]);
@@ -192,6 +211,9 @@ Status Run(const Options& options, const CommandLine& line) {
     return InvalidArgumentError(fmt::format("--interval {}: 100ms to an hour", options.interval));
   if (line.json && !options.once)
     return InvalidArgumentError("--json is of one interval: say --once, too");
+  if (options.words.platform.empty() && !options.words.workload.empty())
+    return InvalidArgumentError("what is predicted of a workload needs a --platform");
+  MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   const cluster::InterruptGuard guard;
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
@@ -200,18 +222,33 @@ Status Run(const Options& options, const CommandLine& line) {
   // Who is silent makes the answer late, not what others say.
   Time asked = clock.Monotonic();
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
+  std::optional<Live> live;
+  std::vector<std::string> drifts;  // So far.
+  if (!options.words.platform.empty()) {
+    MOSA_ASSIGN_OR_RETURN(live, Live::Predict(options.words, before));
+    asked = clock.Monotonic();
+    MOSA_ASSIGN_OR_RETURN(before, TakeResidence(*manager));
+  }
   while (!WaitUntil(asked + interval, keys)) {
     const Time now = clock.Monotonic();
     MOSA_ASSIGN_OR_RETURN(ClusterResidence after, TakeResidence(*manager));
-    const TopView view =
-        MakeTopView(Since(after, before), static_cast<double>((now - asked).ns) / 1e9);
+    ClusterResidence during = Since(after, before);
+    TopView view = MakeTopView(during, static_cast<double>((now - asked).ns) / 1e9);
+    if (live) {
+      NamePeers(during);
+      live->Add(during);
+      for (TopClass& one : view.classes)
+        one.predicted_s = live->refreshed().MeanOf(one.component, one.name);
+      for (const std::string& drift : live->drifts()) drifts.push_back(TimeOfDay() + " " + drift);
+      view.notes.insert(view.notes.end(), drifts.rbegin(), drifts.rend());
+    }
     if (line.json) {
       PrintJson(ToJson(view));
     } else {
       if (redraws) fmt::print("{}", kBeginDrawing);
       fmt::print("cluster {}, {:.1f} s{}\n\n", after.cluster, view.seconds,
                  redraws ? "; q ends" : "");
-      Print(view, ShownOf(view, redraws));
+      Print(view, ShownOf(view, redraws), live.has_value());
       if (redraws) fmt::print("{}", kEndDrawing);
       std::fflush(stdout);
     }
@@ -231,7 +268,12 @@ void AddTop(CLI::App& app, CommandLine& line) {
       "top",
       "What a cluster is doing: bytes by path, requests and how long they take, again and again\n\n"
       "  mosa top\n"
-      "  mosa top --once --interval 10s --json");
+      "  mosa top --once --interval 10s --json\n"
+      "  mosa top --platform lab.json --workload nightly.json --config manager=apart\n\n"
+      "With a platform and a workload what is predicted of a class stands beside it, brought up "
+      "to\n"
+      "what the class took in the intervals before, and what has drifted is said.");
+  AddPredictionWords(*command, options->words);
   command->add_option("--interval", options->interval, "So long each time: 500ms, 2s")
       ->capture_default_str();
   command->add_flag("--once", options->once, "End after the first");

@@ -119,15 +119,17 @@ json ToJson(const TopView& view) {
   }
   json classes = json::array();
   for (const TopClass& one : view.classes)
-    classes.push_back({{"component", one.component},
-                       {"class", one.name},
-                       {"count", one.times.Count()},
-                       {"per_second", rounded(one.per_second)},
-                       {"sum_ns", one.times.sum_ns},
-                       {"mean_us", microseconds(one.times.Mean())},
-                       {"p50_us", microseconds(one.times.Quantile(500))},
-                       {"p90_us", microseconds(one.times.Quantile(900))},
-                       {"p99_us", microseconds(one.times.Quantile(990))}});
+    classes.push_back(
+        {{"component", one.component},
+         {"class", one.name},
+         {"count", one.times.Count()},
+         {"per_second", rounded(one.per_second)},
+         {"sum_ns", one.times.sum_ns},
+         {"mean_us", microseconds(one.times.Mean())},
+         {"predicted_mean_us", one.predicted_s ? json(*one.predicted_s * 1e6) : json()},
+         {"p50_us", microseconds(one.times.Quantile(500))},
+         {"p90_us", microseconds(one.times.Quantile(900))},
+         {"p99_us", microseconds(one.times.Quantile(990))}});
   return {{"seconds", view.seconds},
           {"hosts", std::move(hosts)},
           {"classes", std::move(classes)},

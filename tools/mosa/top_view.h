@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct TopHost {
 struct TopClass {
   std::string component;
   std::string name;
-  DurationCounts times;  // Of all hosts.
+  DurationCounts times;               // Of all hosts.
+  std::optional<double> predicted_s;  // The mean, if it is asked what is predicted.
   double per_second = 0;
 };
 

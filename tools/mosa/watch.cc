@@ -1,14 +1,10 @@
 // `mosa watch`: whether the requests of a running cluster stay as long as its platform file says,
 // interval after interval. Each interval is judged as `mosa compare` judges a run.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +16,9 @@
 #include "predictor/compare/request_cells.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/compare_draws.h"
 #include "tools/mosa/compare_output.h"
 #include "tools/mosa/compare_runs.h"
+#include "tools/mosa/live.h"
 #include "tools/mosa/manager.h"
 #include "tools/mosa/residence.h"
 
@@ -55,44 +51,6 @@ bool Interrupted(Time until) {
   return true;
 }
 
-std::string TimeOfDay() {
-  return fmt::format("{:%H:%M:%S}", std::chrono::time_point_cast<std::chrono::seconds>(
-                                        std::chrono::system_clock::now()));
-}
-
-// Hosts with a mount: they are what a prediction is of.
-std::vector<std::string> HostsOf(const ClusterResidence& residence) {
-  std::vector<std::string> hosts;
-  for (const DaemonResidence& daemon : residence.daemons)
-    if (daemon.component == "mount" && daemon.host != "-") hosts.push_back(daemon.host);
-  return hosts;
-}
-
-predict::SeenRun SeenOf(const ClusterResidence& during, std::string name,
-                        const std::vector<std::string>& hosts) {
-  predict::SeenRun seen;
-  seen.name = std::move(name);
-  seen.hosts = hosts;
-  for (const DaemonResidence& daemon : during.daemons) {
-    // Of who is new or silent there is no interval.
-    if (!daemon.failure.empty() || daemon.since_start) continue;
-    for (const ResidenceRow& row : daemon.snapshot.rows)
-      predict::Add({.count = row.times.Count(),
-                    .seconds = static_cast<double>(row.times.sum_ns) / 1e9,
-                    .median_s = static_cast<double>(row.times.Quantile(500).ns) / 1e9,
-                    .p90_s = static_cast<double>(row.times.Quantile(900).ns) / 1e9},
-                   seen.requests[{daemon.component, row.name, daemon.host, row.peer}]);
-  }
-  return seen;
-}
-
-// What has passed between the answers, by the clocks of those who gave them: the most of any.
-Duration LengthOf(const ClusterResidence& during) {
-  Duration length;
-  for (const DaemonResidence& daemon : during.daemons) length = std::max(length, daemon.between);
-  return length;
-}
-
 std::vector<std::string> NotesOf(const ClusterResidence& during) {
   std::vector<std::string> notes;
   for (const DaemonResidence& daemon : during.daemons) {
@@ -108,25 +66,28 @@ std::vector<std::string> NotesOf(const ClusterResidence& during) {
 // What is predicted, and the last intervals beside it.
 class Watch {
  public:
-  Watch(std::vector<predict::SeenRun> draws, std::vector<std::string> hosts)
-      : draws_(std::move(draws)), hosts_(std::move(hosts)) {}
+  explicit Watch(Live live) : live_(std::move(live)) {}
 
   struct Interval {
     std::string at;
     size_t judged = 0;  // Classes.
     size_t too_few = 0;
     std::vector<predict::RequestCell> cells;
+    std::vector<std::string> drifts;
     std::vector<std::string> notes;
   };
   Interval Add(const ClusterResidence& during) {
-    Interval interval{.at = TimeOfDay(), .cells = {}, .notes = NotesOf(during)};
-    intervals_.push_back(SeenOf(during, interval.at, hosts_));
+    Interval interval{.at = "", .cells = {}, .drifts = {}, .notes = NotesOf(during)};
+    intervals_.push_back(live_.Add(during));
+    interval.at = intervals_.back().name;
+    interval.drifts = live_.drifts();
     lengths_.push_back(LengthOf(during));  // What effects are shares of.
     if (intervals_.size() > predict::kJudgedRuns) {
       intervals_.erase(intervals_.begin());
       lengths_.erase(lengths_.begin());
     }
-    interval.cells = predict::CompareRequests(draws_, intervals_, {}, MeanLengthSeconds());
+    interval.cells =
+        predict::CompareRequests(live_.refreshed().draws(), intervals_, {}, MeanLengthSeconds());
     predict::ExplainRequests(interval.cells);
     for (const predict::RequestCell& cell : interval.cells) {
       if (cell.p) ++interval.judged;
@@ -147,8 +108,7 @@ class Watch {
     return count > 0 ? sum_s / count : 0;
   }
 
-  const std::vector<predict::SeenRun> draws_;
-  const std::vector<std::string> hosts_;
+  Live live_;
   std::vector<predict::SeenRun> intervals_;
   std::vector<Duration> lengths_;  // Of intervals_.
 };
@@ -162,10 +122,13 @@ void Show(const Watch::Interval& interval, const CommandLine& line) {
                              {"too_few", interval.too_few},
                              {"anomalies", off},
                              {"requests", RequestsToJson(interval.cells)},
+                             {"drifts", interval.drifts},
                              {"notes", interval.notes}})
                            .dump(-1, ' ', false, json::error_handler_t::replace));
   } else {
     for (const std::string& note : interval.notes) fmt::print("{} {}\n", interval.at, note);
+    for (const std::string& drift : interval.drifts)
+      fmt::print("{} Drift: {}\n", interval.at, drift);
     for (size_t i = 0; i < off; ++i)
       fmt::print("{} {} Open first: {}\n", interval.at, interval.cells[i].sentence,
                  interval.cells[i].open_first);
@@ -174,28 +137,6 @@ void Show(const Watch::Interval& interval, const CommandLine& line) {
                  interval.at, interval.judged, interval.too_few);
   }
   std::fflush(stdout);
-}
-
-Result<Watch> Predict(const Options& options, const ClusterResidence& now) {
-  if (options.words.workload.empty())
-    return InvalidArgumentError(
-        "what is predicted of requests depends on what is done: say --workload");
-  const std::vector<std::string> hosts = HostsOf(now);
-  predict::Configuration base;
-  base.hosts = static_cast<uint32_t>(hosts.size());
-  MOSA_ASSIGN_OR_RETURN(const Asked asked, ReadAsked(options.words, options.words.workload, base));
-  if (asked.configuration.hosts != hosts.size())
-    return InvalidArgumentError(fmt::format(
-        "the prediction is of {} hosts, cluster '{}' has mounts on {} ({}): say --config hosts={}",
-        asked.configuration.hosts, now.cluster, hosts.size(), fmt::join(hosts, ", "),
-        hosts.size()));
-  MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn,
-                        DrawRuns(asked.inputs, asked.configuration,
-                                 DrawsOf(options.words, asked.inputs.workflow), hosts));
-  if (drawn.failed > 0)
-    fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
-               drawn.failed, drawn.failure);
-  return Watch(std::move(drawn.draws), hosts);
 }
 
 Status Run(const Options& options, CommandLine& line) {
@@ -209,7 +150,8 @@ Status Run(const Options& options, CommandLine& line) {
   }
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
-  MOSA_ASSIGN_OR_RETURN(Watch watch, Predict(options, before));
+  MOSA_ASSIGN_OR_RETURN(Live live, Live::Predict(options.words, before));
+  Watch watch(std::move(live));
   const cluster::InterruptGuard guard;
   const SystemClock clock;
   MOSA_ASSIGN_OR_RETURN(before, TakeResidence(*manager));
@@ -247,7 +189,8 @@ void AddWatch(CLI::App& app, CommandLine& line) {
       "of\n"
       "mosa compare: one line for each class of a daemon that stays longer, in two of the last "
       "three\n"
-      "intervals, or much longer in one. Exit code 7: there was one.");
+      "intervals, or much longer in one; and one for each class that has drifted from what is\n"
+      "predicted, by which it is judged from then on. Exit code 7: there was one of the first.");
   AddPredictionWords(*command, options->words)->required();
   command->add_option("--interval", options->interval, "So long each time")->capture_default_str();
   command->add_option("--for", options->duration, "End after so long; without it, at Ctrl-C");

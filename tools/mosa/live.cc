@@ -1,0 +1,75 @@
+#include "tools/mosa/live.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "tools/mosa/compare_draws.h"
+
+namespace mosa::cli {
+namespace {
+
+// Hosts with a mount: they are what a prediction is of.
+std::vector<std::string> HostsOf(const ClusterResidence& residence) {
+  std::vector<std::string> hosts;
+  for (const DaemonResidence& daemon : residence.daemons)
+    if (daemon.component == "mount" && daemon.host != "-") hosts.push_back(daemon.host);
+  return hosts;
+}
+
+}  // namespace
+
+Result<Live> Live::Predict(const PredictionWords& words, const ClusterResidence& now) {
+  if (words.workload.empty())
+    return InvalidArgumentError(
+        "what is predicted of requests depends on what is done: say --workload");
+  std::vector<std::string> hosts = HostsOf(now);
+  predict::Configuration base;
+  base.hosts = static_cast<uint32_t>(hosts.size());
+  MOSA_ASSIGN_OR_RETURN(const Asked asked, ReadAsked(words, words.workload, base));
+  if (asked.configuration.hosts != hosts.size())
+    return InvalidArgumentError(fmt::format(
+        "the prediction is of {} hosts, cluster '{}' has mounts on {} ({}): say --config hosts={}",
+        asked.configuration.hosts, now.cluster, hosts.size(), fmt::join(hosts, ", "),
+        hosts.size()));
+  MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn, DrawRuns(asked.inputs, asked.configuration,
+                                                  DrawsOf(words, asked.inputs.workflow), hosts));
+  if (drawn.failed > 0)
+    fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
+               drawn.failed, drawn.failure);
+  return Live(std::move(drawn.draws), std::move(hosts));
+}
+
+predict::SeenRun Live::Add(const ClusterResidence& during) {
+  predict::SeenRun seen;
+  seen.name = TimeOfDay();
+  seen.hosts = hosts_;
+  for (const DaemonResidence& daemon : during.daemons) {
+    // Of who is new or silent there is no interval.
+    if (!daemon.failure.empty() || daemon.since_start) continue;
+    for (const ResidenceRow& row : daemon.snapshot.rows)
+      predict::Add(predict::SeenOf(row.times),
+                   seen.requests[{daemon.component, row.name, daemon.host, row.peer}]);
+  }
+  drifts_.clear();
+  const double seconds = static_cast<double>(LengthOf(during).ns) / 1e9;
+  for (const predict::Drift& drift : refreshed_.Add(seen, seconds))
+    drifts_.push_back(predict::Say(drift));
+  return seen;
+}
+
+std::string TimeOfDay() {
+  return fmt::format("{:%H:%M:%S}", std::chrono::time_point_cast<std::chrono::seconds>(
+                                        std::chrono::system_clock::now()));
+}
+
+Duration LengthOf(const ClusterResidence& during) {
+  Duration length;
+  for (const DaemonResidence& daemon : during.daemons) length = std::max(length, daemon.between);
+  return length;
+}
+
+}  // namespace mosa::cli
