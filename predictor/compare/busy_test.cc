@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -272,6 +273,75 @@ TEST(Witnessed, NeedsBothThatItIsOffAndAPartThatSaysSo) {
   EXPECT_EQ(verdict(1.06, 2), Verdict::kAsPredicted);
   // What lies between tasks no node has made.
   EXPECT_EQ(verdict(1.03, 2, 0.1), Verdict::kAsPredicted);
+}
+
+// Two stages. In the first mounts wait for what they ask of h2, and h2 for what it asks of others;
+// in the second tasks on h2 take far longer than anybody has waited.
+Comparison CompareLateStage(bool is_computing) {
+  const auto computing = [is_computing](uint32_t i) {
+    return Milliseconds(is_computing || i % 8 >= 4 ? 1'000 : 100);
+  };
+  WorkflowMaker maker;
+  for (const char* stage : {"work", "end"})
+    for (uint32_t i = 0; i < kTasks; ++i)
+      maker.Task(fmt::format("{}_{}", stage, i), {}, {}, computing(i));
+  const auto both = [&](const std::string& name, const std::function<double(uint32_t)>& work,
+                        const std::function<double(uint32_t)>& end) {
+    SeenRun run = Made(name, work);
+    const SeenRun after = Made(name, end);
+    const Duration began = std::ranges::max(run.tasks, {}, &SeenTask::end).end;
+    for (SeenTask task : after.tasks) {
+      task.start = task.start + began;
+      task.end = task.end + began;
+      run.tasks.push_back(task);
+    }
+    for (uint32_t i = 0; i < 2 * kTasks; ++i) run.tasks[i].computing = computing(i % kTasks);
+    return run;
+  };
+  const auto add_requests = [](double times, double seed, SeenRun& run) {
+    for (const std::string& host : kHosts)
+      for (const std::string& peer : kHosts) {
+        const double wave = 0.02 * std::sin(seed + static_cast<double>(run.requests.size()));
+        const double mean_s = 0.02 * (host == "h2" || peer == "h2" ? times : 1) * (1 + wave);
+        if (host == peer) {
+          run.requests[{"storage", "write.object", host, ""}] = {kRequests, 1, 0.01, 0.01};
+        } else {
+          run.requests[{"mount", "node.write", host, peer}] = {kRequests, mean_s * kRequests,
+                                                               mean_s, mean_s};
+        }
+      }
+  };
+  std::vector<SeenRun> draws, runs;
+  for (int k = 0; k < 40; ++k) {
+    const auto usual = [k](uint32_t i) { return 1 + 0.03 * std::sin(k) + 0.002 * (i % 3); };
+    add_requests(1, k, draws.emplace_back(both("", usual, usual)));
+  }
+  for (int k = 1; k <= 3; ++k) {
+    const double wave = 0.01 * std::sin(k);
+    runs.push_back(both(
+        fmt::format("r{}", k), [=](uint32_t i) { return (i % 4 == 1 ? 1.0 : 1.2) + wave; },
+        [=](uint32_t i) { return (i % 4 == 1 ? 4.5 : 1.0) + wave; }));
+    add_requests(2, 50 + k, runs.back());
+  }
+  return Compare(maker.Build(), draws, runs, {.slots = 1});
+}
+
+// What mounts waited for in the whole run tells which part it is of the host that a stage blames,
+// unless the stage's tasks say more: a link makes no computing slow.
+TEST(WholeRun, TellsThePartOfTheHostThatAStageBlames) {
+  for (const bool is_computing : {false, true}) {
+    SCOPED_TRACE(is_computing);
+    const Comparison comparison = CompareLateStage(is_computing);
+    const auto found = std::ranges::find_if(comparison.anomalies, [&](const Anomaly& anomaly) {
+      const CellName& cell = comparison.cells[anomaly.cell].cell;
+      return cell.level == Level::kTasks && cell.name == "end";
+    });
+    ASSERT_NE(found, comparison.anomalies.end()) << Said(comparison);
+    const Part part = is_computing ? Part::kProcessor : Part::kLink;
+    EXPECT_EQ(found->blamed.front().suspect, (Suspect{part, "h2"})) << found->cause;
+    EXPECT_EQ(found->cause.find("over the whole run, ") != std::string::npos, !is_computing)
+        << found->cause;
+  }
 }
 
 // The manager's work is done where it is, not where tasks are.

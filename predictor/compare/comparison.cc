@@ -381,7 +381,10 @@ class Comparer {
     auto own = FindColdPages({workflow_, draws_, runs_, question.runs, question.stage, times,
                               options_.link_bytes_per_second});
     if (!own) own = FindOwnTime({comparison_.requests, runs_, question.runs}, times, blamed);
-    if (!own && !question.stage.empty()) own = OwnTimeOfAll(question, blamed.front().suspect.host);
+    if (!own && !question.stage.empty() && Explains(blamed)) {
+      if (const auto of_all = OwnTimeOfAll(question, blamed))
+        return PutFirst(of_all->suspect, "over the whole run, " + of_all->evidence, blamed);
+    }
     if (own) {
       own_times_.emplace(question, *own);
       if (own->or_else) PutFirst(*own->or_else, own->evidence, blamed);
@@ -393,15 +396,19 @@ class Comparer {
     PutLast(HostsAsOthers({comparison_.requests, runs_, question.runs}), blamed);
   }
 
-  // Of a part of the host that the stage's tasks blame. Requests are known by run, not by stage:
-  // what all tasks have waited for tells which part of that host.
-  std::optional<OwnTime> OwnTimeOfAll(BlameQuestion question, const std::string& host) {
+  // Requests are known by run, not by stage: what all tasks have waited for tells which part it is
+  // of the host that a stage's tasks blame. That the stage is slow it does not say.
+  std::optional<OwnTime> OwnTimeOfAll(BlameQuestion question, const std::vector<Blame>& blamed) {
     question.stage.clear();
     BlameOf(question);
     const auto found = own_times_.find(question);
-    if (found == own_times_.end() || host.empty() || found->second.suspect.host != host)
+    if (found == own_times_.end()) return std::nullopt;
+    const OwnTime& own = found->second;
+    const bool is_there =
+        !own.suspect.host.empty() && own.suspect.host == blamed.front().suspect.host;
+    if (!is_there || own.suspect.part == Part::kPageCache || IsOutweighed(own, blamed))
       return std::nullopt;
-    return found->second;
+    return own;
   }
 
   // In their order; of single tasks only the largest.

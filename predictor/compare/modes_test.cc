@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "common/base/rng.h"
+
 namespace mosa::predict {
 namespace {
 
@@ -48,6 +50,23 @@ TEST(ModesOf, FindsNoneInOneHoweverWide) {
       AddAround(0.003, spread, count, times);
       EXPECT_FALSE(ModesOf(times)) << spread << ", " << count;
     }
+}
+
+// Of samples, which have gaps by chance.
+TEST(ModesOf, FindsFewInSamplesOfOne) {
+  Rng rng(20261125);
+  int found = 0;
+  constexpr int kSamples = 300;
+  for (const int count : {10, 20, 50, 300})
+    for (int sample = 0; sample < kSamples; ++sample) {
+      DurationCounts times;
+      for (int i = 0; i < count; ++i) {
+        const double place = (static_cast<double>(rng.Below(1'000'000)) + 0.5) / 1e6;
+        times.Add(Nanoseconds(std::llround(3e6 * std::exp(0.7 * std::log(place / (1 - place))))));
+      }
+      found += ModesOf(times) ? 1 : 0;
+    }
+  EXPECT_LE(found, kSamples * 4 / 50);
 }
 
 TEST(ModesOf, SaysThem) {

@@ -194,6 +194,9 @@ Times OwnWorkBeside(const AskedRequests& requests, const std::string& host) {
     (work.host == host ? own : others).push_back(work.place);
   return TimesOf(own, others);
 }
+bool IsSurelyAsOthers(const Times& times) {
+  return times.is_known && std::exp(times.most) < kSurelyAsOthersMax;
+}
 bool IsSurelySlow(const Times& times) {
   return times.is_known && times.factor() >= kFactorMin && times.p <= kChance;
 }
@@ -217,8 +220,7 @@ std::string SideOf(const AskedRequests& requests, const std::string& host) {
   const auto are_as_others = [&others](const std::vector<double>& one,
                                        const std::vector<double>& other) {
     const Times of_one = TimesOf(one, others), of_other = TimesOf(other, others);
-    return of_one.is_known && of_other.is_known && of_one.factor() < kAsOthersMax &&
-           of_other.factor() < kAsOthersMax;
+    return IsSurelyAsOthers(of_one) && IsSurelyAsOthers(of_other);
   };
   if (are_slow(written, fetched) && are_as_others(sent, served))
     return "; what is sent to it is slow, not what it sends: streams of several hosts meet there "
@@ -320,7 +322,7 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
 struct Connections {
   double to = 0;
   double to_any_other = 0;     // The most, in any run.
-  std::optional<Modes> modes;  // Of one mount's, in a run: those with the largest slow part.
+  std::optional<Modes> modes;  // Of the mount with the most of them, in a run.
 };
 
 // None if mounts need not have made any again, in any run.
@@ -330,6 +332,7 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
     std::map<std::string, double> to_others;
     double to_host = 0, mounts = 0;
     std::optional<Modes> modes = made ? made->modes : std::nullopt;
+    uint64_t most_by_one = 0;
     for (const auto& [which, seen] : requests.runs[run].requests) {
       if (!IsConnection(which)) continue;
       const auto count = static_cast<double>(seen.count);
@@ -338,8 +341,10 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
       } else {
         to_host += count;
         ++mounts;
-        if (seen.modes && (!modes || seen.modes->slow_share > modes->slow_share))
+        if (seen.modes && seen.count > most_by_one) {
+          most_by_one = seen.count;
           modes = seen.modes;
+        }
       }
     }
     double most = 0;
@@ -497,7 +502,8 @@ std::optional<OwnTime> OwnWork(const AskedRequests& requests,
                      (cell.predicted.mean_s + kSmallRequestSeconds)};
 }
 
-// A link makes no computing slow, and a processor makes all slow that runs there.
+}  // namespace
+
 bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed) {
   const Blame& best = blamed.front();
   if (own.suspect.part == Part::kManager || best.suspect.host != own.suspect.host ||
@@ -507,17 +513,12 @@ bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed) {
   return best.suspect.part == Part::kHost && !own.is_told;
 }
 
-}  // namespace
-
 std::set<std::string> HostsAsOthers(const AskedRequests& requests) {
   const std::vector<Asked> all = AskedOf(requests, IsAskedOfANode);
   std::set<std::string> as_others;
   for (const std::string& host : PeersOf(all)) {
     const BesideHost beside = Beside(all, host);
-    const auto is_as_others = [](const Times& times) {
-      return times.is_known && std::exp(times.most) < kSurelyAsOthersMax;
-    };
-    if (is_as_others(beside.asked) && is_as_others(beside.asking)) as_others.insert(host);
+    if (IsSurelyAsOthers(beside.asked) && IsSurelyAsOthers(beside.asking)) as_others.insert(host);
   }
   return as_others;
 }

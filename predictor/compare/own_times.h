@@ -50,7 +50,7 @@ struct OwnTime {
   std::optional<Suspect> or_else;  // It or that one: what would tell was not measured.
   std::string evidence;  // A sentence: what took how long, and how long elsewhere or as predicted.
   // How likely it is by chance, for all hosts that were tested, if it is by one host beside others
-  // in the same runs; none: it is by what is predicted.
+  // in the same runs; none: it is by what is predicted, or by numbers that no sound host has.
   std::optional<double> beside_p;
   bool is_told = true;            // From what else is on that host.
   double times = 0;               // Of own work: as long as predicted.
@@ -69,6 +69,10 @@ struct AskedRequests {
 std::optional<OwnTime> FindOwnTime(const AskedRequests& requests,
                                    const std::map<std::string, TaskTimes>& tasks,
                                    const std::vector<Blame>& blamed);
+
+// Whether what tasks blame explains them better: a link makes no computing slow, and a processor
+// makes all slow that runs there.
+bool IsOutweighed(const OwnTime& own, const std::vector<Blame>& blamed);
 
 // Hosts of which mounts' requests, either way, surely took no longer than between others: neither
 // their links nor their storage nodes are slow.

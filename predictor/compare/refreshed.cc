@@ -14,12 +14,33 @@ namespace {
 
 const double kDrift = std::log(1.25);
 
-// Of order statistics, 95 %. Precondition: kRefreshedByMin values, sorted.
+// The order statistics between which the median lies with 95 %, from outside: of kRefreshedByMin
+// values and more, by the binomial distribution of a half.
+constexpr size_t kRankOfMedian[] = {0, 0, 0, 1, 1, 1, 2};
+static_assert(std::size(kRankOfMedian) == kRefreshedBy - kRefreshedByMin + 1);
+
 Interval<double> IntervalOfMedian(const std::vector<double>& sorted) {
-  const auto count = static_cast<double>(sorted.size());
-  const double half = 1.96 * std::sqrt(count) / 2;
-  const auto low = static_cast<size_t>(std::max(0.0, std::floor(count / 2 - half)));
-  return {sorted[low], sorted[sorted.size() - 1 - low]};
+  const size_t rank = kRankOfMedian[sorted.size() - kRefreshedByMin];
+  return {sorted[rank], sorted[sorted.size() - 1 - rank]};
+}
+
+// So many times as long, with what is added to all.
+double Scaled(double seconds, double place) {
+  const double times = std::exp(place);
+  return std::max(0.0, seconds * times + kSmallRequestSeconds * (times - 1));
+}
+
+// Those that were seen before the ones that are judged.
+template <typename Seen>
+std::vector<Seen> NotJudged(const std::deque<Seen>& seen) {
+  return {seen.begin(), seen.end() - static_cast<ptrdiff_t>(std::min(seen.size(), kJudgedRuns))};
+}
+
+std::vector<Drift> ByWeight(std::vector<Drift> drifts) {
+  std::stable_sort(drifts.begin(), drifts.end(), [](const Drift& a, const Drift& b) {
+    return std::abs(a.more_share) > std::abs(b.more_share);
+  });
+  return drifts;
 }
 
 }  // namespace
@@ -27,104 +48,131 @@ Interval<double> IntervalOfMedian(const std::vector<double>& sorted) {
 std::string Say(const Drift& drift) {
   const auto& [component, name, host, peer] = drift.which;
   return fmt::format(
-      "Requests '{}' of the {}{}{} take {} in the mean by now, {:.2f} times the {} of the platform "
-      "(95 %: {:.2f} to {:.2f}; {} intervals since {}), and are judged by that from here on: 'mosa "
-      "identify' measures the platform anew.",
+      "Requests '{}' of the {}{}{} take {} in the mean by now, {:.2f} times the {} that the "
+      "platform "
+      "says of the workload (95 %: {:.2f} to {:.2f}; {} intervals since {}), and are judged by "
+      "that "
+      "from here on: unless the workload is in a phase of its own, measure the platform anew with "
+      "'mosa identify'.",
       name, component, host == "-" ? "" : " of " + host, peer.empty() ? "" : " with " + peer,
       ShowTime(drift.now_s), drift.now_s / drift.predicted_s, ShowTime(drift.predicted_s),
       drift.times.low, drift.times.high, drift.intervals, drift.since);
 }
 
-Refreshed::Refreshed(std::vector<SeenRun> draws) : draws_(std::move(draws)), refreshed_(draws_) {
+Refreshed::Refreshed(const std::vector<SeenRun>& draws) : draws_(draws.size()) {
   std::map<RequestClass, std::vector<double>> means;
-  for (const SeenRun& draw : draws_)
-    for (const auto& [which, seen] : draw.requests)
+  for (size_t i = 0; i < draws.size(); ++i) {
+    draws_[i].requests = draws[i].requests;
+    draws_[i].factor = draws[i].factor;
+    for (const auto& [which, seen] : draws[i].requests)
       if (seen.count >= kRequestsMin && IsJudged(which))
-        means[which].push_back(mosa::predict::MeanOf(seen) * draw.factor);
-  for (auto& [which, of_draws] : means)
-    if (of_draws.size() >= kDrawsMin) classes_[which].predicted_s = Median(std::move(of_draws));
+        means[which].push_back(MeanOf(seen) * draws[i].factor);
+  }
+  for (auto& [which, of_draws] : means) {
+    if (of_draws.size() < kDrawsMin) continue;
+    Class& of = classes_[which];
+    of.predicted_s = Median(std::move(of_draws));
+    for (const SeenRun& draw : draws) {
+      const auto drawn = draw.requests.find(which);
+      of.drawn.push_back(drawn == draw.requests.end() ? std::nullopt
+                                                      : std::optional(drawn->second));
+    }
+  }
 }
 
 std::vector<Drift> Refreshed::Add(const SeenRun& interval, double seconds) {
-  std::vector<Drift> drifts;
+  std::vector<Drift> told;
+  ++intervals_;
   for (auto& [which, of] : classes_) {
+    while (!of.seen.empty() && of.seen.front().number + kForgottenAfter < intervals_)
+      of.seen.pop_front();
     const auto found = interval.requests.find(which);
-    if (found == interval.requests.end() || found->second.count < kRequestsMin) continue;
-    const double mean_s = mosa::predict::MeanOf(found->second);
-    const double more_s = (mean_s - of.predicted_s) * static_cast<double>(found->second.count);
-    of.seen.push_back(
-        {interval.name,
-         std::log((mean_s + kSmallRequestSeconds) / (of.predicted_s + kSmallRequestSeconds)),
-         seconds > 0 ? more_s / seconds : 0});
-    if (of.seen.size() > kRefreshedBy + kJudgedRuns) of.seen.pop_front();
-    if (const auto drift = DriftOf(which, of)) drifts.push_back(*drift);
+    if (found != interval.requests.end() && found->second.count >= kRequestsMin) {
+      const double mean_s = MeanOf(found->second);
+      const double more_s = (mean_s - of.predicted_s) * static_cast<double>(found->second.count);
+      of.seen.push_back(
+          {intervals_, interval.name,
+           std::log((mean_s + kSmallRequestSeconds) / (of.predicted_s + kSmallRequestSeconds)),
+           seconds > 0 ? more_s / seconds : 0});
+      if (of.seen.size() > kRefreshedBy + kJudgedRuns) of.seen.pop_front();
+    }
+    std::vector<double> places;
+    for (const Seen& seen : NotJudged(of.seen)) places.push_back(seen.place);
+    const double place = places.size() < kRefreshedByMin ? 0 : Median(std::move(places));
+    if (place == of.place) continue;
+    of.place = place;
+    Refresh(which, of);
+    if (std::abs(of.place) < kDrift / 2) {  // It has come back.
+      of.drift.reset();
+      of.told = 0;
+    }
+    auto drift = DriftOf(which, of);
+    if (!drift) continue;
+    of.drift = drift;
+    of.told = of.place;
+    told.push_back(*std::move(drift));
   }
-  Refresh();
-  return drifts;
+  return ByWeight(std::move(told));
 }
 
-std::optional<Drift> Refreshed::DriftOf(const RequestClass& which, Class& of) const {
-  if (of.seen.size() < kRefreshedByMin + kJudgedRuns) return std::nullopt;
-  const auto end = of.seen.end() - static_cast<ptrdiff_t>(kJudgedRuns);
+std::vector<Drift> Refreshed::drifting() const {
+  std::vector<Drift> drifts;
+  for (const auto& [which, of] : classes_)
+    if (of.drift) drifts.push_back(*of.drift);
+  return ByWeight(std::move(drifts));
+}
+
+double Refreshed::Class::NowSeconds() const { return Scaled(predicted_s, place); }
+
+// If it has gone far enough from where it was told, surely, and matters.
+std::optional<Drift> Refreshed::DriftOf(const RequestClass& which, const Class& of) {
+  if (std::abs(of.place) < kDrift || std::abs(of.place - of.told) < kDrift) return std::nullopt;
+  const std::vector<Seen> before = NotJudged(of.seen);
   std::vector<double> places, more;
-  for (auto seen = of.seen.begin(); seen != end; ++seen) {
-    places.push_back(seen->place);
-    more.push_back(seen->more_share);
+  for (const Seen& seen : before) {
+    places.push_back(seen.place);
+    more.push_back(seen.more_share);
   }
   std::sort(places.begin(), places.end());
-  of.place = Median(places);
   const Interval<double> interval = IntervalOfMedian(places);
   const double surely = of.place > 0 ? interval.low : -interval.high;
-  if (std::abs(of.place) < kDrift / 2) of.told = 0;  // It has come back.
-  if (std::abs(of.place) < kDrift || surely < kDrift / 2 || std::abs(of.place - of.told) < kDrift ||
-      std::abs(Median(more)) < kDriftShareMin)
-    return std::nullopt;
-  of.told = of.place;
-  // As requests take that much longer, the added time left out again.
-  const auto seconds = [&of](double place) {
-    return (of.predicted_s + kSmallRequestSeconds) * std::exp(place) - kSmallRequestSeconds;
-  };
+  const double more_share = Median(std::move(more));
+  if (surely < kDrift / 2 || std::abs(more_share) < kDriftShareMin) return std::nullopt;
   return Drift{which,
                of.predicted_s,
-               seconds(of.place),
-               {seconds(interval.low) / of.predicted_s, seconds(interval.high) / of.predicted_s},
+               of.NowSeconds(),
+               {Scaled(of.predicted_s, interval.low) / of.predicted_s,
+                Scaled(of.predicted_s, interval.high) / of.predicted_s},
+               more_share,
                places.size(),
-               of.seen.front().at};
+               before.front().at};
 }
 
-void Refreshed::Refresh() {
-  for (size_t i = 0; i < draws_.size(); ++i)
-    for (const auto& [which, of] : classes_) {
-      const auto drawn = draws_[i].requests.find(which);
-      if (drawn == draws_[i].requests.end()) continue;
-      SeenRequests& now = refreshed_[i].requests[which];
-      // What is added to both is no part of what is scaled.
-      const auto scale = [&](double before) {
-        const double times = std::exp(of.place);
-        return std::max(0.0, before * times + kSmallRequestSeconds * (times - 1));
-      };
-      const auto count = static_cast<double>(drawn->second.count);
-      now.seconds = scale(mosa::predict::MeanOf(drawn->second)) * count;
-      now.median_s = scale(drawn->second.median_s);
-      now.p90_s = scale(drawn->second.p90_s);
-    }
-}
-
-std::optional<double> Refreshed::MeanOf(const std::string& component,
-                                        const std::string& name) const {
-  std::vector<double> means;
-  for (const SeenRun& draw : refreshed_) {
-    SeenRequests all;
-    for (auto row = draw.requests.lower_bound({component, name, "", ""});
-         row != draw.requests.end() && row->first.component == component && row->first.name == name;
-         ++row) {
-      all.count += row->second.count;
-      all.seconds += row->second.seconds;
-    }
-    if (all.count >= kRequestsMin) means.push_back(mosa::predict::MeanOf(all) * draw.factor);
+void Refreshed::Refresh(const RequestClass& which, const Class& of) {
+  for (size_t i = 0; i < draws_.size(); ++i) {
+    if (!of.drawn[i]) continue;
+    const double factor = draws_[i].factor;
+    const auto scaled = [&](double seconds) { return Scaled(seconds * factor, of.place) / factor; };
+    SeenRequests& now = draws_[i].requests[which];
+    now.seconds = scaled(MeanOf(*of.drawn[i])) * static_cast<double>(of.drawn[i]->count);
+    now.median_s = scaled(of.drawn[i]->median_s);
+    now.p90_s = scaled(of.drawn[i]->p90_s);
   }
-  if (means.size() < kDrawsMin) return std::nullopt;
-  return Median(std::move(means));
+}
+
+std::optional<double> Refreshed::PredictedMean(const RequestTimes& seen,
+                                               const std::string& component,
+                                               const std::string& name) const {
+  double count = 0, predicted_s = 0;
+  for (auto row = seen.lower_bound({component, name, "", ""});
+       row != seen.end() && row->first.component == component && row->first.name == name; ++row) {
+    const auto known = classes_.find(row->first);
+    if (known == classes_.end()) continue;
+    const auto of_class = static_cast<double>(row->second.count);
+    count += of_class;
+    predicted_s += known->second.NowSeconds() * of_class;
+  }
+  return count > 0 ? std::optional(predicted_s / count) : std::nullopt;
 }
 
 }  // namespace mosa::predict

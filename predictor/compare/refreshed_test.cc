@@ -36,7 +36,15 @@ SeenRun Seen(size_t number, double times, uint64_t count = 100) {
 
 TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
   Refreshed refreshed(Draws());
-  EXPECT_NEAR(*refreshed.MeanOf("storage", "write.object"), kMean_s, 0.001);
+  const auto predicted = [&refreshed](double of_h1, double of_h2) {
+    RequestTimes seen;
+    seen[kWrites].count = static_cast<uint64_t>(of_h1);
+    seen[kOthers].count = static_cast<uint64_t>(of_h2);
+    seen[{"storage", "write.object", "h9", ""}].count = 7;  // Nobody has predicted these.
+    return refreshed.PredictedMean(seen, "storage", "write.object");
+  };
+  EXPECT_NEAR(*predicted(1, 1), kMean_s, 0.001);
+  EXPECT_FALSE(predicted(0, 0));
   std::vector<std::pair<size_t, Drift>> told;
   for (size_t number = 1; number <= 60; ++number)
     for (const Drift& drift : refreshed.Add(Seen(number, number <= 20 ? 1 : 2), kSeconds))
@@ -51,12 +59,52 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
   EXPECT_NEAR(drift.now_s, 2 * kMean_s, 0.003);
   EXPECT_LT(drift.times.low, 2);
   EXPECT_GT(drift.times.high, 1.9);
-  EXPECT_NEAR(*refreshed.MeanOf("storage", "write.object"), 1.5 * kMean_s, 0.002);
+  EXPECT_EQ(refreshed.drifting().size(), 1U);
+  // Of what is seen.
+  EXPECT_NEAR(*predicted(100, 0), 2 * kMean_s, 0.003);
+  EXPECT_NEAR(*predicted(0, 100), kMean_s, 0.001);
+  EXPECT_NEAR(*predicted(50, 50), 1.5 * kMean_s, 0.002);
   const SeenRun& draw = refreshed.draws().front();
   EXPECT_NEAR(MeanOf(draw.requests.at(kWrites)), 2 * kMean_s, 0.003);
   EXPECT_NEAR(MeanOf(draw.requests.at(kOthers)), kMean_s, 0.001);
   EXPECT_NE(Say(drift).find("'write.object' of the storage of h1 take "), std::string::npos)
       << Say(drift);
+}
+
+TEST(Refreshed, TellsItOnceMoreWhenItHasGoneAnotherQuarter) {
+  Refreshed refreshed(Draws());
+  std::vector<double> told;
+  for (size_t number = 1; number <= 90; ++number)
+    for (const Drift& drift : refreshed.Add(Seen(number, number <= 30   ? 1.5
+                                                         : number <= 60 ? 1.65
+                                                                        : 2.4),
+                                            kSeconds))
+      told.push_back(drift.now_s / drift.predicted_s);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_NEAR(told[0], 1.5, 0.05);
+  EXPECT_GT(told[1], 1.9);
+}
+
+TEST(Refreshed, AClassThatRestedBeginsAnew) {
+  Refreshed refreshed(Draws());
+  size_t number = 0;
+  for (; number < 20; ++number) refreshed.Add(Seen(number, 2), kSeconds);
+  EXPECT_EQ(refreshed.drifting().size(), 1U);
+  for (; number < 20 + kForgottenAfter; ++number) refreshed.Add(Seen(number, 2, 0), kSeconds);
+  EXPECT_TRUE(refreshed.drifting().empty());
+  EXPECT_NEAR(MeanOf(refreshed.draws().front().requests.at(kWrites)), kMean_s, 0.001);
+}
+
+// A draw whose times are off by a factor has it still.
+TEST(Refreshed, KeepsTheFactorOfADraw) {
+  std::vector<SeenRun> draws = Draws();
+  for (SeenRun& draw : draws) {
+    draw.factor = 1.25;
+    for (auto& [which, seen] : draw.requests) seen = Requests(MeanOf(seen) / draw.factor);
+  }
+  Refreshed refreshed(draws);
+  for (size_t number = 1; number <= 20; ++number) refreshed.Add(Seen(number, 2), kSeconds);
+  EXPECT_NEAR(MeanOf(refreshed.draws().front().requests.at(kWrites)) * 1.25, 2 * kMean_s, 0.003);
 }
 
 TEST(Refreshed, WhatIsJudgedDoesNotExcuseItself) {

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -88,7 +89,8 @@ class Browser:
                 if is_wanted(message):
                     self.messages.remove(message)
                     return message
-            check(time.monotonic() < limit, f"the browser does not answer within {self.LIMIT_S} s")
+            left = max(0, limit - time.monotonic())
+            check(select.select([self.reading], [], [], left)[0], f"the browser does not answer within {self.LIMIT_S} s")
             chunk = os.read(self.reading, 1 << 20)
             check(chunk, "the browser has ended")
             *whole, self.read_bytes = (self.read_bytes + chunk).split(b"\0")
@@ -107,7 +109,8 @@ class Browser:
         """Seconds until the page is loaded and what it draws is on the screen."""
         began = time.monotonic()
         self.messages.clear()
-        self.ask("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
+        answer = self.ask("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
+        check("errorText" not in answer, f"{path}: {answer.get('errorText')}")
         self._wait_for(lambda message: message.get("method") == "Page.loadEventFired")
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return time.monotonic() - began

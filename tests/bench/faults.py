@@ -285,7 +285,7 @@ def judge_again(arguments, kept):
             if cell == CLEAN:
                 after = [judge(compare(arguments, entry["records"]))]
             else:
-                after = judge_all(arguments, entry.get("records_before", []), entry["records"], faults[cell.fault], entry["sick"])
+                after = judge_all(arguments, entry.get("records_before", []), entry["records"], faults[cell.fault], entry.get("sick", SICK[0]))
             kept.add(cell, {**{key: entry[key] for key in KEPT_OF_RUNS if key in entry}, "runs_by": entry["programs"], "after": after})
 
 

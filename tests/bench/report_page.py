@@ -31,14 +31,18 @@ ANOMALY = 7
 COMPARE_S, PAGE_BYTES, USABLE_S = 5, 10_000_000, 2
 OPENED = 5  # So often each page.
 
-# Until what was asked for is drawn.
-DRAWN = "requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)))"
+# Milliseconds until what was asked for is drawn, and whether the timeline is another picture then.
+DRAWN = """requestAnimationFrame(() => requestAnimationFrame(() => {
+  const took = performance.now() - began;
+  done([took, document.querySelector('canvas').toDataURL() !== before]); }))"""
 CLOSER = f"""new Promise((done) => {{
+  const before = document.querySelector('canvas').toDataURL();
   const began = performance.now(), canvas = document.querySelector('canvas'), box = canvas.getBoundingClientRect();
   canvas.dispatchEvent(new WheelEvent('wheel', {{deltaY: -100, ctrlKey: true, clientX: box.x + box.width / 2, clientY: box.y + 30,
                                                  bubbles: true, cancelable: true}}));
   {DRAWN}; }})"""
 FIND = f"""new Promise((done) => {{
+  const before = document.querySelector('canvas').toDataURL();
   const began = performance.now(), field = document.querySelector('input');
   field.value = 'use_1';
   field.dispatchEvent(new Event('input', {{bubbles: true}}));
@@ -61,6 +65,12 @@ def timed(command):
     return time.monotonic() - began
 
 
+def seconds(answer):
+    took_ms, is_changed = answer
+    check(is_changed, "the timeline looks as before")
+    return took_ms / 1e3
+
+
 def look_at(page, picture):
     """Seconds until the page is drawn, until it has come closer, and until a task is found: the median of several times each."""
     taken = []
@@ -69,7 +79,7 @@ def look_at(page, picture):
             opened = browser.open(page)
             if not taken:
                 browser.screenshot(picture)
-            taken.append((opened, browser.evaluate(CLOSER) / 1e3, browser.evaluate(FIND) / 1e3))
+            taken.append((opened, seconds(browser.evaluate(CLOSER)), seconds(browser.evaluate(FIND))))
     return [statistics.median(column) for column in zip(*taken)]
 
 

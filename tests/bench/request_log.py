@@ -66,9 +66,9 @@ class Bench:
     def slice(self, call, is_logged):
         directory = self.directory / "log"
         directory.mkdir()
-        before = counted(self.store)
         self.store.tell("log", "on", str(directory))
         self.store.tell("log", "status" if is_logged else "off")
+        before = counted(self.store)
         cpu, wall = time.process_time() + self.store.cpu_seconds(), time.perf_counter()
         for _ in range(AT_ONCE[call.__name__]):
             call()

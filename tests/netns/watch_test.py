@@ -1,6 +1,6 @@
 """`mosa watch` and `mosa bench gate` on a real cluster where, half way, one host's link becomes eight times slower than the
 platform says: the watch that goes on meanwhile says so of requests from or to that host, and the gate, which let the store pass,
-fails. Bad words, another deployment and a daemon that is gone are said.
+fails. `mosa top` has what is predicted beside it. Bad words, another deployment and a daemon that is gone are said.
 
 Nothing is said of times but that a link an eighth as fast is noticed; what passes has a margin that nothing exceeds.
 """
@@ -77,9 +77,23 @@ def refusals(watched):
     watched.refused(*words[:7], *words[9:], code=2, says="say --workload")
     watched.refused(*watched.watch_words("hosts=5,manager=apart"), code=2, says=f"say --config hosts={HOSTS}")
     watched.refused(*words, "--interval", "1ns", code=2, says="100ms to an hour")
+    watched.refused("top", *watched.of_cluster, "--workload", watched.path, code=2, says="needs a --platform")
+    watched.refused("top", *words[1:7], code=2, says="say --workload")
     gate = ["bench", "gate", *watched.of_cluster, "--platform", PLATFORM, "-o", watched.scratch / "refused"]
     watched.refused(*gate, "--patterns", "scatter", code=2, says="pipeline, reduce and broadcast")
     watched.refused(*gate[:-3], "/nonexistent", *gate[-2:], code=3, says="/nonexistent")
+
+
+def top_beside_predicted(watched):
+    """What is predicted of the requests of a run stands beside what they take."""
+    command = [watched.mosa, "top", "--once", "--json", "--interval", "5s", *map(str, watched.watch_words()[1:])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as top:
+        while top.poll() is None:
+            watched.work()
+        view = json.loads(top.stdout.read())
+    predicted = {(one["component"], one["class"]): one["predicted_mean_us"] for one in view["classes"]}
+    check((predicted.get(("mount", "node.write")) or 0) > 0, f"{predicted}")
+    check(predicted.get(("mount", "node.connect")) is None, f"nothing is predicted of connections: {predicted}")
 
 
 def watch_slowing(watched):
@@ -126,6 +140,7 @@ def test(arguments):
         check(watched.gate("before", "--margin", 100)["passes"], "a hundred times slower than predicted")
         watched.refused("bench", "gate", *watched.of_cluster, "--platform", PLATFORM, "--config", CONFIGURATION, "--patterns",
                         "broadcast", "--repeats", 1, "-o", watched.scratch / "before", code=3, says="earlier comparison")
+        top_beside_predicted(watched)
         watch_slowing(watched)
         slow = watched.gate("after")
         check(not slow["passes"] and "predicted" in slow["patterns"][0]["sentence"], f"{slow}")

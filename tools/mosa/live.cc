@@ -20,6 +20,16 @@ std::vector<std::string> HostsOf(const ClusterResidence& residence) {
   return hosts;
 }
 
+std::vector<std::string> SayFirst(const std::vector<predict::Drift>& drifts) {
+  constexpr size_t kSaid = 10;
+  std::vector<std::string> said;
+  for (size_t i = 0; i < std::min(kSaid, drifts.size()); ++i)
+    said.push_back(predict::Say(drifts[i]));
+  if (drifts.size() > kSaid)
+    said.push_back(fmt::format("And {} classes more.", drifts.size() - kSaid));
+  return said;
+}
+
 }  // namespace
 
 Result<Live> Live::Predict(const PredictionWords& words, const ClusterResidence& now) {
@@ -40,7 +50,7 @@ Result<Live> Live::Predict(const PredictionWords& words, const ClusterResidence&
   if (drawn.failed > 0)
     fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
                drawn.failed, drawn.failure);
-  return Live(std::move(drawn.draws), std::move(hosts));
+  return Live(drawn.draws, std::move(hosts));
 }
 
 predict::SeenRun Live::Add(const ClusterResidence& during) {
@@ -54,12 +64,11 @@ predict::SeenRun Live::Add(const ClusterResidence& during) {
       predict::Add(predict::SeenOf(row.times),
                    seen.requests[{daemon.component, row.name, daemon.host, row.peer}]);
   }
-  drifts_.clear();
-  const double seconds = static_cast<double>(LengthOf(during).ns) / 1e9;
-  for (const predict::Drift& drift : refreshed_.Add(seen, seconds))
-    drifts_.push_back(predict::Say(drift));
+  drifts_ = SayFirst(refreshed_.Add(seen, static_cast<double>(LengthOf(during).ns) / 1e9));
   return seen;
 }
+
+std::vector<std::string> Live::Drifting() const { return SayFirst(refreshed_.drifting()); }
 
 std::string TimeOfDay() {
   return fmt::format("{:%H:%M:%S}", std::chrono::time_point_cast<std::chrono::seconds>(

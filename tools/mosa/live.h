@@ -24,13 +24,15 @@ class Live {
   // The next interval: a difference as of Since(), with names of peers. Its requests, under the
   // time of day as its name.
   predict::SeenRun Add(const ClusterResidence& during);
-  // What has drifted with that interval: one sentence each.
+  // What has drifted with that interval, and all that has and has not come back: one sentence each,
+  // of the first ten.
   const std::vector<std::string>& drifts() const { return drifts_; }
+  std::vector<std::string> Drifting() const;
   const predict::Refreshed& refreshed() const { return refreshed_; }
 
  private:
-  Live(std::vector<predict::SeenRun> draws, std::vector<std::string> hosts)
-      : refreshed_(std::move(draws)), hosts_(std::move(hosts)) {}
+  Live(const std::vector<predict::SeenRun>& draws, std::vector<std::string> hosts)
+      : refreshed_(draws), hosts_(std::move(hosts)) {}
 
   predict::Refreshed refreshed_;
   std::vector<std::string> hosts_;

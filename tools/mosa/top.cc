@@ -215,6 +215,11 @@ Status Run(const Options& options, const CommandLine& line) {
     return InvalidArgumentError("what is predicted of a workload needs a --platform");
   MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
+  std::optional<Live> live;
+  if (!options.words.platform.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const ClusterResidence now, TakeResidence(*manager));
+    MOSA_ASSIGN_OR_RETURN(live, Live::Predict(options.words, now));
+  }
   const cluster::InterruptGuard guard;
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
   const Keys keys(redraws);
@@ -222,13 +227,6 @@ Status Run(const Options& options, const CommandLine& line) {
   // Who is silent makes the answer late, not what others say.
   Time asked = clock.Monotonic();
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
-  std::optional<Live> live;
-  std::vector<std::string> drifts;  // So far.
-  if (!options.words.platform.empty()) {
-    MOSA_ASSIGN_OR_RETURN(live, Live::Predict(options.words, before));
-    asked = clock.Monotonic();
-    MOSA_ASSIGN_OR_RETURN(before, TakeResidence(*manager));
-  }
   while (!WaitUntil(asked + interval, keys)) {
     const Time now = clock.Monotonic();
     MOSA_ASSIGN_OR_RETURN(ClusterResidence after, TakeResidence(*manager));
@@ -236,11 +234,11 @@ Status Run(const Options& options, const CommandLine& line) {
     TopView view = MakeTopView(during, static_cast<double>((now - asked).ns) / 1e9);
     if (live) {
       NamePeers(during);
-      live->Add(during);
+      const predict::SeenRun seen = live->Add(during);
       for (TopClass& one : view.classes)
-        one.predicted_s = live->refreshed().MeanOf(one.component, one.name);
-      for (const std::string& drift : live->drifts()) drifts.push_back(TimeOfDay() + " " + drift);
-      view.notes.insert(view.notes.end(), drifts.rbegin(), drifts.rend());
+        one.predicted_s = live->refreshed().PredictedMean(seen.requests, one.component, one.name);
+      const std::vector<std::string> drifting = live->Drifting();
+      view.notes.insert(view.notes.end(), drifting.begin(), drifting.end());
     }
     if (line.json) {
       PrintJson(ToJson(view));
