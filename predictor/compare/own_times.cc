@@ -322,7 +322,8 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
 struct Connections {
   double to = 0;
   double to_any_other = 0;     // The most, in any run.
-  std::optional<Modes> modes;  // Of the mount with the most of them, in a run.
+  std::optional<Modes> modes;  // Of one mount's, in a run: those whose slow ones took longest.
+  double slow_s = 0;           // So long, together.
 };
 
 // None if mounts need not have made any again, in any run.
@@ -332,7 +333,7 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
     std::map<std::string, double> to_others;
     double to_host = 0, mounts = 0;
     std::optional<Modes> modes = made ? made->modes : std::nullopt;
-    uint64_t most_by_one = 0;
+    double slow_s = made ? made->slow_s : 0;
     for (const auto& [which, seen] : requests.runs[run].requests) {
       if (!IsConnection(which)) continue;
       const auto count = static_cast<double>(seen.count);
@@ -341,8 +342,9 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
       } else {
         to_host += count;
         ++mounts;
-        if (seen.modes && seen.count > most_by_one) {
-          most_by_one = seen.count;
+        const double of_it_s = seen.modes ? count * seen.modes->slow_share * seen.modes->slow_s : 0;
+        if (of_it_s > slow_s) {
+          slow_s = of_it_s;
           modes = seen.modes;
         }
       }
@@ -351,8 +353,9 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
     for (const auto& [peer, count] : to_others) most = std::max(most, count);
     if (to_host <= mounts * kNodeConnectionsMax || to_host < kConnectionsFactorMin * most)
       return std::nullopt;
-    if (!made) made = {to_host, most, std::nullopt};
+    if (!made) made = {to_host, most, std::nullopt, 0};
     made->modes = modes;
+    made->slow_s = slow_s;
     made->to = std::min(made->to, to_host);
     made->to_any_other = std::max(made->to_any_other, most);
   }
@@ -380,7 +383,8 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
         OwnTime{node, Suspect{Part::kLink, host},
                 fmt::format("mounts connected to it {:.0f} times or more in each run, and to any "
                             "other node {:.0f} times at most: connections break or are refused "
-                            "there, or on its link{}",
+                            "there, or on its link{} (there 'nstat -az' counts them: "
+                            "TcpExtListenDrops, TcpEstabResets)",
                             made->to, made->to_any_other, SayMadeAgain(made->modes)),
                 std::nullopt};
   }

@@ -99,9 +99,10 @@ std::vector<Drift> Refreshed::Add(const SeenRun& interval, double seconds) {
     std::vector<double> places;
     for (const Seen& seen : NotJudged(of.seen)) places.push_back(seen.place);
     const double place = places.size() < kRefreshedByMin ? 0 : Median(std::move(places));
-    if (place == of.place) continue;
-    of.place = place;
-    Refresh(which, of);
+    if (place != of.place) {
+      of.place = place;
+      Refresh(which, of);
+    }
     if (std::abs(of.place) < kDrift / 2) {  // It has come back.
       of.drift.reset();
       of.told = 0;
