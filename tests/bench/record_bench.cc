@@ -1,7 +1,7 @@
 // What it costs a daemon to count a request, and to log it: TimedRequest around nothing. A count is
 // two readings of the clock and three atomic operations; a record beside that an id, and 64 bytes
-// into the thread's ring. And what it costs to ask TCP what it has lost, as after each exchange on a
-// bulk connection.
+// into the thread's ring. And what it costs to ask TCP what it has lost, as after each exchange on
+// a bulk connection.
 #include <arpa/inet.h>
 #include <benchmark/benchmark.h>
 #include <sys/socket.h>
