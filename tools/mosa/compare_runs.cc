@@ -19,7 +19,7 @@ using predict::Configuration;
 
 constexpr uint32_t kDrawsMax = 10'000;
 // Unless it is said how many; each takes as long as its tasks.
-constexpr size_t kDrawsUsual = 40, kDrawsLeast = 24, kTasksDrawn = 300'000;
+constexpr size_t kDrawsUsual = 40, kDrawsLeast = 24, kTasksDrawn = 240'000;
 // Links that were measured carry less than their shape says, but not that much less.
 constexpr double kLinkShare = 0.25;
 // What mounts without a shape are said to carry: that says nothing.
@@ -59,8 +59,8 @@ CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words) {
   command
       .add_option("--draws", words.draws,
                   "Predictions with figures drawn from their spread, of which come what is "
-                  "predicted and how sure that is; without it 40, of more than 7,500 tasks fewer: "
-                  "such that 300,000 are simulated, but 24 at least")
+                  "predicted and how sure that is; without it 40, of more than 6,000 tasks fewer: "
+                  "such that 240,000 are simulated, but 24 at least")
       ->check(CLI::Range(1U, kDrawsMax));
   return command.add_option("--platform", words.platform, "The measured service times, JSON");
 }

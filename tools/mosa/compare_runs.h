@@ -29,7 +29,7 @@ struct PredictionWords {
 };
 // Returns the option of the platform, which may have to be given.
 CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words);
-// As many as are asked for; else 40, of more than 7,500 tasks fewer: such that 300,000 are
+// As many as are asked for; else 40, of more than 6,000 tasks fewer: such that 240,000 are
 // simulated, but 24 at least.
 uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow);
 Status CheckDraws(const PredictionWords& words);
