@@ -27,6 +27,10 @@ inline constexpr Duration kGracePeriod = Seconds(5);
 inline constexpr Duration kNodeDeadAfter = Seconds(5);
 inline constexpr Duration kHeartbeatEvery = Milliseconds(250);
 inline constexpr Duration kWaitMax = Seconds(15);
+// How long the replies of a session that has run out are kept. Nobody waits so long for one.
+inline constexpr Duration kRepliesKeptFor = Seconds(60);
+// So many requests are named as given up in one envelope, and remembered of one session.
+inline constexpr size_t kAbandonedMax = 4096;
 // That a mount keeps to a storage node, by TCP, and as many by its Unix socket.
 inline constexpr size_t kNodeConnectionsMax = 8;
 
@@ -83,6 +87,10 @@ struct SessionReady {
   FileIdRangeReply file_ids;
   uint64_t chunk_bytes_default = 0;
   uint64_t inline_bytes_max = 0;
+  uint64_t era = 0;  // The number of the session: of two sessions the later one has the higher.
+  // The replies to requests of the client's earlier sessions are still known: one that comes again
+  // does not run twice. If not, only what may run twice can be repeated.
+  bool replies_kept = false;
   bool operator==(const SessionReady&) const = default;
 };
 
@@ -93,6 +101,11 @@ struct RequestEnvelope {
   RequestId
       answered_below;  // Every request with a lower id has been answered: recorded replies may go.
   std::vector<Request> requests;
+  // When its asker gives up, in the manager's time; Time{}: never. The manager does not begin it
+  // later than that.
+  Time expires{};
+  // Requests whose askers have given up: they never run, if they have not begun yet.
+  std::vector<RequestId> abandoned{};
   bool operator==(const RequestEnvelope&) const = default;
 };
 struct ReplyEnvelope {

@@ -49,6 +49,7 @@ struct TestNodeOptions {
   uint64_t limit_bytes = uint64_t{1} << 30;
   size_t connections_max = 64;
   bool registered = true;
+  uint64_t epoch = 0;  // From which on capabilities are taken.
 };
 
 class TestNode {
@@ -59,7 +60,7 @@ class TestNode {
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
-    if (options.registered) gate_.SetKey(key_, clock_.Now());
+    if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch);
     StartServer(options.connections_max);
     client_ = NewClient();
   }
@@ -91,12 +92,15 @@ class TestNode {
   }
 
   std::string Seal(FileId file, bool may_write, Duration lifetime = Seconds(60)) const {
-    return SealCapability({.file = file,
-                           .client = ClientId{77},
-                           .may_write = may_write,
-                           .expires = clock_.Now() + lifetime},
-                          key_);
+    return Seal({.file = file, .client = ClientId{77}, .may_write = may_write, .expires = {}},
+                lifetime);
   }
+  std::string Seal(Capability capability, Duration lifetime = Seconds(60)) const {
+    capability.expires = clock_.Now() + lifetime;
+    return SealCapability(capability, key_);
+  }
+  // As if it had registered again.
+  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch); }
   // Looks for local writers and seals all that can be. The engine's time passes only here. A
   // descriptor that was just passed on may be open in the server still, for some moments of real
   // time.
