@@ -224,6 +224,8 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
   access->may_write = inode.access->may_write;
   access->inline_bytes_max = inode.access->inline_bytes_max;
   access->lost = inode.access->lost;
+  access->generation = inode.access->generation;
+  access->empty_nodes = inode.access->empty_nodes;
   access->is_inline = !inode.inline_buffer->empty();
   access->inline_data = std::move(*inode.inline_buffer);
   access->inline_valid_bytes = access->inline_data.size();

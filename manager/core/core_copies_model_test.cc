@@ -257,7 +257,13 @@ class CopiesModel : public CoreFixture {
     if (rng.Chance(200)) Break(rng);
     if (rng.Chance(300)) AdvanceSome(rng, 8);
     commit.last_close = true;
-    Ok<AttributesReply>(kAnna, commit);
+    const Reply reply_to_commit = Call1(kAnna, commit);
+    if (const auto* failure = std::get_if<Failure>(&reply_to_commit)) {
+      // A node has come back empty meanwhile: who wrote hears of it, and writes all again.
+      ASSERT_EQ(failure->reason, ErrorReason::kStale) << failure->message;
+      committed_.erase(f);
+      return Write(rng, f);
+    }
     committed_[f] = version;
   }
 
@@ -316,7 +322,8 @@ class CopiesModel : public CoreFixture {
       bool gone = false;
       for (size_t i = 0; i < first.segments[0].width; ++i) {
         const NodeId id = first.segments[0].nodes[i];
-        gone = gone || !model_[id].up || model_[id].mute || VersionOn(id, f, i) != committed_.at(f);
+        gone = gone || !model_[id].up || model_[id].mute || !committed_.contains(f) ||
+               VersionOn(id, f, i) != committed_.at(f);
       }
       EXPECT_TRUE(gone) << "the first copies are all there, but " << failure->message;
       return;

@@ -261,6 +261,8 @@ struct ManagerCore::State {
   static void NoteGivenUp(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
   void RunEnvelope(Session& session, const RequestEnvelope& envelope);
+  void Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
+                std::vector<Reply> replies);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
@@ -553,6 +555,7 @@ struct ManagerCore::State {
 
   // ---- nodes (state_nodes.cc)
   void RefuseNode(const std::string& name, std::string message);
+  void BeginEpoch(Node& node);
   void NoteStall(Duration time);
   Time ListedAfter(const Node& node) const;
   void LoseObjectsOf(NodeId node, const std::set<FileId>& present, Time listed_after);

@@ -192,32 +192,35 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
     CheckOrphan(file);
   }
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
-  if (wait_ || recalls > 0) {
-    Pending& pending = session.pending[envelope.id];
-    pending.stage = wait_.value_or(Pending::Stage::kWithheld);
-    pending.recalls_left = recalls;
-    pending.replies = std::move(replies);
-    pending.promised = std::move(promised_);
-    pending.files = AccessFilesOf(envelope.requests);
-    if (wait_ == Pending::Stage::kLock)
-      pending.locks = std::get<SetLockRequest>(envelope.requests.back()).file;
-    if (wait_ == Pending::Stage::kSpace) {
-      pending.envelope = envelope;
-      // What it reports is booked, and must not be booked again when it runs again.
-      auto& grant = std::get<GrantRequest>(pending.envelope.requests.front());
-      grant.consumed_bytes = grant.returned_bytes = 0;
-      pending.deadline = now_ + Seconds(1);
-      Schedule(pending.deadline);
-      space_queue_.push_back({session.start.client, pending.envelope.id});
-    }
-    if (wait_ == Pending::Stage::kCopies) {
-      pending.envelope = envelope;
-      pending.deadline = now_ + kAwaitCopiesMax;
-      Schedule(pending.deadline);
-    }
-    return;
-  }
+  if (wait_ || recalls > 0) return Withhold(session, envelope, recalls, std::move(replies));
   Answer(session, envelope.id, std::move(replies));
+}
+
+// Until others have let go of what it changed, or what it waits for has come.
+void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
+                                  std::vector<Reply> replies) {
+  Pending& pending = session.pending[envelope.id];
+  pending.stage = wait_.value_or(Pending::Stage::kWithheld);
+  pending.recalls_left = recalls;
+  pending.replies = std::move(replies);
+  pending.promised = std::move(promised_);
+  pending.files = AccessFilesOf(envelope.requests);
+  if (wait_ == Pending::Stage::kLock)
+    pending.locks = std::get<SetLockRequest>(envelope.requests.back()).file;
+  if (wait_ == Pending::Stage::kSpace) {
+    pending.envelope = envelope;
+    // What it reports is booked, and must not be booked again when it runs again.
+    auto& grant = std::get<GrantRequest>(pending.envelope.requests.front());
+    grant.consumed_bytes = grant.returned_bytes = 0;
+    pending.deadline = now_ + Seconds(1);
+    Schedule(pending.deadline);
+    space_queue_.push_back({session.start.client, pending.envelope.id});
+  }
+  if (wait_ == Pending::Stage::kCopies) {
+    pending.envelope = envelope;
+    pending.deadline = now_ + kAwaitCopiesMax;
+    Schedule(pending.deadline);
+  }
 }
 
 void ManagerCore::State::RunReady() {

@@ -70,10 +70,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   cluster_dirty_ = true;
   node_names_.insert_or_assign(name, id);
   Node& node = nodes_[id];
-  if (new_incarnation || known == node_names_.end()) {
-    node.epoch = ++counters_.epoch;
-    effects_.writes.Put(CountersKey(), Encode(counters_));
-  }
+  if (new_incarnation || known == node_names_.end()) BeginEpoch(node);
   // A new incarnation has nothing of before.
   const Time listed_after = new_incarnation ? kNever : ListedAfter(node);
   if (new_incarnation) LoseUncommittedOf(node);
@@ -112,6 +109,12 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   StartCopyScan();
   PushNodes();
   space_changed_ = true;
+}
+
+// What was said of the node's objects before means another incarnation, or none.
+void ManagerCore::State::BeginEpoch(Node& node) {
+  node.epoch = ++counters_.epoch;
+  effects_.writes.Put(CountersKey(), Encode(counters_));
 }
 
 // What the node holds and no file owns. An id that was never given out may be from a time that the

@@ -204,6 +204,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   cut.file = file;
   cut.size_bytes = 0;
   cut.modify_time_now = true;
+  cut.generation = state.access.generation;
   request = cut;
   const Outcome<AttributesReply> was_cut = co_await Ask<AttributesReply>(std::move(request));
   if (!was_cut.ok()) co_return was_cut.failure();

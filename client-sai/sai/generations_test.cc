@@ -1,0 +1,106 @@
+// A mount that was not heard for a while does not go on by what is no longer true.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+bool EventuallyWithin(std::chrono::seconds limit, const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (std::chrono::steady_clock::now() < end)
+    if (Eventually(condition)) return true;
+  return false;
+}
+
+// /d/f with this content: the first copy on a's node, another one on b's.
+void MakeCopied(Cluster& cluster, const std::string& content) {
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.replicas", "2")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content)));
+  ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(20), [&] {
+    const auto status = cluster.manager().StatusOf("/d/f");
+    return status.ok() && status->copies_valid == 2;
+  }));
+}
+
+TEST(Generations, WhatWasStoredWhereTheFileIsNoLongerIsAnErrorOfFsyncAndOfClose) {
+  Cluster cluster;
+  const std::string old = Pattern(4 * kMiB, 1);
+  MakeCopied(cluster, old);
+  auto file = cluster.a().Open("/d/f", O_RDWR);
+  ASSERT_TRUE(Ok(file));
+  auto other = cluster.a().Open("/d/f", O_RDWR);
+  ASSERT_TRUE(Ok(other));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, Pattern(kMiB, 2))));
+  cluster.a().Freeze(true);
+  cluster.manager().SilenceNode(cluster.node_a);
+  ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(40), [&] {
+    const auto status = cluster.manager().StatusOf("/d/f");
+    return status.ok() && status->layout.NodeAt(0) == cluster.node_b;
+  })) << "the copy becomes the first one";
+  cluster.a().Freeze(false);
+  Outcome<Done> synced = Done{};
+  // Until the manager has heard the mount again it answers nothing.
+  for (int i = 0; i < 10; ++i) {
+    synced = cluster.a().fs().Fsync(file->handle);
+    if (ReasonOf(synced) != ErrorReason::kTimedOut) break;
+  }
+  EXPECT_EQ(ReasonOf(synced), ErrorReason::kStale);
+  EXPECT_EQ(ReasonOf(cluster.a().Close(other->handle)), ErrorReason::kStale)
+      << "it is told as well";
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == old);
+  EXPECT_TRUE(*cluster.a().Read(file->handle, 0, old.size()) == old) << "nothing is left of it";
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, "new")));
+  ASSERT_TRUE(Ok(cluster.a().Close(file->handle)));
+  EXPECT_EQ(cluster.b().ReadFile("/d/f")->substr(0, 3), "new") << "what is written after it counts";
+}
+
+TEST(Generations, AMissingObjectIsAnErrorAndAHoleIsZero) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string content = Pattern(kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", content)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/hole", "")));
+  ASSERT_TRUE(Ok(cluster.a().Truncate("/d/hole", kMiB)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/hole") == std::string(kMiB, '\0'));
+  const FileId file = *cluster.b().Find("/d/f");
+  std::filesystem::remove(cluster.nodes().Get(cluster.node_a).PathOf(file));
+  EXPECT_EQ(ReasonOf(cluster.b().ReadFile("/d/f")), ErrorReason::kNodeLost);
+}
+
+TEST(Generations, AStripeOfWhichOneNodeHasNoByteReadsAsItIs) {
+  Cluster cluster;
+  const auto file = cluster.a().Open("/s", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(file));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 6 * kMiB, "end")));
+  std::string expected(6 * kMiB, '\0');
+  expected += "end";
+  EXPECT_TRUE(*cluster.a().Read(file->handle, 0, expected.size()) == expected)
+      << "its writer's view";
+  ASSERT_TRUE(Ok(cluster.a().Close(file->handle)));
+  EXPECT_TRUE(*cluster.a().ReadFile("/s") == expected);
+  EXPECT_TRUE(*cluster.b().ReadFile("/s") == expected);
+}
+
+TEST(Generations, ANameThatAnotherFileHasByNowIsLookedUpAgain) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/x", "old")));
+  ASSERT_TRUE(Ok(cluster.b().Find("/x")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/y", "new")));
+  ASSERT_TRUE(Ok(cluster.a().Rename("/y", "/x")));
+  EXPECT_TRUE(Ok(cluster.b().Unlink("/x"))) << "there was a file all the time";
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/x")), ErrorReason::kNoEntry);
+}
+
+}  // namespace
+}  // namespace mosa::sai
