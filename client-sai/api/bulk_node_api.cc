@@ -275,8 +275,10 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   v1::BulkReply reply;
   UniqueFd descriptor;
   const auto exchange = [&](FrameSocket& socket) {
+    descriptor.reset();
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
-    return ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status();
+    MOSA_RETURN_IF_ERROR(ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status());
+    return descriptor ? channel->CheckDescriptor(descriptor.get(), socket, write) : OkStatus();
   };
   MOSA_RETURN_IF_ERROR(channel->Run(
       exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));

@@ -12,8 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "client-sai/api/local_trust.h"
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
+#include "common/base/log.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
 #include "proto/convert/status.h"
@@ -22,6 +24,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kSocketRetryAfter = Seconds(1);
+constexpr Duration kDistrustedFor = Seconds(60);  // So refusals are logged at most so often.
 
 Time Now() { return SystemClock().Monotonic(); }
 
@@ -57,15 +60,25 @@ Result<UniqueFd> ConnectTcp(const std::string& text, Duration wait) {
   return Connect(address.get(), address.size(), wait);
 }
 
-Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
+Result<UniqueFd> ConnectToFile(int socket_file, Duration wait) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
+  const std::string name = fmt::format("/proc/self/fd/{}", socket_file);
+  std::memcpy(address.sun_path, name.data(), name.size());
+  MOSA_ASSIGN_OR_RETURN(UniqueFd socket,
+                        Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, wait));
+  MOSA_RETURN_IF_ERROR(TrustedPeer(socket.get()).status());
+  return socket;
+}
+
+// Unauthenticated: what is there, or who listens, is not to be trusted.
+Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
     return InvalidArgumentError(
         fmt::format("its socket '{}': the path is empty or too long", path));
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  auto connected = Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, wait);
+  const auto file = OpenSocketFile(path);
+  auto connected = file.ok() ? ConnectToFile(file->get(), wait) : Result<UniqueFd>(file.status());
   if (connected.ok()) return connected;
   return Status(connected.status().code(),
                 fmt::format("its socket {}: {}", path, MessageOf(connected.status())));
@@ -129,9 +142,9 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
                       Name(), options_.connections_max));
     }
   }
-  if (pool.failed_at && Now() - *pool.failed_at < kSocketRetryAfter) {
-    return UnavailableError(
-        fmt::format("{}: its socket {} could not be reached", Name(), address_.socket_path));
+  if (pool.retry_at && Now() < *pool.retry_at) {
+    return UnavailableError(fmt::format("{}: its socket {} could not be reached, or not trusted",
+                                        Name(), address_.socket_path));
   }
   ++pool.connecting;
   lock.unlock();
@@ -139,10 +152,13 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
       ConnectTo(kind, std::clamp(deadline - Now(), Duration{}, options_.connect_wait));
   lock.lock();
   --pool.connecting;
-  pool.failed_at.reset();
   Status status = connected.status();
-  if (!status.ok()) {
-    if (kind == Kind::kUnix) pool.failed_at = Now();
+  if (status.code() == StatusCode::kUnauthenticated) {
+    Distrust(status);
+    status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
+  } else if (!status.ok()) {
+    const Time retry_at = Now() + kSocketRetryAfter;
+    if (kind == Kind::kUnix) pool.retry_at = std::max(pool.retry_at.value_or(retry_at), retry_at);
     status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
   } else {
     status = CheckState();  // It may have been found silent meanwhile.
@@ -207,6 +223,28 @@ bool NodeChannel::CanReachSocket() {
   if (!socket.ok()) return false;
   Release(Kind::kUnix, *std::move(socket), /*usable=*/true);
   return true;
+}
+
+void NodeChannel::Distrust(const Status& why) {
+  const bool told = unix_.retry_at && *unix_.retry_at - Now() > kSocketRetryAfter;
+  unix_.retry_at = Now() + kDistrustedFor;
+  unix_.idle.clear();
+  if (told) return;
+  LogWarning("{}: {}; its objects are read and written by TCP", Name(), MessageOf(why));
+}
+
+Status NodeChannel::CheckDescriptor(int descriptor, const FrameSocket& socket, bool write) {
+  MOSA_ASSIGN_OR_RETURN(const uid_t owner, TrustedPeer(socket.fd()));
+  const std::lock_guard lock(mutex_);
+  const auto device = CheckObjectDescriptor(
+      descriptor, {.owner = owner, .write = write, .device = objects_device_});
+  if (device.ok()) {
+    objects_device_ = *device;
+  } else {
+    objects_device_.reset();  // The node may have begun anew, on another file system.
+    Distrust(device.status());
+  }
+  return device.status();
 }
 
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {

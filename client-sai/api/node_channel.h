@@ -5,6 +5,8 @@
 #ifndef MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 #define MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -50,9 +52,13 @@ class NodeChannel {
   // connection breaks and `repeatable`, once again on a new one. Unavailable at once while the node
   // is silent or lost.
   Status Run(const Exchange& exchange, const Terms& terms);
-  // True if the Unix socket can be connected to, or is. A failure is remembered for a second. Waits
-  // for no answer of the node.
+  // True if the Unix socket can be connected to, or is. A failure is remembered for a second, and
+  // for a minute that what listens there is not trusted. Waits for no answer of the node.
   bool CanReachSocket();
+  // Takes a descriptor that came on `socket`, a Unix connection of this channel, in answer to a
+  // request for an object. One that is no such object is refused as of CheckObjectDescriptor; then
+  // the node's socket is not used for a minute.
+  Status CheckDescriptor(int descriptor, const FrameSocket& socket, bool write);
 
   // The node is (not) to be reached; when it is not, calls under way end.
   void SetState(NodeState state);
@@ -70,7 +76,7 @@ class NodeChannel {
     std::set<FrameSocket*> busy;
     size_t connecting = 0;
     std::condition_variable released;
-    std::optional<Time> failed_at;  // Of Unix connections: when the last attempt failed.
+    std::optional<Time> retry_at;  // Of Unix connections, after an attempt that failed.
   };
 
   Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
@@ -82,6 +88,8 @@ class NodeChannel {
   // These need mutex_.
   Status CheckState() const;
   bool HasIdle(Pool& pool);  // Forgets those that have broken.
+  // The socket is not used for a minute, and that is logged.
+  void Distrust(const Status& why);
   Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
 
   const NodeChannelOptions options_;
@@ -93,6 +101,7 @@ class NodeChannel {
   NodeState state_ = address_.state;
   Pool tcp_;
   Pool unix_;
+  std::optional<dev_t> objects_device_;  // Where the node's objects lie, from the first of them.
 };
 
 // What a reply says, as a Status that names the node and carries the reason (proto/convert).
