@@ -16,6 +16,7 @@
 #include "common/base/errno_status.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/status.h"
 
 namespace mosa::sai {
@@ -83,6 +84,16 @@ bool NodeChannel::SameEndpoint(const NodeAddress& other) const {
          address_.incarnation == other.incarnation && address_.name == other.name;
 }
 
+void NodeChannel::SetIdentity(const BulkIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  if (identity_ == identity) return;
+  identity_ = identity;
+  for (Pool* pool : {&tcp_, &unix_}) {
+    pool->idle.clear();
+    pool->outdated = pool->busy;
+  }
+}
+
 void NodeChannel::SetState(NodeState state) {
   const std::lock_guard lock(mutex_);
   state_ = state;
@@ -135,46 +146,78 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
   }
   ++pool.connecting;
   lock.unlock();
-  Result<UniqueFd> connected =
-      ConnectTo(kind, std::clamp(deadline - Now(), Duration{}, options_.connect_wait));
+  auto opened = Open(kind, deadline);
   lock.lock();
   --pool.connecting;
-  pool.failed_at.reset();
-  Status status = connected.status();
-  if (!status.ok()) {
+  if (!opened.ok()) {
     if (kind == Kind::kUnix) pool.failed_at = Now();
-    status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
-  } else {
-    status = CheckState();  // It may have been found silent meanwhile.
-  }
-  if (!status.ok()) {
     pool.released.notify_all();
-    return status;
+    return Status(opened.status().code(),
+                  fmt::format("{}: {}", Name(), MessageOf(opened.status())));
   }
-  auto socket = std::make_unique<FrameSocket>(*std::move(connected));
-  pool.busy.insert(socket.get());
-  return socket;
+  pool.failed_at.reset();
+  return opened;
+}
+
+Result<std::unique_ptr<FrameSocket>> NodeChannel::Open(Kind kind, Time deadline) {
+  auto opened = OpenOnce(kind, deadline);
+  // A node under a flood of connections may have closed this one to make room, unheard.
+  if (opened.status().code() == StatusCode::kUnavailable) opened = OpenOnce(kind, deadline);
+  const StatusCode code = opened.status().code();
+  if (opened.ok() || code == StatusCode::kFailedPrecondition ||
+      code == StatusCode::kDeadlineExceeded)
+    return opened;
+  return UnavailableError(MessageOf(opened.status()));
+}
+
+Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadline) {
+  MOSA_ASSIGN_OR_RETURN(UniqueFd fd, ConnectTo(kind, std::clamp(deadline - Now(), Duration{},
+                                                                options_.connect_wait)));
+  auto socket = std::make_unique<FrameSocket>(std::move(fd));
+  BulkIdentity identity;
+  {
+    const std::lock_guard lock(mutex_);
+    MOSA_RETURN_IF_ERROR(CheckState());  // It may have been found silent meanwhile.
+    if (identity_.key.empty()) {
+      return UnavailableError(
+          "there has been no session with the manager yet, which gives the key to nodes");
+    }
+    identity = identity_;
+    PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
+  }
+  const Status status =
+      Introduce(*socket, identity, address_.name, std::min(deadline, Now() + options_.hello_wait));
+  if (status.ok()) return socket;
+  const std::lock_guard lock(mutex_);
+  PoolOf(kind).busy.erase(socket.get());
+  PoolOf(kind).outdated.erase(socket.get());
+  return status;
 }
 
 void NodeChannel::Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable) {
   const std::lock_guard lock(mutex_);
   Pool& pool = PoolOf(kind);
   pool.busy.erase(socket.get());
-  if (usable && CheckState().ok()) pool.idle.push_back(std::move(socket));
+  const bool is_outdated = pool.outdated.erase(socket.get()) > 0;
+  if (usable && !is_outdated && CheckState().ok()) pool.idle.push_back(std::move(socket));
   pool.released.notify_one();
 }
 
 Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
   Status status;
-  for (int attempt = 0; attempt < (terms.repeatable ? 2 : 1); ++attempt) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
     MOSA_ASSIGN_OR_RETURN(std::unique_ptr<FrameSocket> socket,
                           Acquire(terms.kind, /*fresh=*/attempt > 0, terms.deadline));
     status = RunOn(*socket, exchange, terms.kind);
     Release(terms.kind, std::move(socket), status.ok());
-    if (status.code() != StatusCode::kUnavailable) break;
+    const bool not_begun = status.code() == StatusCode::kAborted;
+    if (!not_begun && !(terms.repeatable && status.code() == StatusCode::kUnavailable)) break;
   }
   if (status.ok()) return status;
-  return Status(status.code(), fmt::format("{}: {}", Name(), MessageOf(status)));
+  // To those who asked it is a connection that was not to be had.
+  const bool not_begun = status.code() == StatusCode::kAborted;
+  return Status(not_begun ? StatusCode::kUnavailable : status.code(),
+                fmt::format("{}: {}", Name(), MessageOf(status)));
 }
 
 Status NodeChannel::RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const {
@@ -198,15 +241,20 @@ Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
 }
 
 bool NodeChannel::CanReachSocket() {
+  const auto is_recent = [](const std::optional<Time>& at) {
+    return at && Now() - *at < kSocketRetryAfter;
+  };
   {
     const std::lock_guard lock(mutex_);
     if (!CheckState().ok()) return false;
-    if (HasIdle(unix_) || !unix_.busy.empty()) return true;
+    if (HasIdle(unix_) || !unix_.busy.empty() || is_recent(unix_.reached_at)) return true;
+    if (is_recent(unix_.failed_at)) return false;
   }
-  auto socket = Acquire(Kind::kUnix, /*fresh=*/false, Now() + options_.connect_wait);
-  if (!socket.ok()) return false;
-  Release(Kind::kUnix, *std::move(socket), /*usable=*/true);
-  return true;
+  // Only to see whether somebody listens: a hello waits for an answer.
+  const bool reached = ConnectUnix(address_.socket_path, options_.connect_wait).ok();
+  const std::lock_guard lock(mutex_);
+  (reached ? unix_.reached_at : unix_.failed_at) = Now();
+  return reached;
 }
 
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {
