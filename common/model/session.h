@@ -27,6 +27,11 @@ inline constexpr Duration kGracePeriod = Seconds(5);
 inline constexpr Duration kNodeDeadAfter = Seconds(5);
 inline constexpr Duration kHeartbeatEvery = Milliseconds(250);
 inline constexpr Duration kWaitMax = Seconds(15);
+// A capability is good for so long, and a mount asks for a new one when it has less left than the
+// margin, which no call to a node takes longer than. A file that stays in use costs its mount one
+// call to the manager for each 45 s.
+inline constexpr Duration kCapabilityLifetime = Seconds(60);
+inline constexpr Duration kCapabilityMargin = kWaitMax;
 // That a mount keeps to a storage node, by TCP, and as many by its Unix socket.
 inline constexpr size_t kNodeConnectionsMax = 8;
 
@@ -83,7 +88,17 @@ struct SessionReady {
   FileIdRangeReply file_ids;
   uint64_t chunk_bytes_default = 0;
   uint64_t inline_bytes_max = 0;
+  std::string bulk_key = {};  // Of the session: BulkIdentity. Filled in by the manager's shell.
   bool operator==(const SessionReady&) const = default;
+};
+
+// Who a client is on the bulk plane. The key is a secret that the manager has given to the session;
+// nodes derive it from the cluster's capability key (proto/convert/bulk_hello.h).
+struct BulkIdentity {
+  ClientId client;
+  uint64_t era = 0;
+  std::string key;  // Empty: there has been no session yet.
+  bool operator==(const BulkIdentity&) const = default;
 };
 
 // Requests that run in order as one step; the first failure ends the batch, and what came before it
