@@ -244,7 +244,8 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
                  .all_changed = reply.all_changed(),
                  .changed = {},
                  .order = reply.order(),
-                 .tail_settled = reply.tail_settled()};
+                 .tail_settled = reply.tail_settled(),
+                 .absent = reply.absent()};
   for (int i = 0; i < reply.changed_ranges_size(); i += 2) {
     const ByteRange range{reply.changed_ranges(i), reply.changed_ranges(i + 1)};
     MOSA_RETURN_IF_ERROR(CheckRange(range.begin, range.empty() ? 0 : range.size()));

@@ -66,14 +66,14 @@ def ask(address, request, introduced=None):
 
 def made_up_capabilities(file_id):
     choose = random.Random(1)
-    form = struct.pack("<BQQqB", 1, file_id, 1, (1 << 63) - 1, 1)  # As the manager makes them.
+    form = struct.pack("<BQQQQQqB", 2, file_id, 1, 1, 1, 1, (1 << 63) - 1, 1)  # As the manager makes them.
     return {
         "a well-formed": form + choose.randbytes(32),
         "no": None,
         "an empty": b"",
         "a short": b"\x01",
         "a zero": bytes(64),
-        "a random": choose.randbytes(58),
+        "a random": choose.randbytes(82),
         "a huge": choose.randbytes(60_000),
     }
 
