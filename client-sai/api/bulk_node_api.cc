@@ -50,8 +50,8 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
       found->second->SetState(node.state);
       channels.insert(*found);
     } else {
-      channels.emplace(node.node,
-                       std::make_shared<NodeChannel>(node, options_.channel, options_.residence));
+      channels.emplace(node.node, std::make_shared<NodeChannel>(node, identity_, options_.channel,
+                                                                options_.residence));
     }
   }
   // Calls under way to an address that is no more end.
@@ -60,6 +60,12 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
     if (kept == channels.end() || kept->second != channel) channel->SetState(NodeState::kLost);
   }
   channels_ = std::move(channels);
+}
+
+void BulkNodeApi::SetIdentity(const BulkIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  identity_ = identity;
+  for (const auto& [node, channel] : channels_) channel->SetIdentity(identity);
 }
 
 Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
@@ -188,7 +194,9 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
   const auto exchange = [&](FrameSocket& socket) {
     begun = true;
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, data, deadline));
-    return ReceiveReply(socket, request.id(), reply, deadline).status();
+    const Status received = ReceiveReply(socket, request.id(), reply, deadline).status();
+    if (received.code() == StatusCode::kAborted) begun = false;
+    return received;
   };
   const Status status = channel->Run(exchange, {.deadline = deadline});
   if (!status.ok() && begun) {
@@ -276,8 +284,10 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   v1::BulkReply reply;
   UniqueFd descriptor;
   const auto exchange = [&](FrameSocket& socket) {
+    descriptor.reset();
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
-    return ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status();
+    MOSA_RETURN_IF_ERROR(ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status());
+    return descriptor ? channel->CheckDescriptor(descriptor.get(), socket, write) : OkStatus();
   };
   MOSA_RETURN_IF_ERROR(channel->Run(
       exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));

@@ -42,6 +42,8 @@ class NodeApi {
 
   // The nodes as the manager last described them; connections to changed addresses are dropped.
   virtual void SetNodes(const std::vector<NodeAddress>& nodes) = 0;
+  // Who asks, from now on. Calls under way go on as who they began.
+  virtual void SetIdentity(const BulkIdentity& identity) = 0;
 
   // Fills `out` from `offset`; bytes that the object does not have are zero. Every byte was checked
   // against its checksum. NotFound if there is no object: the caller may know that it has no bytes.

@@ -41,7 +41,11 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
     if (object != objects.end() && fstat(object->second->fd.get(), &status) == 0) {
       bytes.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
     } else if (!known) {
-      const auto asked = nodes_.Stat({node, inode.file, access->capability});
+      auto asked = nodes_.Stat({node, inode.file, access->capability});
+      if (asked.status().code() == StatusCode::kPermissionDenied) {  // Too old by now.
+        const auto fresh = EnsureAccess(inode, access->may_write);
+        if (fresh.ok()) asked = nodes_.Stat({node, inode.file, (*fresh)->capability});
+      }
       if (asked.ok()) {
         bytes.allocated_bytes = asked->allocated_bytes;
       } else if (allocated[node] == 0 && !(asked.status().code() == StatusCode::kNotFound &&

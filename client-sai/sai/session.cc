@@ -71,6 +71,7 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   ++sessions_;
   lease_.BeginEra(ready.now);
   recalls_.NoteAll();
+  nodes_.SetIdentity({.client = client_, .era = ready.era, .key = ready.bulk_key});
   nodes_.SetNodes(ready.nodes);
   NoteNodes(ready.nodes);
   bool again = false;

@@ -45,6 +45,20 @@ struct NodeRegistered {
   bool operator==(const NodeRegistered&) const = default;
 };
 
+// What the bulk plane of a node has in use now, and its limits.
+struct BulkUse {
+  uint64_t connections = 0;  // That have proved whose they are.
+  uint64_t connections_max = 0;
+  uint64_t unproven = 0;  // That have not yet.
+  uint64_t unproven_max = 0;
+  uint64_t threads = 0;  // That serve a request, or have just done so.
+  uint64_t threads_max = 0;
+  uint64_t buffer_bytes = 0;  // Of requests under way.
+  uint64_t buffer_bytes_max = 0;
+  uint64_t turned_away = 0;  // Since the start: refused or closed because a limit was reached.
+  bool operator==(const BulkUse&) const = default;
+};
+
 // Sent every kHeartbeatEvery, and at once after a drop has freed space.
 struct NodeHeartbeat {
   uint64_t used_bytes = 0;
@@ -57,6 +71,7 @@ struct NodeHeartbeat {
   uint64_t unsealed_objects = 0;
   uint64_t corrupt_blocks = 0;
   std::vector<FileId> corrupt_objects;  // Found since the last heartbeat.
+  BulkUse bulk = {};
   bool operator==(const NodeHeartbeat&) const = default;
 };
 

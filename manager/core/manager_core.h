@@ -41,7 +41,7 @@ struct ManagerOptions {
   uint32_t stripe_width = 0;                  // 0: all live nodes.
   std::string default_placement = "stripe";   // What an untagged file gets.
   uint64_t grant_bytes = uint64_t{64} << 20;  // The largest grant given at once.
-  Duration capability_lifetime = Seconds(600);
+  Duration capability_lifetime = kCapabilityLifetime;
   uint32_t sessions_max = 4096;
 };
 

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "manager/core/access_file.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 
 namespace mosa::manager {
@@ -226,6 +227,8 @@ void CoreDriver::GatherClient(ToClient& effect) {
         answers = {asked->second.arrived, asked->second.kind, asked->second.span};
     }
   }
+  if (auto* const ready = std::get_if<SessionReady>(&effect.message))
+    ready->bulk_key = BulkKeyOf(options_.capability_key, effect.client, ready->era);
   const auto* const push = std::get_if<Push>(&effect.message);
   const bool ends = std::holds_alternative<Failure>(effect.message) ||
                     (push != nullptr && std::holds_alternative<SessionEndPush>(*push));

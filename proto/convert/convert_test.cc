@@ -233,7 +233,16 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                            .descriptors_passed = 7,
                            .unsealed_objects = 8,
                            .corrupt_blocks = 9,
-                           .corrupt_objects = {FileId{10}, FileId{11}}};
+                           .corrupt_objects = {FileId{10}, FileId{11}},
+                           .bulk = {.connections = 12,
+                                    .connections_max = 13,
+                                    .unproven = 14,
+                                    .unproven_max = 15,
+                                    .threads = 16,
+                                    .threads_max = 17,
+                                    .buffer_bytes = 18,
+                                    .buffer_bytes_max = 19,
+                                    .turned_away = 20}};
   v1::NodeMessage message;
   ToProto(sent, &message);
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);

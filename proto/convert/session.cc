@@ -36,6 +36,7 @@ void Put(const SessionReady& value, wire::ManagerMessage* out) {
   item->mutable_file_ids()->set_count(value.file_ids.count);
   item->set_chunk_bytes_default(value.chunk_bytes_default);
   item->set_inline_bytes_max(value.inline_bytes_max);
+  item->set_bulk_key(value.bulk_key);
   item->set_era(value.era);
   item->set_replies_kept(value.replies_kept);
 }
@@ -115,6 +116,7 @@ SessionReady Read(const wire::SessionReady& in, FieldChecker& check) {
               check.Number("ready.chunk_bytes_default", in.chunk_bytes_default(), kFileBytesMax),
           .inline_bytes_max =
               check.Number("ready.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
+          .bulk_key = check.Bytes("ready.bulk_key", in.bulk_key(), kOpaqueBytesMax),
           .era = in.era(),
           .replies_kept = in.replies_kept()};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "proto/convert/bulk_hello.h"
+
 namespace mosa::node {
 
 Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool write,
@@ -20,6 +22,11 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
     shown.sealed = sealed;
     shown.key_count = key_count;
     lock.lock();
+  }
+  if (shown.capability.client != shown.client) {
+    return PermissionDeniedError(fmt::format(
+        "the capability for file {} is client {:016x}'s, the connection client {:016x}'s",
+        file.value, shown.capability.client.value, shown.client.value));
   }
   if (shown.capability.epoch < epoch_) {
     return PermissionDeniedError(
@@ -64,6 +71,18 @@ Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
                          .expires = clock_.Monotonic() + offset_ + lifetime,
                          .epoch = epoch},
                         key_);
+}
+
+Result<std::string> AccessGate::BulkKeyFor(ClientId client, uint64_t era) const {
+  const std::lock_guard lock(mutex_);
+  if (key_.empty())
+    return UnavailableError("the node has not registered with the manager yet: it knows no client");
+  return BulkKeyOf(key_, client, era);
+}
+
+BulkIdentity AccessGate::IdentityAtNodes() const {
+  Result<std::string> key = BulkKeyFor(kNodeClient, 0);
+  return {.client = kNodeClient, .era = 0, .key = key.ok() ? *std::move(key) : ""};
 }
 
 }  // namespace mosa::node

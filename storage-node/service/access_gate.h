@@ -38,14 +38,20 @@ class AccessGate {
   // node has not registered yet.
   Result<std::string> SealForReading(FileId file, Duration lifetime, uint64_t epoch) const;
 
+  // What the session of `client` proves itself by. Unavailable if the node has not registered yet.
+  Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
+  // Who this node is at other nodes; without a key if it has not registered yet.
+  BulkIdentity IdentityAtNodes() const;
+
   // One connection's memory of the capability that it showed last. Of one thread.
   struct Shown {
+    ClientId client;  // Who has proved itself on the connection. Constant.
     std::string sealed;
     Capability capability;
     uint64_t key_count = 0;
   };
-  // Checks that `sealed` gives the right to `file`; PermissionDenied says why not, Unavailable that
-  // the node has not registered yet.
+  // Checks that `sealed` gives the connection's client the right to `file`; PermissionDenied says
+  // why not, Unavailable that the node has not registered yet.
   Result<Capability> Check(std::string_view sealed, FileId file, bool write, Shown& shown) const;
 
  private:

@@ -230,6 +230,7 @@ void Copier::CancelAll() {
 void Copier::RefreshNodes() {
   std::vector<NodeAddress> nodes;
   for (const auto& [id, address] : known_nodes_) nodes.push_back(address);
+  nodes_.SetIdentity(gate_.IdentityAtNodes());
   if (!stopping_) nodes_.SetNodes(nodes);
 }
 

@@ -178,6 +178,7 @@ class ObjectEngine {
   std::vector<FileId> ListObjects() const;
   // Counters now, and the corrupt objects found since the last call.
   NodeHeartbeat TakeHeartbeat();
+  BulkUse UseOfBulkPlane() const;
   // Puts every corrupt object into the next heartbeat: the manager is a new one.
   void RepeatCorruptObjects();
   uint64_t used_bytes() const;

@@ -155,6 +155,7 @@ class StorageNodeTest : public ::testing::Test {
     if (!node.ok()) return nullptr;
     client_ = std::make_unique<sai::BulkNodeApi>(
         sai::BulkNodeApiOptions{.host_identity = *HostIdentity(), .channel = {}});
+    client_->SetIdentity({.client = ClientId{5}, .era = 0, .key = BulkKeyOf(key_, ClientId{5}, 0)});
     client_->SetNodes({{.node = NodeId{1},
                         .name = "n1",
                         .address = (*node)->address(),

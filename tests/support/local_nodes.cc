@@ -26,6 +26,7 @@ class LocalNodeApi final : public sai::NodeApi {
       : nodes_(nodes), node_name_(std::move(node_name)) {}
 
   void SetNodes(const std::vector<NodeAddress>&) override {}
+  void SetIdentity(const BulkIdentity&) override {}
 
   Status Read(const sai::ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));

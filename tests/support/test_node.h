@@ -19,6 +19,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/host_identity.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 #include "storage-node/service/bulk_server.h"
 #include "storage-node/service/copier.h"
@@ -47,10 +48,13 @@ struct TestNodeOptions {
   NodeId id = kTestNode;
   std::string key = NewCapabilityKey();  // Nodes of one cluster have the same.
   uint64_t limit_bytes = uint64_t{1} << 30;
-  size_t connections_max = 64;
+  node::ConnectionLimits limits = {};
   bool registered = true;
   uint64_t epoch = 0;  // From which on capabilities are taken.
 };
+
+// Whose capabilities a TestNode seals.
+inline constexpr ClientId kTestClient{77};
 
 class TestNode {
  public:
@@ -61,14 +65,16 @@ class TestNode {
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
     if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch);
-    StartServer(options.connections_max);
+    StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
   }
 
-  void StartServer(size_t connections_max = 64, const std::string& listen = "127.0.0.1:0") {
+  void StartServer(const std::string& listen = "127.0.0.1:0",
+                   const node::ConnectionLimits& limits = {}) {
     auto server = node::BulkServer::Start({.listen = listen,
                                            .socket_path = directory_.path() + "/node.sock",
-                                           .connections_max = connections_max},
+                                           .node_name = fmt::format("n{}", id_.value),
+                                           .limits = limits},
                                           *engine_, gate_, *copier_);
     MOSA_CHECK(server.ok());
     server_ = *std::move(server);
@@ -84,15 +90,20 @@ class TestNode {
             .incarnation = engine_->store().record().incarnation,
             .state = NodeState::kLive};
   }
-  std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {}) const {
+  BulkIdentity Identity(ClientId client = kTestClient) const {
+    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0)};
+  }
+  std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {},
+                                              ClientId as = kTestClient) const {
     auto client = std::make_unique<sai::BulkNodeApi>(
         sai::BulkNodeApiOptions{.host_identity = *HostIdentity(), .channel = channel});
+    client->SetIdentity(Identity(as));
     client->SetNodes({Address()});
     return client;
   }
 
   std::string Seal(FileId file, bool may_write, Duration lifetime = Seconds(60)) const {
-    return Seal({.file = file, .client = ClientId{77}, .may_write = may_write, .expires = {}},
+    return Seal({.file = file, .client = kTestClient, .may_write = may_write, .expires = {}},
                 lifetime);
   }
   std::string Seal(Capability capability, Duration lifetime = Seconds(60)) const {
