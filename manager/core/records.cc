@@ -18,7 +18,8 @@ namespace {
 // older versions wrote has none. 4 knows for how many copies a close has waited.
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
-constexpr uint8_t kRecordVersion = kCopiesWantedVersion;
+constexpr uint8_t kCopyTruthVersion = 5;
+constexpr uint8_t kRecordVersion = kCopyTruthVersion;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -307,6 +308,7 @@ template <typename A>
 void Visit(A& archive, AwaitCopiesReply& reply) {
   All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
   if (archive.version() >= kCopiesWantedVersion) All(archive, reply.copies_wanted);
+  if (archive.version() >= kCopyTruthVersion) All(archive, reply.no_room, reply.reason);
 }
 
 // A variant is its index, then the alternative: the order of Reply's alternatives is part of the
@@ -338,6 +340,7 @@ void Visit(A& archive, ClusterRecord& record) {
 template <typename A>
 void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
+  if (archive.version() >= kCopyTruthVersion) All(archive, object.damaged);
 }
 template <typename A>
 void Visit(A& archive, CopyCell& cell) {
@@ -349,6 +352,9 @@ void Visit(A& archive, InodeRecord& record) {
       record.symlink_target, record.layout, record.objects, record.is_inline,
       record.inline_valid_bytes, record.inline_node, record.uncommitted_by);
   if (archive.version() >= kCopiesVersion) All(archive, record.copies);
+  if (archive.version() >= kCopyTruthVersion)
+    All(archive, record.may_differ, record.raised_uncommitted);
+  archive.Require(record.raised_uncommitted <= record.attributes.data_version);
   const std::vector<Segment>& segments = record.layout.segments;
   archive.Require(record.copies.empty() || record.copies.size() == segments.size());
   for (size_t i = 0; i < record.copies.size() && i < segments.size(); ++i)

@@ -195,6 +195,9 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     bytes.reason = texts_.Hold(record.layout.reason);
     bytes.objects = record.objects;
     bytes.copies = record.copies;
+    bytes.may_differ = record.may_differ;
+    bytes.raised_uncommitted = record.raised_uncommitted;
+    if (bytes.may_differ) copy_.marked.insert(file);
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
@@ -254,6 +257,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
   if (!sessions_.empty()) {
     grace_end_ = now_ + kGracePeriod;
     Schedule(*grace_end_);
+  } else {
+    EndMarkedOpens();
   }
   StartCopyScan();
   return OkStatus();
@@ -353,6 +358,8 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
     record.layout = {bytes.chunk_bytes, bytes.segments, texts_.TextOf(bytes.reason)};
     record.objects = bytes.objects;
     record.copies = bytes.copies;
+    record.may_differ = bytes.may_differ;
+    record.raised_uncommitted = bytes.raised_uncommitted;
     record.is_inline = bytes.is_inline;
     record.inline_valid_bytes = bytes.inline_valid_bytes;
     record.inline_node = bytes.inline_node;
