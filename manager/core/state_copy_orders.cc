@@ -151,8 +151,9 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   const auto usable = [&](size_t c) {
     if (has_it(c)) return true;
     if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
-    // Who has all that was committed must not get older bytes instead.
-    return !place.follow || IsValid(inode, place.segment, c) || !IsValid(inode, place.segment, own);
+    // Who has all that was committed must not get older bytes, or none, instead: it may have to
+    // take the first one's place.
+    return HoldsLastCommit(inode, cells[c]) || !HoldsLastCommit(inode, cells[own]);
   };
   if (place.current == primary && primary_has_it) return place.current;
   for (size_t c = position; place.current != kNoNode && c < cells.size(); c += first.width)

@@ -10,9 +10,9 @@
 // to the first copy, and to others only once they equal it.
 //
 // If the first copy is lost before that, any copy that had the last commit takes its place. Every
-// byte there is that of the last commit or one that was stored later, in both cases what a program
-// may find after a writer has failed: what was acknowledged is there, what is missing was not
-// acknowledged.
+// byte there is that of the last commit or one that was stored later, since such a copy is compared
+// only with the first one, or with others like itself (SourceFor). That is what a program may find
+// after a writer has failed: what was acknowledged is there, what is missing was not acknowledged.
 #include <fmt/format.h>
 
 #include <algorithm>
