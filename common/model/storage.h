@@ -70,7 +70,8 @@ struct NodeHeartbeat {
   uint64_t descriptors_passed = 0;
   uint64_t unsealed_objects = 0;
   uint64_t corrupt_blocks = 0;
-  std::vector<FileId> corrupt_objects;  // Found since the last heartbeat.
+  std::vector<FileId> corrupt_objects{};  // Found since the last heartbeat.
+  std::vector<FileId> healed_objects{};   // All their damaged blocks were replaced since then.
   BulkUse bulk = {};
   bool operator==(const NodeHeartbeat&) const = default;
 };

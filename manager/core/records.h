@@ -49,6 +49,7 @@ struct NodeObject {
   NodeId node;
   bool lost = false;  // The node came back without it.
   uint64_t allocated_bytes = 0;
+  bool damaged = false;  // The node found blocks whose checksum is wrong.
   bool operator==(const NodeObject&) const = default;
 };
 
@@ -71,6 +72,10 @@ struct InodeRecord {
   std::vector<NodeObject> objects;  // Ascending by node.
   // By segment, copy by copy without the first; empty if there are no others.
   std::vector<std::vector<CopyCell>> copies;
+  // Somebody may have stored bytes in the first copy that valid copies lack.
+  bool may_differ = false;
+  // How often data_version was raised since the last commit, because a writer ended without one.
+  uint32_t raised_uncommitted = 0;
   bool is_inline = false;
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;

@@ -201,6 +201,9 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     const uint64_t first = record.layout.bound() ? 1 : 0;
     bytes.generation = std::max(record.generation, first);
     bytes.kept_since = std::max(record.kept_since, first);
+    bytes.may_differ = record.may_differ;
+    bytes.raised_uncommitted = record.raised_uncommitted;
+    if (bytes.may_differ) copy_.marked.insert(file);
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
@@ -260,6 +263,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
   if (!sessions_.empty()) {
     grace_end_ = now_ + kGracePeriod;
     Schedule(*grace_end_);
+  } else {
+    EndMarkedOpens();
   }
   StartCopyScan();
   return OkStatus();
@@ -361,6 +366,8 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
     record.copies = bytes.copies;
     record.generation = bytes.generation;
     record.kept_since = bytes.kept_since;
+    record.may_differ = bytes.may_differ;
+    record.raised_uncommitted = bytes.raised_uncommitted;
     record.is_inline = bytes.is_inline;
     record.inline_valid_bytes = bytes.inline_valid_bytes;
     record.inline_node = bytes.inline_node;

@@ -177,6 +177,7 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
       }
       if (object.lost || object.allocated_bytes == 0) continue;
       object.lost = true;
+      object.damaged = false;
       Touch(file);
       if (UncoveredNode(*inode, false)) ++lost;
     }
@@ -220,11 +221,11 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->used_bytes = heartbeat.used_bytes;
   node->limit_bytes = heartbeat.limit_bytes;
   node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
-  for (const FileId file : heartbeat.corrupt_objects)
-    effects_.log.push_back(fmt::format("node {} found damage in its object of file {}",
-                                       node->address.name, file.value));
+  for (const FileId file : heartbeat.healed_objects) NoteHealed(command.node, file);
+  for (const FileId file : heartbeat.corrupt_objects) NoteDamage(command.node, file);
   node->last_heartbeat = heartbeat;
   node->last_heartbeat.corrupt_objects.clear();
+  node->last_heartbeat.healed_objects.clear();
   if (node->address.state == NodeState::kSilent) SetNodeState(*node, NodeState::kLive);
   Schedule(now_ + kNodeDeadAfter);
   if (!space_queue_.empty()) space_changed_ = true;

@@ -6,7 +6,8 @@
 // object (complete, nothing to compute) has a checksum for every block, and a sparse one needs
 // memory only for its data. A block's checksum covers it up to the object's end.
 //
-// A block found corrupt stays so until all of it is written anew or cut off.
+// A block found corrupt stays so until all of its pages are written anew, punched or cut off, in
+// one piece or in several.
 #ifndef MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 #define MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 
 #include "common/model/checksum_blocks.h"
@@ -64,7 +64,7 @@ class ChecksumTable {
   // The first block at or after `block` whose checksum must be computed, in a complete table.
   std::optional<BlockIndex> NextStale(BlockIndex block) const;
 
-  void MarkCorrupt(BlockIndex block) { corrupt_.insert(block); }
+  void MarkCorrupt(BlockIndex block) { corrupt_.insert_or_assign(block, uint16_t{0}); }
   // The first corrupt block of [begin, end), if any.
   std::optional<BlockIndex> CorruptIn(BlockIndex begin, BlockIndex end) const;
   uint64_t corrupt_count() const { return corrupt_.size(); }
@@ -83,9 +83,12 @@ class ChecksumTable {
   void Remove(BlockIndex block);
   // Forgets blocks of [begin, end) without visiting the absent ones.
   void RemoveRange(BlockIndex begin, BlockIndex end);
+  // The pages of a block, in an object of `size_bytes`, that lie in [offset, end) are as they
+  // should be; of a corrupt block that was the rest, it is whole again.
+  void NotePagesAnew(BlockIndex block, uint64_t offset, uint64_t end, uint64_t size_bytes);
 
   std::map<uint64_t, Group> groups_;
-  std::set<BlockIndex> corrupt_;
+  std::map<BlockIndex, uint16_t> corrupt_;  // Bit i: page i was written since.
   uint64_t stale_count_ = 0;
   bool complete_ = false;
 };

@@ -156,8 +156,11 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
     object.counted_unsealed = unsealed;
   }
   if (object.checksums.corrupt_count() == 0) {
-    corrupt_blocks_of_.erase(object.file);
     corrupt_to_report_.erase(object.file);
+    if (corrupt_blocks_of_.erase(object.file) > 0) {
+      healed_.insert(object.file);
+      healed_to_report_.insert(object.file);
+    }
   } else {
     corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   }
@@ -172,6 +175,8 @@ void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   const std::lock_guard lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   corrupt_to_report_.insert(object.file);
+  healed_.erase(object.file);
+  healed_to_report_.erase(object.file);
 }
 
 void ObjectEngine::ForgetChecksums(Object& object) {
@@ -194,6 +199,8 @@ void ObjectEngine::Remove(Object& object) {
   lent_.erase(object.file);
   corrupt_blocks_of_.erase(object.file);
   corrupt_to_report_.erase(object.file);
+  healed_.erase(object.file);
+  healed_to_report_.erase(object.file);
 }
 
 // ---- reading

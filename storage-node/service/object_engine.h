@@ -176,10 +176,10 @@ class ObjectEngine {
   uint64_t ScrubNext(std::span<std::byte> scratch);
 
   std::vector<FileId> ListObjects() const;
-  // Counters now, and the corrupt objects found since the last call.
+  // Counters now, and some of the objects found corrupt, or healed, that no call has named yet.
   NodeHeartbeat TakeHeartbeat();
   BulkUse UseOfBulkPlane() const;
-  // Puts every corrupt object into the next heartbeat: the manager is a new one.
+  // Puts every corrupt and every healed object into the next heartbeats: the manager is a new one.
   void RepeatCorruptObjects();
   uint64_t used_bytes() const;
   ObjectStore& store() { return *store_; }
@@ -265,6 +265,8 @@ class ObjectEngine {
   std::set<FileId> drops_to_repeat_;
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
+  // Objects whose damage was replaced, and those of them that no heartbeat has named yet.
+  std::set<FileId> healed_, healed_to_report_;
   uint64_t unsealed_objects_ = 0;
 
   // Of the one scrubbing thread.

@@ -17,6 +17,15 @@ namespace {
 
 // It changed meanwhile, or the store failed: try again after this.
 constexpr Duration kSealAgainAfter = Seconds(1);
+// A heartbeat names so many damaged or healed objects; the others follow in the next ones.
+constexpr size_t kObjectsPerHeartbeat = 4096;
+
+std::vector<FileId> TakeSome(std::set<FileId>& files) {
+  std::vector<FileId> some;
+  while (!files.empty() && some.size() < kObjectsPerHeartbeat)
+    some.push_back(files.extract(files.begin()).value());
+  return some;
+}
 
 }  // namespace
 
@@ -37,6 +46,12 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
           fmt::format("block {} of the object of file {} is corrupt", corrupt->value, file.value));
     }
   } else {
+    // Nobody would see whether a damaged block is written anew.
+    if (object.checksums.corrupt_count() > 0) {
+      return FailedPreconditionError(fmt::format(
+          "no descriptor of file {} is passed for writing: {} blocks of its object are damaged",
+          file.value, object.checksums.corrupt_count()));
+    }
     // Where the kernel does not even see this descriptor, no writer would ever be seen.
     MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
     MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
@@ -153,8 +168,8 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   heartbeat.descriptors_passed = descriptors_passed_;
   heartbeat.unsealed_objects = unsealed_objects_;
   for (const auto& [file, blocks] : corrupt_blocks_of_) heartbeat.corrupt_blocks += blocks;
-  heartbeat.corrupt_objects.assign(corrupt_to_report_.begin(), corrupt_to_report_.end());
-  corrupt_to_report_.clear();
+  heartbeat.corrupt_objects = TakeSome(corrupt_to_report_);
+  heartbeat.healed_objects = TakeSome(healed_to_report_);
   return heartbeat;
 }
 
@@ -198,6 +213,7 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
 void ObjectEngine::RepeatCorruptObjects() {
   const std::lock_guard lock(account_mutex_);
   for (const auto& [file, blocks] : corrupt_blocks_of_) corrupt_to_report_.insert(file);
+  healed_to_report_ = healed_;
 }
 
 uint64_t ObjectEngine::used_bytes() const {

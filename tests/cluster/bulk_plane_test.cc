@@ -378,11 +378,21 @@ TEST_P(BulkPlane, ACorruptBlockIsNeverServed) {
   const NodeHeartbeat heartbeat = node_->engine().TakeHeartbeat();
   EXPECT_EQ(heartbeat.corrupt_blocks, 1U);
   EXPECT_EQ(heartbeat.corrupt_objects, std::vector<FileId>{kFile});
+  EXPECT_TRUE(heartbeat.healed_objects.empty());
   EXPECT_TRUE(node_->engine().TakeHeartbeat().corrupt_objects.empty());
+  EXPECT_EQ(node_->client().OpenLocal(Writer(), true).status().code(),
+            StatusCode::kFailedPrecondition);
 
-  Write(3 * kBlock, data.substr(3 * kBlock, kBlock));
+  Write(3 * kBlock, data.substr(3 * kBlock, kBlock / 2));
+  EXPECT_TRUE(node_->engine().TakeHeartbeat().healed_objects.empty());
+  Write(3 * kBlock + kBlock / 2, data.substr(3 * kBlock + kBlock / 2, kBlock / 2));
   EXPECT_EQ(Read(0, data.size()), data);
-  EXPECT_EQ(node_->engine().TakeHeartbeat().corrupt_blocks, 0U);
+  const NodeHeartbeat healed = node_->engine().TakeHeartbeat();
+  EXPECT_EQ(healed.corrupt_blocks, 0U);
+  EXPECT_EQ(healed.healed_objects, std::vector<FileId>{kFile});
+  EXPECT_TRUE(node_->engine().TakeHeartbeat().healed_objects.empty());
+  node_->engine().RepeatCorruptObjects();
+  EXPECT_EQ(node_->engine().TakeHeartbeat().healed_objects, std::vector<FileId>{kFile});
 }
 
 TEST_P(BulkPlane, TheScrubberFindsCorruptBlocksByItself) {
