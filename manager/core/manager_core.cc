@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 
@@ -48,6 +49,10 @@ UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
   return state_->ListUnstaged(files_max, after);
 }
 
+std::vector<AsideFile> ManagerCore::ListAside(size_t files_max, FileId after) const {
+  return State::RecoveryRules{*state_}.ListAside(files_max, after);
+}
+
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
   cluster_.cluster_name = options_.cluster_name;
   cluster_.cluster_seed = options_.cluster_seed;
@@ -83,6 +88,8 @@ void ManagerCore::State::FinishStep() {
   }
   dirty_.clear();
   if (std::exchange(cluster_dirty_, false)) WriteCluster();
+  if (std::exchange(recovery_dirty_, false))
+    effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));
   for (auto& [node, files] : drops_) SendOrder(node, DropObjectsOrder{std::move(files)});
   drops_.clear();
   if (next_tick_ != kNever) effects_.wake_at = next_tick_;

@@ -381,8 +381,9 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
       if (!gone && !(node && node->draining)) continue;
       for (size_t c = position; c < bytes.copies[i].size(); c += segment.width) {
         CopyCell& cell = bytes.copies[i][c];
-        if (!IsValid(inode, i, c) || !IsReachable(cell.node) || (!gone && !Stays(cell.node)))
-          continue;
+        const bool valid = IsValid(inode, i, c) ||
+                           (gone && recovery_.WasValid(inode.data_version, cell.data_version));
+        if (!valid || !IsReachable(cell.node) || (!gone && !Stays(cell.node))) continue;
         // What it was ordered last, to copy or to drop, may yet change bytes that are stored there.
         const CopyTask* task = copy_.orders.Find(file, cell.node);
         if ((task && task->running()) ||
