@@ -424,6 +424,11 @@ void Visit(A& archive, StagedRecord& record) {
   All(archive, record.data_version);
 }
 
+template <typename A>
+void Visit(A& archive, RecoveryRecord& record) {
+  All(archive, record.kept_below, record.version_floor, record.recovered_at);
+}
+
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
   (Visit(archive, values), ...);
@@ -465,6 +470,7 @@ std::string Encode(const CountersRecord& record) { return EncodeRecord(record); 
 std::string Encode(const ReaderRecord& record) { return EncodeRecord(record); }
 std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); }
 std::string Encode(const StagedRecord& record) { return EncodeRecord(record); }
+std::string Encode(const RecoveryRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -480,7 +486,8 @@ Result<T> Decode(std::string_view key, std::string_view value) {
   Visit(reader, record);
   if (!reader.ok() || !reader.at_end() || version == 0)
     return DataLossError(
-        fmt::format("record {} of {} bytes is damaged; restore the metadata directory from a copy",
+        fmt::format("record {} of {} bytes is damaged; keep the metadata directory as it is, and "
+                    "start with a good copy of it",
                     PrintableKey(key), value.size()));
   return record;
 }
@@ -497,6 +504,7 @@ template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::st
 template Result<ReaderRecord> Decode<ReaderRecord>(std::string_view, std::string_view);
 template Result<WorkflowRecord> Decode<WorkflowRecord>(std::string_view, std::string_view);
 template Result<StagedRecord> Decode<StagedRecord>(std::string_view, std::string_view);
+template Result<RecoveryRecord> Decode<RecoveryRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -521,6 +529,7 @@ std::string ReaderKey(FileId file, uint64_t reader) {
   AppendBigEndian(key, reader);
   return key;
 }
+std::string RecoveryKey() { return "P"; }
 std::string RepliesKey(ClientId client, RequestId request) {
   std::string key = KeyOf('R', client.value);
   AppendBigEndian(key, request.value);

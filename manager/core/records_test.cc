@@ -46,6 +46,8 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
   const ClusterRecord cluster{"c", 1, 77, 3};
   EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);
+  const RecoveryRecord recovery{5, 6, Time{7}};
+  EXPECT_EQ(*Decode<RecoveryRecord>("k", Encode(recovery)), recovery);
   const GroupRecord group{NodeId(3)};
   EXPECT_EQ(*Decode<GroupRecord>("k", Encode(group)), group);
   const RuleRecord rule{"/a/*", {{"placement", "local"}, {"strict", "1"}}};

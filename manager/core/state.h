@@ -1,7 +1,8 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
 // state_copies, state_copy_orders, state_copy_truth, state_xattrs, state_hints, state_lifetimes,
-// state_staging, state_nodes, state_load, state_status). Only manager_core.cc and these include it.
+// state_staging, state_nodes, state_recovery, state_load, state_status). Only manager_core.cc and
+// these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -32,6 +33,7 @@
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
+#include "manager/core/recovery.h"
 #include "manager/core/text_pool.h"
 #include "manager/core/writer_fences.h"
 #include "manager/placement/copies.h"
@@ -44,6 +46,8 @@ constexpr Duration kRecallPatience = Seconds(10);
 // Who opens its session again may still store, or make files, by what is recalled: it is asked
 // again, but others wait no longer than this in all.
 constexpr Duration kLetGoMax = Seconds(30);
+// As many ids a client is given at once.
+constexpr uint64_t kFileIdsAtOnce = 16384;
 // Of a value that is answered: longer ones could not be read by a client.
 constexpr size_t kAttributeValueBytesMax = 65536;
 
@@ -244,6 +248,7 @@ struct ManagerCore::State {
   void Handle(const RegisterNode& command);
   void Handle(const NodeReport& command);
   void Handle(const NodeStreamLost& command);
+  void Handle(const NodeReportedAside& command);
   void Handle(const NodeCopyReport& command);
   void Handle(const AddHintRule& command);
   void Handle(const RemoveHintRule& command);
@@ -254,6 +259,7 @@ struct ManagerCore::State {
   void Handle(const DrainNode& command);
   void Handle(const MarkStaged& command);
   void Handle(const SetCopiesForecast& command);
+  void Handle(const AdoptFiles& command);
   void Handle(const RecallMakers& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
@@ -584,7 +590,11 @@ struct ManagerCore::State {
   void LoseUncommittedOf(const Node& node);
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
-  std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
+
+ public:
+  struct RecoveryRules;  // What may have been forgotten (state_recovery.h).
+
+ private:
   Status MayDrain(const Node& node) const;
   Node* FindNode(NodeId node);
   const Node* FindNode(NodeId node) const;
@@ -636,6 +646,7 @@ struct ManagerCore::State {
   std::map<FileId, Uncommitted> uncommitted_;
   CountersRecord counters_;
   HintRules rules_;
+  Recovery recovery_;
   std::map<std::string, Group, std::less<>> groups_;
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
   // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
@@ -701,7 +712,7 @@ struct ManagerCore::State {
   std::map<FileId, bool> access_changed_;
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
-  bool cluster_dirty_ = false;
+  bool cluster_dirty_ = false, recovery_dirty_ = false;
   std::map<NodeId, std::vector<FileId>> drops_;
 };
 

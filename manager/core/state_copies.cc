@@ -380,8 +380,9 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
     bool waits = false;
     for (size_t c = place.cell; c < cells.size(); c += bytes.segments[place.segment].width) {
       const NodeId node = cells[c].node;
-      const bool has_it =
-          equal ? IsValid(inode, place.segment, c) : HoldsLastCommit(inode, cells[c]);
+      const bool has_it = equal ? IsValid(inode, place.segment, c)
+                                : HoldsLastCommit(inode, cells[c]) ||
+                                      recovery_.WasValid(inode.data_version, cells[c].data_version);
       // Of a node that has lost a first copy, `lost` must not come to mean others than that.
       if (!has_it || !IsReachable(node) || IsLost(bytes, node) || IsDamaged(bytes, node) ||
           (!gone && !Stays(node)))

@@ -6,6 +6,7 @@
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -13,13 +14,17 @@ namespace {
 constexpr size_t kLoadLogMax = 100;
 
 Status Damaged(std::string_view what) {
-  return DataLossError(fmt::format(
-      "the metadata does not hold together: {}; restore the metadata directory from a copy", what));
+  return DataLossError(
+      fmt::format("the metadata does not hold together: {}; keep the metadata directory as it is, "
+                  "and start with a good copy of it",
+                  what));
 }
 
 Status NoneOfOurs(std::string_view key) {
   return DataLossError(
-      fmt::format("record {} is none of this program's; restore the metadata directory from a copy",
+      fmt::format("record {} is of no kind that this program knows: a newer program wrote it, or "
+                  "it is damaged; keep the metadata directory as it is, and start the program "
+                  "that wrote it",
                   PrintableKey(key)));
 }
 
@@ -29,7 +34,7 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   image_found_ = true;
   if (key.empty()) return NoneOfOurs(key);
   const char kind = key[0];
-  if (std::string_view("CGKW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
+  if (std::string_view("CGKPW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
   const bool named = kind == 'D' || kind == 'X';
   const size_t fixed_bytes = kind == 'R' || kind == 'L' ? 17 : 9;
   if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return NoneOfOurs(key);
@@ -87,6 +92,11 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
   }
   if (key == CountersKey()) {
     MOSA_ASSIGN_OR_RETURN(counters_, Decode<CountersRecord>(key, value));
+    return OkStatus();
+  }
+  if (key == RecoveryKey()) {
+    MOSA_ASSIGN_OR_RETURN(const RecoveryRecord record, Decode<RecoveryRecord>(key, value));
+    recovery_.Load(record);
     return OkStatus();
   }
   if (key[0] == 'G') {
@@ -171,6 +181,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
   inode->access_time = a.access_time;
   inode->modify_time = a.modify_time;
   inode->change_time = a.change_time;
+  recovery_.NoteStored(a.change_time);
   inode->birth_time = a.birth_time;
   inode->data_version = a.data_version;
   inode->placement_seed = record.placement_seed;
@@ -218,7 +229,9 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
 Status ManagerCore::State::FinishLoad(Time now) {
   now_ = std::max(now_, now);
   loaded_ = true;
+  recovery_.Begin(now_);
   if (!image_found_) {
+    RecoveryRules{*this}.BeginEmpty();
     auto root = std::make_unique<Inode>();
     root->type = FileType::kDirectory;
     root->permissions = 01777;
@@ -233,6 +246,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   }
   if (!cluster_loaded_) return Damaged("the cluster's own record is missing");
   MOSA_RETURN_IF_ERROR(CheckTree());
+  RecoveryRules{*this}.FinishLoad();
   for (auto& [id, node] : nodes_) {
     // Until it registers: as it was when it was last heard of.
     node.last_heard = now_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -14,8 +15,6 @@ constexpr size_t kNodeTextBytesMax = 4096;
 constexpr Duration kListingSlack = Seconds(5);
 // Who was heard then may have stored something for so long after.
 constexpr Duration kNodeDiesWithin = Seconds(1);
-// Ids beyond this are nobody's, and are not believed.
-constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 
 }  // namespace
 
@@ -100,46 +99,22 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                   .capability_key = {},
                                   .now = now_,
                                   .epoch = node.epoch};
-  std::vector<FileId> unowned = UnownedObjects(id, registration.objects);
+  RecoveryRules recovery{*this};
+  const RecoveryRules::Unowned unowned = recovery.FindUnowned(id, registration);
   effects_.log.push_back(fmt::format(
       "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
-      registration.objects.size(), unowned.size(), new_incarnation ? "; it begins anew" : ""));
-  if (!unowned.empty()) SendOrder(id, DropObjectsOrder{std::move(unowned)});
-  std::set<FileId> present(registration.objects.begin(), registration.objects.end());
-  if (new_incarnation) present.clear();
+      registration.objects.size(), unowned.dropped.size() + unowned.aside.size(),
+      new_incarnation ? "; it begins anew" : ""));
+  if (!unowned.dropped.empty()) SendOrder(id, DropObjectsOrder{unowned.dropped});
+  recovery.SetAside(id, unowned.aside);
+  recovery.NoteAside(id, registration.aside);
+  const std::set<FileId> present =
+      new_incarnation ? std::set<FileId>() : recovery.PresentOn(id, registration);
   LoseObjectsOf(id, present, listed_after);
   ForgetCopiesBy(id);
   StartCopyScan();
   PushNodes();
   space_changed_ = true;
-}
-
-// What the node holds and no file owns. An id that was never given out may be from a time that the
-// manager has lost: it is kept, and never given to another file.
-std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
-                                                       const std::vector<FileId>& objects) {
-  std::vector<FileId> unowned;
-  for (const FileId file : objects) {
-    if (file.value >= cluster_.next_file_id && file.value < kFileIdBelievable) {
-      effects_.log.push_back(
-          fmt::format("node {} holds an object of file {}, an id not given out "
-                      "yet: it is kept",
-                      NameOf(node), file.value));
-      cluster_.next_file_id = file.value + 1;
-      cluster_dirty_ = true;
-      continue;
-    }
-    Inode* inode = Find(file);
-    if (!inode || inode->type != FileType::kRegular) {
-      unowned.push_back(file);
-    } else if (inode->bytes && !inode->bytes->segments.empty() &&
-               !NamedNodes(*inode->bytes).contains(node)) {
-      // Its bytes are elsewhere by now.
-      copy_.leftovers[file].insert(node);
-      copy_.leftover_checks.insert(file);
-    }
-  }
-  return unowned;
 }
 
 void ManagerCore::State::NoteStall(Duration time) {

@@ -8,7 +8,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint64_t kFileIdsAtOnce = 16384;
 constexpr size_t kHostTextBytesMax = 4096;
 
 }  // namespace

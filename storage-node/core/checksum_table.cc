@@ -32,6 +32,22 @@ ChecksumTable ChecksumTable::ForNewObject() {
   return table;
 }
 
+ChecksumTable ChecksumTable::ForSums(std::span<const KnownSum> sums) {
+  ChecksumTable table;
+  for (const KnownSum& sum : sums) table.Set(sum.block, sum.crc);
+  table.complete_ = true;
+  return table;
+}
+
+std::vector<KnownSum> ChecksumTable::ListKnown() const {
+  std::vector<KnownSum> sums;
+  for (const auto& [number, group] : groups_)
+    for (uint64_t i = 0; i < kGroupBlocks; ++i)
+      if ((group.known & Bit(i)) != 0)
+        sums.push_back({BlockIndex{number * kGroupBlocks + i}, group.crcs[i]});
+  return sums;
+}
+
 std::optional<uint32_t> ChecksumTable::Get(BlockIndex block, uint64_t size_bytes) const {
   const auto found = groups_.find(block.value / kGroupBlocks);
   if (found != groups_.end()) {

@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "common/model/checksum_blocks.h"
 #include "common/model/ids.h"
@@ -32,12 +33,24 @@ uint64_t ExtentOf(BlockIndex block, uint64_t size_bytes);
 // The checksum of `size_bytes` zeroes, at most a block.
 uint32_t CrcOfZeroes(uint64_t size_bytes);
 
+// A block and its checksum.
+struct KnownSum {
+  BlockIndex block;
+  uint32_t crc = 0;
+  bool operator==(const KnownSum&) const = default;
+};
+
 class ChecksumTable {
  public:
   // A new, empty object: complete.
   static ChecksumTable ForNewObject();
   // An object with bytes that nobody has summed.
   static ChecksumTable ForUnknownBytes() { return ChecksumTable(); }
+  // A sealed object: all blocks but these are zeroes.
+  static ChecksumTable ForSums(std::span<const KnownSum> sums);
+
+  // What ForSums needs to make a sealed table again, ascending.
+  std::vector<KnownSum> ListKnown() const;
 
   // The checksum of `block` in an object of `size_bytes`, if it is known.
   std::optional<uint32_t> Get(BlockIndex block, uint64_t size_bytes) const;

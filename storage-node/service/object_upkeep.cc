@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
@@ -40,6 +41,12 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
     return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
   if (!write) {
+    if (object.unverified) {
+      // Nobody compares what is read by a descriptor.
+      std::vector<std::byte> scratch(kChecksumBlockBytes);
+      Verify(object, opened.fd.get(), object.checksums.ListKnown(), scratch);
+      SetVerified(object);
+    }
     const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
     if (corrupt) {
       return DataLossError(
@@ -94,7 +101,8 @@ bool ObjectEngine::DropOne(FileId file) {
   if (object == nullptr) return true;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return true;
-  const Status dropped = store_->Drop(file);
+  Status dropped = ForgetRecord(*object);
+  if (dropped.ok()) dropped = store_->Drop(file);
   if (!dropped.ok()) {
     LogError("{}; it will be tried again", MessageOf(dropped));
     return false;
@@ -150,6 +158,22 @@ BulkUse ObjectEngine::UseOfBulkPlane() const {
           .buffer_bytes = gauges.threads * kBulkScratchBytes + budget_.used_bytes(),
           .buffer_bytes_max = gauges.threads_max * kBulkScratchBytes + budget_.limit_bytes(),
           .turned_away = gauges.turned_away};
+}
+
+void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const {
+  files = ListObjects();
+  sizes.clear();
+  const auto stored = store_->List();
+  if (!stored.ok()) return;
+  auto next = stored->begin();
+  for (const FileId file : files) {
+    while (next != stored->end() && next->file < file) ++next;
+    // One that was dropped, or is being made, meanwhile.
+    const bool found = next != stored->end() && next->file == file;
+    sizes.push_back(found
+                        ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
+                        : HeldSize{.size_bytes = kFileBytesMax, .allocated_bytes = kFileBytesMax});
+  }
 }
 
 NodeHeartbeat ObjectEngine::TakeHeartbeat() {
@@ -253,6 +277,8 @@ bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
   const Status sealed = SealObject(object, scratch);
   if (!sealed.ok())
     LogWarning("cannot seal the object of file {}: {}", file->value, MessageOf(sealed));
+  VerifyAll(object, scratch);
+  Record(object);
   const std::lock_guard lock(object->mutex);
   NoteChange(*object, kSealAgainAfter);
   return true;
