@@ -108,7 +108,6 @@ TEST_F(CoreRecovery, AnEmptyStorePutsTheObjectsOfTheOneBeforeAside) {
   image_.clear();
   const NodeId n1 = Register("n1", {FileId(77)});
   EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{FileId(77)});
-  last_request_.clear();
   Start(kAnna);
   EXPECT_GE(ready_[kAnna].file_ids.first.value, options_.first_file_id);
   Restart();
@@ -128,7 +127,6 @@ TEST_F(CoreRecovery, IdsThatANodeHasAnObjectOfAreNeverGivenOutAgain) {
   Start(kCarl);
   const FileIdRangeReply range = ready_[kCarl].file_ids;
   Crash(image);
-  last_request_.clear();
   Start(kBen);
   EXPECT_GE(ready_[kBen].file_ids.first.value, range.first.value + range.count);
 }
@@ -146,13 +144,11 @@ TEST_F(CoreRecovery, VersionsContinueAboveThoseThatWereForgotten) {
   }
   Crash(image);
   Register("n1", {f});
-  last_request_.clear();
   Start(kAnna);
   const uint64_t first = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version;
   EXPECT_GT(first, forgotten);
   Restart();
   Register("n1", {f});
-  last_request_.clear();
   Start(kAnna);
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version, first);
 }
@@ -178,7 +174,6 @@ TEST_F(CoreRecovery, AnObjectThatWasCutIsLost) {
   now_ = now_ + Seconds(60);
   Restart();
   Register("n1", {whole, cut, sparse}, {{8192, 8192, {}}, {4000, 4096, {}}, {4096, 4096, {}}});
-  last_request_.clear();
   Start(kAnna);
   Ok<OpenReply>(kAnna, OpenRequest{whole, false, ""});
   Ok<OpenReply>(kAnna, OpenRequest{sparse, false, ""});
@@ -225,7 +220,6 @@ TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
   Register("n1", {}, {}, {part, other});
   EXPECT_EQ(Ordered(n1, AsideAction::kRestore), Ids{f});
   EXPECT_TRUE(core_->ListLostFiles(10).empty());
-  last_request_.clear();
   Start(kAnna);
   Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
 
