@@ -77,14 +77,6 @@ bool EndsWithin(FrameSocket& socket, Duration wait) {
   return false;
 }
 
-// What the node says to a request that it does not answer, or to a hello.
-v1::BulkReply Refusal(FrameSocket& socket) {
-  v1::BulkReply reply;
-  const auto received = socket.ReceiveStart(reply, Soon());
-  EXPECT_TRUE(received.ok()) << MessageOf(received.status());
-  return reply;
-}
-
 enum class Kind { kDirectory, kMemory };
 
 class BulkPlane : public ::testing::TestWithParam<Kind> {
