@@ -15,6 +15,7 @@
 #include "common/model/session.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "proto/convert/admin.h"
+#include "proto/convert/adoption.h"
 #include "proto/convert/hints.h"
 #include "proto/convert/read_cost.h"
 #include "proto/convert/residence.h"
@@ -244,6 +245,36 @@ Status AdminClient::DrainNode(const std::string& name, bool drain) {
     v1::DrainNodeResponse response;
     return FromGrpc(stub_->manager->DrainNode(&context, request, &response));
   });
+}
+
+Result<std::vector<AsideFile>> AdminClient::ListAside(uint32_t files_max, FileId after) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::ListAsideRequest request;
+  request.set_files_max(files_max);
+  request.set_after_id(after.value);
+  v1::ListAsideResponse response;
+  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListAside(&context, request, &response)));
+  return FromProto(response);
+}
+
+Result<std::vector<AdoptOutcome>> AdminClient::AdoptFiles(const std::vector<FileId>& files,
+                                                          bool discard) {
+  v1::AdoptFilesRequest request;
+  for (const FileId file : files) request.add_file_ids(file.value);
+  request.set_discard(discard);
+  v1::AdoptFilesResponse response;
+  MOSA_RETURN_IF_ERROR(AskUntilSettled([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    response.Clear();
+    return FromGrpc(stub_->manager->AdoptFiles(&context, request, &response));
+  }));
+  MOSA_ASSIGN_OR_RETURN(std::vector<AdoptOutcome> outcomes, FromProto(response));
+  if (outcomes.size() != files.size())
+    return InternalError(fmt::format("the manager answered {} outcomes for {} files",
+                                     outcomes.size(), files.size()));
+  return outcomes;
 }
 
 Result<uint64_t> AdminClient::AddHintRule(const std::string& glob,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/model/adoption.h"
 #include "common/model/hints.h"
 #include "common/model/read_cost.h"
 #include "common/model/residence.h"
@@ -66,6 +67,13 @@ class AdminClient {
   // to 10,000) of them by path, ascending by id and greater than `after`. Waits as SetHint, and
   // for a manager that is being restarted.
   Result<UnstagedFiles> ListUnstaged(uint32_t files_max, FileId after = FileId());
+
+  // Files that nodes have put something aside of, at most `files_max` (1 to 10,000), ascending by
+  // id and greater than `after`.
+  Result<std::vector<AsideFile>> ListAside(uint32_t files_max, FileId after = FileId());
+  // Makes files of these (at most 10,000) below /lost+found, or removes what was put aside. One
+  // outcome for each. Waits for a manager that is being restarted.
+  Result<std::vector<AdoptOutcome>> AdoptFiles(const std::vector<FileId>& files, bool discard);
 
   // How long requests have stayed in one daemon since it started. Unavailable or DeadlineExceeded
   // if that one does not answer the manager.

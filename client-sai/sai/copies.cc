@@ -1,5 +1,7 @@
 // What a mount does for files with copies: tells its node what it writes by itself, and waits at
 // close until there are as many copies as the file's `ack` asks for.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -15,6 +17,15 @@ namespace {
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
 // A close gives up when copying has made no progress for this long.
 constexpr Duration kCopiesWaitMax = kWaitMax;
+
+// What a close answers that has waited for copies in vain. The bytes are committed all the same.
+Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
+  const std::string message =
+      fmt::format("file {} has {} of {} copies, so its close fails; its bytes are kept: {}",
+                  file.value, last.copies_valid, last.copies_wanted, last.reason);
+  if (last.no_room) return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace, message};
+  return {StatusCode::kUnavailable, ErrorReason::kNodeLost, message};
+}
 
 }  // namespace
 
@@ -69,24 +80,26 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
                             .copies = access->close_copies};
 }
 
-void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
-  AwaitCopiesReply last{.copies_wanted = request.copies};
+Outcome<Done> Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
+  AwaitCopiesReply last{.copies_wanted = request.copies, .reason = "the manager does not answer"};
   Time moved = clock_.Monotonic();
   while (clock_.Monotonic() - moved < kCopiesWaitMax) {
     const auto reply = Ask<AwaitCopiesReply>(request);
     if (!reply.ok()) {
+      if (reply.failure().reason == ErrorReason::kStale) return Done{};  // It was removed.
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       continue;
     }
-    if (reply->copies_valid >= reply->copies_wanted) return;
+    if (reply->copies_valid >= reply->copies_wanted) return Done{};
     if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
       moved = clock_.Monotonic();
     last = *reply;
     if (!reply->more) break;
   }
   stats_.Add(Counter::kClosesWithoutCopies);
-  LogWarning("file {} was closed with {} of {} copies: the others will follow, or no node has room",
-             request.file.value, last.copies_valid, last.copies_wanted);
+  const Failure failure = TooFewCopies(request.file, last);
+  LogWarning("{}", failure.message);
+  return failure;
 }
 
 }  // namespace mosa::sai

@@ -360,8 +360,9 @@ class Filesystem::Impl final : public SessionListener {
   void FinishBeforeCopies(Inode& inode);
   // After it: what to wait for, if for anything.
   std::optional<AwaitCopiesRequest> AwaitedCopies(Inode& inode);
-  // Waits as long as there is progress. The data is safe already: it fails for nobody.
-  void AwaitCopies(const AwaitCopiesRequest& request);
+  // Waits as long as there is progress, and fails if there are too few copies then. The bytes are
+  // committed already, and stay.
+  Outcome<Done> AwaitCopies(const AwaitCopiesRequest& request);
   // Written through a descriptor: nodes that follow the file hear of it now and then.
   void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
 

@@ -575,7 +575,7 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
       awaited = AwaitedCopies(inode);
     }
   }
-  if (awaited) AwaitCopies(*awaited);
+  if (awaited) result = AwaitCopies(*awaited);
   DropLocksOf(inode, lock_owner, false);
   NoteLockOwnersClosing(*handle, lock_owner);
   return result;

@@ -8,14 +8,19 @@
 
 namespace mosa {
 
-Result<std::string> HostIdentity() {
+Result<std::string> BootId() {
   constexpr const char* kBootIdPath = "/proc/sys/kernel/random/boot_id";
-  constexpr const char* kNamespacePath = "/proc/self/ns/net";
   std::string boot_id;
   std::ifstream file(kBootIdPath);
   if (!std::getline(file, boot_id) || boot_id.empty()) {
     return UnavailableError(fmt::format("cannot read the boot id from {}", kBootIdPath));
   }
+  return boot_id;
+}
+
+Result<std::string> HostIdentity() {
+  constexpr const char* kNamespacePath = "/proc/self/ns/net";
+  MOSA_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
   char link[64];  // "net:[4026531840]"
   const ssize_t size = ::readlink(kNamespacePath, link, sizeof link);
   if (size <= 0) return UnavailableError(fmt::format("cannot read the link {}", kNamespacePath));

@@ -1,5 +1,6 @@
-// Which host a process is on, as far as passing descriptors goes: two processes with equal
-// identities run under one kernel and in one network namespace.
+// Which boot of which machine a process runs on; and which host it is on, as far as passing
+// descriptors goes: two processes with equal identities run under one kernel and in one network
+// namespace.
 #ifndef MOSA_COMMON_BASE_HOST_IDENTITY_H_
 #define MOSA_COMMON_BASE_HOST_IDENTITY_H_
 
@@ -8,6 +9,9 @@
 #include "common/base/status.h"
 
 namespace mosa {
+
+// Another one after each boot. Unavailable, naming the file, if /proc does not tell.
+Result<std::string> BootId();
 
 // "<boot id>:<inode of the network namespace>". Unavailable, naming the file, if /proc does not
 // tell.

@@ -409,6 +409,9 @@ struct AwaitCopiesReply {
   uint64_t copied_bytes = 0;   // By all copies that are under way: grows while there is progress.
   bool more = false;           // Further copies are under way, or about to be.
   uint32_t copies_wanted = 0;  // What was waited for: with so many the close is done.
+  // With fewer: the file is strict, or no node has room for another one.
+  bool no_room = false;
+  std::string reason{};  // Why there are no more; empty with enough of them.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
 inline constexpr Duration kAwaitCopiesMax = Seconds(2);

@@ -64,6 +64,7 @@ struct FileStatus {
   Layout layout;
   bool is_inline = false;
   bool lost = false;
+  std::string damage{};  // Which damaged bytes no copy can replace; empty if there are none.
   std::string task;
   std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
   uint32_t copies_wanted = 1;                                // With the first; `layout` is its.

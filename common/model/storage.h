@@ -17,6 +17,34 @@
 
 namespace mosa {
 
+// An object as its node found it when it registered.
+struct HeldSize {
+  uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = 0;
+  Time modified;  // In the node's clock.
+  bool operator==(const HeldSize&) const = default;
+};
+
+// Ranges with data of one length: at begin, begin + stride, ..., `count` of them.
+struct DataRuns {
+  uint64_t begin = 0;
+  uint64_t length = 0;  // Not 0.
+  uint64_t stride = 0;  // At least `length`, if there is more than one.
+  uint64_t count = 1;   // Not 0.
+  bool operator==(const DataRuns&) const = default;
+};
+
+// An object that its node has put aside: nobody can reach it by its file any more, and its bytes
+// stay until somebody adopts or discards it.
+struct AsideObject {
+  FileId file;  // That it was an object of.
+  uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = 0;
+  Time modified;               // In the node's clock.
+  std::vector<DataRuns> data;  // Where it has bytes, ascending.
+  bool operator==(const AsideObject&) const = default;
+};
+
 // First message of a node's stream. `objects` is everything that it holds: the manager drops what
 // no file owns and learns what is lost.
 struct NodeRegistration {
@@ -31,7 +59,15 @@ struct NodeRegistration {
   uint64_t limit_bytes = 0;
   uint64_t used_bytes = 0;
   std::vector<FileId> objects;
+  std::vector<HeldSize> sizes;  // Of these, in their order; or empty: the node does not say.
+  std::vector<AsideObject> aside;
   bool operator==(const NodeRegistration&) const = default;
+};
+
+// All that a node has put aside, after an AsideOrder has changed it.
+struct NodeAside {
+  std::vector<AsideObject> objects;
+  bool operator==(const NodeAside&) const = default;
 };
 
 struct NodeRegistered {
@@ -70,7 +106,8 @@ struct NodeHeartbeat {
   uint64_t descriptors_passed = 0;
   uint64_t unsealed_objects = 0;
   uint64_t corrupt_blocks = 0;
-  std::vector<FileId> corrupt_objects;  // Found since the last heartbeat.
+  std::vector<FileId> corrupt_objects{};  // Found since the last heartbeat.
+  std::vector<FileId> healed_objects{};   // All their damaged blocks were replaced since then.
   BulkUse bulk = {};
   bool operator==(const NodeHeartbeat&) const = default;
 };
@@ -115,7 +152,20 @@ struct CancelCopyOrder {
   FileId file;
   bool operator==(const CancelCopyOrder&) const = default;
 };
-using NodeOrder = std::variant<DropObjectsOrder, CopyOrder, CancelCopyOrder>;
+
+enum class AsideAction : uint8_t {
+  kSetAside = 1,  // Put the objects aside: no request reaches them any more.
+  kRestore,       // What was put aside is the object of that file again.
+  kDiscard,       // Remove what was put aside.
+};
+// What is to happen to objects that were put aside, or are to be. Those that there are none of are
+// left out. The node answers with a NodeAside.
+struct AsideOrder {
+  AsideAction action = AsideAction::kSetAside;
+  std::vector<FileId> files;
+  bool operator==(const AsideOrder&) const = default;
+};
+using NodeOrder = std::variant<DropObjectsOrder, CopyOrder, CancelCopyOrder, AsideOrder>;
 
 // How a CopyOrder is getting on. Sent when it is done or has failed, and at most once a second
 // while it goes on. A report of an order that is not the node's last for the file means nothing.

@@ -1,5 +1,7 @@
-// Random writers, nodes that carry out orders late or never, die, come back with or without their
-// objects, and managers that are restarted: whatever a reader is sent to has what was committed.
+// Random writers, some of which die in the middle, nodes that carry out orders late or never,
+// damage objects, die, come back with or without their objects, and managers that are restarted:
+// whatever a reader is sent to has what was committed, or what a dead writer has stored since, and
+// all that it is sent to have the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,6 +29,7 @@ struct ModelNode {
   bool mute = false;  // Its stream stands, but no heartbeat comes.
   uint64_t incarnation = 7;
   std::map<std::pair<FileId, size_t>, uint64_t> versions;
+  std::set<std::pair<FileId, size_t>> damaged;  // Of these, found by its scrubber.
   std::map<FileId, CopyOrder> orders;
   std::set<FileId> completed;                   // Of `orders`.
   std::set<std::pair<FileId, size_t>> settled;  // Of these, positions that others may count on.
@@ -48,6 +51,7 @@ class CopiesModel : public CoreFixture {
       SCOPED_TRACE("seed " + std::to_string(seed) + " step " + std::to_string(step));
       const FileId f = files[rng.Below(files.size())];
       Act(rng, f);
+      ReportDamage();
       ConfirmAll();
       Hear();
       for (const FileId each : files)
@@ -75,6 +79,8 @@ class CopiesModel : public CoreFixture {
             {objects.begin(), objects.end()});
     node.up = true;
     node.mute = false;
+    told_damaged_[NodeId(number)].clear();  // It says it again.
+    ReportDamage();
   }
   FileId MakeFile(Rng& rng) {
     MakeRequest make = MakeOf(kAnna, kRootFile, "");
@@ -108,7 +114,46 @@ class CopiesModel : public CoreFixture {
       RestartAll();
     } else if (choice < 80) {
       Mute(number, !model_[NodeId(number)].mute);
+    } else if (choice < 81) {
+      Damage(rng, NodeId(number));
     }
+  }
+
+  // A block of one of the node's objects rots, and the scrubber finds it.
+  void Damage(Rng& rng, NodeId id) {
+    ModelNode& node = model_[id];
+    if (!node.up || node.versions.empty()) return;
+    const auto at =
+        std::next(node.versions.begin(), static_cast<int64_t>(rng.Below(node.versions.size())));
+    node.damaged.insert(at->first);
+    told_damaged_[id].erase(at->first.first);
+  }
+
+  static std::set<FileId> DamagedFiles(const ModelNode& node) {
+    std::set<FileId> files;
+    for (const auto& [file, position] : node.damaged) files.insert(file);
+    return files;
+  }
+
+  // What heartbeats say: objects with damage, and those that have none any more.
+  void ReportDamage() {
+    for (auto& [id, node] : model_) {
+      if (!node.up) continue;
+      NodeHeartbeat beat{.limit_bytes = uint64_t{1} << 40};
+      const std::set<FileId> now = DamagedFiles(node);
+      std::set<FileId>& told = told_damaged_[id];
+      for (const FileId file : now)
+        if (!told.contains(file)) beat.corrupt_objects.push_back(file);
+      for (const FileId file : told)
+        if (!now.contains(file)) beat.healed_objects.push_back(file);
+      told = now;
+      if (!beat.corrupt_objects.empty() || !beat.healed_objects.empty()) Step(NodeReport{id, beat});
+    }
+  }
+
+  void Store(ModelNode& node, FileId file, size_t position, uint64_t version) {
+    node.versions[{file, position}] = version;
+    node.damaged.erase({file, position});
   }
 
   void RestartAll() {
@@ -138,6 +183,7 @@ class CopiesModel : public CoreFixture {
     } else {
       for (const FileId file : std::get<DropObjectsOrder>(order).files) {
         std::erase_if(node.versions, [&](const auto& e) { return e.first.first == file; });
+        std::erase_if(node.damaged, [&](const auto& e) { return e.first == file; });
         node.orders.erase(file);
       }
     }
@@ -179,8 +225,12 @@ class CopiesModel : public CoreFixture {
         report.failure = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "no answer"};
         break;
       }
+      if (source.damaged.contains({file, i})) {
+        report.failure = Failure{StatusCode::kDataLoss, ErrorReason::kCorrupt, "corrupt"};
+        break;
+      }
       const auto theirs = source.versions.find({file, i});
-      node.versions[{file, i}] = theirs == source.versions.end() ? 0 : theirs->second;
+      Store(node, file, i, theirs == source.versions.end() ? 0 : theirs->second);
       const auto relay = std::find_if(order.relays.begin(), order.relays.end(),
                                       [id](const CopyRelay& r) { return r.node == id; });
       if (relay == order.relays.end() || PassesOn(source, *relay, file, i)) {
@@ -236,7 +286,7 @@ class CopiesModel : public CoreFixture {
       version = Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0})
                     .attributes.data_version +
                 1;
-      committed_.erase(f);  // It is empty.
+      allowed_.erase(f);  // It is empty.
     }
     const std::vector<NodeId>& nodes = layout.segments[0].nodes;
     ASSERT_EQ(nodes.size(), layout.segments[0].width)
@@ -246,25 +296,45 @@ class CopiesModel : public CoreFixture {
       Ok<EmptyReply>(kAnna, ReleaseRequest{f});
       return;
     }
+    const bool dies = rng.Chance(200);
+    if (dies) version = (uint64_t{1} << 40) + ++dirty_;
     CommitRequest commit{.file = f, .size_bytes = 8 * kMiB};
     for (size_t i = 0; i < nodes.size(); ++i) {
-      model_[nodes[i]].versions[{f, i}] = version;
+      if (dies && rng.Chance(300)) continue;
+      Store(model_[nodes[i]], f, i, version);
       commit.nodes.push_back({nodes[i], kMiB, 0});
+      if (dies && allowed_.contains(f)) allowed_[f][i].insert(version);
     }
     // Until the close others copy, nodes die, and time passes.
     Hear();
     for (uint32_t i = 1; i <= kNodes; ++i) Work(rng, NodeId(i));
     if (rng.Chance(200)) Break(rng);
     if (rng.Chance(300)) AdvanceSome(rng, 8);
+    if (dies) return Die(rng);
     commit.last_close = true;
-    const Reply reply_to_commit = Call1(kAnna, commit);
-    if (const auto* failure = std::get_if<Failure>(&reply_to_commit)) {
-      // A node has come back empty meanwhile: who wrote hears of it, and writes all again.
+    const Reply told = Call1(kAnna, commit);
+    if (const auto* failure = std::get_if<Failure>(&told)) {
+      // A node has come back empty meanwhile, and who wrote hears of it. What it has stored on the
+      // others may be there.
       ASSERT_EQ(failure->reason, ErrorReason::kStale) << failure->message;
-      committed_.erase(f);
-      return Write(rng, f);
+      for (size_t i = 0; i < nodes.size() && allowed_.contains(f); ++i)
+        allowed_[f][i].insert(version);
+      return;
     }
-    committed_[f] = version;
+    allowed_[f].clear();
+    for (size_t i = 0; i < nodes.size(); ++i) allowed_[f][i] = {version};
+  }
+
+  // The writer's mount is killed; so may be the manager before it has noticed.
+  void Die(Rng& rng) {
+    if (rng.Chance(200)) return RestartAll();
+    if (rng.Chance(500)) {
+      Start(kAnna);  // It knows nothing of what it had open.
+    } else {
+      Step(SessionClosed{kAnna});
+      ConfirmAll();
+      Start(kAnna);
+    }
   }
 
   // What is under way arrives meanwhile.
@@ -302,6 +372,7 @@ class CopiesModel : public CoreFixture {
     }
     if (rng.Chance(200)) {
       node.versions.clear();
+      node.damaged.clear();
       ++node.incarnation;
     }
     Register(number);
@@ -313,30 +384,44 @@ class CopiesModel : public CoreFixture {
     return found == versions.end() ? 0 : found->second;
   }
 
-  // Everything that a reader may be sent to, and that answers, has what was committed.
+  bool HasAllowed(NodeId id, FileId f, size_t position) const {
+    const auto known = allowed_.find(f);
+    return known == allowed_.end() ||
+           (known->second.at(position).contains(VersionOn(id, f, position)) &&
+            !model_.at(id).damaged.contains({f, position}));
+  }
+
+  // Everything that a reader may be sent to, and that answers, has what was committed, or stored
+  // since by a writer that died, and the same as the others. Damaged bytes only if nobody else has
+  // them, and the file is listed then.
   void CheckReaders(FileId f) {
     const Reply reply = Call1(kBen, OpenRequest{f, false, ""});
-    const Layout first = core_->GetFileStatus("/" + std::to_string(f.value))->layout;
+    const FileStatus status = *core_->GetFileStatus("/" + std::to_string(f.value));
+    const Layout& first = status.layout;
     if (const auto* failure = std::get_if<Failure>(&reply)) {
       ASSERT_EQ(failure->reason, ErrorReason::kNodeLost);
       bool gone = false;
       for (size_t i = 0; i < first.segments[0].width; ++i) {
         const NodeId id = first.segments[0].nodes[i];
-        gone = gone || !model_[id].up || model_[id].mute || !committed_.contains(f) ||
-               VersionOn(id, f, i) != committed_.at(f);
+        gone = gone || !model_[id].up || model_[id].mute || !HasAllowed(id, f, i);
       }
       EXPECT_TRUE(gone) << "the first copies are all there, but " << failure->message;
       return;
     }
-    if (!committed_.contains(f)) return;
+    if (!allowed_.contains(f)) return;
     const Segment& segment = std::get<OpenReply>(reply).access.layout.segments.at(0);
+    std::map<size_t, uint64_t> seen;
     for (size_t i = 0; i < segment.nodes.size(); ++i) {
       const size_t position = i % segment.width;
       const NodeId node = segment.nodes[i];
       ASSERT_NE(node, kNoNode);
       if (!model_[node].up) continue;
-      EXPECT_EQ(VersionOn(node, f, position), committed_.at(f))
-          << "file " << f.value << " position " << position << " node " << node.value;
+      const uint64_t version = VersionOn(node, f, position);
+      EXPECT_TRUE(HasAllowed(node, f, position) || !status.damage.empty())
+          << "file " << f.value << " position " << position << " node " << node.value << " has "
+          << version;
+      EXPECT_EQ(seen.try_emplace(position, version).first->second, version)
+          << "file " << f.value << " position " << position << " differs on node " << node.value;
     }
   }
 
@@ -350,20 +435,24 @@ class CopiesModel : public CoreFixture {
     }
     for (int i = 0; i < 800; ++i) {
       Work(rng, NodeId(static_cast<uint32_t>(1 + rng.Below(kNodes))));
+      ReportDamage();
       ConfirmAll();
       if (i % 25 == 0) AdvanceSome(rng, 10);
     }
-    for (const auto& [f, version] : committed_) {
+    for (const auto& [f, versions] : allowed_) {
       const auto status = *core_->GetFileStatus("/" + std::to_string(f.value));
-      if (status.lost) continue;
+      if (status.lost || !status.damage.empty()) continue;
       EXPECT_EQ(status.copies_valid, status.copies_wanted) << "file " << f.value;
       CheckReaders(f);
     }
   }
 
   std::map<NodeId, ModelNode> model_;
-  std::map<FileId, uint64_t> committed_;  // The version that readers are to see.
-  bool faults_ = true;                    // Copies fail for want of room.
+  // Which versions of each position readers may see; absent: nothing was committed yet.
+  std::map<FileId, std::map<size_t, std::set<uint64_t>>> allowed_;
+  std::map<NodeId, std::set<FileId>> told_damaged_;  // What the manager was told.
+  uint64_t dirty_ = 0;  // Versions that writers have stored and not committed.
+  bool faults_ = true;  // Copies fail for want of room.
 };
 
 // Seeds that have found something once, and then many others.

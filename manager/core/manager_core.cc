@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 
@@ -50,6 +51,10 @@ UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
 
 CapabilityTerms ManagerCore::TermsFor(ClientId client) const { return state_->TermsFor(client); }
 
+std::vector<AsideFile> ManagerCore::ListAside(size_t files_max, FileId after) const {
+  return State::RecoveryRules{*state_}.ListAside(files_max, after);
+}
+
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
   cluster_.cluster_name = options_.cluster_name;
   cluster_.cluster_seed = options_.cluster_seed;
@@ -85,6 +90,8 @@ void ManagerCore::State::FinishStep() {
   }
   dirty_.clear();
   if (std::exchange(cluster_dirty_, false)) WriteCluster();
+  if (std::exchange(recovery_dirty_, false))
+    effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));
   for (auto& [node, files] : drops_) SendOrder(node, DropObjectsOrder{std::move(files)});
   drops_.clear();
   if (next_tick_ != kNever) effects_.wake_at = next_tick_;

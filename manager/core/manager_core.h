@@ -21,6 +21,7 @@
 #include "common/base/kv_batch.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
+#include "common/model/adoption.h"
 #include "common/model/hints.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
@@ -43,6 +44,11 @@ struct ManagerOptions {
   uint64_t grant_bytes = uint64_t{64} << 20;  // The largest grant given at once.
   Duration capability_lifetime = kCapabilityLifetime;
   uint32_t sessions_max = 4096;
+  // Where an empty image's file ids begin: above those of any store before it, whose objects nodes
+  // may still hold.
+  uint64_t first_file_id = kRootFile.value + 1;
+  // The image may lack changes that were acknowledged (recovery.h).
+  bool may_have_forgotten = false;
 };
 
 // ---- commands
@@ -70,6 +76,10 @@ struct NodeReport {
 };
 struct NodeStreamLost {
   NodeId node;
+};
+struct NodeReportedAside {
+  NodeId node;
+  NodeAside aside;
 };
 struct NodeCopyReport {
   NodeId node;
@@ -114,6 +124,11 @@ struct SetCopiesForecast {
   uint32_t nodes = 0;
   std::vector<CopiesForBytes> sizes;  // Not empty; ascending.
 };
+// Makes files below /lost+found of what nodes have put aside, or has it removed.
+struct AdoptFiles {
+  std::vector<FileId> files;
+  bool discard = false;
+};
 // Mounts that make files without asking tell what they have made.
 struct RecallMakers {};
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
@@ -122,10 +137,11 @@ struct Tick {};  // Time has passed: expire leases, declare nodes silent, end th
 struct Stalled {
   Duration time;
 };
-using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
-                             RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow,
-                             DrainNode, MarkStaged, SetCopiesForecast, RecallMakers, Tick, Stalled>;
+using Command =
+    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
+                 NodeStreamLost, NodeReportedAside, NodeCopyReport, AddHintRule, RemoveHintRule,
+                 SetFileHint, BeginWorkflow, EndTask, EndWorkflow, DrainNode, MarkStaged,
+                 SetCopiesForecast, AdoptFiles, RecallMakers, Tick, Stalled>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -152,7 +168,8 @@ struct AdminReply {
   // EndWorkflow: files that are still to go, and true if not all were looked at: ask again.
   uint64_t files_left = 0;
   bool more = false;
-  std::vector<StageOutcome> staged{};  // MarkStaged: of each file, in their order.
+  std::vector<StageOutcome> staged{};   // MarkStaged: of each file, in their order.
+  std::vector<AdoptOutcome> adopted{};  // AdoptFiles: of each file, in their order.
 };
 struct Effects {
   KvBatch writes;  // Must be durable before anything below leaves the process.
@@ -213,6 +230,9 @@ class ManagerCore {
   // made and not told of is missing: RecallMakers.
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
   CapabilityTerms TermsFor(ClientId client) const;
+  // At most `files_max` files that nodes have put something aside of, with the lowest ids greater
+  // than `after`.
+  std::vector<AsideFile> ListAside(size_t files_max, FileId after) const;
 
  private:
   struct State;

@@ -16,11 +16,13 @@ namespace {
 
 // 2 knows where inherited hints come from; what 1 wrote is read as it is. 3 knows of copies: what
 // older versions wrote has none. 4 knows for how many copies a close has waited. 5 knows
-// generations of layouts, sessions and nodes: what older versions wrote is of generation 0.
+// generations of layouts, sessions and nodes: what older versions wrote is of generation 0. It
+// knows as well which copies may differ from the first and which objects are damaged.
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-constexpr uint8_t kRecordVersion = kGenerationsVersion;
+constexpr uint8_t kCopyTruthVersion = 5;
+constexpr uint8_t kRecordVersion = 5;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -310,6 +312,7 @@ template <typename A>
 void Visit(A& archive, AwaitCopiesReply& reply) {
   All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
   if (archive.version() >= kCopiesWantedVersion) All(archive, reply.copies_wanted);
+  if (archive.version() >= kCopyTruthVersion) All(archive, reply.no_room, reply.reason);
 }
 
 // A variant is its index, then the alternative: the order of Reply's alternatives is part of the
@@ -341,6 +344,7 @@ void Visit(A& archive, ClusterRecord& record) {
 template <typename A>
 void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
+  if (archive.version() >= kCopyTruthVersion) All(archive, object.damaged);
 }
 template <typename A>
 void Visit(A& archive, CopyCell& cell) {
@@ -354,6 +358,9 @@ void Visit(A& archive, InodeRecord& record) {
   if (archive.version() >= kCopiesVersion) All(archive, record.copies);
   if (archive.version() >= kGenerationsVersion) All(archive, record.generation, record.kept_since);
   archive.Require(record.kept_since <= record.generation);
+  if (archive.version() >= kCopyTruthVersion)
+    All(archive, record.may_differ, record.raised_uncommitted);
+  archive.Require(record.raised_uncommitted <= record.attributes.data_version);
   const std::vector<Segment>& segments = record.layout.segments;
   archive.Require(record.copies.empty() || record.copies.size() == segments.size());
   for (size_t i = 0; i < record.copies.size() && i < segments.size(); ++i)
@@ -417,6 +424,11 @@ void Visit(A& archive, StagedRecord& record) {
   All(archive, record.data_version);
 }
 
+template <typename A>
+void Visit(A& archive, RecoveryRecord& record) {
+  All(archive, record.kept_below, record.version_floor, record.recovered_at);
+}
+
 template <typename A, typename... Values>
 void All(A& archive, Values&... values) {
   (Visit(archive, values), ...);
@@ -458,6 +470,7 @@ std::string Encode(const CountersRecord& record) { return EncodeRecord(record); 
 std::string Encode(const ReaderRecord& record) { return EncodeRecord(record); }
 std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); }
 std::string Encode(const StagedRecord& record) { return EncodeRecord(record); }
+std::string Encode(const RecoveryRecord& record) { return EncodeRecord(record); }
 
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value) {
@@ -473,7 +486,8 @@ Result<T> Decode(std::string_view key, std::string_view value) {
   Visit(reader, record);
   if (!reader.ok() || !reader.at_end() || version == 0)
     return DataLossError(
-        fmt::format("record {} of {} bytes is damaged; restore the metadata directory from a copy",
+        fmt::format("record {} of {} bytes is damaged; keep the metadata directory as it is, and "
+                    "start with a good copy of it",
                     PrintableKey(key), value.size()));
   return record;
 }
@@ -490,6 +504,7 @@ template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::st
 template Result<ReaderRecord> Decode<ReaderRecord>(std::string_view, std::string_view);
 template Result<WorkflowRecord> Decode<WorkflowRecord>(std::string_view, std::string_view);
 template Result<StagedRecord> Decode<StagedRecord>(std::string_view, std::string_view);
+template Result<RecoveryRecord> Decode<RecoveryRecord>(std::string_view, std::string_view);
 
 std::string PrintableKey(std::string_view key) {
   std::string text;
@@ -514,6 +529,7 @@ std::string ReaderKey(FileId file, uint64_t reader) {
   AppendBigEndian(key, reader);
   return key;
 }
+std::string RecoveryKey() { return "P"; }
 std::string RepliesKey(ClientId client, RequestId request) {
   std::string key = KeyOf('R', client.value);
   AppendBigEndian(key, request.value);

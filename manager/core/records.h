@@ -13,6 +13,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
+//   "P"                RecoveryRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
 //   "T" file           StagedRecord
@@ -49,6 +50,7 @@ struct NodeObject {
   NodeId node;
   bool lost = false;  // The node came back without it.
   uint64_t allocated_bytes = 0;
+  bool damaged = false;  // The node found blocks whose checksum is wrong.
   bool operator==(const NodeObject&) const = default;
 };
 
@@ -71,6 +73,10 @@ struct InodeRecord {
   std::vector<NodeObject> objects;  // Ascending by node.
   // By segment, copy by copy without the first; empty if there are no others.
   std::vector<std::vector<CopyCell>> copies;
+  // Somebody may have stored bytes in the first copy that valid copies lack.
+  bool may_differ = false;
+  // How often data_version was raised since the last commit, because a writer ended without one.
+  uint32_t raised_uncommitted = 0;
   bool is_inline = false;
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
@@ -144,6 +150,14 @@ struct StagedRecord {
   bool operator==(const StagedRecord&) const = default;
 };
 
+// What may have been forgotten before, and from where on everything is known again.
+struct RecoveryRecord {
+  uint64_t kept_below = 0;     // Objects of files with ids below are never dropped as nobody's.
+  uint64_t version_floor = 0;  // Files with bytes have at least this data_version.
+  Time recovered_at;           // 0: nothing was ever forgotten.
+  bool operator==(const RecoveryRecord&) const = default;
+};
+
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
@@ -158,6 +172,7 @@ std::string Encode(const CountersRecord& record);
 std::string Encode(const ReaderRecord& record);
 std::string Encode(const WorkflowRecord& record);
 std::string Encode(const StagedRecord& record);
+std::string Encode(const RecoveryRecord& record);
 
 // The error names `key`. T is one of the records above.
 template <typename T>
@@ -174,6 +189,7 @@ std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
 std::string ReaderKey(FileId file, uint64_t reader);
+std::string RecoveryKey();
 std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);
 std::string StagedKey(FileId file);

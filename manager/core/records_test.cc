@@ -19,8 +19,11 @@ InodeRecord SomeInode() {
   record.task = "task";
   record.hints = std::string("placement\0slocal\0", 17);
   record.layout = {65536, {{0, 2, {NodeId(1), NodeId(2)}}, {9 * 65536, 1, {NodeId(3)}}}, "because"};
-  record.objects = {{NodeId(1), false, 4096}, {NodeId(3), true, 8192}};
+  record.attributes.data_version = 9;
+  record.objects = {{NodeId(1), false, 4096, true}, {NodeId(3), true, 8192}};
   record.copies = {{{NodeId(2), 7}, {NodeId(1), 6}}, {}};
+  record.may_differ = true;
+  record.raised_uncommitted = 2;
   return record;
 }
 
@@ -33,7 +36,7 @@ RepliesRecord SomeReplies() {
            ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9, 10, 11},
            GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
            GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
-           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true, 3}}};
+           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true, 3, true, "full"}}};
 }
 
 TEST(Records, ComeBackAsTheyWere) {
@@ -43,6 +46,8 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
   const ClusterRecord cluster{"c", 1, 77, 3};
   EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);
+  const RecoveryRecord recovery{5, 6, Time{7}};
+  EXPECT_EQ(*Decode<RecoveryRecord>("k", Encode(recovery)), recovery);
   const GroupRecord group{NodeId(3)};
   EXPECT_EQ(*Decode<GroupRecord>("k", Encode(group)), group);
   const RuleRecord rule{"/a/*", {{"placement", "local"}, {"strict", "1"}}};
@@ -63,7 +68,7 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
             std::string::npos);
   EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
-  encoded[0] = 6;
+  ++encoded[0];
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
 }
 
@@ -75,18 +80,22 @@ TEST(Records, OfOlderVersionsHaveNoCopies) {
   encoded.resize(encoded.size() - 9);
   EXPECT_EQ(*Decode<NodeRecord>("k", encoded), node);
   InodeRecord inode = SomeInode();
+  inode.objects.clear();  // Each has a byte more now.
+  inode.may_differ = false;
+  inode.raised_uncommitted = 0;
+  encoded = Encode(inode);
+  encoded[0] = 4;
+  encoded.resize(encoded.size() - 21);
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode) << "of a copy nothing was said";
   inode.copies.clear();
   encoded = Encode(inode);
   encoded[0] = 2;
-  encoded.resize(encoded.size() - 20);
+  encoded.resize(encoded.size() - 25);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
 }
 
 TEST(Records, OfVersion4HaveNoGenerations) {
-  std::string encoded = Encode(SomeInode());
-  encoded[0] = 4;
-  encoded.resize(encoded.size() - 16);
-  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), SomeInode());
+  std::string encoded;
   const CountersRecord counters{7};
   encoded = Encode(counters);
   encoded[0] = 4;

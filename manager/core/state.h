@@ -1,7 +1,8 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes, state_staging,
-// state_nodes, state_load, state_status). Only manager_core.cc and these include it.
+// state_copies, state_copy_orders, state_copy_truth, state_xattrs, state_hints, state_lifetimes,
+// state_staging, state_nodes, state_recovery, state_load, state_status). Only manager_core.cc and
+// these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -32,6 +33,7 @@
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
+#include "manager/core/recovery.h"
 #include "manager/core/text_pool.h"
 #include "manager/core/writer_fences.h"
 #include "manager/placement/copies.h"
@@ -44,6 +46,8 @@ constexpr Duration kRecallPatience = Seconds(10);
 // Who opens its session again may still store, or make files, by what is recalled: it is asked
 // again, but others wait no longer than this in all.
 constexpr Duration kLetGoMax = Seconds(30);
+// As many ids a client is given at once.
+constexpr uint64_t kFileIdsAtOnce = 16384;
 // Of a value that is answered: longer ones could not be read by a client.
 constexpr size_t kAttributeValueBytesMax = 65536;
 
@@ -59,6 +63,8 @@ struct FileBytes {
   uint64_t kept_since = 0;  // The oldest one whose stores count, but for WriterFences.
   uint32_t reason = 0;      // Text.
   NodeId inline_node;
+  uint32_t raised_uncommitted = 0;  // As in InodeRecord.
+  bool may_differ = false;          // As in InodeRecord.
   bool is_inline = false;
 };
 
@@ -202,6 +208,7 @@ struct CopyWork {
   // Where an order to drop may be under way still, and which nodes had no room: until then.
   std::map<FileId, std::map<NodeId, Time>> dropped, full;
   std::map<FileId, std::vector<Waiter>> waiters;
+  std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };
 
 struct Uncommitted {
@@ -241,6 +248,7 @@ struct ManagerCore::State {
   void Handle(const RegisterNode& command);
   void Handle(const NodeReport& command);
   void Handle(const NodeStreamLost& command);
+  void Handle(const NodeReportedAside& command);
   void Handle(const NodeCopyReport& command);
   void Handle(const AddHintRule& command);
   void Handle(const RemoveHintRule& command);
@@ -251,6 +259,7 @@ struct ManagerCore::State {
   void Handle(const DrainNode& command);
   void Handle(const MarkStaged& command);
   void Handle(const SetCopiesForecast& command);
+  void Handle(const AdoptFiles& command);
   void Handle(const RecallMakers& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
@@ -512,6 +521,10 @@ struct ManagerCore::State {
   CopiesChoice ChooseCopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   bool IsReachable(NodeId node) const;
   static bool IsLost(const FileBytes& bytes, NodeId node);
+  // True if that stripe position has a byte of a file of this size. The first position of a file
+  // counts always, so that an empty file has its copies too.
+  static bool HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment,
+                       size_t position);
   bool Stays(NodeId node) const;
   bool IsValid(const Inode& inode, size_t segment, size_t cell) const;
   std::set<NodeId> NamedNodes(const FileBytes& bytes) const;
@@ -523,6 +536,22 @@ struct ManagerCore::State {
   static bool IsFirstCopyLost(const Inode& inode);
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
+
+  // ---- copies: what they are worth (state_copy_truth.cc)
+  void RaiseVersion(FileId file, Inode& inode, bool committed);
+  // Called before anybody is given the right to store in the file.
+  void MarkMayDiffer(FileId file);
+  // Somebody who had the file open for writing is gone, or has not got its commit taken.
+  void EndUncommitted(FileId file);
+  void EndMarkedOpens();
+  static bool HasUnmarkedCopies(const Inode& inode);
+  static bool HoldsLastCommit(const Inode& inode, const CopyCell& cell);
+  static bool IsDamaged(const FileBytes& bytes, NodeId node);
+  std::optional<NodeId> DamagedAt(const Inode& inode) const;
+  std::string DamageOf(const Inode& inode) const;
+  void NoteDamage(NodeId node, FileId file);
+  void NoteHealed(NodeId node, FileId file);
+  void ExplainCopies(FileId file, const Inode& inode, AwaitCopiesReply& reply) const;
 
   // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
@@ -537,6 +566,7 @@ struct ManagerCore::State {
     NodeId avoided{};  // From where it could not be fetched.
     bool follow = false;
   };
+  std::optional<size_t> SuccessorOf(FileId file, const Inode& inode, CopyPlace place, bool gone);
   NodeId SourceFor(const Inode& inode, const CopyPlace& place,
                    const std::set<NodeId>& copying) const;
   void FillSources(const Inode& inode, NodeId target, const std::set<NodeId>& copying,
@@ -549,6 +579,7 @@ struct ManagerCore::State {
   void FailCopy(FileId file, NodeId node, const CopyReport& report);
   void RetryCopies(FileId file, Time at);
   Reply Apply(const AwaitCopiesRequest& request);
+  bool MayGetCopy(FileId file, NodeId node) const;
   AwaitCopiesReply CopiesReply(FileId file, const Inode& inode) const;
   void AnswerCopyWaiters(FileId file, bool only_expired);
   void CopiesTick();
@@ -562,7 +593,11 @@ struct ManagerCore::State {
   void LoseUncommittedOf(const Node& node);
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
-  std::vector<FileId> UnownedObjects(NodeId node, const std::vector<FileId>& objects);
+
+ public:
+  struct RecoveryRules;  // What may have been forgotten (state_recovery.h).
+
+ private:
   Status MayDrain(const Node& node) const;
   Node* FindNode(NodeId node);
   const Node* FindNode(NodeId node) const;
@@ -614,6 +649,7 @@ struct ManagerCore::State {
   std::map<FileId, Uncommitted> uncommitted_;
   CountersRecord counters_;
   HintRules rules_;
+  Recovery recovery_;
   std::map<std::string, Group, std::less<>> groups_;
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
   // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
@@ -679,7 +715,7 @@ struct ManagerCore::State {
   std::map<FileId, bool> access_changed_;
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
-  bool cluster_dirty_ = false;
+  bool cluster_dirty_ = false, recovery_dirty_ = false;
   std::map<NodeId, std::vector<FileId>> drops_;
 };
 

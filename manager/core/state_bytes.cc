@@ -80,6 +80,7 @@ std::optional<NodeId> ManagerCore::State::LostAt(const Inode& inode) const {
 
 DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool may_write) {
   DataAccess access;
+  if (may_write) MarkMayDiffer(file);
   const Freeze* freeze = FreezeOf(file);
   access.frozen = freeze && freeze->holder != actor().start.client;
   // Who writes stores in the first copy only.
@@ -461,6 +462,7 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
     ReportConsumed(session, report.node, report.consumed_bytes);
   if (auto failure = CheckCommit(request)) {
     if (request.last_close) CloseWrite(session, request.file);
+    if (request.data_changed) EndUncommitted(request.file);
     return *std::move(failure);
   }
   Inode& inode = *Find(request.file);
@@ -486,10 +488,7 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
       ObjectOn(bytes, report.node).allocated_bytes = report.allocated_bytes;
     }
   }
-  if (request.data_changed) {
-    ++inode.data_version;
-    ContentChanged(request.file);
-  }
+  if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/true);
   if (request.modify_time) {
     // A file is not older than itself, nor from the future: make and Snakemake decide by this.
     inode.modify_time = std::clamp(*request.modify_time, std::min(inode.birth_time, now_), now_);

@@ -23,17 +23,6 @@ constexpr Duration kMissingRetry = Seconds(60);
 constexpr Duration kDropArrivesWithin = Seconds(10);
 constexpr uint64_t kRoomBytesMin = 4096;
 
-// True if stripe position `position` of the segment has a byte of a file of this size. The first
-// position of a file counts always, so that an empty file has its copies too.
-bool HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment, size_t position) {
-  if (segment == 0 && position == 0) return true;
-  const Segment& s = bytes.segments[segment];
-  const uint64_t first =
-      position == 0 ? s.begin : (s.begin / bytes.chunk_bytes + position) * bytes.chunk_bytes;
-  const bool is_last = segment + 1 == bytes.segments.size();
-  return first < (is_last ? size_bytes : std::min(size_bytes, bytes.segments[segment + 1].begin));
-}
-
 // Copies without a node go, and those behind them move up, so that the rows are as few as can be.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {
   std::vector<CopyCell> closed;
@@ -52,6 +41,16 @@ void CloseUp(std::vector<CopyCell>& cells, size_t width) {
 }  // namespace
 
 // ---- what is there
+
+bool ManagerCore::State::HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment,
+                                  size_t position) {
+  if (segment == 0 && position == 0) return true;
+  const Segment& s = bytes.segments[segment];
+  const uint64_t first =
+      position == 0 ? s.begin : (s.begin / bytes.chunk_bytes + position) * bytes.chunk_bytes;
+  const bool is_last = segment + 1 == bytes.segments.size();
+  return first < (is_last ? size_bytes : std::min(size_bytes, bytes.segments[segment + 1].begin));
+}
 
 bool ManagerCore::State::IsReachable(NodeId id) const {
   const Node* node = FindNode(id);
@@ -149,7 +148,8 @@ Layout ManagerCore::State::ReaderLayoutOf(const Inode& inode) const {
     size_t rows = 1;
     for (size_t position = 0; position < segment.width; ++position) {
       const NodeId first = segment.nodes[position];
-      if (IsReachable(first) && !IsLost(bytes, first)) holders[position].push_back(first);
+      const bool usable = IsReachable(first) && !IsLost(bytes, first) && !IsDamaged(bytes, first);
+      if (usable) holders[position].push_back(first);
       for (size_t c = position; c < bytes.copies[i].size(); c += segment.width) {
         if (IsValid(inode, i, c) && IsReachable(bytes.copies[i][c].node))
           holders[position].push_back(bytes.copies[i][c].node);
@@ -213,7 +213,8 @@ uint32_t ManagerCore::State::ValidCopies(const Inode& inode) const {
     for (size_t position = 0; position < segment.width; ++position) {
       if (!HasBytes(bytes, inode.size_bytes, i, position)) continue;
       const NodeId first = segment.nodes[position];
-      uint32_t valid = IsReachable(first) && !IsLost(bytes, first) ? 1 : 0;
+      const bool is_gone = !IsReachable(first) || IsLost(bytes, first) || IsDamaged(bytes, first);
+      uint32_t valid = is_gone ? 0 : 1;
       for (size_t c = position; !bytes.copies.empty() && c < bytes.copies[i].size();
            c += segment.width)
         valid += IsValid(inode, i, c) && IsReachable(bytes.copies[i][c].node) ? 1 : 0;
@@ -252,7 +253,8 @@ void ManagerCore::State::DescribeCopies(FileId file, const Inode& inode, FileSta
       copy.state = CopyStatus::State::kFailed;
       copy.why = task->failure;
     } else {
-      copy.why = write_opens_.contains(file)         ? "the file is open for writing"
+      copy.why = IsDamaged(bytes, node)              ? "damage was found there"
+                 : write_opens_.contains(file)       ? "the file is open for writing"
                  : copy_.orders.IsQueued(file, node) ? "the node makes other copies first"
                  : !IsReachable(node)                ? "the node is silent"
                                                      : "no order was given yet";
@@ -365,44 +367,80 @@ void ManagerCore::State::ContinueCopyScan() {
 
 // ---- what takes the first copy's place
 
-// A node that is gone, or is to go, gives its place to a valid copy. Not while somebody writes:
-// what they have stored and not committed is nowhere else.
+// The copy that is to take the first one's place, if one may now. One that equals the first is
+// preferred; where the first is gone, one that had the last commit will do. `gone`: nobody can read
+// the first one.
+std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& inode,
+                                                      CopyPlace place, bool gone) {
+  const FileBytes& bytes = *inode.bytes;
+  const std::vector<CopyCell>& cells = bytes.copies[place.segment];
+  const std::vector<NodeId> dropped = RecentlyDropped(file);
+  for (const bool equal : {true, false}) {
+    if (!equal && !gone) break;
+    bool waits = false;
+    for (size_t c = place.cell; c < cells.size(); c += bytes.segments[place.segment].width) {
+      const NodeId node = cells[c].node;
+      const bool has_it = equal ? IsValid(inode, place.segment, c)
+                                : HoldsLastCommit(inode, cells[c]) ||
+                                      recovery_.WasValid(inode.data_version, cells[c].data_version);
+      // Of a node that has lost a first copy, `lost` must not come to mean others than that.
+      if (!has_it || !IsReachable(node) || IsLost(bytes, node) || IsDamaged(bytes, node) ||
+          (!gone && !Stays(node)))
+        continue;
+      // What it was ordered last, to copy or to drop, may yet change bytes that are stored there.
+      const CopyTask* task = copy_.orders.Find(file, node);
+      if (!(task && task->running()) &&
+          std::find(dropped.begin(), dropped.end(), node) == dropped.end())
+        return c;
+      waits = true;
+    }
+    if (!waits) continue;
+    RetryCopies(file, now_ + kDropArrivesWithin);
+    break;
+  }
+  return std::nullopt;
+}
+
+// A node that is gone, has damaged the file or is to go gives its place to another copy. Not while
+// somebody writes: what they have stored and not committed is nowhere else.
 bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   if (write_opens_.contains(file) || FreezeOf(file) || bytes.is_inline) return false;
-  const std::vector<NodeId> dropped = RecentlyDropped(file);
   bool promoted = false;
+  bool unequal = false;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
     Segment& segment = bytes.segments[i];
     for (size_t position = 0; position < segment.width; ++position) {
       NodeId& first = segment.nodes[position];
-      const bool gone = !IsReachable(first) || IsLost(bytes, first);
+      const bool gone = !IsReachable(first) || IsLost(bytes, first) || IsDamaged(bytes, first);
       const Node* node = FindNode(first);
       if (!gone && !(node && node->draining)) continue;
-      for (size_t c = position; c < bytes.copies[i].size(); c += segment.width) {
-        CopyCell& cell = bytes.copies[i][c];
-        if (!IsValid(inode, i, c) || !IsReachable(cell.node) || (!gone && !Stays(cell.node)))
-          continue;
-        // What it was ordered last, to copy or to drop, may yet change bytes that are stored there.
-        const CopyTask* task = copy_.orders.Find(file, cell.node);
-        if ((task && task->running()) ||
-            std::find(dropped.begin(), dropped.end(), cell.node) != dropped.end()) {
-          RetryCopies(file, now_ + kDropArrivesWithin);
-          continue;
-        }
-        ObjectOn(bytes, first);
-        // One that comes back soon has to be compared: a writer that failed may have left something
-        // there.
-        const NodeId before = std::exchange(first, cell.node);
-        cell = node && !node->draining ? CopyCell{before, 0} : CopyCell{};
-        promoted = true;
-        break;
-      }
+      const auto successor = SuccessorOf(file, inode, {.segment = i, .cell = position}, gone);
+      if (!successor) continue;
+      CopyCell& cell = bytes.copies[i][*successor];
+      unequal = unequal || !IsValid(inode, i, *successor);
+      ObjectOn(bytes, first);
+      // One that comes back soon has to be compared: a writer that failed may have left something
+      // there.
+      const NodeId before = std::exchange(first, cell.node);
+      cell = node && !node->draining ? CopyCell{before, 0} : CopyCell{};
+      promoted = true;
     }
     CloseUp(bytes.copies[i], segment.width);
   }
   // Nobody who is heard writes: whoever stored where the bytes were does so no longer.
   if (promoted) FenceWriters(file, inode, {});
+  // What else a node that is first nowhere may count for, its cells say.
+  const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
+  for (NodeObject& object : bytes.objects)
+    if (promoted && !std::binary_search(firsts.begin(), firsts.end(), object.node))
+      object.lost = object.damaged = false;
+  if (unequal) {
+    effects_.log.push_back(fmt::format(
+        "file {}: what was stored after its last commit is gone with its node", file.value));
+    RaiseVersion(file, inode, /*committed=*/false);
+    Touch(file);
+  }
   return promoted;
 }
 

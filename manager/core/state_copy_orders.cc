@@ -137,7 +137,8 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   const std::vector<CopyCell>& cells = inode.bytes->copies[place.segment];
   const size_t position = own % first.width;
   const NodeId primary = first.nodes[position];
-  const bool primary_has_it = Answers(primary) && !IsLost(*inode.bytes, primary);
+  const bool primary_has_it =
+      Answers(primary) && !IsLost(*inode.bytes, primary) && !IsDamaged(*inode.bytes, primary);
   const auto has_it = [&](size_t c) {
     return c != own && !place.follow && Answers(cells[c].node) && IsValid(inode, place.segment, c);
   };
@@ -150,8 +151,9 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   const auto usable = [&](size_t c) {
     if (has_it(c)) return true;
     if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
-    // Who has all that was committed must not get older bytes instead.
-    return !place.follow || IsValid(inode, place.segment, c) || !IsValid(inode, place.segment, own);
+    // Who has all that was committed must not get older bytes, or none, instead: it may have to
+    // take the first one's place.
+    return HoldsLastCommit(inode, cells[c]) || !HoldsLastCommit(inode, cells[own]);
   };
   if (place.current == primary && primary_has_it) return place.current;
   for (size_t c = position; place.current != kNoNode && c < cells.size(); c += first.width)
@@ -293,8 +295,10 @@ void ManagerCore::State::Handle(const NodeCopyReport& command) {
     copy_.orders.SetProgress(report.file, command.node, report.copied_bytes);
     return;
   } else {
+    // Somebody who may store meanwhile has been heard of before the order could be ended.
     const bool is_current = inode && inode->bytes && report.data_version == task->data_version &&
-                            report.data_version == inode->data_version;
+                            report.data_version == inode->data_version &&
+                            !write_opens_.contains(report.file);
     if (is_current) FinishCopy(report.file, *inode, command.node, *task, report);
     copy_.orders.Finish(report.file, command.node);
   }
@@ -317,7 +321,7 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
   NodeObject& object = ObjectOn(bytes, node);
   object.allocated_bytes = report.allocated_bytes;
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
-  if (!std::binary_search(first.begin(), first.end(), node)) object.lost = false;
+  if (!std::binary_search(first.begin(), first.end(), node)) object.lost = object.damaged = false;
   dirty_.insert(file);
   // It hears its orders one after the other.
   if (const auto dropped = copy_.dropped.find(file); dropped != copy_.dropped.end())
@@ -351,6 +355,14 @@ void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& re
 
 // ---- closes that wait
 
+// A node that is silent may be heard again, or give its copies to another one before long.
+bool ManagerCore::State::MayGetCopy(FileId file, NodeId id) const {
+  const Node* node = FindNode(id);
+  if (!node || node->given_up) return false;
+  const CopyTask* task = copy_.orders.Find(file, id);
+  return !task || task->running() || task->retry_at - now_ <= kFailedFor;
+}
+
 AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode) const {
   AwaitCopiesReply reply{.copies_valid = ValidCopies(inode), .copied_bytes = 0, .more = false};
   if (!inode.bytes) return reply;
@@ -368,7 +380,7 @@ AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode
     const CopyTask* task = copy_.orders.Find(file, node);
     const uint64_t copied = has_all ? inode.size_bytes : task ? task->copied_bytes : 0;
     reply.copied_bytes += std::min(copied, kFileBytesMax);
-    reply.more = reply.more || (!has_all && IsReachable(node) && !(task && !task->running()));
+    reply.more = reply.more || (!has_all && MayGetCopy(file, node));
   }
   // Who is to have copies is not settled before the review.
   reply.more = reply.more || copy_.reviews.contains(file);
@@ -389,7 +401,10 @@ Reply ManagerCore::State::Apply(const AwaitCopiesRequest& request) {
   const Inode& inode = *Find(request.file);
   AwaitCopiesReply reply = CopiesReply(request.file, inode);
   reply.copies_wanted = CopiesAwaited(request.file, inode, request.copies);
-  if (reply.copies_valid >= reply.copies_wanted || !reply.more || !only_in_envelope_) return reply;
+  if (reply.copies_valid >= reply.copies_wanted || !reply.more || !only_in_envelope_) {
+    ExplainCopies(request.file, inode, reply);
+    return reply;
+  }
   copy_.waiters[request.file].push_back({actor().start.client, actor_request_});
   wait_ = Pending::Stage::kCopies;
   return reply;
@@ -416,8 +431,10 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
       Schedule(pending->second.deadline);
       return false;
     }
+    AwaitCopiesReply answer = reply;
+    if (inode) ExplainCopies(file, *inode, answer);
     session->pending.erase(pending);
-    Answer(*session, waiter.request, {inode ? Reply(reply) : gone});
+    Answer(*session, waiter.request, {inode ? Reply(std::move(answer)) : gone});
     return true;
   });
   if (found->second.empty()) copy_.waiters.erase(found);

@@ -6,6 +6,7 @@
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -13,13 +14,17 @@ namespace {
 constexpr size_t kLoadLogMax = 100;
 
 Status Damaged(std::string_view what) {
-  return DataLossError(fmt::format(
-      "the metadata does not hold together: {}; restore the metadata directory from a copy", what));
+  return DataLossError(
+      fmt::format("the metadata does not hold together: {}; keep the metadata directory as it is, "
+                  "and start with a good copy of it",
+                  what));
 }
 
 Status NoneOfOurs(std::string_view key) {
   return DataLossError(
-      fmt::format("record {} is none of this program's; restore the metadata directory from a copy",
+      fmt::format("record {} is of no kind that this program knows: a newer program wrote it, or "
+                  "it is damaged; keep the metadata directory as it is, and start the program "
+                  "that wrote it",
                   PrintableKey(key)));
 }
 
@@ -29,7 +34,7 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   image_found_ = true;
   if (key.empty()) return NoneOfOurs(key);
   const char kind = key[0];
-  if (std::string_view("CGKW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
+  if (std::string_view("CGKPW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
   const bool named = kind == 'D' || kind == 'X';
   const size_t fixed_bytes = kind == 'R' || kind == 'L' ? 17 : 9;
   if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return NoneOfOurs(key);
@@ -87,6 +92,11 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
   }
   if (key == CountersKey()) {
     MOSA_ASSIGN_OR_RETURN(counters_, Decode<CountersRecord>(key, value));
+    return OkStatus();
+  }
+  if (key == RecoveryKey()) {
+    MOSA_ASSIGN_OR_RETURN(const RecoveryRecord record, Decode<RecoveryRecord>(key, value));
+    recovery_.Load(record);
     return OkStatus();
   }
   if (key[0] == 'G') {
@@ -171,6 +181,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
   inode->access_time = a.access_time;
   inode->modify_time = a.modify_time;
   inode->change_time = a.change_time;
+  recovery_.NoteStored(a.change_time);
   inode->birth_time = a.birth_time;
   inode->data_version = a.data_version;
   inode->placement_seed = record.placement_seed;
@@ -201,6 +212,9 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     const uint64_t first = record.layout.bound() ? 1 : 0;
     bytes.generation = std::max(record.generation, first);
     bytes.kept_since = std::max(record.kept_since, first);
+    bytes.may_differ = record.may_differ;
+    bytes.raised_uncommitted = record.raised_uncommitted;
+    if (bytes.may_differ) copy_.marked.insert(file);
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
@@ -215,7 +229,9 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
 Status ManagerCore::State::FinishLoad(Time now) {
   now_ = std::max(now_, now);
   loaded_ = true;
+  recovery_.Begin(now_);
   if (!image_found_) {
+    RecoveryRules{*this}.BeginEmpty();
     auto root = std::make_unique<Inode>();
     root->type = FileType::kDirectory;
     root->permissions = 01777;
@@ -230,6 +246,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   }
   if (!cluster_loaded_) return Damaged("the cluster's own record is missing");
   MOSA_RETURN_IF_ERROR(CheckTree());
+  RecoveryRules{*this}.FinishLoad();
   for (auto& [id, node] : nodes_) {
     // Until it registers: as it was when it was last heard of.
     node.last_heard = now_;
@@ -260,6 +277,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
   if (!sessions_.empty()) {
     grace_end_ = now_ + kGracePeriod;
     Schedule(*grace_end_);
+  } else {
+    EndMarkedOpens();
   }
   StartCopyScan();
   return OkStatus();
@@ -361,6 +380,8 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
     record.copies = bytes.copies;
     record.generation = bytes.generation;
     record.kept_since = bytes.kept_since;
+    record.may_differ = bytes.may_differ;
+    record.raised_uncommitted = bytes.raised_uncommitted;
     record.is_inline = bytes.is_inline;
     record.inline_valid_bytes = bytes.inline_valid_bytes;
     record.inline_node = bytes.inline_node;

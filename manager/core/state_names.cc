@@ -459,8 +459,7 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
 void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes) {
   inode.modify_time = now_;
   inode.size_bytes = size_bytes;
-  ++inode.data_version;
-  ContentChanged(file);
+  RaiseVersion(file, inode, /*committed=*/true);
   if (!inode.bytes) return;
   ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
@@ -472,7 +471,7 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   }
   // An empty file has lost nothing, and occupies nothing.
   if (size_bytes > 0) return;
-  for (NodeObject& object : bytes.objects) object = {object.node, false, 0};
+  for (NodeObject& object : bytes.objects) object = {.node = object.node};
 }
 
 }  // namespace mosa::manager

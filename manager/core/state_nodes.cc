@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -14,8 +15,6 @@ constexpr size_t kNodeTextBytesMax = 4096;
 constexpr Duration kListingSlack = Seconds(5);
 // Who was heard then may have stored something for so long after.
 constexpr Duration kNodeDiesWithin = Seconds(1);
-// Ids beyond this are nobody's, and are not believed.
-constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 
 }  // namespace
 
@@ -97,13 +96,17 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                   .capability_key = {},
                                   .now = now_,
                                   .epoch = node.epoch};
-  std::vector<FileId> unowned = UnownedObjects(id, registration.objects);
+  RecoveryRules recovery{*this};
+  const RecoveryRules::Unowned unowned = recovery.FindUnowned(id, registration);
   effects_.log.push_back(fmt::format(
       "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
-      registration.objects.size(), unowned.size(), new_incarnation ? "; it begins anew" : ""));
-  if (!unowned.empty()) SendOrder(id, DropObjectsOrder{std::move(unowned)});
-  std::set<FileId> present(registration.objects.begin(), registration.objects.end());
-  if (new_incarnation) present.clear();
+      registration.objects.size(), unowned.dropped.size() + unowned.aside.size(),
+      new_incarnation ? "; it begins anew" : ""));
+  if (!unowned.dropped.empty()) SendOrder(id, DropObjectsOrder{unowned.dropped});
+  recovery.SetAside(id, unowned.aside);
+  recovery.NoteAside(id, registration.aside);
+  const std::set<FileId> present =
+      new_incarnation ? std::set<FileId>() : recovery.PresentOn(id, registration);
   LoseObjectsOf(id, present, listed_after);
   ForgetCopiesBy(id);
   StartCopyScan();
@@ -115,34 +118,6 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
 void ManagerCore::State::BeginEpoch(Node& node) {
   node.epoch = ++counters_.epoch;
   effects_.writes.Put(CountersKey(), Encode(counters_));
-}
-
-// What the node holds and no file owns. An id that was never given out may be from a time that the
-// manager has lost: it is kept, and never given to another file.
-std::vector<FileId> ManagerCore::State::UnownedObjects(NodeId node,
-                                                       const std::vector<FileId>& objects) {
-  std::vector<FileId> unowned;
-  for (const FileId file : objects) {
-    if (file.value >= cluster_.next_file_id && file.value < kFileIdBelievable) {
-      effects_.log.push_back(
-          fmt::format("node {} holds an object of file {}, an id not given out "
-                      "yet: it is kept",
-                      NameOf(node), file.value));
-      cluster_.next_file_id = file.value + 1;
-      cluster_dirty_ = true;
-      continue;
-    }
-    Inode* inode = Find(file);
-    if (!inode || inode->type != FileType::kRegular) {
-      unowned.push_back(file);
-    } else if (inode->bytes && !inode->bytes->segments.empty() &&
-               !NamedNodes(*inode->bytes).contains(node)) {
-      // Its bytes are elsewhere by now.
-      copy_.leftovers[file].insert(node);
-      copy_.leftover_checks.insert(file);
-    }
-  }
-  return unowned;
 }
 
 void ManagerCore::State::NoteStall(Duration time) {
@@ -180,6 +155,7 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
       }
       if (object.lost || object.allocated_bytes == 0) continue;
       object.lost = true;
+      object.damaged = false;
       Touch(file);
       if (UncoveredNode(*inode, false)) ++lost;
     }
@@ -223,11 +199,11 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->used_bytes = heartbeat.used_bytes;
   node->limit_bytes = heartbeat.limit_bytes;
   node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
-  for (const FileId file : heartbeat.corrupt_objects)
-    effects_.log.push_back(fmt::format("node {} found damage in its object of file {}",
-                                       node->address.name, file.value));
+  for (const FileId file : heartbeat.healed_objects) NoteHealed(command.node, file);
+  for (const FileId file : heartbeat.corrupt_objects) NoteDamage(command.node, file);
   node->last_heartbeat = heartbeat;
   node->last_heartbeat.corrupt_objects.clear();
+  node->last_heartbeat.healed_objects.clear();
   if (node->address.state == NodeState::kSilent) SetNodeState(*node, NodeState::kLive);
   Schedule(now_ + kNodeDeadAfter);
   if (!space_queue_.empty()) space_changed_ = true;

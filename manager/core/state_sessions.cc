@@ -8,7 +8,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint64_t kFileIdsAtOnce = 16384;
 constexpr size_t kHostTextBytesMax = 4096;
 
 }  // namespace
@@ -31,6 +30,7 @@ void ManagerCore::State::Handle(const StartSession& command) {
     return RefuseSession(start.client, StatusCode::kInvalidArgument,
                          "a name of host or mount point is longer than 4096 bytes");
   Session* session = FindSession(start.client);
+  const std::set<FileId> opens_before = session ? session->write_opens : std::set<FileId>();
   if (!session && sessions_.size() >= options_.sessions_max)
     return RefuseSession(
         start.client, StatusCode::kResourceExhausted,
@@ -78,6 +78,8 @@ void ManagerCore::State::Handle(const StartSession& command) {
   for (const auto& [id, node] : nodes_) ready.nodes.push_back(node.address);
   effects_.to_clients.push_back({start.client, std::move(ready)});
   Redeclare(*session, start, was_known);
+  for (const FileId file : opens_before)
+    if (!session->write_opens.contains(file)) EndUncommitted(file);
   EndGraceIfAllAreBack();
 }
 
@@ -103,6 +105,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended, bool clean) {
     const auto opens = write_opens_.find(file);
     opens->second.erase(client);
     if (opens->second.empty()) write_opens_.erase(opens);
+    if (ended) EndUncommitted(file);
     if (const Inode* inode = Find(file)) ReviewCopiesLater(file, *inode);
     if (orphans_.contains(file)) orphan_checks_.insert(file);
   }
@@ -131,6 +134,8 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
     if (!inode || inode->type != FileType::kRegular) continue;
     if (held.write) {
       NoteReturned(held.file, client, was_known);
+      // Copies count as valid only if its open had ended: it may have stored something since.
+      if (HasUnmarkedCopies(*inode)) EndUncommitted(held.file);
       session.write_opens.insert(held.file);
       write_opens_[held.file].insert(client);
     }
@@ -361,6 +366,7 @@ void ManagerCore::State::EndGrace() {
   }
   for (const ClientId client : missing)
     EndSession(client, "it did not come back after the manager's restart", false);
+  EndMarkedOpens();
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
   due_checks_ = due_;
   effects_.log.push_back(fmt::format("grace is over: {} sessions are back, {} are not",

@@ -49,6 +49,7 @@ FileStatus ManagerCore::State::StatusOf(FileId file, const Inode& inode, std::st
                     .layout = {},
                     .is_inline = false,
                     .lost = LostAt(inode).has_value(),
+                    .damage = DamageOf(inode),
                     .task = texts_.TextOf(inode.task),
                     .allocated_bytes = {},
                     .copies = {},
@@ -142,7 +143,7 @@ std::vector<FileStatus> ManagerCore::State::ListLostFiles(size_t files_max) cons
   std::map<FileId, FileStatus> lost;
   for (const auto& [file, inode] : inodes_) {
     if (lost.size() >= files_max) break;
-    if (LostAt(*inode)) lost.emplace(file, StatusOf(file, *inode, ""));
+    if (LostAt(*inode) || DamagedAt(*inode)) lost.emplace(file, StatusOf(file, *inode, ""));
   }
   // Names are kept in directories only, so that one walk over all of them finds the paths.
   std::vector<std::pair<FileId, std::string>> open;

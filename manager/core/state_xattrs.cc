@@ -284,12 +284,14 @@ std::string ManagerCore::State::LayoutJsonOf(FileId file, const Inode& inode) co
   }
   const bool bound = layout.bound();
   const uint64_t run_chunks = RunChunksOf(inode);
+  const std::string damage = DamageOf(inode);
   return fmt::format(
       "{{\"chunk_size\":{},\"run_chunks\":{},\"width\":{},\"replicas\":{},\"inline\":{},\"nodes\":["
-      "{}],\"segments\":[{}],\"policy\":{},\"reason\":{}{}}}",
+      "{}],\"segments\":[{}],\"policy\":{},\"reason\":{}{}{}}}",
       layout.chunk_bytes / run_chunks, run_chunks, bound ? layout.segments[0].width : 0,
       bound ? ValidCopies(inode) : 0, inode.bytes && inode.bytes->is_inline, nodes, segments,
       JsonText(HintsOf(inode).placement), JsonText(layout.reason),
+      damage.empty() ? "" : fmt::format(",\"damage\":{}", JsonText(damage)),
       bound ? CopiesJsonOf(file, inode) : "");
 }
 

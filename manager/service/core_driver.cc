@@ -129,6 +129,11 @@ void CoreDriver::NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport 
   Step(NodeCopyReport{.node = *node, .report = std::move(report)});
 }
 
+void CoreDriver::NodeReportedAside(const std::shared_ptr<NodeSink>& sink, NodeAside aside) {
+  const std::optional<NodeId> node = NodeOf(sink);
+  if (node) Step(manager::NodeReportedAside{.node = *node, .aside = std::move(aside)});
+}
+
 void CoreDriver::NodeGone(const std::shared_ptr<NodeSink>& sink) {
   const std::optional<NodeId> node = NodeOf(sink);
   if (!node) return;

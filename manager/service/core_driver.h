@@ -61,6 +61,7 @@ class CoreDriver {
   void NodeStarted(const std::shared_ptr<NodeSink>& sink, NodeRegistration registration);
   void NodeHeard(const std::shared_ptr<NodeSink>& sink, NodeHeartbeat heartbeat);
   void NodeReported(const std::shared_ptr<NodeSink>& sink, CopyReport report);
+  void NodeReportedAside(const std::shared_ptr<NodeSink>& sink, NodeAside aside);
   void NodeGone(const std::shared_ptr<NodeSink>& sink);
 
   // What people and schedulers change (AddHintRule, RemoveHintRule, SetFileHint): the answer, once

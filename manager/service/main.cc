@@ -57,6 +57,7 @@ struct Flags {
   std::string inline_size = "16K";
   std::string platform;
   bool fsync = false;
+  bool restored = false;
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
@@ -85,6 +86,8 @@ void Declare(CLI::App& app, Flags& flags) {
   app.add_option("--platform", flags.platform,
                  "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
   app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
+  app.add_flag("--restored", flags.restored,
+               "The database is an older copy: nodes put aside what it does not know");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->capture_default_str();
   app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
@@ -114,6 +117,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   options.listen = flags.listen;
   options.data_directory = flags.data_directory;
   options.fsync = flags.fsync;
+  options.restored = flags.restored;
   options.core.cluster_name = flags.cluster_name;
   options.core.stripe_width = flags.stripe_width;
   options.core.default_placement = flags.default_placement;

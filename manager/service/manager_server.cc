@@ -14,8 +14,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/host_identity.h"
 #include "common/base/log.h"
 #include "fmt/format.h"
+#include "manager/core/recovery.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/sessions.h"
@@ -65,8 +67,8 @@ Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options
   if (!name || !seed || !key || key->size() != kCapabilityKeyBytes ||
       std::from_chars(seed->data(), seed_end, identity.cluster_seed).ptr != seed_end) {
     return DataLossError(fmt::format(
-        "the database {} lacks a part of the cluster's identity; restore it from a copy, or move "
-        "it away",
+        "the database {} lacks a part of the cluster's identity; keep it as it is, and start with "
+        "a good copy of it",
         options.data_directory));
   }
   if (*name != options.core.cluster_name) {
@@ -184,12 +186,16 @@ ManagerServer::~ManagerServer() { Stop(); }
 Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions& options) {
   MOSA_RETURN_IF_ERROR(CheckListenAddress(options.listen, options.secret.has_value()));
   auto parts = std::make_unique<Parts>();
-  MOSA_ASSIGN_OR_RETURN(parts->store,
-                        OpenRocksStore({.path = options.data_directory, .fsync = options.fsync}));
+  MOSA_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
+  MOSA_ASSIGN_OR_RETURN(
+      parts->store,
+      OpenRocksStore({.path = options.data_directory, .fsync = options.fsync, .boot_id = boot_id}));
   bool fresh = false;
   MOSA_ASSIGN_OR_RETURN(const Identity identity, LoadIdentity(*parts->store, options, fresh));
   ManagerOptions core_options = options.core;
   core_options.cluster_seed = identity.cluster_seed;
+  core_options.first_file_id = FirstAfterRecovery(SystemClock().Now());
+  core_options.may_have_forgotten = parts->store->may_have_forgotten() || options.restored;
   MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
   parts->driver = std::make_unique<CoreDriver>(

@@ -24,6 +24,8 @@ struct ServerOptions {
   std::string data_directory;
   std::optional<ClusterSecret> secret;
   bool fsync = false;
+  // The database is an older copy of one that was used since: it has forgotten what came after.
+  bool restored = false;
   // The seed is that of the database, if it has one.
   ManagerOptions core;
   // What the deployment can do: without it nothing is predicted. Checked.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "manager/service/stream.h"
@@ -103,6 +104,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
       registration_ = std::move(*registration);
     } else if (auto* const residence = std::get_if<ResidenceReport>(&*value)) {
       relay_.Answered(std::move(*residence));
+    } else if (auto* const aside = std::get_if<NodeAsidePage>(&*value)) {
+      AddPage(std::move(*aside));
     } else {
       AddPage(std::get<NodeObjectsPage>(*value));
     }
@@ -120,6 +123,18 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
     driver_.NodeStarted(shared_from_this(), *std::exchange(registration_, std::nullopt));
   }
 
+  void AddPage(NodeAsidePage page) {
+    if (!registered_ && !registration_) return Refuse("what is put aside came before who has it");
+    const bool last = page.last;
+    if (const Status added = AppendPage(std::move(page), aside_); !added.ok()) return End(added);
+    if (!last) return;
+    if (registered_) {
+      driver_.NodeReportedAside(shared_from_this(), {std::exchange(aside_, {})});
+    } else {
+      registration_->aside = std::exchange(aside_, {});
+    }
+  }
+
   void Refuse(std::string_view why) {
     End(InvalidArgumentError(fmt::format("storage node stream: {}", why)));
   }
@@ -127,6 +142,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   CoreDriver& driver_;
   ResidenceRelay& relay_;
   std::optional<NodeRegistration> registration_;  // While its objects are still coming.
+  std::vector<AsideObject> aside_;                // Pages that came before their last.
   bool registered_ = false;
 };
 
@@ -157,6 +173,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
   ServeHints(queue);
   ServeWorkflows(queue);
   ServeStaging(queue);
+  ServeAdoption(queue);
   ServeForecasts(queue);
   ServeResidence(queue);
 }

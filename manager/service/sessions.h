@@ -43,6 +43,7 @@ class Services {
   void ServeHints(grpc::ServerCompletionQueue& queue);
   void ServeWorkflows(grpc::ServerCompletionQueue& queue);
   void ServeStaging(grpc::ServerCompletionQueue& queue);
+  void ServeAdoption(grpc::ServerCompletionQueue& queue);
   void ServeResidence(grpc::ServerCompletionQueue& queue);
   void ServeForecasts(grpc::ServerCompletionQueue& queue);
 

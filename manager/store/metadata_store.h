@@ -29,11 +29,15 @@ class MetadataStore {
   virtual Status Commit(const KvBatch& batch) = 0;
   // NotFound if absent.
   virtual Result<std::string> Get(std::string_view key) = 0;
+  // True if changes that were acknowledged may be missing: the machine crashed under a store that
+  // did not sync. The first Commit is to hold what is decided about it.
+  virtual bool may_have_forgotten() const { return false; }
 };
 
 struct RocksOptions {
   std::string path;
-  bool fsync = false;  // False: survives the end of the process; true: of the machine.
+  bool fsync = false;        // False: survives the end of the process; true: of the machine.
+  std::string boot_id = "";  // Of this machine: changes with each boot.
 };
 // FailedPrecondition for a database of a newer format or another cluster's, DataLoss for a damaged
 // one, each naming path and what to do.

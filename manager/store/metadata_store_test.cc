@@ -14,6 +14,7 @@
 #include <string>
 
 #include "manager/store/faulty_metadata_store.h"
+#include "manager/store/run_mark.h"
 
 namespace mosa::manager {
 namespace {
@@ -144,7 +145,7 @@ TEST(RocksStore, RefusesANewerFormatAndForeignDatabases) {
   const struct {
     std::string key, value;
     StatusCode expected;
-  } rows[] = {{format, "2", StatusCode::kFailedPrecondition},
+  } rows[] = {{format, "3", StatusCode::kFailedPrecondition},
               {format, "x", StatusCode::kDataLoss},
               {"someone", "else's", StatusCode::kDataLoss}};
   for (const auto& row : rows) {
@@ -154,6 +155,101 @@ TEST(RocksStore, RefusesANewerFormatAndForeignDatabases) {
     EXPECT_EQ(store.status().code(), row.expected) << row.value;
     EXPECT_NE(MessageOf(store.status()).find(directory.path()), std::string::npos);
   }
+}
+
+std::unique_ptr<MetadataStore> OpenedOnBoot(const TemporaryDirectory& directory,
+                                            const std::string& boot_id, bool fsync) {
+  auto store = OpenRocksStore({.path = directory.path(), .fsync = fsync, .boot_id = boot_id});
+  EXPECT_TRUE(store.ok()) << store.status();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+// What the directory is like when the machine ends, or the process, without a word.
+class CopyOfRunning {
+ public:
+  explicit CopyOfRunning(const TemporaryDirectory& directory)
+      : from_(directory.path()), to_(directory.path() + ".copy") {
+    std::filesystem::copy(from_, to_, std::filesystem::copy_options::recursive);
+  }
+  void PutBack() {
+    std::filesystem::remove_all(from_);
+    std::filesystem::rename(to_, from_);
+  }
+
+ private:
+  std::string from_, to_;
+};
+
+TEST(RocksStore, MayHaveForgottenAfterACrashOfTheMachineWithoutSync) {
+  const struct {
+    bool fsync;
+    bool ends;
+    const char* next_boot;
+    bool expected;
+  } rows[] = {{false, false, "b2", true},
+              {false, false, "b1", false},
+              {true, false, "b2", false},
+              {false, true, "b2", false},
+              {true, true, "b2", false}};
+  for (const auto& row : rows) {
+    const TemporaryDirectory directory;
+    auto store = OpenedOnBoot(directory, "b1", row.fsync);
+    EXPECT_FALSE(store->may_have_forgotten());
+    ASSERT_TRUE(store->Commit(Puts({{"x", "y"}})).ok());
+    CopyOfRunning crashed(directory);
+    store = nullptr;
+    if (!row.ends) crashed.PutBack();
+    EXPECT_EQ(OpenedOnBoot(directory, row.next_boot, false)->may_have_forgotten(), row.expected);
+  }
+}
+
+TEST(RocksStore, MayHaveForgottenUntilSomethingWasDecidedAboutIt) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(OpenedOnBoot(directory, "b1", true)->Commit(Puts({{"x", "y"}})).ok());
+  const std::string mark = directory.path() + "/mosa-run";
+  for (const char* text : {"", "mosa-run 7\n", "\xff\xff"}) {
+    std::ofstream(mark, std::ios::trunc) << text;  // Torn, of another version, foreign.
+    EXPECT_TRUE(OpenedOnBoot(directory, "b1", true)->may_have_forgotten());
+  }
+  std::filesystem::remove(mark);
+  EXPECT_TRUE(OpenedOnBoot(directory, "b1", true)->may_have_forgotten());
+  {
+    const auto store = OpenedOnBoot(directory, "b1", true);
+    EXPECT_TRUE(store->may_have_forgotten());
+    ASSERT_TRUE(store->Commit(Puts({{"decided", "so"}})).ok());
+    EXPECT_FALSE(store->may_have_forgotten());
+  }
+  EXPECT_FALSE(OpenedOnBoot(directory, "b2", true)->may_have_forgotten());
+  EXPECT_EQ(AllOf(*OpenedOnBoot(directory, "b2", true)), (Records{{"decided", "so"}, {"x", "y"}}));
+}
+
+TEST(RunMark, IsReadBackOrNotAtAll) {
+  const RunMark mark{.boot_id = "a-b", .synced = true, .ended = false, .behind = true};
+  const std::string bytes = Encode(mark);
+  EXPECT_EQ(ParseRunMark(bytes), mark);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(ParseRunMark(bytes.substr(0, size)));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = '\x7f';
+    ParseRunMark(changed);  // Whatever it says, it ends.
+  }
+  EXPECT_EQ(ParseRunMark(Encode({.boot_id = std::string(1000, 'x')}))->boot_id.size(), 128U);
+}
+
+// What an older program wrote is read, and refused by that program from then on.
+TEST(RocksStore, RaisesTheFormatOfAnOlderDatabase) {
+  const TemporaryDirectory directory;
+  const std::string format("\0mosa.format", 12);
+  WriteRaw(directory.path(), format, "1");
+  WriteRaw(directory.path(), "x", "y");
+  EXPECT_EQ(AllOf(*Opened(directory.path())), (Records{{"x", "y"}}));
+  rocksdb::DB* database = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open({}, directory.path(), &database).ok());
+  std::string value;
+  EXPECT_TRUE(database->Get({}, format, &value).ok());
+  EXPECT_EQ(value, "2");
+  delete database;
 }
 
 TEST(RocksStore, APathWithALockInItsNameIsNotLocked) {

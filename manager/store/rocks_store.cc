@@ -10,21 +10,25 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "manager/store/metadata_store.h"
+#include "manager/store/run_mark.h"
 
 namespace mosa::manager {
 namespace {
 
 // The store's own record; callers' keys never begin with a zero byte.
 constexpr std::string_view kFormatKey{"\0mosa.format", 12};
-constexpr int kFormatVersion = 1;
+// 2 has a record of what was recovered (and a RunMark beside the database). What 1 wrote is read,
+// and is of format 2 from then on.
+constexpr int kFormatVersion = 2;
 
 rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 // The image is small and read whole once; all later reads are of single inline files. So little
 // memory is given to RocksDB: the manager's own working set is the cache.
-rocksdb::Options DatabaseOptions() {
+rocksdb::Options DatabaseOptions(bool may_have_forgotten) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = size_t{8} << 20;
@@ -37,7 +41,11 @@ rocksdb::Options DatabaseOptions() {
   options.stats_dump_period_sec = 0;
   options.compression = rocksdb::kNoCompression;
   // A torn record at the log's end was never acknowledged; damage anywhere else must be noticed.
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  // What a crash of the machine left of a log that was not synced may have holes: what is before
+  // the first one was true at some moment, and what is behind it must not be mixed in.
+  options.wal_recovery_mode = may_have_forgotten
+                                  ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
+                                  : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(size_t{8} << 20);
   table.block_size = size_t{16} << 10;
@@ -51,7 +59,9 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
       fmt::format("{} the metadata store {}: {}", what, path, status.ToString());
   if (status.IsCorruption())
     return DataLossError(
-        text + "; restore the directory from a copy, or move it away to begin with an empty store");
+        text +
+        "; keep the directory as it is, put a good copy in another one and start with that, or "
+        "start with an empty one: nodes then put their objects aside for 'mosa adopt'");
   // RocksDB has no code for it: these begin the sentence of a file locked elsewhere, and in here.
   const std::string why = status.ToString();
   if (status.IsBusy() || why.find("While lock file: ") != std::string::npos ||
@@ -64,8 +74,30 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
 class RocksStore final : public MetadataStore {
  public:
   RocksStore(const RocksOptions& options, std::unique_ptr<rocksdb::DB> database)
-      : path_(options.path), database_(std::move(database)) {
+      : path_(options.path),
+        mark_{.boot_id = options.boot_id, .synced = options.fsync},
+        database_(std::move(database)) {
     write_options_.sync = options.fsync;
+  }
+
+  ~RocksStore() override {
+    if (!begun_) return;
+    const rocksdb::Status synced = database_->SyncWAL();
+    mark_.ended = synced.ok();
+    const Status written = WriteRunMark(path_, mark_);
+    if (!synced.ok() || !written.ok())
+      LogWarning("the metadata store {} could not be closed in order; {}", path_,
+                 synced.ok() ? MessageOf(written) : synced.ToString());
+  }
+
+  bool may_have_forgotten() const override { return mark_.behind; }
+
+  // Notes that a run has begun, before it writes anything.
+  Status Begin(bool may_have_forgotten) {
+    mark_.behind = may_have_forgotten && !is_new_;
+    MOSA_RETURN_IF_ERROR(WriteRunMark(path_, mark_));
+    begun_ = true;
+    return OkStatus();
   }
 
   Status Load(std::string_view skip_prefix, const Visitor& visitor) override {
@@ -96,7 +128,11 @@ class RocksStore final : public MetadataStore {
           write.value ? writes.Put(write.key, *write.value) : writes.Delete(write.key);
       if (!added.ok()) return StatusOf(added, path_, "cannot write to");
     }
-    return StatusOf(database_->Write(write_options_, &writes), path_, "cannot write to");
+    MOSA_RETURN_IF_ERROR(
+        StatusOf(database_->Write(write_options_, &writes), path_, "cannot write to"));
+    if (!mark_.behind) return OkStatus();
+    mark_.behind = false;
+    return WriteRunMark(path_, mark_);
   }
 
   Result<std::string> Get(std::string_view key) override {
@@ -109,7 +145,7 @@ class RocksStore final : public MetadataStore {
     return value;
   }
 
-  // Writes the format's number into an empty database, or checks it.
+  // Checks the format's number. An empty database is of none yet.
   Status CheckFormat() {
     std::string value;
     const rocksdb::Status read =
@@ -119,15 +155,25 @@ class RocksStore final : public MetadataStore {
     int version = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), version);
     if (error != std::errc() || end != value.data() + value.size() || version < 1)
-      return DataLossError(fmt::format(
-          "the metadata store {} does not say its format; restore it from a copy or move it away",
-          path_));
+      return DataLossError(
+          fmt::format("the metadata store {} does not say its format in a way that this program "
+                      "reads ({} bytes): keep it as it is, and start with a good copy of it",
+                      path_, value.size()));
     if (version > kFormatVersion)
       return FailedPreconditionError(
           fmt::format("the metadata store {} has format {}, this program knows up to {}; start the "
-                      "newer program that wrote it",
+                      "newer program that wrote it (nothing was changed)",
                       path_, version, kFormatVersion));
+    found_version_ = version;
     return OkStatus();
+  }
+
+  // From now on older programs refuse the database, instead of taking its records for damage.
+  Status RaiseFormat() {
+    if (found_version_ == kFormatVersion) return OkStatus();
+    return StatusOf(
+        database_->Put(write_options_, SliceOf(kFormatKey), std::to_string(kFormatVersion)), path_,
+        "cannot write to");
   }
 
  private:
@@ -138,12 +184,10 @@ class RocksStore final : public MetadataStore {
       return DataLossError(
           fmt::format("the metadata store {} has records but does not say its format; it is "
                       "damaged or not Mosa's: "
-                      "restore it from a copy or move it away",
+                      "keep it as it is, and name another directory",
                       path_));
-    MOSA_RETURN_IF_ERROR(StatusOf(cursor->status(), path_, "cannot read"));
-    return StatusOf(
-        database_->Put(write_options_, SliceOf(kFormatKey), std::to_string(kFormatVersion)), path_,
-        "cannot write to");
+    is_new_ = true;
+    return StatusOf(cursor->status(), path_, "cannot read");
   }
 
   // The smallest key behind all that begin with `prefix`, if there is one.
@@ -156,6 +200,9 @@ class RocksStore final : public MetadataStore {
   }
 
   const std::string path_;
+  RunMark mark_;
+  bool is_new_ = false, begun_ = false;
+  int found_version_ = 0;
   const std::unique_ptr<rocksdb::DB> database_;
   rocksdb::WriteOptions write_options_;
 };
@@ -163,12 +210,16 @@ class RocksStore final : public MetadataStore {
 }  // namespace
 
 Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& options) {
+  const bool may_have_forgotten = MayHaveForgotten(ReadRunMark(options.path), options.boot_id);
   rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(), options.path, &opened);
+  const rocksdb::Status status =
+      rocksdb::DB::Open(DatabaseOptions(may_have_forgotten), options.path, &opened);
   std::unique_ptr<rocksdb::DB> database(opened);
   MOSA_RETURN_IF_ERROR(StatusOf(status, options.path, "cannot open"));
   auto store = std::make_unique<RocksStore>(options, std::move(database));
   MOSA_RETURN_IF_ERROR(store->CheckFormat());
+  MOSA_RETURN_IF_ERROR(store->Begin(may_have_forgotten));
+  MOSA_RETURN_IF_ERROR(store->RaiseFormat());
   return std::unique_ptr<MetadataStore>(std::move(store));
 }
 

@@ -90,6 +90,7 @@ void ToProto(const FileStatus& status, v1::FileStatus* out) {
   out->set_copies_valid(status.copies_valid);
   for (const CopyStatus& copy : status.copies) Write(copy, out->add_copies());
   out->set_copies_missing(status.copies_missing);
+  out->set_damage(status.damage);
 }
 
 Result<ClusterStatus> FromProto(const v1::GetClusterStatusResponse& message) {
@@ -116,6 +117,7 @@ Result<FileStatus> FromProto(const v1::FileStatus& message) {
                     .layout = Read(message.layout(), check),
                     .is_inline = message.is_inline(),
                     .lost = message.lost(),
+                    .damage = check.Bytes("file.damage", message.damage(), kTextBytesMax),
                     .task = check.Bytes("file.task", message.task(), kPathBytesMax),
                     .allocated_bytes = {},
                     .copies_wanted = message.copies_wanted(),

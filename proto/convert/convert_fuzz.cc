@@ -36,7 +36,7 @@ Wire One(const Value& value) {
 void CheckNodeMessage(const uint8_t* data, size_t size) {
   v1::NodeMessage in;
   if (!in.ParseFromArray(data, static_cast<int>(size))) return;
-  const Result<NodeMessage> value = FromProto(in);
+  Result<NodeMessage> value = FromProto(in);
   if (!value.ok()) return;
   if (const auto* const report = std::get_if<CopyReport>(&*value)) {
     MOSA_CHECK(std::get<CopyReport>(*FromProto(One<v1::NodeMessage>(*report))) == *report);
@@ -48,6 +48,10 @@ void CheckNodeMessage(const uint8_t* data, size_t size) {
   } else if (const auto* const residence = std::get_if<ResidenceReport>(&*value)) {
     MOSA_CHECK(std::get<ResidenceReport>(*FromProto(One<v1::NodeMessage>(*residence))) ==
                *residence);
+  } else if (auto* const aside = std::get_if<NodeAsidePage>(&*value)) {
+    aside->last = true;
+    const auto messages = ToProto(NodeAside{aside->objects});
+    MOSA_CHECK(std::get<NodeAsidePage>(*FromProto(messages.at(0))) == *aside);
   }
 }
 

@@ -208,8 +208,13 @@ TEST(Convert, RegistrationTravelsInPages) {
                           .host_identity = "h",
                           .limit_bytes = 10,
                           .used_bytes = 3,
-                          .objects = {}};
-    for (uint64_t i = 0; i < count; ++i) sent.objects.push_back(FileId{i * i});
+                          .objects = {},
+                          .sizes = {},
+                          .aside = {}};
+    for (uint64_t i = 0; i < count; ++i) {
+      sent.objects.push_back(FileId{i * i});
+      sent.sizes.push_back({.size_bytes = i, .allocated_bytes = 4096 * i, .modified = {-5}});
+    }
     const std::vector<v1::NodeMessage> messages = ToProto(sent);
     EXPECT_EQ(messages.size(),
               1 + std::max<size_t>(1, (count + kObjectsPerPage - 1) / kObjectsPerPage));
@@ -221,6 +226,46 @@ TEST(Convert, RegistrationTravelsInPages) {
     }
     EXPECT_TRUE(received == sent) << count << " objects";
   }
+}
+
+TEST(Convert, WhatIsPutAsideTravelsInPages) {
+  for (const size_t count : {size_t{0}, size_t{1}, kAsidePerPage, 3 * kAsidePerPage + 1}) {
+    NodeAside sent;
+    for (uint64_t i = 0; i < count; ++i)
+      sent.objects.push_back({.file = FileId{i + 7},
+                              .size_bytes = i,
+                              .allocated_bytes = 4096,
+                              .modified = {3},
+                              .data = {{0, 10, 0, 1}, {100, 5, 20, 3}}});
+    NodeAside received;
+    for (const v1::NodeMessage& message : ToProto(sent))
+      ASSERT_TRUE(AppendPage(std::get<NodeAsidePage>(*FromProto(message)), received.objects).ok());
+    EXPECT_TRUE(received == sent) << count << " objects";
+  }
+}
+
+TEST(Convert, RefusesObjectsAndRangesThatCannotBe) {
+  v1::NodeMessage message;
+  v1::NodeObjects& objects = *message.mutable_objects();
+  objects.add_file_ids(5);
+  objects.add_size_bytes(1);
+  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("objects.size_bytes"));
+  const struct {
+    DataRuns runs;
+    const char* expected;
+  } rows[] = {{{0, 0, 0, 1}, "empty range"},
+              {{0, 1, 0, 0}, "empty range"},
+              {{0, 10, 5, 2}, "overlaps"},
+              {{0, 1, kFileBytesMax, 2}, "beyond"},
+              {{0, 1, 1, kDataRangesMax + 1}, "aside.data.count"},
+              {{kFileBytesMax + 1, 1, 1, 1}, "aside.data.begin"}};
+  for (const auto& row : rows) {
+    const auto sent = ToProto(NodeAside{{{.file = FileId{1}, .data = {row.runs}}}});
+    EXPECT_THAT(MessageOf(FromProto(sent.at(0)).status()), HasSubstr(row.expected));
+  }
+  v1::ManagerToNode order;
+  order.mutable_aside()->add_file_ids(1);
+  EXPECT_THAT(MessageOf(FromProto(order).status()), HasSubstr("aside.action"));
 }
 
 TEST(Convert, HeartbeatComesBackUnchanged) {

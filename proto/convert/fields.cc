@@ -303,6 +303,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   use->set_buffer_bytes(bulk.buffer_bytes);
   use->set_buffer_bytes_max(bulk.buffer_bytes_max);
   use->set_turned_away(bulk.turned_away);
+  WriteIds(value.healed_objects, out->mutable_healed_object_ids());
 }
 
 namespace {
@@ -333,6 +334,8 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
           .corrupt_blocks = in.corrupt_blocks(),
           .corrupt_objects = ReadIds<FileId>("heartbeat.corrupt_object_ids",
                                              in.corrupt_object_ids(), kListMax, check),
+          .healed_objects = ReadIds<FileId>("heartbeat.healed_object_ids", in.healed_object_ids(),
+                                            kListMax, check),
           .bulk = Read(in.bulk_now())};
 }
 

@@ -1,6 +1,7 @@
 #include "proto/convert/node.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -74,6 +75,13 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);
 }
+void Put(const AsideOrder& value, std::vector<wire::ManagerToNode>& out) {
+  ForEachPage(value.files, [&](std::span<const FileId> page, bool) {
+    wire::AsideOrder* const item = out.emplace_back().mutable_aside();
+    item->set_action(static_cast<wire::AsideAction>(value.action));  // In the same order.
+    for (const FileId file : page) item->add_file_ids(file.value);
+  });
+}
 void Put(const NodeOrder& value, std::vector<wire::ManagerToNode>& out) {
   std::visit([&out](const auto& order) { Put(order, out); }, value);
 }
@@ -96,7 +104,67 @@ NodeRegistration Read(const wire::NodeRegistration& in, FieldChecker& check) {
       .host_identity = check.Bytes("registration.host_identity", in.host_identity(), kPathBytesMax),
       .limit_bytes = check.Number("registration.limit_bytes", in.limit_bytes()),
       .used_bytes = check.Number("registration.used_bytes", in.used_bytes()),
-      .objects = {}};
+      .objects = {},
+      .sizes = {},
+      .aside = {}};
+}
+
+NodeObjectsPage Read(const wire::NodeObjects& in, FieldChecker& check) {
+  NodeObjectsPage page{
+      .files = ReadIds<FileId>("objects.file_ids", in.file_ids(), kObjectsPerPage, check),
+      .sizes = {},
+      .last = in.last()};
+  const int count = in.size_bytes_size();
+  if (count != in.allocated_bytes_size() || count != in.modify_time_ns_size() ||
+      (count != 0 && count != in.file_ids_size())) {
+    check.Wrong("objects.size_bytes", "has not one entry for each object");
+    return page;
+  }
+  for (int i = 0; i < count; ++i)
+    page.sizes.push_back(
+        {.size_bytes = check.Number("objects.size_bytes", in.size_bytes(i), kFileBytesMax),
+         .allocated_bytes = check.Number("objects.allocated_bytes", in.allocated_bytes(i)),
+         .modified = {static_cast<int64_t>(in.modify_time_ns(i))}});
+  return page;
+}
+
+DataRuns ReadRuns(const wire::DataRuns& in, uint64_t& ranges, FieldChecker& check) {
+  const DataRuns runs{.begin = check.Number("aside.data.begin", in.begin(), kFileBytesMax),
+                      .length = check.Number("aside.data.length", in.length(), kFileBytesMax),
+                      .stride = check.Number("aside.data.stride", in.stride(), kFileBytesMax),
+                      .count = check.Number("aside.data.count", in.count(), kDataRangesMax)};
+  ranges += runs.count;
+  if (runs.length == 0 || runs.count == 0) check.Wrong("aside.data", "has an empty range");
+  if (runs.count > 1 && runs.stride < runs.length) check.Wrong("aside.data", "overlaps itself");
+  if (runs.count > 1 && runs.stride > kFileBytesMax / runs.count)
+    check.Wrong("aside.data", "ends beyond the largest file");
+  if (ranges > kDataRangesMax) check.Wrong("aside.data", "has too many ranges");
+  return runs;
+}
+
+AsideObject Read(const wire::AsideObject& in, FieldChecker& check) {
+  AsideObject object{.file = FileId{in.file_id()},
+                     .size_bytes = check.Number("aside.size_bytes", in.size_bytes(), kFileBytesMax),
+                     .allocated_bytes = check.Number("aside.allocated_bytes", in.allocated_bytes()),
+                     .modified = {in.modify_time_ns()},
+                     .data = {}};
+  if (!check.Count("aside.data", in.data_size(), kDataRunsMax)) return object;
+  uint64_t ranges = 0;
+  for (const wire::DataRuns& runs : in.data()) {
+    object.data.push_back(ReadRuns(runs, ranges, check));
+    if (!check.ok()) return object;
+  }
+  return object;
+}
+
+NodeAsidePage Read(const wire::NodeAside& in, FieldChecker& check) {
+  NodeAsidePage page{.objects = {}, .last = in.last()};
+  if (!check.Count("aside.objects", in.objects_size(), kAsidePerPage)) return page;
+  for (const wire::AsideObject& object : in.objects()) {
+    page.objects.push_back(Read(object, check));
+    if (!check.ok()) break;
+  }
+  return page;
 }
 
 CopyReport Read(const wire::CopyReport& in, FieldChecker& check) {
@@ -118,15 +186,15 @@ NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
     case wire::NodeMessage::kRegistration:
       return Read(in.registration(), check);
     case wire::NodeMessage::kObjects:
-      return NodeObjectsPage{.files = ReadIds<FileId>("objects.file_ids", in.objects().file_ids(),
-                                                      kObjectsPerPage, check),
-                             .last = in.objects().last()};
+      return Read(in.objects(), check);
     case wire::NodeMessage::kHeartbeat:
       return Read(in.heartbeat(), check);
     case wire::NodeMessage::kCopyReport:
       return Read(in.copy_report(), check);
     case wire::NodeMessage::kResidence:
       return Read(in.residence(), check);
+    case wire::NodeMessage::kAside:
+      return Read(in.aside(), check);
     case wire::NodeMessage::MESSAGE_NOT_SET:
       break;
   }
@@ -155,6 +223,11 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
       return CancelCopyOrder{FileId{in.cancel_copy().file_id()}};
     case wire::ManagerToNode::kResidenceQuery:
       return Read(in.residence_query(), check);
+    case wire::ManagerToNode::kAside:
+      return AsideOrder{.action = check.Enum("aside.action", static_cast<int>(in.aside().action()),
+                                             AsideAction::kSetAside, AsideAction::kDiscard),
+                        .files = ReadIds<FileId>("aside.file_ids", in.aside().file_ids(),
+                                                 kObjectsPerPage, check)};
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }
@@ -175,11 +248,47 @@ std::vector<v1::NodeMessage> ToProto(const NodeRegistration& registration) {
   head->set_host_identity(registration.host_identity);
   head->set_limit_bytes(registration.limit_bytes);
   head->set_used_bytes(registration.used_bytes);
-  ForEachPage(registration.objects, [&messages](std::span<const FileId> page, bool last) {
+  if (!registration.aside.empty())
+    for (v1::NodeMessage& page : ToProto(NodeAside{registration.aside}))
+      messages.push_back(std::move(page));
+  const bool has_sizes = registration.sizes.size() == registration.objects.size();
+  size_t next = 0;
+  ForEachPage(registration.objects, [&](std::span<const FileId> page, bool last) {
     v1::NodeObjects* const item = messages.emplace_back().mutable_objects();
     for (const FileId file : page) item->add_file_ids(file.value);
+    for (size_t i = 0; has_sizes && i < page.size(); ++i, ++next) {
+      const HeldSize& size = registration.sizes[next];
+      item->add_size_bytes(size.size_bytes);
+      item->add_allocated_bytes(size.allocated_bytes);
+      item->add_modify_time_ns(static_cast<uint64_t>(size.modified.ns));
+    }
     item->set_last(last);
   });
+  return messages;
+}
+
+std::vector<v1::NodeMessage> ToProto(const NodeAside& aside) {
+  std::vector<v1::NodeMessage> messages;
+  size_t next = 0;
+  do {
+    v1::NodeAside* const page = messages.emplace_back().mutable_aside();
+    for (size_t i = 0; i < kAsidePerPage && next < aside.objects.size(); ++i, ++next) {
+      const AsideObject& object = aside.objects[next];
+      v1::AsideObject* const item = page->add_objects();
+      item->set_file_id(object.file.value);
+      item->set_size_bytes(object.size_bytes);
+      item->set_allocated_bytes(object.allocated_bytes);
+      item->set_modify_time_ns(object.modified.ns);
+      for (const DataRuns& runs : object.data) {
+        v1::DataRuns* const out = item->add_data();
+        out->set_begin(runs.begin);
+        out->set_length(runs.length);
+        out->set_stride(runs.stride);
+        out->set_count(runs.count);
+      }
+    }
+    page->set_last(next == aside.objects.size());
+  } while (next < aside.objects.size());
   return messages;
 }
 
@@ -229,7 +338,20 @@ Status AppendPage(const NodeObjectsPage& page, NodeRegistration& registration) {
     return InvalidArgumentError(
         fmt::format("node {} reports more than {} objects", registration.name, kObjectsPerNodeMax));
   }
+  // Either every page has sizes, or they say nothing.
+  if (registration.sizes.size() == registration.objects.size())
+    registration.sizes.insert(registration.sizes.end(), page.sizes.begin(), page.sizes.end());
   registration.objects.insert(registration.objects.end(), page.files.begin(), page.files.end());
+  if (page.last && registration.sizes.size() != count) registration.sizes.clear();
+  return OkStatus();
+}
+
+Status AppendPage(NodeAsidePage page, std::vector<AsideObject>& objects) {
+  if (objects.size() + page.objects.size() > kAsidePerNodeMax) {
+    return InvalidArgumentError(
+        fmt::format("a node has put aside more than {} objects", kAsidePerNodeMax));
+  }
+  std::move(page.objects.begin(), page.objects.end(), std::back_inserter(objects));
   return OkStatus();
 }
 

@@ -203,12 +203,16 @@ void Put(const AwaitCopiesReply& value, wire::Reply* out) {
   item->set_copied_bytes(value.copied_bytes);
   item->set_more(value.more);
   item->set_copies_wanted(value.copies_wanted);
+  item->set_no_room(value.no_room);
+  item->set_reason(value.reason);
 }
 AwaitCopiesReply Read(const wire::AwaitCopiesReply& in, FieldChecker& check) {
   return {.copies_valid = in.copies_valid(),
           .copied_bytes = check.Number("await_copies.copied_bytes", in.copied_bytes()),
           .more = in.more(),
-          .copies_wanted = in.copies_wanted()};
+          .copies_wanted = in.copies_wanted(),
+          .no_room = in.no_room(),
+          .reason = check.Bytes("await_copies.reason", in.reason(), kTextBytesMax)};
 }
 
 Reply ReadReply(const wire::Reply& in, FieldChecker& check) {

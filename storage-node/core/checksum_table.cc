@@ -32,6 +32,22 @@ ChecksumTable ChecksumTable::ForNewObject() {
   return table;
 }
 
+ChecksumTable ChecksumTable::ForSums(std::span<const KnownSum> sums) {
+  ChecksumTable table;
+  for (const KnownSum& sum : sums) table.Set(sum.block, sum.crc);
+  table.complete_ = true;
+  return table;
+}
+
+std::vector<KnownSum> ChecksumTable::ListKnown() const {
+  std::vector<KnownSum> sums;
+  for (const auto& [number, group] : groups_)
+    for (uint64_t i = 0; i < kGroupBlocks; ++i)
+      if ((group.known & Bit(i)) != 0)
+        sums.push_back({BlockIndex{number * kGroupBlocks + i}, group.crcs[i]});
+  return sums;
+}
+
 std::optional<uint32_t> ChecksumTable::Get(BlockIndex block, uint64_t size_bytes) const {
   const auto found = groups_.find(block.value / kGroupBlocks);
   if (found != groups_.end()) {
@@ -92,6 +108,22 @@ void ChecksumTable::RemoveRange(BlockIndex begin, BlockIndex end) {
   }
 }
 
+void ChecksumTable::NotePagesAnew(BlockIndex block, uint64_t offset, uint64_t end,
+                                  uint64_t size_bytes) {
+  const auto corrupt = corrupt_.find(block);
+  if (corrupt == corrupt_.end()) return;
+  constexpr uint64_t kPageBytes = kChecksumBlockBytes / 16;
+  const uint64_t block_end = BeginOf(block) + ExtentOf(block, size_bytes);
+  bool whole = true;
+  for (uint64_t i = 0; i < 16; ++i) {
+    const uint64_t page = BeginOf(block) + i * kPageBytes;
+    if (page >= block_end) break;
+    if (offset <= page && std::min(page + kPageBytes, block_end) <= end) corrupt->second |= Bit(i);
+    whole = whole && (corrupt->second & Bit(i)) != 0;
+  }
+  if (whole) corrupt_.erase(corrupt);
+}
+
 void ChecksumTable::Written(uint64_t offset, uint64_t length, std::span<const uint32_t> crcs,
                             uint64_t size_before, uint64_t size_after) {
   if (length == 0) return;
@@ -108,6 +140,7 @@ void ChecksumTable::Written(uint64_t offset, uint64_t length, std::span<const ui
       corrupt_.erase(block);
     } else {
       MarkStale(block);
+      NotePagesAnew(block, at, end, size_after);
     }
     at = end;
   }
@@ -117,7 +150,9 @@ void ChecksumTable::Cut(uint64_t size_before, uint64_t size_after) {
   if (size_after >= size_before) return;
   const uint64_t kept_blocks = (size_after + kChecksumBlockBytes - 1) / kChecksumBlockBytes;
   RemoveRange(BlockIndex{kept_blocks}, BlockIndex{UINT64_MAX});
-  if (size_after % kChecksumBlockBytes != 0) MarkStale(BlockOf(size_after));
+  if (size_after % kChecksumBlockBytes == 0) return;
+  MarkStale(BlockOf(size_after));
+  NotePagesAnew(BlockOf(size_after), size_after, size_after, size_after);
 }
 
 void ChecksumTable::Punched(uint64_t offset, uint64_t length, uint64_t size_bytes) {
@@ -129,8 +164,11 @@ void ChecksumTable::Punched(uint64_t offset, uint64_t length, uint64_t size_byte
       end == size_bytes ? BlockIndex{(end + kChecksumBlockBytes - 1) / kChecksumBlockBytes}
                         : BlockOf(end);
   RemoveRange(begin_whole, end_whole);
-  if (BlockOf(offset) < begin_whole) MarkStale(BlockOf(offset));
-  if (BlockOf(end - 1) >= end_whole) MarkStale(BlockOf(end - 1));
+  for (const BlockIndex edge : {BlockOf(offset), BlockOf(end - 1)}) {
+    if (edge >= begin_whole && edge < end_whole) continue;
+    MarkStale(edge);
+    NotePagesAnew(edge, offset, end, size_bytes);
+  }
 }
 
 void ChecksumTable::Forget() {
@@ -154,8 +192,8 @@ std::optional<BlockIndex> ChecksumTable::NextStale(BlockIndex block) const {
 
 std::optional<BlockIndex> ChecksumTable::CorruptIn(BlockIndex begin, BlockIndex end) const {
   const auto found = corrupt_.lower_bound(begin);
-  if (found == corrupt_.end() || *found >= end) return std::nullopt;
-  return *found;
+  if (found == corrupt_.end() || found->first >= end) return std::nullopt;
+  return found->first;
 }
 
 }  // namespace mosa::node

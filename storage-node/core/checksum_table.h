@@ -6,7 +6,8 @@
 // object (complete, nothing to compute) has a checksum for every block, and a sparse one needs
 // memory only for its data. A block's checksum covers it up to the object's end.
 //
-// A block found corrupt stays so until all of it is written anew or cut off.
+// A block found corrupt stays so until all of its pages are written anew, punched or cut off, in
+// one piece or in several.
 #ifndef MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 #define MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 
@@ -14,8 +15,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
+#include <vector>
 
 #include "common/model/checksum_blocks.h"
 #include "common/model/ids.h"
@@ -32,12 +33,24 @@ uint64_t ExtentOf(BlockIndex block, uint64_t size_bytes);
 // The checksum of `size_bytes` zeroes, at most a block.
 uint32_t CrcOfZeroes(uint64_t size_bytes);
 
+// A block and its checksum.
+struct KnownSum {
+  BlockIndex block;
+  uint32_t crc = 0;
+  bool operator==(const KnownSum&) const = default;
+};
+
 class ChecksumTable {
  public:
   // A new, empty object: complete.
   static ChecksumTable ForNewObject();
   // An object with bytes that nobody has summed.
   static ChecksumTable ForUnknownBytes() { return ChecksumTable(); }
+  // A sealed object: all blocks but these are zeroes.
+  static ChecksumTable ForSums(std::span<const KnownSum> sums);
+
+  // What ForSums needs to make a sealed table again, ascending.
+  std::vector<KnownSum> ListKnown() const;
 
   // The checksum of `block` in an object of `size_bytes`, if it is known.
   std::optional<uint32_t> Get(BlockIndex block, uint64_t size_bytes) const;
@@ -64,7 +77,7 @@ class ChecksumTable {
   // The first block at or after `block` whose checksum must be computed, in a complete table.
   std::optional<BlockIndex> NextStale(BlockIndex block) const;
 
-  void MarkCorrupt(BlockIndex block) { corrupt_.insert(block); }
+  void MarkCorrupt(BlockIndex block) { corrupt_.insert_or_assign(block, uint16_t{0}); }
   // The first corrupt block of [begin, end), if any.
   std::optional<BlockIndex> CorruptIn(BlockIndex begin, BlockIndex end) const;
   uint64_t corrupt_count() const { return corrupt_.size(); }
@@ -83,9 +96,12 @@ class ChecksumTable {
   void Remove(BlockIndex block);
   // Forgets blocks of [begin, end) without visiting the absent ones.
   void RemoveRange(BlockIndex begin, BlockIndex end);
+  // The pages of a block, in an object of `size_bytes`, that lie in [offset, end) are as they
+  // should be; of a corrupt block that was the rest, it is whole again.
+  void NotePagesAnew(BlockIndex block, uint64_t offset, uint64_t end, uint64_t size_bytes);
 
   std::map<uint64_t, Group> groups_;
-  std::set<BlockIndex> corrupt_;
+  std::map<BlockIndex, uint16_t> corrupt_;  // Bit i: page i was written since.
   uint64_t stale_count_ = 0;
   bool complete_ = false;
 };

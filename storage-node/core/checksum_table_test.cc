@@ -119,6 +119,28 @@ TEST(ChecksumTable, CorruptBlocksHealOnlyWhenWrittenWholeOrCut) {
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
+TEST(ChecksumTable, CorruptBlocksHealInPiecesOfWholePages) {
+  constexpr uint64_t kPage = 4096;
+  Model model;
+  model.Write(0, std::string(2 * kBlock, 'x'));
+  for (uint64_t i = 0; i < 2; ++i) model.table.MarkCorrupt(BlockIndex{i});
+  model.Write(0, std::string(9 * kPage, 'y'));
+  model.Write(10 * kPage + 1, std::string(6 * kPage - 1, 'y'));
+  EXPECT_EQ(model.table.corrupt_count(), 2U) << "page 9 and a byte of page 10 are missing";
+  model.Punch(9 * kPage, 2 * kPage);
+  EXPECT_EQ(model.table.corrupt_count(), 1U);
+  // Of a block at the end of the object counts what it has.
+  model.Write(kBlock, std::string(3 * kPage, 'z'));
+  model.Cut(kBlock + 3 * kPage);
+  EXPECT_EQ(model.table.corrupt_count(), 0U);
+  // Damage that is found anew is not healed by what was written before.
+  model.table.MarkCorrupt(BlockIndex{0});
+  model.Write(0, std::string(9 * kPage, 'y'));
+  model.table.MarkCorrupt(BlockIndex{0});
+  model.Write(9 * kPage, std::string(7 * kPage, 'y'));
+  EXPECT_EQ(model.table.corrupt_count(), 1U);
+}
+
 // 400 random changes per seed, beside a plain string. Run one seed with MOSA_SEED.
 TEST(ChecksumTable, NeverClaimsAWrongChecksum) {
   const char* const given = std::getenv("MOSA_SEED");

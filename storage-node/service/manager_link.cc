@@ -161,7 +161,8 @@ Status ManagerLink::Register(Stream& stream) {
   registration.cluster_name = record.cluster_name;
   registration.incarnation = record.incarnation;
   registration.used_bytes = engine_.used_bytes();
-  registration.objects = engine_.ListObjects();
+  engine_.ListHeld(registration.objects, registration.sizes);
+  registration.aside = engine_.ListAside();
   for (const v1::NodeMessage& message : ToProto(registration)) {
     // Why it broke is what Finish says.
     if (!stream.Write(message)) break;
@@ -198,6 +199,11 @@ void ManagerLink::Obey(NodeOrder order) {
   if (const auto* cancel = std::get_if<CancelCopyOrder>(&order)) {
     const TimedRequest timed(&parts, NodeResidence::kCancelOrder);
     return copier_.Cancel(std::span(&cancel->file, 1));
+  }
+  if (const auto* aside = std::get_if<AsideOrder>(&order)) {
+    if (aside->action == AsideAction::kSetAside) copier_.Cancel(aside->files);
+    engine_.Obey(*aside);
+    return TellAside();
   }
   const TimedRequest timed(&parts, NodeResidence::kDropOrder);
   const auto& drop = std::get<DropObjectsOrder>(order);
@@ -238,6 +244,12 @@ void ManagerLink::Beat() {
 
 void ManagerLink::Send(const CopyReport& report) {
   Tell(NodeResidence::kCopyReport, [&report] { return report; });
+}
+
+void ManagerLink::TellAside() {
+  const std::lock_guard write_lock(write_mutex_);
+  if (stream_ == nullptr) return;
+  for (const v1::NodeMessage& page : ToProto(NodeAside{engine_.ListAside()})) stream_->Write(page);
 }
 
 // A broken stream is noticed by the reader; what was to be reported is repeated on the next one.

@@ -64,6 +64,7 @@ class ManagerLink {
   void Obey(NodeOrder order);
   Status Adopt(const NodeRegistered& registered);
   void Beat();
+  void TellAside();  // All that is put aside.
   // Sends what `content` gives, if there is a session to hear it; counted as `kind`, a part.
   template <typename Content>
   void Tell(DurationTable::ClassId kind, const Content& content);

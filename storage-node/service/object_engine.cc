@@ -52,19 +52,21 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
                                                          uint64_t limit_bytes, const Clock& clock) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store->List());
   std::unique_ptr<ObjectEngine> engine(new ObjectEngine(std::move(store), limit_bytes, clock));
+  SumsLog* const sums = engine->store_->sums();
+  const auto records = sums == nullptr ? std::map<FileId, SumsRecord>() : sums->TakeFound();
+  if (sums != nullptr && sums->found_damage())
+    LogWarning("some of the checksums beside the objects cannot be read");
+  // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
+  const bool is_suspect = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
   for (const StoredObject& found : stored) {
-    auto object = std::make_shared<Object>(found.file);
-    object->size_bytes = found.size_bytes;
-    object->checksums = ChecksumTable::ForUnknownBytes();
-    const std::lock_guard lock(object->mutex);
-    engine->AccountFor(*object, {.size_bytes = found.size_bytes,
-                                 .allocated_bytes = found.allocated_bytes,
-                                 .modify_time = {}});
-    engine->objects_.emplace(found.file, object);
-    object->lent = true;  // Mounts keep their descriptors while a node is away.
-    engine->lent_.insert(found.file);
-    engine->NoteChange(*object, Duration{});
+    const auto known = records.find(found.file);
+    engine->AddFound(found, known == records.end() ? nullptr : &known->second, is_suspect);
   }
+  MOSA_RETURN_IF_ERROR(engine->FindAside());
+  MOSA_RETURN_IF_ERROR(engine->RewriteRecords());
+  const bool verifies = engine->unverified_objects_ > 0;
+  MOSA_RETURN_IF_ERROR(
+      engine->store_->MarkRun(verifies ? RunState::kVerifying : RunState::kVerified));
   return engine;
 }
 
@@ -103,6 +105,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     if (opened.object->dropped) continue;  // Between dropping and leaving the table.
     Result<UniqueFd> fd = store_->Open(file, mode);
     if (fd.ok()) {
+      if (mode != OpenMode::kRead) MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get()));
       opened.fd = *std::move(fd);
       return opened;
     }
@@ -150,18 +153,22 @@ void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
 void ObjectEngine::NoteChange(Object& object, Duration rest) {
   if (object.dropped) return;
   const bool unsealed = !object.checksums.sealed() || object.lent;
+  const bool has_work = unsealed || object.unverified || MayRecord(object);
   const std::lock_guard lock(account_mutex_);
   if (unsealed != object.counted_unsealed) {
     unsealed_objects_ += unsealed ? 1 : uint64_t{0} - 1;
     object.counted_unsealed = unsealed;
   }
   if (object.checksums.corrupt_count() == 0) {
-    corrupt_blocks_of_.erase(object.file);
     corrupt_to_report_.erase(object.file);
+    if (corrupt_blocks_of_.erase(object.file) > 0) {
+      healed_.insert(object.file);
+      healed_to_report_.insert(object.file);
+    }
   } else {
     corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   }
-  if (unsealed && !object.lent) {
+  if (has_work && !object.lent) {
     seal_queue_.Push(object.file, clock_.Monotonic() + rest);
     sealable_.notify_one();
   }
@@ -172,6 +179,8 @@ void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   const std::lock_guard lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   corrupt_to_report_.insert(object.file);
+  healed_.erase(object.file);
+  healed_to_report_.erase(object.file);
 }
 
 void ObjectEngine::ForgetChecksums(Object& object) {
@@ -182,6 +191,8 @@ void ObjectEngine::ForgetChecksums(Object& object) {
 
 void ObjectEngine::Remove(Object& object) {
   AccountFor(object, ObjectStat{});
+  record_bytes_ -= std::exchange(object.record_bytes, 0);
+  if (std::exchange(object.unverified, false)) --unverified_objects_;
   object.dropped = true;
   {
     const std::lock_guard lock(objects_mutex_);
@@ -194,6 +205,8 @@ void ObjectEngine::Remove(Object& object) {
   lent_.erase(object.file);
   corrupt_blocks_of_.erase(object.file);
   corrupt_to_report_.erase(object.file);
+  healed_.erase(object.file);
+  healed_to_report_.erase(object.file);
 }
 
 // ---- reading
@@ -209,7 +222,9 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
-    const bool buffered = MayHaveWriters(object, opened->fd.get()) || request.verify;
+    const bool has_writers = MayHaveWriters(object, opened->fd.get());
+    const bool verify = request.verify || object.unverified;
+    const bool buffered = has_writers || verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
       opened->lock.unlock();
       MOSA_ASSIGN_OR_RETURN(plan.buffer, budget_.Take(end - plan.offset_bytes, kBudgetWait));
@@ -222,7 +237,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     const auto corrupt = object.checksums.CorruptIn(BlockOf(plan.offset_bytes), BlockOf(end));
     if (corrupt) return CorruptError(request.file, *corrupt);
     if (buffered) {
-      const Status filled = FillBuffer(object, opened->fd.get(), plan, request.verify);
+      const Status filled = FillBuffer(object, opened->fd.get(), plan, verify);
       if (!filled.ok()) return Named(filled, request.file);
       return plan;
     }
@@ -349,6 +364,7 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   const std::lock_guard lock(object_->mutex);
   Object& object = *object_;
   if (object.dropped) return DroppedError(object.file);
+  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get()), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
   if (!written.ok()) {
     // Some of it may have been written, and the object may have grown.

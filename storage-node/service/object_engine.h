@@ -3,8 +3,9 @@
 // to hand a descriptor out, and no capabilities: who calls has checked them.
 //
 // Safe from any thread. Locks, in this order: an object's mutex, then objects_mutex_, then
-// account_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are read or written
-// (memory speed), so that bytes and checksums agree; never while a socket is waited for.
+// account_mutex_, aside_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are
+// read or written (memory speed), so that bytes and checksums agree; never while a socket is waited
+// for.
 //
 // Local writers: who holds a write descriptor may change an object at any time. Only the kernel
 // knows who does: mounts die, stop, and outlive this process. So an object is *lent* since such a
@@ -77,6 +78,12 @@ class ObjectEngine {
     uint64_t writer_generation = 0;      // The highest of those who were admitted to write.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     bool counted_unsealed = false;
+    bool recorded = false;      // The store keeps its checksums.
+    bool unverified = false;    // Its bytes were not compared with these since the machine crashed.
+    bool unrecordable = false;  // It has too many checksums to keep.
+    uint64_t changes_begun = 0;  // Goes up whenever somebody may change bytes.
+    // While it is recorded: the record's length, and the object's as it says.
+    uint64_t record_bytes = 0, recorded_size_bytes = 0;
   };
 
  public:
@@ -171,15 +178,28 @@ class ObjectEngine {
   void WaitForSealing(Duration wait);
   // Ends WaitForSealing and SealNext, for good.
   void StopSealing();
+  // Has the records of what was sealed on the disk, where there is one.
+  void SyncRecords();
+  // The node stops: all that there is gets on the disk. Nothing may be under way any more.
+  void End();
   // Compares the next blocks of the round with their checksums; returns how many bytes, 0 after the
   // last object.
   uint64_t ScrubNext(std::span<std::byte> scratch);
 
+  // ---- objects that are put aside (object_aside.cc)
+
+  // Carries an order out; what fails is logged, and stays as it was.
+  void Obey(const AsideOrder& order);
+  std::vector<AsideObject> ListAside() const;
+
   std::vector<FileId> ListObjects() const;
-  // Counters now, and the corrupt objects found since the last call.
+  // All objects with their sizes as the store has them now, ascending; without sizes if the store
+  // does not say.
+  void ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const;
+  // Counters now, and some of the objects found corrupt, or healed, that no call has named yet.
   NodeHeartbeat TakeHeartbeat();
   BulkUse UseOfBulkPlane() const;
-  // Puts every corrupt object into the next heartbeat: the manager is a new one.
+  // Puts every corrupt and every healed object into the next heartbeats: the manager is a new one.
   void RepeatCorruptObjects();
   uint64_t used_bytes() const;
   ObjectStore& store() { return *store_; }
@@ -194,6 +214,12 @@ class ObjectEngine {
 
   using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
 
+  // An object that is in the store and not in the table, with what was recorded of it. Where
+  // `is_suspect`, what was not recorded is damage.
+  void AddFound(const StoredObject& found, const SumsRecord* record, bool is_suspect);
+  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record,
+                  bool is_suspect);
+  void MarkDamaged(Object& object);
   // Null if absent.
   ObjectRef Find(FileId file) const;
   ObjectRef FindOrAdd(FileId file);
@@ -223,12 +249,30 @@ class ObjectEngine {
   Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify);
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
+  // ---- records (object_records.cc); but for the last three these need the object's lock
+  // To be called before any byte of the object changes.
+  Status BeginChange(Object& object, int fd);
+  Status ForgetRecord(Object& object);  // No record of it holds any more.
+  bool MayRecord(const Object& object) const;
+  Status AppendRecord(Object& object);
+  void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
+  void SetVerified(Object& object);
+  void VerifyAll(const ObjectRef& object, std::span<std::byte> scratch);
+  void Record(const ObjectRef& object);
+  Status RewriteRecords();
+
   void Wake(FileId file);
   // If not, `after_change` becomes the last change, which need not be looked at again.
   bool HasChanged(FileId file, uint64_t& after_change, std::span<const ByteRange> about);
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
+  Status FindAside();
+  AsideObject DescribeAside(const StoredObject& stored) const;
+  Status SetAside(FileId file);
+  Status RestoreAside(FileId file);
+  Status DiscardAside(FileId file);
+  void AccountAside(uint64_t before_bytes, uint64_t after_bytes);
   Status SealObject(const ObjectRef& object, std::span<std::byte> scratch);
   Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch);
   Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
@@ -247,6 +291,10 @@ class ObjectEngine {
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
 
+  std::atomic<uint64_t> record_bytes_{0};  // Of records that still hold.
+  std::atomic<uint64_t> unverified_objects_{0};
+  std::atomic<bool> has_unsynced_records_{false};
+
   std::mutex waiters_mutex_;
   std::condition_variable woken_;
   std::multiset<FileId> waiters_;  // Guarded by waiters_mutex_.
@@ -255,6 +303,9 @@ class ObjectEngine {
 
   mutable std::mutex objects_mutex_;
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
+
+  mutable std::mutex aside_mutex_;
+  std::map<FileId, AsideObject> aside_;  // Guarded by aside_mutex_.
 
   mutable std::mutex account_mutex_;
   std::condition_variable sealable_;
@@ -265,6 +316,8 @@ class ObjectEngine {
   std::set<FileId> drops_to_repeat_;
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
+  // Objects whose damage was replaced, and those of them that no heartbeat has named yet.
+  std::set<FileId> healed_, healed_to_report_;
   uint64_t unsealed_objects_ = 0;
 
   // Of the one scrubbing thread.

@@ -181,6 +181,13 @@ Status ObjectEngine::SumBlock(Object& object, int fd, BlockIndex block, BlockSum
     return OkStatus();
   }
   if (!object.lent) {
+    if (object.unverified) {
+      const auto known = object.checksums.Get(block, object.size_bytes);
+      const KnownSum expected{block, known.value_or(0)};
+      if (known) Verify(object, fd, std::span(&expected, 1), scratch);
+      sum.damaged = object.checksums.CorruptIn(block, BlockIndex{block.value + 1}).has_value();
+      if (sum.damaged) return OkStatus();
+    }
     if (const auto known = object.checksums.Get(block, object.size_bytes)) {
       sum.crc = *known;
       return OkStatus();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
@@ -17,6 +18,15 @@ namespace {
 
 // It changed meanwhile, or the store failed: try again after this.
 constexpr Duration kSealAgainAfter = Seconds(1);
+// A heartbeat names so many damaged or healed objects; the others follow in the next ones.
+constexpr size_t kObjectsPerHeartbeat = 4096;
+
+std::vector<FileId> TakeSome(std::set<FileId>& files) {
+  std::vector<FileId> some;
+  while (!files.empty() && some.size() < kObjectsPerHeartbeat)
+    some.push_back(files.extract(files.begin()).value());
+  return some;
+}
 
 }  // namespace
 
@@ -31,12 +41,24 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
     return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
   if (!write) {
+    if (object.unverified) {
+      // Nobody compares what is read by a descriptor.
+      std::vector<std::byte> scratch(kChecksumBlockBytes);
+      Verify(object, opened.fd.get(), object.checksums.ListKnown(), scratch);
+      SetVerified(object);
+    }
     const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
     if (corrupt) {
       return DataLossError(
           fmt::format("block {} of the object of file {} is corrupt", corrupt->value, file.value));
     }
   } else {
+    // Nobody would see whether a damaged block is written anew.
+    if (object.checksums.corrupt_count() > 0) {
+      return FailedPreconditionError(fmt::format(
+          "no descriptor of file {} is passed for writing: {} blocks of its object are damaged",
+          file.value, object.checksums.corrupt_count()));
+    }
     // Where the kernel does not even see this descriptor, no writer would ever be seen.
     MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
     MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
@@ -79,7 +101,8 @@ bool ObjectEngine::DropOne(FileId file) {
   if (object == nullptr) return true;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return true;
-  const Status dropped = store_->Drop(file);
+  Status dropped = ForgetRecord(*object);
+  if (dropped.ok()) dropped = store_->Drop(file);
   if (!dropped.ok()) {
     LogError("{}; it will be tried again", MessageOf(dropped));
     return false;
@@ -137,6 +160,22 @@ BulkUse ObjectEngine::UseOfBulkPlane() const {
           .turned_away = gauges.turned_away};
 }
 
+void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const {
+  files = ListObjects();
+  sizes.clear();
+  const auto stored = store_->List();
+  if (!stored.ok()) return;
+  auto next = stored->begin();
+  for (const FileId file : files) {
+    while (next != stored->end() && next->file < file) ++next;
+    // One that was dropped, or is being made, meanwhile.
+    const bool found = next != stored->end() && next->file == file;
+    sizes.push_back(found
+                        ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
+                        : HeldSize{.size_bytes = kFileBytesMax, .allocated_bytes = kFileBytesMax});
+  }
+}
+
 NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   NodeHeartbeat heartbeat;
   heartbeat.bulk = UseOfBulkPlane();
@@ -153,8 +192,8 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   heartbeat.descriptors_passed = descriptors_passed_;
   heartbeat.unsealed_objects = unsealed_objects_;
   for (const auto& [file, blocks] : corrupt_blocks_of_) heartbeat.corrupt_blocks += blocks;
-  heartbeat.corrupt_objects.assign(corrupt_to_report_.begin(), corrupt_to_report_.end());
-  corrupt_to_report_.clear();
+  heartbeat.corrupt_objects = TakeSome(corrupt_to_report_);
+  heartbeat.healed_objects = TakeSome(healed_to_report_);
   return heartbeat;
 }
 
@@ -198,6 +237,7 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
 void ObjectEngine::RepeatCorruptObjects() {
   const std::lock_guard lock(account_mutex_);
   for (const auto& [file, blocks] : corrupt_blocks_of_) corrupt_to_report_.insert(file);
+  healed_to_report_ = healed_;
 }
 
 uint64_t ObjectEngine::used_bytes() const {
@@ -237,6 +277,8 @@ bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
   const Status sealed = SealObject(object, scratch);
   if (!sealed.ok())
     LogWarning("cannot seal the object of file {}: {}", file->value, MessageOf(sealed));
+  VerifyAll(object, scratch);
+  Record(object);
   const std::lock_guard lock(object->mutex);
   NoteChange(*object, kSealAgainAfter);
   return true;

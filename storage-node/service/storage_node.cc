@@ -65,8 +65,11 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   MOSA_RETURN_IF_ERROR(CheckListen(options.listen));
   MOSA_RETURN_IF_ERROR(CheckLimit(options.directory, options.limit_bytes));
   MOSA_ASSIGN_OR_RETURN(const std::string host_identity, HostIdentity());
-  MOSA_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
-                        OpenDirectoryStore({.path = options.directory, .node_name = options.name}));
+  MOSA_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
+  MOSA_ASSIGN_OR_RETURN(
+      std::unique_ptr<ObjectStore> store,
+      OpenDirectoryStore(
+          {.path = options.directory, .node_name = options.name, .boot_id = boot_id}));
 
   std::unique_ptr<StorageNode> node(new StorageNode(options.scrub_bytes_per_second));
   MOSA_ASSIGN_OR_RETURN(node->engine_,
@@ -81,8 +84,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   const uint64_t unsealed = node->engine_->TakeHeartbeat().unsealed_objects;
   if (unsealed > 0) {
     LogInfo(
-        "{} objects were here already; their checksums ended with the former process and are "
-        "computed anew",
+        "{} objects were here already; of those without a record the checksums are computed anew",
         unsealed);
   }
   node->accountant_ = std::thread([raw = node.get()] { raw->RunAccountant(); });
@@ -99,7 +101,9 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
                                           .host_identity = host_identity,
                                           .limit_bytes = options.limit_bytes,
                                           .used_bytes = 0,
-                                          .objects = {}}},
+                                          .objects = {},
+                                          .sizes = {},
+                                          .aside = {}}},
       *node->engine_, node->gate_, *node->copier_, options.on_shutdown);
   node->copier_->Start([raw = node.get()](const CopyReport& report) { raw->link_->Send(report); });
   MOSA_RETURN_IF_ERROR(node->link_->Start(options.start_wait, options.give_up));
@@ -119,6 +123,7 @@ StorageNode::~StorageNode() {
   if (accountant_.joinable()) accountant_.join();
   if (sealer_.joinable()) sealer_.join();
   if (scrubber_.joinable()) scrubber_.join();
+  if (engine_ != nullptr) engine_->End();
 }
 
 bool StorageNode::stopping() {
@@ -140,7 +145,9 @@ void StorageNode::RunAccountant() {
 void StorageNode::RunSealer() {
   std::vector<std::byte> scratch(kScratchBytes);
   while (!stopping()) {
-    if (!engine_->SealNext(scratch)) engine_->WaitForSealing(kSealerWait);
+    if (engine_->SealNext(scratch)) continue;
+    engine_->SyncRecords();
+    engine_->WaitForSealing(kSealerWait);
   }
 }
 

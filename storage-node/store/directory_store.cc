@@ -4,11 +4,13 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,6 +27,8 @@
 //   mosa-node.json     the record; written under another name and renamed
 //   lock               held with flock(2) by the process that uses the directory
 //   objects/xx/<16 hexadecimal digits of the file id>, xx being one byte of a hash of the id
+//   lost+found/<the same digits>   objects that are put aside
+//   sums/<number>      checksums of objects, see sums_log.h
 // and the daemon's socket, if it is put here.
 namespace mosa::node {
 namespace {
@@ -34,6 +38,8 @@ constexpr const char* kRecordName = "mosa-node.json";
 constexpr const char* kNewRecordName = "mosa-node.json.new";
 constexpr const char* kLockName = "lock";
 constexpr const char* kObjectsName = "objects";
+constexpr const char* kAsideName = "lost+found";
+constexpr const char* kSumsName = "sums";
 constexpr int kFanOut = 256;
 
 using Names = std::set<std::string>;
@@ -41,6 +47,8 @@ using Names = std::set<std::string>;
 std::string ObjectName(FileId file) {
   return fmt::format("{:02x}/{:016x}", Mix64(file.value) & (kFanOut - 1), file.value);
 }
+
+std::string AsideName(FileId file) { return fmt::format("{:016x}", file.value); }
 
 std::optional<FileId> ParseObjectName(std::string_view name) {
   FileId file;
@@ -71,18 +79,38 @@ Result<Names> ListNames(int directory_fd, const char* name) {
   return names;
 }
 
+// The object at `path` below `directory_fd`; nothing if it is no file.
+std::optional<StoredObject> LookAt(int directory_fd, const std::string& path, FileId file) {
+  struct stat status {};
+  if (::fstatat(directory_fd, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(status.st_mode))
+    return std::nullopt;
+  return StoredObject{file, static_cast<uint64_t>(status.st_size),
+                      static_cast<uint64_t>(status.st_blocks) * 512,
+                      Time{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec}};
+}
+
+void SortByFile(std::vector<StoredObject>& objects) {
+  std::sort(objects.begin(), objects.end(),
+            [](const StoredObject& a, const StoredObject& b) { return a.file < b.file; });
+}
+
 Status WriteRecord(int directory_fd, const StoreRecord& record) {
   const std::string text = nlohmann::json{{"format", kFormat},
                                           {"cluster", record.cluster_name},
                                           {"node", record.node_name},
-                                          {"incarnation", record.incarnation}}
+                                          {"incarnation", record.incarnation},
+                                          {"boot", record.boot_id},
+                                          {"ended", record.ended},
+                                          {"verifying", record.verifying}}
                                .dump(2) +
                            "\n";
   UniqueFd fd(::openat(directory_fd, kNewRecordName, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
                        S_IRUSR | S_IWUSR));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::fsync(fd.get()) != 0 ||
-      ::renameat(directory_fd, kNewRecordName, directory_fd, kRecordName) != 0) {
+      ::renameat(directory_fd, kNewRecordName, directory_fd, kRecordName) != 0 ||
+      ::fsync(directory_fd) != 0) {
     return ErrnoStatus(errno, fmt::format("cannot write the record {}", kRecordName));
   }
   return OkStatus();
@@ -113,12 +141,33 @@ Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path
   }
   if (!readable) {
     return DataLossError(
-        fmt::format("the record {}/{} is damaged ({} bytes): empty the directory to start afresh",
+        fmt::format("the record {}/{} is damaged ({} bytes): keep the directory, and name a new "
+                    "one; what is moved from its objects into the new one's lost+found can be had "
+                    "by 'mosa adopt'",
                     path, kRecordName, text.size()));
   }
-  return StoreRecord{.cluster_name = json["cluster"].get<std::string>(),
-                     .node_name = json["node"].get<std::string>(),
-                     .incarnation = json["incarnation"].get<uint64_t>()};
+  StoreRecord record;
+  record.cluster_name = json["cluster"].get<std::string>();
+  record.node_name = json["node"].get<std::string>();
+  record.incarnation = json["incarnation"].get<uint64_t>();
+  // Of a directory from before there were these, nothing is known.
+  if (json.contains("boot") && json["boot"].is_string())
+    record.boot_id = json["boot"].get<std::string>();
+  const auto flag = [&json](const char* name, bool absent) {
+    return json.contains(name) && json[name].is_boolean() ? json[name].get<bool>() : absent;
+  };
+  record.ended = flag("ended", false);
+  record.verifying = flag("verifying", false);
+  return record;
+}
+
+// File systems that end with the machine.
+bool IsInMemory(int directory_fd) {
+  constexpr uint64_t kTmpfs = 0x01021994, kRamfs = 0x858458f6;
+  struct statfs status {};
+  if (::fstatfs(directory_fd, &status) != 0) return false;
+  const auto type = static_cast<uint64_t>(status.f_type);
+  return type == kTmpfs || type == kRamfs;
 }
 
 class DirectoryStore final : public FdObjectStore {
@@ -127,7 +176,8 @@ class DirectoryStore final : public FdObjectStore {
       : path_(std::move(path)), directory_(std::move(directory)), lock_(std::move(lock)) {}
 
   // Reads the record, or makes an empty store.
-  Status Prepare(const std::string& node_name) {
+  Status Prepare(const std::string& node_name, const std::string& boot_id) {
+    boot_id_ = boot_id;
     MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory_.get(), "."));
     if (names.contains(kRecordName)) {
       MOSA_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(directory_.get(), kRecordName));
@@ -139,7 +189,9 @@ class DirectoryStore final : public FdObjectStore {
       }
     } else {
       for (const std::string& name : names) {
-        if (name == kLockName || name == kNewRecordName || name == kObjectsName) continue;
+        if (name == kLockName || name == kNewRecordName || name == kObjectsName ||
+            name == kAsideName || name == kSumsName)
+          continue;
         return FailedPreconditionError(
             fmt::format("the directory {} is no object directory and holds other things, like "
                         "'{}': name an empty one",
@@ -150,7 +202,27 @@ class DirectoryStore final : public FdObjectStore {
                  sizeof record_.incarnation);
     }
     MOSA_RETURN_IF_ERROR(MakeFanOut());
+    syncs_ = !IsInMemory(directory_.get());
+    is_after_crash_ = !record_.boot_id.empty() && record_.boot_id != boot_id_ && !record_.ended;
+    MOSA_ASSIGN_OR_RETURN(sums_, SumsLog::Open(directory_.get(), kSumsName, is_after_crash_));
     return WriteRecord(directory_.get(), record_);
+  }
+
+  SumsLog* sums() override { return sums_.get(); }
+  bool is_after_crash() const override { return is_after_crash_; }
+  bool syncs() const override { return syncs_; }
+
+  Status MarkRun(RunState state) override {
+    const std::lock_guard lock(mutex_);
+    if (state == RunState::kEnded && syncs_ && ::syncfs(directory_.get()) != 0)
+      return ErrnoStatus(errno, fmt::format("cannot sync the objects in {}", path_));
+    StoreRecord changed = record_;
+    changed.boot_id = boot_id_;
+    changed.ended = state == RunState::kEnded;
+    if (state != RunState::kEnded) changed.verifying = state == RunState::kVerifying;
+    MOSA_RETURN_IF_ERROR(WriteRecord(directory_.get(), changed));
+    record_ = std::move(changed);
+    return OkStatus();
   }
 
   StoreRecord record() const override {
@@ -181,20 +253,51 @@ class DirectoryStore final : public FdObjectStore {
       for (const std::string& name : names) {
         const std::string object_path = fmt::format("{}/{}", directory, name);
         const auto file = ParseObjectName(name);
-        struct stat status {};
-        if (!file || ObjectName(*file) != object_path ||
-            ::fstatat(objects_.get(), object_path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(status.st_mode)) {
+        const auto object = file && ObjectName(*file) == object_path
+                                ? LookAt(objects_.get(), object_path, *file)
+                                : std::nullopt;
+        if (!object) {
           return FailedPreconditionError(
               fmt::format("{}/{}/{} is no object: remove it", path_, kObjectsName, object_path));
         }
-        objects.push_back({*file, static_cast<uint64_t>(status.st_size),
-                           static_cast<uint64_t>(status.st_blocks) * 512});
+        objects.push_back(*object);
       }
     }
-    std::sort(objects.begin(), objects.end(),
-              [](const StoredObject& a, const StoredObject& b) { return a.file < b.file; });
+    SortByFile(objects);
     return objects;
+  }
+
+  // What is no object there is somebody else's, and is left alone.
+  Result<std::vector<StoredObject>> ListAside() override {
+    std::vector<StoredObject> objects;
+    MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(aside_.get(), "."));
+    for (const std::string& name : names) {
+      const auto file = ParseObjectName(name);
+      const auto object =
+          file && AsideName(*file) == name ? LookAt(aside_.get(), name, *file) : std::nullopt;
+      if (object) objects.push_back(*object);
+    }
+    SortByFile(objects);
+    return objects;
+  }
+
+  Status SetAside(FileId file) override {
+    return Move(file, {objects_.get(), ObjectName(file)}, {aside_.get(), AsideName(file)}, true);
+  }
+  Status RestoreAside(FileId file) override {
+    return Move(file, {aside_.get(), AsideName(file)}, {objects_.get(), ObjectName(file)}, false);
+  }
+  Status DiscardAside(FileId file) override {
+    if (::unlinkat(aside_.get(), AsideName(file).c_str(), 0) != 0 && errno != ENOENT)
+      return ErrnoStatus(
+          errno, fmt::format("cannot remove file {} from {}/{}", file.value, path_, kAsideName));
+    return OkStatus();
+  }
+  Result<UniqueFd> OpenAside(FileId file) override {
+    UniqueFd fd(::openat(aside_.get(), AsideName(file).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (fd) return fd;
+    if (errno == ENOENT) return NotFoundError(fmt::format("file {} is not put aside", file.value));
+    return ErrnoStatus(errno, fmt::format("cannot open what was put aside of file {}", file.value));
   }
 
   Result<UniqueFd> Open(FileId file, OpenMode mode) override {
@@ -215,12 +318,37 @@ class DirectoryStore final : public FdObjectStore {
   }
 
  private:
+  struct Place {
+    int directory = -1;
+    std::string name;
+  };
+  // Never over something that is there.
+  Status Move(FileId file, const Place& from, const Place& to, bool may_be_absent) {
+    if (::renameat2(from.directory, from.name.c_str(), to.directory, to.name.c_str(),
+                    RENAME_NOREPLACE) == 0)
+      return OkStatus();
+    if (errno == ENOENT && may_be_absent) return OkStatus();
+    if (errno == ENOENT) return NotFoundError(fmt::format("file {} is not put aside", file.value));
+    const int error = errno;
+    if (error == EEXIST)
+      return FailedPreconditionError(
+          fmt::format("the object of file {} cannot be moved in {}: there is another one in its "
+                      "place; move one of them elsewhere by hand",
+                      file.value, path_));
+    return ErrnoStatus(error, fmt::format("cannot move the object of file {}", file.value));
+  }
+
   Status MakeFanOut() {
     if (::mkdirat(directory_.get(), kObjectsName, S_IRWXU) != 0 && errno != EEXIST)
       return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path_, kObjectsName));
     objects_ = UniqueFd(
         ::openat(directory_.get(), kObjectsName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!objects_) return ErrnoStatus(errno, fmt::format("cannot open {}/{}", path_, kObjectsName));
+    if (::mkdirat(directory_.get(), kAsideName, S_IRWXU) != 0 && errno != EEXIST)
+      return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path_, kAsideName));
+    aside_ = UniqueFd(
+        ::openat(directory_.get(), kAsideName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!aside_) return ErrnoStatus(errno, fmt::format("cannot open {}/{}", path_, kAsideName));
     for (int i = 0; i < kFanOut; ++i) {
       const std::string name = fmt::format("{:02x}", i);
       if (::mkdirat(objects_.get(), name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
@@ -234,6 +362,10 @@ class DirectoryStore final : public FdObjectStore {
   const UniqueFd directory_;
   const UniqueFd lock_;
   UniqueFd objects_;
+  UniqueFd aside_;
+  std::string boot_id_;
+  bool syncs_ = false, is_after_crash_ = false;
+  std::unique_ptr<SumsLog> sums_;
 
   mutable std::mutex mutex_;
   StoreRecord record_;  // Guarded by mutex_.
@@ -266,7 +398,7 @@ Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOpti
         fmt::format("the object directory {} is in use by another storage node", path));
   }
   auto store = std::make_unique<DirectoryStore>(path, std::move(directory), std::move(lock));
-  MOSA_RETURN_IF_ERROR(store->Prepare(options.node_name));
+  MOSA_RETURN_IF_ERROR(store->Prepare(options.node_name, options.boot_id));
   return store;
 }
 

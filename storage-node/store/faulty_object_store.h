@@ -36,6 +36,25 @@ class FaultyObjectStore : public ObjectStore {
     return inner_->Open(file, mode);
   }
   Status Drop(FileId file) override { return Fails() ? failure_ : inner_->Drop(file); }
+  Status SetAside(FileId file) override { return Fails() ? failure_ : inner_->SetAside(file); }
+  Status RestoreAside(FileId file) override {
+    return Fails() ? failure_ : inner_->RestoreAside(file);
+  }
+  Status DiscardAside(FileId file) override {
+    return Fails() ? failure_ : inner_->DiscardAside(file);
+  }
+  Result<std::vector<StoredObject>> ListAside() override {
+    if (Fails()) return failure_;
+    return inner_->ListAside();
+  }
+  Result<UniqueFd> OpenAside(FileId file) override {
+    if (Fails()) return failure_;
+    return inner_->OpenAside(file);
+  }
+  SumsLog* sums() override { return inner_->sums(); }
+  bool is_after_crash() const override { return inner_->is_after_crash(); }
+  bool syncs() const override { return inner_->syncs(); }
+  Status MarkRun(RunState state) override { return Fails() ? failure_ : inner_->MarkRun(state); }
   Result<bool> HasWriters(int fd) override {
     if (Fails()) return failure_;
     return inner_->HasWriters(fd);

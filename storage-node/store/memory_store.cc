@@ -37,15 +37,8 @@ class MemoryStore final : public FdObjectStore {
     return OkStatus();
   }
 
-  Result<std::vector<StoredObject>> List() override {
-    const std::lock_guard lock(mutex_);
-    std::vector<StoredObject> objects;
-    for (const auto& [file, fd] : objects_) {
-      MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd.get()));
-      objects.push_back({file, stat.size_bytes, stat.allocated_bytes});
-    }
-    return objects;
-  }
+  Result<std::vector<StoredObject>> List() override { return ListOf(objects_); }
+  Result<std::vector<StoredObject>> ListAside() override { return ListOf(aside_); }
 
   Result<UniqueFd> Open(FileId file, OpenMode mode) override {
     const std::lock_guard lock(mutex_);
@@ -59,11 +52,7 @@ class MemoryStore final : public FdObjectStore {
         return ErrnoStatus(errno, fmt::format("cannot make the object of file {}", file.value));
       found = objects_.emplace(file, std::move(made)).first;
     }
-    const std::string path = fmt::format("/proc/self/fd/{}", found->second.get());
-    UniqueFd fd(::open(path.c_str(), OpenFlags(mode) | O_CLOEXEC));
-    if (!fd)
-      return ErrnoStatus(errno, fmt::format("cannot open the object of file {}", file.value));
-    return fd;
+    return Reopened(found->second.get(), file, mode);
   }
 
   Status Drop(FileId file) override {
@@ -72,16 +61,68 @@ class MemoryStore final : public FdObjectStore {
     return OkStatus();
   }
 
+  Status SetAside(FileId file) override {
+    const std::lock_guard lock(mutex_);
+    if (aside_.contains(file))
+      return FailedPreconditionError(fmt::format("file {} is put aside already", file.value));
+    if (auto object = objects_.extract(file)) aside_.insert(std::move(object));
+    return OkStatus();
+  }
+  Status RestoreAside(FileId file) override {
+    const std::lock_guard lock(mutex_);
+    if (objects_.contains(file))
+      return FailedPreconditionError(fmt::format("there is an object of file {}", file.value));
+    auto object = aside_.extract(file);
+    if (!object) return NotFoundError(fmt::format("file {} is not put aside", file.value));
+    objects_.insert(std::move(object));
+    return OkStatus();
+  }
+  Status DiscardAside(FileId file) override {
+    const std::lock_guard lock(mutex_);
+    aside_.erase(file);
+    return OkStatus();
+  }
+  Result<UniqueFd> OpenAside(FileId file) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = aside_.find(file);
+    if (found == aside_.end())
+      return NotFoundError(fmt::format("file {} is not put aside", file.value));
+    return Reopened(found->second.get(), file, OpenMode::kRead);
+  }
+
  private:
+  using Objects = std::map<FileId, UniqueFd>;
+
+  Result<std::vector<StoredObject>> ListOf(const Objects& listed) {
+    const std::lock_guard lock(mutex_);
+    std::vector<StoredObject> objects;
+    for (const auto& [file, fd] : listed) {
+      MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd.get()));
+      objects.push_back({file, stat.size_bytes, stat.allocated_bytes, stat.modify_time});
+    }
+    return objects;
+  }
+
+  static Result<UniqueFd> Reopened(int object, FileId file, OpenMode mode) {
+    const std::string path = fmt::format("/proc/self/fd/{}", object);
+    UniqueFd fd(::open(path.c_str(), OpenFlags(mode) | O_CLOEXEC));
+    if (!fd)
+      return ErrnoStatus(errno, fmt::format("cannot open the object of file {}", file.value));
+    return fd;
+  }
+
   mutable std::mutex mutex_;
-  StoreRecord record_;                  // Guarded by mutex_.
-  std::map<FileId, UniqueFd> objects_;  // Guarded by mutex_.
+  // Guarded by mutex_:
+  StoreRecord record_;
+  Objects objects_;
+  Objects aside_;
 };
 
 }  // namespace
 
 std::unique_ptr<ObjectStore> NewMemoryStore(const std::string& node_name) {
-  StoreRecord record{.cluster_name = "", .node_name = node_name, .incarnation = 0};
+  StoreRecord record;
+  record.node_name = node_name;
   MOSA_CHECK(::getrandom(&record.incarnation, sizeof record.incarnation, 0) ==
              sizeof record.incarnation);
   return std::make_unique<MemoryStore>(std::move(record));

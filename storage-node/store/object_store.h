@@ -21,6 +21,7 @@
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
 #include "common/model/ids.h"
+#include "storage-node/store/sums_log.h"
 
 namespace mosa::node {
 
@@ -29,12 +30,24 @@ struct StoreRecord {
   std::string cluster_name;  // Empty until the node first registered.
   std::string node_name;
   uint64_t incarnation = 0;  // Random, made with the store: another number is another set of bytes.
+  // The boot of the machine on which the objects were last used; empty: not known.
+  std::string boot_id;
+  bool ended = false;      // That use ended in order, and all objects are on the disk.
+  bool verifying = false;  // After a crash of the machine not all objects were compared yet.
+};
+
+// Where a run of the node with its objects is.
+enum class RunState : uint8_t {
+  kVerifying = 1,  // Objects may still have to be compared with their checksums.
+  kVerified,
+  kEnded,  // All is on the disk, and nothing changes any more.
 };
 
 struct StoredObject {
   FileId file;
   uint64_t size_bytes = 0;
   uint64_t allocated_bytes = 0;
+  Time modify_time{};  // In this host's clock.
 };
 
 struct ObjectStat {
@@ -63,6 +76,30 @@ class ObjectStore {
   virtual Result<UniqueFd> Open(FileId file, OpenMode mode) = 0;
   // Removes the object's name; absent is fine.
   virtual Status Drop(FileId file) = 0;
+
+  // ---- objects that are put aside: kept, and no objects any more
+  // Absent is fine. FailedPrecondition if one of that id is aside already.
+  virtual Status SetAside(FileId file) = 0;
+  // Makes it an object again. NotFound if absent; FailedPrecondition if there is an object.
+  virtual Status RestoreAside(FileId file) = 0;
+  // Absent is fine.
+  virtual Status DiscardAside(FileId file) = 0;
+  // Ascending by file.
+  virtual Result<std::vector<StoredObject>> ListAside() = 0;
+  // For reading. NotFound if absent.
+  virtual Result<UniqueFd> OpenAside(FileId file) = 0;
+
+  // ---- what outlives the process, or the machine
+  // Checksums beside the objects; null where there are none.
+  virtual SumsLog* sums() { return nullptr; }
+  // True if the machine has crashed since the objects were last used: what they hold must be
+  // compared with their checksums before it is believed.
+  virtual bool is_after_crash() const { return false; }
+  // True if objects are on a disk, and so have to be synced.
+  virtual bool syncs() const { return false; }
+  virtual Status MarkRun(RunState) { return OkStatus(); }
+
+  // ---- descriptors of either
   // Fills `out` from `offset` as far as the object reaches; returns the number of bytes.
   virtual Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) = 0;
   // Writes all of `data`; after an error some prefix of it may have been written.
@@ -89,6 +126,7 @@ class ObjectStore {
 struct DirectoryStoreOptions {
   std::string path;
   std::string node_name;
+  std::string boot_id = "";  // Of this machine: changes with each boot.
 };
 // Opens or makes the store in directory `path` (made with mode 0700 if absent; its parent must
 // exist) and holds it against other processes. FailedPrecondition says in one sentence why not: in

@@ -95,6 +95,31 @@ TEST_P(EveryStore, KeepsSparseBytesAndCountsBlocks) {
   EXPECT_EQ(store_->Seek(fd.get(), far + 4, true).status().code(), StatusCode::kNotFound);
 }
 
+TEST_P(EveryStore, KeepsWhatIsPutAsideOutOfReach) {
+  const UniqueFd writer = MustOpen(OpenMode::kCreate);
+  ASSERT_TRUE(store_->Write(writer.get(), 0, BytesOf("old")).ok());
+  EXPECT_TRUE(store_->SetAside(FileId{99}).ok());  // There is none.
+  ASSERT_TRUE(store_->SetAside(kFile).ok());
+  EXPECT_TRUE(store_->List()->empty());
+  EXPECT_EQ(store_->Open(kFile, OpenMode::kRead).status().code(), StatusCode::kNotFound);
+  ASSERT_EQ(store_->ListAside()->size(), 1U);
+  EXPECT_EQ(store_->ListAside()->front().file, kFile);
+  EXPECT_EQ(Read(store_->OpenAside(kFile)->get(), 0, 9), "old");
+  // A new object of that id neither reaches it nor takes its place.
+  ASSERT_TRUE(store_->Write(MustOpen(OpenMode::kCreate).get(), 0, BytesOf("new")).ok());
+  EXPECT_EQ(store_->SetAside(kFile).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->RestoreAside(kFile).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Read(MustOpen(OpenMode::kRead).get(), 0, 9), "new");
+  ASSERT_TRUE(store_->Drop(kFile).ok());
+  ASSERT_TRUE(store_->RestoreAside(kFile).ok());
+  EXPECT_EQ(Read(MustOpen(OpenMode::kRead).get(), 0, 9), "old");
+  EXPECT_EQ(store_->RestoreAside(kFile).code(), StatusCode::kNotFound);
+  ASSERT_TRUE(store_->SetAside(kFile).ok());
+  EXPECT_TRUE(store_->DiscardAside(kFile).ok());
+  EXPECT_TRUE(store_->DiscardAside(kFile).ok());
+  EXPECT_TRUE(store_->ListAside()->empty());
+}
+
 TEST_P(EveryStore, CutsPunchesAndAllocates) {
   const UniqueFd fd = MustOpen(OpenMode::kCreate);
   const std::string data(3 * 4096, 'x');

@@ -77,14 +77,6 @@ bool EndsWithin(FrameSocket& socket, Duration wait) {
   return false;
 }
 
-// What the node says to a request that it does not answer, or to a hello.
-v1::BulkReply Refusal(FrameSocket& socket) {
-  v1::BulkReply reply;
-  const auto received = socket.ReceiveStart(reply, Soon());
-  EXPECT_TRUE(received.ok()) << MessageOf(received.status());
-  return reply;
-}
-
 enum class Kind { kDirectory, kMemory };
 
 class BulkPlane : public ::testing::TestWithParam<Kind> {
@@ -378,11 +370,21 @@ TEST_P(BulkPlane, ACorruptBlockIsNeverServed) {
   const NodeHeartbeat heartbeat = node_->engine().TakeHeartbeat();
   EXPECT_EQ(heartbeat.corrupt_blocks, 1U);
   EXPECT_EQ(heartbeat.corrupt_objects, std::vector<FileId>{kFile});
+  EXPECT_TRUE(heartbeat.healed_objects.empty());
   EXPECT_TRUE(node_->engine().TakeHeartbeat().corrupt_objects.empty());
+  EXPECT_EQ(node_->client().OpenLocal(Writer(), true).status().code(),
+            StatusCode::kFailedPrecondition);
 
-  Write(3 * kBlock, data.substr(3 * kBlock, kBlock));
+  Write(3 * kBlock, data.substr(3 * kBlock, kBlock / 2));
+  EXPECT_TRUE(node_->engine().TakeHeartbeat().healed_objects.empty());
+  Write(3 * kBlock + kBlock / 2, data.substr(3 * kBlock + kBlock / 2, kBlock / 2));
   EXPECT_EQ(Read(0, data.size()), data);
-  EXPECT_EQ(node_->engine().TakeHeartbeat().corrupt_blocks, 0U);
+  const NodeHeartbeat healed = node_->engine().TakeHeartbeat();
+  EXPECT_EQ(healed.corrupt_blocks, 0U);
+  EXPECT_EQ(healed.healed_objects, std::vector<FileId>{kFile});
+  EXPECT_TRUE(node_->engine().TakeHeartbeat().healed_objects.empty());
+  node_->engine().RepeatCorruptObjects();
+  EXPECT_EQ(node_->engine().TakeHeartbeat().healed_objects, std::vector<FileId>{kFile});
 }
 
 TEST_P(BulkPlane, TheScrubberFindsCorruptBlocksByItself) {

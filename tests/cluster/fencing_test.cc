@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "storage-node/store/object_store.h"
@@ -17,11 +18,12 @@ using testing::kTestNode;
 using testing::TestNode;
 
 constexpr FileId kFile{42};
+constexpr ClientId kOther{8};
 
 class Fencing : public ::testing::Test {
  protected:
   std::string Writer(uint64_t era, uint64_t generation, uint64_t epoch = 5,
-                     ClientId client = ClientId{7}) const {
+                     ClientId client = testing::kTestClient) const {
     return node_.Seal({.file = kFile,
                        .client = client,
                        .may_write = true,
@@ -33,6 +35,11 @@ class Fencing : public ::testing::Test {
   Status Write(const std::string& capability, const std::string& data = "data") {
     return node_.client().Write({kTestNode, kFile, capability}, 0, std::as_bytes(std::span(data)));
   }
+  // By another mount.
+  Status WriteAsOther(uint64_t era, uint64_t generation, const std::string& data = "data") {
+    const std::string capability = Writer(era, generation, 5, kOther);
+    return other_->Write({kTestNode, kFile, capability}, 0, std::as_bytes(std::span(data)));
+  }
   Status Read(const std::string& capability) {
     std::string out(4, '?');
     return node_.client().Read({kTestNode, kFile, capability}, 0,
@@ -40,6 +47,7 @@ class Fencing : public ::testing::Test {
   }
 
   TestNode node_{node::NewMemoryStore("n1"), {.epoch = 5}};
+  const std::unique_ptr<sai::BulkNodeApi> other_ = node_.NewClient({}, kOther);
 };
 
 TEST_F(Fencing, ACapabilityOfAnEarlierIncarnationIsRefused) {
@@ -63,12 +71,12 @@ TEST_F(Fencing, AStoreByASessionThatWasReplacedIsRefused) {
   EXPECT_EQ(late.code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(MessageOf(late), HasSubstr("session 1"));
   EXPECT_TRUE(Read(first).ok()) << "what is read is checked by who reads";
-  EXPECT_TRUE(Write(Writer(1, 1, 5, ClientId{8})).ok()) << "of another client";
+  EXPECT_TRUE(WriteAsOther(1, 1).ok()) << "of another client";
 }
 
 TEST_F(Fencing, AStoreByAnOlderLayoutIsRefused) {
   EXPECT_TRUE(Write(Writer(1, 3), "old1").ok());
-  EXPECT_TRUE(Write(Writer(1, 4, 5, ClientId{8}), "new!").ok());
+  EXPECT_TRUE(WriteAsOther(1, 4, "new!").ok());
   const std::string old = Writer(1, 3);
   const ObjectTarget target{kTestNode, kFile, old};
   const std::string data = "late";
@@ -87,7 +95,7 @@ TEST_F(Fencing, AStoreByAnOlderLayoutIsRefused) {
 
 TEST_F(Fencing, TheFirstStoreCountsAlready) {
   EXPECT_TRUE(Write(Writer(1, 4)).ok());
-  EXPECT_EQ(Write(Writer(1, 3, 5, ClientId{8})).code(), StatusCode::kAborted);
+  EXPECT_EQ(WriteAsOther(1, 3).code(), StatusCode::kAborted);
 }
 
 }  // namespace

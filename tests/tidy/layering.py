@@ -11,7 +11,7 @@ ARROWS = {
     "manager/core": ["manager/placement"],
     "manager/store": ["common/model"],
     "storage-node/core": ["common/model"],
-    "storage-node/store": ["common/model"],
+    "storage-node/store": ["storage-node/core"],  # The format of records of checksums is pure.
     "client-sai/core": ["common/model"],
     "proto/convert": ["common/model"],
     "manager/service": ["manager/core", "manager/store", "predictor/run", "proto/convert"],

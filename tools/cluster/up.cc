@@ -98,6 +98,7 @@ class Starter {
 
   Status StartManager() {
     const ClusterPlan& plan = state_.plan;
+    // Not with --fsync: all of this cluster is on one machine, most of it in RAM, and ends with it.
     std::vector<std::string> flags = {"--listen",
                                       plan.ManagerListen(),
                                       "--data-dir",

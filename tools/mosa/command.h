@@ -35,6 +35,7 @@ void AddWhere(CLI::App& app, CommandLine& line);
 void AddHint(CLI::App& app, CommandLine& line);
 void AddHintRules(CLI::App& noun, CommandLine& line);
 void AddLost(CLI::App& app, CommandLine& line);
+void AddAdopt(CLI::App& app, CommandLine& line);
 void AddWorkflow(CLI::App& app, CommandLine& line);
 void AddStage(CLI::App& app, CommandLine& line);
 void AddPredict(CLI::App& app, CommandLine& line);

@@ -18,10 +18,10 @@ Status Run(const ManagerChoice& choice, const CommandLine& line) {
     for (const FileStatus& file : files) json.push_back(ToJson(file));
     PrintJson(json);
   } else {
-    Table table({"BYTES", "WRITTEN BY", "PATH"});
+    Table table({"BYTES", "STATE", "WRITTEN BY", "PATH"});
     for (const FileStatus& file : files) {
       table.Add({fmt::format("{}", file.entry.attributes.size_bytes),
-                 file.task.empty() ? "-" : file.task, file.path});
+                 file.lost ? "lost" : "damaged", file.task.empty() ? "-" : file.task, file.path});
     }
     table.Print();
   }
@@ -37,7 +37,8 @@ void AddLost(CLI::App& app, CommandLine& line) {
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* command = app.add_subcommand(
       "lost",
-      "Files whose only copy was on nodes that are gone, and the task that wrote each\n\n"
+      "Files whose only copy was on nodes that are gone or is damaged, and the task that wrote "
+      "each\n\n"
       "  mosa lost\n"
       "  mosa lost --json | jq -r '.[].task' | sort -u");
   AddManagerChoice(*command, *choice);

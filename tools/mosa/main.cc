@@ -50,6 +50,7 @@ int Main(int argc, char** argv) {
   AddWhere(app, line);
   AddHint(app, line);
   AddLost(app, line);
+  AddAdopt(app, line);
   AddRun(app, line);
   AddWorkflow(app, line);
   AddStage(app, line);

@@ -195,6 +195,7 @@ nlohmann::json ToJson(const FileStatus& file) {
                          {"size_bytes", file.entry.attributes.size_bytes},
                          {"inline", file.is_inline},
                          {"lost", file.lost},
+                         {"damage", file.damage},
                          {"layout", ToJson(file.layout)},
                          {"allocated", std::move(allocated)}};
   nlohmann::json copies = nlohmann::json::array();

@@ -1,0 +1,277 @@
+// A manager that may have forgotten what it acknowledged, and nodes that still have the bytes.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "manager/core/core_fixture.h"
+#include "manager/core/recovery.h"
+
+namespace mosa::manager {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using Ids = std::vector<FileId>;
+
+class CoreRecovery : public CoreFixture {
+ protected:
+  CoreRecovery() { Start(kAnna); }
+
+  // The machine crashes: what was written after `image` was taken is gone.
+  void Crash(std::map<std::string, std::string> image) {
+    image_ = std::move(image);
+    options_.may_have_forgotten = true;
+    Restart();
+    options_.may_have_forgotten = false;
+  }
+  NodeId Register(const std::string& name, const Ids& objects, std::vector<HeldSize> sizes = {},
+                  std::vector<AsideObject> aside = {}) {
+    orders_.clear();
+    NodeRegistration registration{.name = name, .incarnation = 7, .limit_bytes = uint64_t{1} << 30};
+    registration.objects = objects;
+    registration.sizes = std::move(sizes);
+    registration.aside = std::move(aside);
+    const Effects effects = Step(RegisterNode{registration});
+    for (const ToNode& to : effects.to_nodes)
+      if (std::holds_alternative<NodeRegistered>(to.message)) return to.node;
+    return kNoNode;
+  }
+  Ids Ordered(NodeId node, AsideAction action) const {
+    Ids files;
+    for (const auto& [to, order] : orders_) {
+      const auto* aside = std::get_if<AsideOrder>(&order);
+      if (to == node && aside && aside->action == action)
+        files.insert(files.end(), aside->files.begin(), aside->files.end());
+    }
+    return files;
+  }
+};
+
+TEST_F(CoreRecovery, ObjectsOfForgottenFilesArePutAsideAndNotDropped) {
+  AddNode("n1");
+  const FileId kept = MakeBound(kAnna, kRootFile, "kept", 8192);
+  const auto image = image_;
+  const FileId forgotten = MakeBound(kAnna, kRootFile, "forgotten", 8192);
+  Crash(image);
+  const NodeId n1 = Register("n1", {kept, forgotten});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{forgotten});
+  EXPECT_TRUE(dropped_[n1].empty());
+  Start(kAnna);
+  Ok<OpenReply>(kAnna, OpenRequest{kept, false, ""});
+}
+
+TEST_F(CoreRecovery, WithoutACrashObjectsOfRemovedFilesAreDropped) {
+  AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
+  dropped_.clear();
+  Restart();
+  const NodeId n1 = Register("n1", {f});
+  EXPECT_EQ(dropped_[n1], Ids{f});
+  EXPECT_TRUE(Ordered(n1, AsideAction::kSetAside).empty());
+}
+
+TEST_F(CoreRecovery, RememberedAfterTheNextRestartForNodesThatComeLater) {
+  AddNode("n1");
+  const auto image = image_;
+  const FileId forgotten = MakeBound(kAnna, kRootFile, "forgotten", 8192);
+  Crash(image);
+  Advance(Seconds(1));
+  Restart();
+  const NodeId n1 = Register("n1", {forgotten});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{forgotten});
+}
+
+// An image that was put in the place of a newer one says nothing of a crash.
+TEST_F(CoreRecovery, ObjectsThatAreNewerThanTheImageArePutAside) {
+  AddNode("n1");
+  const FileId removed = MakeBound(kAnna, kRootFile, "removed", 8192);
+  const Time written = now_;
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "removed", false, false});
+  const auto image = image_;
+  now_ = now_ + Seconds(60);
+  const FileId newer = MakeBound(kAnna, kRootFile, "newer", 8192);
+  const Time written_later = now_;
+  now_ = now_ + Seconds(60);
+  image_ = image;
+  dropped_.clear();
+  Restart();
+  const NodeId n1 =
+      Register("n1", {removed, newer}, {{8192, 8192, written}, {8192, 8192, written_later}});
+  EXPECT_EQ(dropped_[n1], Ids{removed});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{newer});
+}
+
+TEST_F(CoreRecovery, AnEmptyStorePutsTheObjectsOfTheOneBeforeAside) {
+  options_.first_file_id = FirstAfterRecovery(now_);
+  core_ = std::make_unique<ManagerCore>(options_);
+  image_.clear();
+  const NodeId n1 = Register("n1", {FileId(77)});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{FileId(77)});
+  Start(kAnna);
+  EXPECT_GE(ready_[kAnna].file_ids.first.value, options_.first_file_id);
+  Restart();
+  Register("n1", {FileId(77)});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{FileId(77)});
+}
+
+TEST_F(CoreRecovery, IdsThatANodeHasAnObjectOfAreNeverGivenOutAgain) {
+  const uint64_t next = ready_[kAnna].file_ids.first.value + 1'000'000;
+  const Ids held = {FileId(next), FileId(next + 1)};
+  const NodeId n1 = Register("n1", held, {}, {{.file = FileId(next + 500'000)}});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), held);
+  Start(kBen);
+  EXPECT_GT(ready_[kBen].file_ids.first.value, next + 500'000);
+  // A client that was given ids which are forgotten by now uses them in peace.
+  const auto image = image_;
+  Start(kCarl);
+  const FileIdRangeReply range = ready_[kCarl].file_ids;
+  Crash(image);
+  Start(kBen);
+  EXPECT_GE(ready_[kBen].file_ids.first.value, range.first.value + range.count);
+}
+
+TEST_F(CoreRecovery, VersionsContinueAboveThoseThatWereForgotten) {
+  AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  const auto image = image_;
+  uint64_t forgotten = 0;
+  for (int i = 0; i < 5; ++i) {
+    CommitRequest commit{.file = f, .size_bytes = 8192};
+    commit.nodes = {{NodeId(1), 8192, 0}};
+    commit.data_changed = true;
+    forgotten = Ok<AttributesReply>(kAnna, commit).attributes.data_version;
+  }
+  Crash(image);
+  Register("n1", {f});
+  Start(kAnna);
+  const uint64_t first = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version;
+  EXPECT_GT(first, forgotten);
+  Restart();
+  Register("n1", {f});
+  Start(kAnna);
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version, first);
+}
+
+TEST_F(CoreRecovery, FilesWhoseLastChangeWasForgottenAreNamed) {
+  AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  const auto image = image_;
+  now_ = now_ + Seconds(2);
+  const Time changed = now_;
+  now_ = now_ + Seconds(2);
+  Crash(image);
+  Register("n1", {f}, {{16384, 16384, changed}});
+  EXPECT_THAT(log_, Contains(HasSubstr(fmt::format("bytes of file {} that are newer", f.value))));
+}
+
+TEST_F(CoreRecovery, AnObjectThatWasCutIsLost) {
+  AddNode("n1");
+  const FileId whole = MakeBound(kAnna, kRootFile, "whole", 8192);
+  const FileId cut = MakeBound(kAnna, kRootFile, "cut", 8192);
+  const FileId sparse = MakeBound(kAnna, kRootFile, "sparse", 4096);
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = sparse, .size_bytes = 1 << 20});
+  now_ = now_ + Seconds(60);
+  Restart();
+  Register("n1", {whole, cut, sparse}, {{8192, 8192, {}}, {4000, 4096, {}}, {4096, 4096, {}}});
+  Start(kAnna);
+  Ok<OpenReply>(kAnna, OpenRequest{whole, false, ""});
+  Ok<OpenReply>(kAnna, OpenRequest{sparse, false, ""});
+  EXPECT_EQ(Refused(kAnna, OpenRequest{cut, false, ""}), ErrorReason::kNodeLost);
+  ASSERT_EQ(core_->ListLostFiles(10).size(), 1U);
+  EXPECT_EQ(core_->ListLostFiles(10)[0].path, "/cut");
+}
+
+TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
+  const FileId f(500'000), g(500'001), known = Make(kAnna, kRootFile, "known");
+  const AsideObject part{.file = f,
+                         .size_bytes = 5000,
+                         .allocated_bytes = 8192,
+                         .modified = now_,
+                         .data = {{0, 5000, 0, 1}}};
+  AsideObject other = part, taken = part;
+  other.file = g;
+  taken.file = known;
+  const NodeId n1 = Register("n1", {}, {}, {part, other, taken});
+  ASSERT_EQ(core_->ListAside(10, FileId()).size(), 3U);
+  EXPECT_EQ(core_->ListAside(10, f).size(), 1U);
+  EXPECT_EQ(core_->ListAside(10, f)[0].parts[0].node_name, "n1");
+
+  ConfirmAll();
+  orders_.clear();
+  Effects effects = Step(AdoptFiles{{f, known, FileId(9)}, false});
+  ConfirmAll();
+  if (effects.admin_reply->status.code() == StatusCode::kAborted)
+    effects = Step(AdoptFiles{{f, known, FileId(9)}, false});
+  ASSERT_TRUE(effects.admin_reply && effects.admin_reply->status.ok());
+  const auto& outcomes = effects.admin_reply->adopted;
+  ASSERT_EQ(outcomes.size(), 3U);
+  EXPECT_EQ(outcomes[0].path, fmt::format("/lost+found/#{}", f.value));
+  EXPECT_THAT(outcomes[1].refusal, HasSubstr("is known"));
+  EXPECT_THAT(outcomes[2].refusal, HasSubstr("no node"));
+  EXPECT_EQ(Ordered(n1, AsideAction::kRestore), Ids{f});
+  const auto status = core_->GetFileStatus(outcomes[0].path);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->entry.attributes.size_bytes, 5000U);
+  EXPECT_EQ(status->layout.Nodes(), std::vector<NodeId>{n1});
+
+  // The order was lost with the node's connection, or the manager: it is repeated.
+  Restart();
+  Register("n1", {}, {}, {part, other});
+  EXPECT_EQ(Ordered(n1, AsideAction::kRestore), Ids{f});
+  EXPECT_TRUE(core_->ListLostFiles(10).empty());
+  Start(kAnna);
+  Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
+
+  orders_.clear();
+  effects = Step(AdoptFiles{{g}, true});
+  EXPECT_EQ(effects.admin_reply->adopted[0], AdoptOutcome{});
+  EXPECT_EQ(Ordered(n1, AsideAction::kDiscard), Ids{g});
+  Step(NodeReportedAside{n1, {}});
+  EXPECT_TRUE(core_->ListAside(10, FileId()).empty());
+}
+
+// ---- what parts come to
+
+AsideObject Part(uint64_t size_bytes, std::vector<DataRuns> data) {
+  return {.file = FileId(5),
+          .size_bytes = size_bytes,
+          .allocated_bytes = size_bytes,
+          .data = std::move(data)};
+}
+
+TEST(JoinParts, FindsStripesHolesAndCopies) {
+  const uint64_t mib = 1 << 20;
+  const AsideObject even = Part(9 * mib, {{0, mib, 2 * mib, 5}});
+  const AsideObject odd = Part(8 * mib, {{mib, mib, 2 * mib, 4}});
+  const AsideObject all = Part(3 * mib, {{0, 3 * mib, 0, 1}});
+  const AsideObject tail = Part(7 * mib, {{5 * mib, 2 * mib, 0, 1}});
+  const NodeId a(1), b(2), c(3);
+
+  const auto stripe = JoinParts({{a, &even}, {b, &odd}}, 4096, 10);
+  ASSERT_TRUE(stripe);
+  EXPECT_EQ(stripe->layout.chunk_bytes, mib);
+  EXPECT_EQ(stripe->layout.segments, (std::vector<Segment>{{0, 2, {a, b}}}));
+  EXPECT_EQ(stripe->size_bytes, 9 * mib);
+
+  const auto spilled = JoinParts({{b, &all}, {c, &tail}}, 4096, 10);
+  ASSERT_TRUE(spilled);
+  EXPECT_EQ(spilled->layout.chunk_bytes, 4096U);
+  EXPECT_EQ(spilled->layout.segments, (std::vector<Segment>{{0, 1, {b}}, {5 * mib, 1, {c}}}));
+
+  const AsideObject longer = Part(4 * mib, {{0, 4 * mib, 0, 1}});
+  const auto copies = JoinParts({{a, &all}, {b, &longer}}, 4096, 10);
+  ASSERT_TRUE(copies);
+  EXPECT_EQ(copies->layout.segments, (std::vector<Segment>{{0, 1, {b}}}));
+  EXPECT_EQ(copies->unused, std::vector<NodeId>{a});
+
+  const AsideObject empty = Part(10, {});
+  EXPECT_EQ(JoinParts({{a, &empty}}, 4096, 10)->layout.segments,
+            (std::vector<Segment>{{0, 1, {a}}}));
+  EXPECT_FALSE(JoinParts({}, 4096, 10));
+  const AsideObject odd_bits = Part(9 * mib, {{0, 4096, 0, 1}, {3 * mib, mib, 0, 1}});
+  EXPECT_FALSE(JoinParts({{a, &odd_bits}, {c, &odd}}, 4096, 2));
+}
+
+}  // namespace
+}  // namespace mosa::manager

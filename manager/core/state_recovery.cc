@@ -1,0 +1,309 @@
+#include "manager/core/state_recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mosa::manager {
+namespace {
+
+// Ids beyond this are nobody's, and are not believed.
+constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
+constexpr std::string_view kAdoptedName = "lost+found";
+// Of one adopted file: each is a segment of its layout.
+constexpr size_t kPiecesMax = 4096;
+// Files named in the log one by one, of what one node says.
+constexpr size_t kNamedMax = 20;
+
+uint64_t RoundUpToUnit(uint64_t bytes) {
+  return (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
+}
+
+// Where the last byte of a file of `size_bytes` ends that `node` has by the layout.
+uint64_t EndOn(const Layout& layout, uint64_t size_bytes, NodeId node) {
+  uint64_t end = 0;
+  for (const Segment& segment : layout.segments) {
+    const uint64_t limit = std::min(layout.SegmentEnd(segment.begin), size_bytes);
+    // Back from the end: each position comes by within one round.
+    uint64_t at = limit;
+    for (uint32_t i = 0; i <= segment.width && at > segment.begin; ++i) {
+      const uint64_t position = layout.PositionAt(at - 1);
+      if (segment.nodes[position] == node) {
+        end = std::max(end, at);
+        break;
+      }
+      at = std::max(segment.begin, (at - 1) / layout.chunk_bytes * layout.chunk_bytes);
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+// ---- loading
+
+void ManagerCore::State::RecoveryRules::BeginEmpty() {
+  state.cluster_.next_file_id = state.options_.first_file_id;
+  if (state.options_.first_file_id == kRootFile.value + 1) return;
+  state.recovery_.BeginEmpty(state.options_.first_file_id);
+  state.recovery_dirty_ = true;
+}
+
+void ManagerCore::State::RecoveryRules::FinishLoad() {
+  if (state.options_.may_have_forgotten) {
+    ClusterRecord& cluster = state.cluster_;
+    cluster.next_file_id = state.recovery_.Recover(cluster.next_file_id, state.now_);
+    state.cluster_dirty_ = true;
+    state.recovery_dirty_ = true;
+    state.load_log_.push_back(
+        "the metadata may lack the last changes before the machine ended: objects that no file "
+        "owns are put aside, 'mosa adopt' lists them");
+  }
+  const uint64_t floor = state.recovery_.record().version_floor;
+  for (auto& [file, inode] : state.inodes_) {
+    if (inode->type != FileType::kRegular || inode->data_version >= floor) continue;
+    if (inode->bytes) {
+      // The first copy may have had changes that the others had not: they are compared with it.
+      for (auto& cells : inode->bytes->copies)
+        for (CopyCell& cell : cells)
+          if (cell.data_version == inode->data_version) cell.data_version = floor - 1;
+    }
+    inode->data_version = floor;
+  }
+}
+
+// ---- a node registers
+
+void ManagerCore::State::RecoveryRules::KeepId(FileId file) {
+  uint64_t& next = state.cluster_.next_file_id;
+  if (file.value < next || file.value >= kFileIdBelievable) return;
+  // Whoever was given it was given a range with it.
+  next = file.value + kFileIdsAtOnce;
+  state.cluster_dirty_ = true;
+}
+
+ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::FindUnowned(
+    NodeId node, const NodeRegistration& registration) {
+  Unowned unowned;
+  size_t changed = 0;
+  const uint64_t first_unknown = state.cluster_.next_file_id;  // Before any of these is kept.
+  for (size_t i = 0; i < registration.objects.size(); ++i) {
+    const FileId file = registration.objects[i];
+    std::optional<Time> modified;
+    if (i < registration.sizes.size()) modified = registration.sizes[i].modified;
+    const bool given_out = file.value < first_unknown;
+    KeepId(file);
+    const bool keep = !given_out || state.recovery_.MayBeForgotten(file, modified);
+    const Inode* inode = state.Find(file);
+    if (!inode || inode->type != FileType::kRegular) {
+      (keep ? unowned.aside : unowned.dropped).push_back(file);
+    } else if (inode->bytes && !inode->bytes->segments.empty() &&
+               !state.NamedNodes(*inode->bytes).contains(node)) {
+      // Its bytes are elsewhere by now; or that they are here was forgotten.
+      if (keep) {
+        unowned.aside.push_back(file);
+      } else {
+        state.copy_.leftovers[file].insert(node);
+        state.copy_.leftover_checks.insert(file);
+      }
+    } else if (modified && state.recovery_.HasForgottenChange(*modified) &&
+               file.value < state.recovery_.record().kept_below && ++changed <= kNamedMax) {
+      state.effects_.log.push_back(
+          fmt::format("node {} has bytes of file {} that are newer than what is known of it ({} "
+                      "bytes): its last changes were forgotten, look at it",
+                      state.NameOf(node), file.value, inode->size_bytes));
+    }
+  }
+  if (changed > kNamedMax)
+    state.effects_.log.push_back(
+        fmt::format("node {}: the same of {} more files", state.NameOf(node), changed - kNamedMax));
+  return unowned;
+}
+
+void ManagerCore::State::RecoveryRules::SetAside(NodeId node, const std::vector<FileId>& files) {
+  if (files.empty()) return;
+  state.effects_.log.push_back(
+      fmt::format("node {} puts {} objects aside that no known file owns: 'mosa adopt' lists them",
+                  state.NameOf(node), files.size()));
+  state.SendOrder(node, AsideOrder{AsideAction::kSetAside, files});
+}
+
+// True if the object cannot have all that was committed of it: it is shorter than the file asks,
+// and even without holes it would hold less than what was allocated for it.
+bool ManagerCore::State::RecoveryRules::IsShort(FileId file, const HeldSize& held,
+                                                NodeId node) const {
+  const Inode* inode = state.Find(file);
+  if (!inode || !inode->bytes || inode->bytes->segments.empty()) return false;
+  for (const NodeObject& object : inode->bytes->objects) {
+    if (object.node != node) continue;
+    return held.allocated_bytes < object.allocated_bytes &&
+           RoundUpToUnit(held.size_bytes) < object.allocated_bytes &&
+           held.size_bytes < EndOn(state.LayoutOf(*inode), inode->size_bytes, node);
+  }
+  return false;
+}
+
+std::set<FileId> ManagerCore::State::RecoveryRules::PresentOn(
+    NodeId node, const NodeRegistration& registration) {
+  std::set<FileId> present;
+  size_t short_objects = 0;
+  for (size_t i = 0; i < registration.objects.size(); ++i) {
+    const FileId file = registration.objects[i];
+    if (i < registration.sizes.size() && IsShort(file, registration.sizes[i], node)) {
+      if (++short_objects <= kNamedMax)
+        state.effects_.log.push_back(
+            fmt::format("node {} has {} bytes of file {}, and had more: its object was cut",
+                        state.NameOf(node), registration.sizes[i].size_bytes, file.value));
+      continue;
+    }
+    present.insert(present.end(), file);
+  }
+  for (const AsideObject& object : registration.aside) present.insert(object.file);
+  return present;
+}
+
+void ManagerCore::State::RecoveryRules::NoteAside(NodeId node,
+                                                  const std::vector<AsideObject>& objects) {
+  std::vector<FileId> known;
+  for (const AsideObject& object : objects) {
+    KeepId(object.file);
+    const Inode* inode = state.Find(object.file);
+    if (inode && inode->bytes && state.NamedNodes(*inode->bytes).contains(node))
+      known.push_back(object.file);
+  }
+  state.recovery_.SetAside(node, objects);
+  if (!known.empty()) state.SendOrder(node, AsideOrder{AsideAction::kRestore, std::move(known)});
+}
+
+// ---- what becomes of it
+
+std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
+  if (const auto known = state.ChildOf(kRootFile, kAdoptedName)) {
+    const Inode* inode = state.Find(*known);
+    if (inode && inode->type == FileType::kDirectory) return known;
+    return std::nullopt;
+  }
+  const FileId directory(state.cluster_.next_file_id++);
+  state.cluster_dirty_ = true;
+  auto inode = std::make_unique<Inode>();
+  inode->type = FileType::kDirectory;
+  inode->permissions = 0700;
+  inode->link_count = 1;
+  inode->access_time = inode->modify_time = inode->change_time = inode->birth_time = state.now_;
+  state.inodes_.emplace(directory, std::move(inode));
+  state.directories_.emplace(directory, std::make_unique<Directory>());
+  state.AddEntry(kRootFile, std::string(kAdoptedName), directory);
+  state.TouchDirectory(kRootFile, state.now_);
+  state.Touch(directory);
+  return directory;
+}
+
+void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId directory,
+                                                    const std::string& name,
+                                                    const JoinedParts& joined) {
+  auto made = std::make_unique<Inode>();
+  Inode& inode = *made;
+  const auto parts = state.recovery_.PartsOf(file);
+  inode.type = FileType::kRegular;
+  inode.permissions = 0600;
+  inode.link_count = 1;
+  inode.size_bytes = joined.size_bytes;
+  inode.access_time = inode.change_time = inode.birth_time = state.now_;
+  inode.data_version =
+      std::max(state.recovery_.record().version_floor, FirstAfterRecovery(state.now_));
+  inode.hints = state.texts_.Hold(EncodeHints({}));
+  inode.task = state.texts_.Hold("");
+  inode.placement_seed = FileSeed(state.cluster_.cluster_seed, directory, name, file.value);
+  FileBytes& bytes = state.BytesOf(inode);
+  bytes.chunk_bytes = joined.layout.chunk_bytes;
+  bytes.segments = joined.layout.segments;
+  bytes.copies.resize(bytes.segments.size());
+  state.SetReason(bytes, "adopted: where the bytes were found");
+  for (const NodeId node : joined.layout.Nodes()) {
+    const AsideObject& part = *parts.at(node);
+    bytes.objects.push_back({node, false, part.allocated_bytes});
+    inode.modify_time = std::max(inode.modify_time, std::min(part.modified, state.now_));
+  }
+  state.inodes_.emplace(file, std::move(made));
+  state.AddEntry(directory, name, file);
+  state.TouchDirectory(directory, state.now_);
+  state.FollowLifetime(file, inode, name);
+  state.Touch(file);
+}
+
+AdoptOutcome ManagerCore::State::RecoveryRules::Adopt(FileId file) {
+  const auto parts = state.recovery_.PartsOf(file);
+  if (parts.empty())
+    return {"", fmt::format("no node has put anything of file {} aside", file.value)};
+  if (state.Find(file)) {
+    const auto parent = state.Find(file)->named_in;
+    return {"", fmt::format("file {} is known, in directory '{}/', and its bytes are elsewhere: "
+                            "remove that file first, or discard what was put aside",
+                            file.value, state.PathOf(parent))};
+  }
+  const auto joined = JoinParts(parts, state.options_.chunk_bytes, kPiecesMax);
+  if (!joined)
+    return {"", fmt::format("the bytes of file {} lie in more than {} pieces: take the objects "
+                            "from the lost+found of the nodes' directories",
+                            file.value, kPiecesMax)};
+  const auto directory = AdoptedDirectory();
+  const std::string name = fmt::format("#{}", file.value);
+  if (!directory || state.ChildOf(*directory, name))
+    return {"",
+            fmt::format("/{}/{} cannot be made: something else has that name", kAdoptedName, name)};
+  MakeAdopted(file, *directory, name, *joined);
+  for (const NodeId node : joined->layout.Nodes()) {
+    state.SendOrder(node, AsideOrder{AsideAction::kRestore, {file}});
+    state.recovery_.Forget(node, file);
+  }
+  return {fmt::format("/{}/{}", kAdoptedName, name), ""};
+}
+
+AdoptOutcome ManagerCore::State::RecoveryRules::Discard(FileId file) {
+  const auto parts = state.recovery_.PartsOf(file);
+  if (parts.empty())
+    return {"", fmt::format("no node has put anything of file {} aside", file.value)};
+  std::vector<NodeId> nodes;
+  for (const auto& [node, object] : parts) nodes.push_back(node);
+  for (const NodeId node : nodes) {
+    state.SendOrder(node, AsideOrder{AsideAction::kDiscard, {file}});
+    state.recovery_.Forget(node, file);
+  }
+  return {};
+}
+
+std::vector<AsideFile> ManagerCore::State::RecoveryRules::ListAside(size_t files_max,
+                                                                    FileId after) const {
+  std::vector<AsideFile> files;
+  for (const FileId file : state.recovery_.ListAside(files_max, after)) {
+    AsideFile& listed = files.emplace_back(AsideFile{.file = file, .parts = {}});
+    for (const auto& [node, object] : state.recovery_.PartsOf(file))
+      listed.parts.push_back({.node_name = state.NameOf(node),
+                              .size_bytes = object->size_bytes,
+                              .allocated_bytes = object->allocated_bytes,
+                              .modified = object->modified});
+  }
+  return files;
+}
+
+void ManagerCore::State::Handle(const AdoptFiles& command) {
+  if (grace_end_) return AnswerAdmin(StillRestarting());
+  // Whoever makes files there without asking would not know of those that are made here.
+  for (const FileId directory : {kRootFile, ChildOf(kRootFile, kAdoptedName).value_or(kRootFile)}) {
+    if (command.discard || !delegations_.contains(directory)) continue;
+    RecallDelegation(directory);
+    return AnswerAdmin(AbortedError(fmt::format(
+        "a mount has to let go of directory {} first: try again in a moment", directory.value)));
+  }
+  AdminReply reply{.status = OkStatus()};
+  RecoveryRules rules{*this};
+  for (const FileId file : command.files)
+    reply.adopted.push_back(command.discard ? rules.Discard(file) : rules.Adopt(file));
+  effects_.admin_reply = std::move(reply);
+}
+
+void ManagerCore::State::Handle(const NodeReportedAside& command) {
+  if (FindNode(command.node)) RecoveryRules{*this}.NoteAside(command.node, command.aside.objects);
+}
+
+}  // namespace mosa::manager

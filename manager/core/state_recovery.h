@@ -1,0 +1,53 @@
+// What ManagerCore::State does about things that may have been forgotten (recovery.h), on its own
+// tables. A view of the state for the length of one step. Only the sources of ManagerCore include
+// it.
+#ifndef MOSA_MANAGER_CORE_STATE_RECOVERY_H_
+#define MOSA_MANAGER_CORE_STATE_RECOVERY_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+
+struct ManagerCore::State::RecoveryRules {
+  State& state;
+
+  // ---- loading
+  void BeginEmpty();
+  // Recovers if the image may have forgotten something, and gives files with bytes the versions
+  // that a recovery, this or an earlier one, has raised them to.
+  void FinishLoad();
+
+  // ---- a node registers
+  struct Unowned {
+    std::vector<FileId> dropped;  // Of files that are known to be gone.
+    std::vector<FileId> aside;    // Perhaps of files that were forgotten.
+  };
+  // Never gives an id that the node holds an object of to another file.
+  Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
+  void SetAside(NodeId node, const std::vector<FileId>& files);
+  // The objects that the node has, without those that have lost bytes since they were committed.
+  std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
+  // All that the node has put aside. What belongs to files that are known by now is ordered back.
+  void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
+
+  // ---- what becomes of it
+  AdoptOutcome Adopt(FileId file);
+  AdoptOutcome Discard(FileId file);
+  std::vector<AsideFile> ListAside(size_t files_max, FileId after) const;
+
+ private:
+  // "/lost+found", which is made if it is not there; nothing if that name is no directory.
+  std::optional<FileId> AdoptedDirectory();
+  void MakeAdopted(FileId file, FileId directory, const std::string& name,
+                   const JoinedParts& joined);
+  void KeepId(FileId file);
+  bool IsShort(FileId file, const HeldSize& held, NodeId node) const;
+};
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_STATE_RECOVERY_H_

@@ -1,0 +1,232 @@
+// Objects of a storage node after its process, or its machine, ended without a word.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/model/checksum_blocks.h"
+#include "storage-node/service/object_engine.h"
+#include "tests/support/test_node.h"
+
+namespace mosa::node {
+namespace {
+
+constexpr FileId kFile{42};
+constexpr size_t kBytes = 5 * kChecksumBlockBytes + 100;
+
+class NodeCrash : public ::testing::Test {
+ protected:
+  // The node starts on a boot of that name.
+  void Start(const std::string& boot_id) {
+    engine_ = nullptr;
+    auto store = OpenDirectoryStore(
+        {.path = directory_.path() + "/o", .node_name = "n1", .boot_id = boot_id});
+    ASSERT_TRUE(store.ok()) << store.status();
+    auto engine = ObjectEngine::Open(*std::move(store), uint64_t{1} << 30, clock_);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    engine_ = *std::move(engine);
+  }
+  void Write(FileId file, uint64_t offset, const std::string& text) {
+    auto writer = engine_->BeginWrite(file, offset, text.size());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    const auto bytes = std::as_bytes(std::span(text));
+    const auto crcs = BlockChecksums(offset, bytes);
+    ASSERT_TRUE(writer->WritePiece(offset, bytes, crcs).ok());
+  }
+  // Time passes: everything is sealed, recorded and compared.
+  void Settle() {
+    for (int i = 0; i < 5; ++i) {
+      engine_->Account();
+      clock_.Advance(Seconds(10));
+      while (engine_->SealNext(scratch_)) {
+      }
+    }
+  }
+  Status Read(FileId file, uint64_t offset = 0, uint64_t length = kBytes) {
+    auto plan = engine_->PlanRead(
+        {.file = file, .offset_bytes = offset, .length_bytes = length, .verify = false}, scratch_);
+    if (!plan.ok()) return plan.status();
+    // As the reader compares what comes with the checksums.
+    std::vector<std::byte> bytes(plan->length_bytes);
+    std::span<const std::byte> got =
+        plan->buffer.bytes().first(plan->fd ? 0 : static_cast<size_t>(plan->length_bytes));
+    if (plan->fd) {
+      EXPECT_EQ(::pread(plan->fd.get(), bytes.data(), bytes.size(),
+                        static_cast<off_t>(plan->offset_bytes)),
+                static_cast<ssize_t>(bytes.size()));
+      got = bytes;
+    }
+    if (BlockChecksums(plan->offset_bytes, got) != plan->crcs) return DataLossError("mismatch");
+    return OkStatus();
+  }
+  std::string ObjectPath(FileId file) const {
+    const std::string name = fmt::format("{:016x}", file.value);
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(directory_.path() + "/o/objects"))
+      if (entry.path().filename() == name) return entry.path();
+    return "";
+  }
+  void Damage(FileId file, int64_t offset) {
+    std::fstream object(ObjectPath(file), std::ios::in | std::ios::out | std::ios::binary);
+    object.seekp(offset);
+    object << "XXXX";
+  }
+  std::vector<FileId> Corrupt() {
+    engine_->RepeatCorruptObjects();
+    return engine_->TakeHeartbeat().corrupt_objects;
+  }
+
+  testing::TemporaryDirectory directory_;
+  ManualClock clock_{Time{1}};
+  std::unique_ptr<ObjectEngine> engine_;
+  std::vector<std::byte> scratch_ = std::vector<std::byte>(1 << 20);
+};
+
+TEST_F(NodeCrash, ChecksumsOutliveTheProcess) {
+  Start("b1");
+  Write(kFile, 0, std::string(kBytes, 'a'));
+  Settle();
+  Start("b1");
+  Damage(kFile, 70'000);
+  EXPECT_EQ(Read(kFile).code(), StatusCode::kDataLoss);
+  Settle();
+  while (engine_->ScrubNext(scratch_) > 0) {
+  }
+  EXPECT_EQ(Corrupt(), std::vector<FileId>{kFile});
+}
+
+TEST_F(NodeCrash, WhatChangedBeforeTheEndIsNotTakenForDamage) {
+  Start("b1");
+  for (uint64_t i = 0; i < 4; ++i) Write(FileId{i}, 0, std::string(kBytes, 'a'));
+  Settle();
+  Write(FileId{0}, 10, "changed");
+  ASSERT_TRUE(engine_->Truncate(FileId{1}, 1000).ok());
+  const FileId dropped[] = {FileId{2}};
+  engine_->Drop(dropped);
+  Write(FileId{2}, 0, std::string(3000, 'b'));
+  ASSERT_TRUE(engine_->Append(FileId{3}, std::as_bytes(std::span("tail"))).ok());
+  Start("b1");
+  EXPECT_TRUE(Corrupt().empty());
+  Settle();
+  while (engine_->ScrubNext(scratch_) > 0) {
+  }
+  EXPECT_TRUE(Corrupt().empty());
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(Read(FileId{i}).ok()) << i;
+}
+
+TEST_F(NodeCrash, ATruncatedObjectIsDamagedAndNeverReadAsZeroes) {
+  for (const char* boot : {"b1", "b2"}) {
+    Start("b1");
+    Write(kFile, 0, std::string(kBytes, 'a'));
+    Settle();
+    engine_ = nullptr;
+    std::filesystem::resize_file(ObjectPath(kFile), 70'000);
+    for (int starts = 0; starts < 2; ++starts) {
+      Start(boot);
+      EXPECT_EQ(Corrupt(), std::vector<FileId>{kFile});
+      EXPECT_TRUE(Read(kFile, 0, 1000).ok());
+      EXPECT_EQ(Read(kFile, 70'000, 1000).code(), StatusCode::kDataLoss);
+      EXPECT_EQ(Read(kFile, 4 * kChecksumBlockBytes, 1000).code(), StatusCode::kDataLoss);
+      EXPECT_EQ(engine_->OpenLocal(kFile, false).status().code(), StatusCode::kDataLoss);
+    }
+    engine_ = nullptr;
+    std::filesystem::remove_all(directory_.path() + "/o");
+  }
+}
+
+TEST_F(NodeCrash, AfterAnotherBootBytesAreComparedBeforeTheyAreServed) {
+  Start("b1");
+  for (uint64_t i = 0; i < 3; ++i) Write(FileId{i}, 0, std::string(kBytes, 'a'));
+  Settle();
+  engine_ = nullptr;
+  Damage(FileId{0}, 70'000);
+  Damage(FileId{1}, 70'000);
+  Start("b2");
+  EXPECT_EQ(Read(FileId{0}).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(engine_->OpenLocal(FileId{1}, false).status().code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(Read(FileId{2}).ok());
+  // Killed before all was compared: the next process goes on.
+  Start("b2");
+  Settle();
+  EXPECT_EQ(Corrupt(), (std::vector<FileId>{FileId{0}, FileId{1}}));
+  EXPECT_FALSE(engine_->store().record().verifying);
+  Start("b2");
+  EXPECT_TRUE(Read(FileId{2}).ok());
+}
+
+TEST_F(NodeCrash, AfterAnotherBootWhatWasNotRecordedIsDamageUntilItIsWrittenAnew) {
+  Start("b1");
+  Write(FileId{1}, 0, std::string(kBytes, 'a'));
+  Settle();
+  Write(kFile, 0, std::string(kBytes, 'a'));  // The crash comes before it is recorded.
+  Start("b2");
+  EXPECT_EQ(Corrupt(), std::vector<FileId>{kFile});
+  EXPECT_EQ(Read(kFile).code(), StatusCode::kDataLoss);
+  Write(FileId{7}, 0, std::string(kBytes, 'b'));
+  Start("b2");
+  EXPECT_EQ(Corrupt(), std::vector<FileId>{kFile});
+  EXPECT_TRUE(Read(FileId{7}).ok());
+  Settle();
+  Write(kFile, 0, std::string(kBytes, 'c'));
+  Settle();
+  EXPECT_TRUE(Corrupt().empty());
+  Start("b2");
+  EXPECT_TRUE(Corrupt().empty());
+  EXPECT_TRUE(Read(kFile).ok());
+}
+
+TEST_F(NodeCrash, AnOrderlyEndIsNoCrash) {
+  Start("b1");
+  Write(FileId{1}, 0, std::string(kBytes, 'a'));
+  Settle();
+  Write(kFile, 0, std::string(kBytes, 'a'));
+  engine_->End();
+  Start("b2");
+  EXPECT_TRUE(Corrupt().empty());
+  EXPECT_TRUE(Read(kFile).ok());
+}
+
+TEST_F(NodeCrash, ADirectoryFromBeforeThereWereRecordsIsTakenAsItIs) {
+  Start("b1");
+  Write(kFile, 0, std::string(kBytes, 'a'));
+  engine_ = nullptr;
+  std::filesystem::remove_all(directory_.path() + "/o/sums");
+  Start("b2");
+  EXPECT_TRUE(Corrupt().empty());
+  EXPECT_TRUE(Read(kFile).ok());
+}
+
+TEST_F(NodeCrash, WhatIsPutAsideStaysChargedAndComesBack) {
+  Start("b1");
+  Write(kFile, kChecksumBlockBytes, std::string(kBytes, 'a'));
+  Settle();
+  const uint64_t used = engine_->used_bytes();
+  engine_->Obey({AsideAction::kSetAside, {kFile, FileId{5}}});
+  EXPECT_EQ(engine_->used_bytes(), used);
+  EXPECT_TRUE(engine_->ListObjects().empty());
+  ASSERT_EQ(engine_->ListAside().size(), 1U);
+  EXPECT_EQ(engine_->ListAside()[0].size_bytes, kChecksumBlockBytes + kBytes);
+  EXPECT_EQ(engine_->ListAside()[0].data.front().begin, kChecksumBlockBytes);
+  Start("b1");
+  EXPECT_EQ(engine_->used_bytes(), used);
+  ASSERT_EQ(engine_->ListAside().size(), 1U);
+  engine_->Obey({AsideAction::kRestore, {kFile}});
+  EXPECT_EQ(engine_->used_bytes(), used);
+  EXPECT_TRUE(engine_->ListAside().empty());
+  EXPECT_TRUE(Read(kFile, kChecksumBlockBytes).ok());
+  engine_->Obey({AsideAction::kSetAside, {kFile}});
+  engine_->Obey({AsideAction::kDiscard, {kFile}});
+  EXPECT_EQ(engine_->used_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace mosa::node

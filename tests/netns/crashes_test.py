@@ -1,0 +1,203 @@
+"""Machines that crash: what was acknowledged is there, named as lost, or put aside; never dropped.
+
+A crash is imitated by what it leaves: the manager's data directory as it was some seconds before, a
+storage node's objects cut or changed while no process had them, and marks that name another boot.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+
+import cluster
+from cluster import check, placed_directory, set_hint, wait_until
+
+MIB = 1 << 20
+
+
+def data_directory(store):
+    command = store.command("manager", "h0")
+    return pathlib.Path(command[command.index("--data-dir") + 1])
+
+
+def object_directory(store, host):
+    command = store.command("storage", host)
+    return pathlib.Path(command[command.index("--dir") + 1])
+
+
+def find_object(directory, file_id):
+    return next(directory.glob(f"objects/*/{file_id:016x}"))
+
+
+def content(number, size=MIB):
+    return (b"%08d" % number) * (size // 8)
+
+
+def write(path, data):
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+    check(os.write(fd, data) == len(data), f"{path}: short write")
+    os.close(fd)
+
+
+def read(path):
+    """Bytes, or the error's number; never the kernel's pages."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    except OSError as error:
+        return error.errno
+    try:
+        data = b""
+        while chunk := os.read(fd, 4 * MIB):
+            data += chunk
+        return data
+    except OSError as error:
+        return error.errno
+    finally:
+        os.close(fd)
+
+
+def aside(store):
+    return json.loads(store.tell("--json", "adopt"))
+
+
+def name_another_boot(path, old):
+    """In a mark of the manager's or a node's."""
+    text = path.read_text()
+    check(old in text, f"{path} does not name this boot")
+    path.write_text(text.replace(old, "another" + old[7:]))
+
+
+def boot_id():
+    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def end_mounts(store):
+    """Mounts that remember would tell a manager of what it has forgotten."""
+    return {host: store.kill("mount", host) for host in store.hosts}
+
+
+def forgotten_files_are_adopted(store):
+    before = placed_directory(f"{store.mount('h1')}/before", "stripe")
+    write(f"{before}/kept", content(1))
+    data = data_directory(store)
+    # While nothing is written, a copy of the directory is what a crash leaves.
+    copy = data.with_name("data.copy")
+    shutil.copytree(data, copy)
+    time.sleep(1.5)
+    names = [f"f{number}" for number in range(20)]
+    for number, name in enumerate(names):
+        write(f"{before}/{name}", content(number, 4 * MIB))
+    ids = {os.stat(f"{before}/{name}").st_ino: number for number, name in enumerate(names)}
+    mounts = end_mounts(store)
+    manager = store.kill("manager", "h0")
+    shutil.rmtree(data)
+    copy.rename(data)
+    name_another_boot(data / "mosa-run", boot_id())
+    store.start("manager", "h0", manager)
+    wait_until(lambda: len(aside(store)) == len(ids), 30, "objects put aside")
+    for host, command in mounts.items():
+        store.start("mount", host, command)
+    check(read(f"{before}/kept") == content(1), "a file from before the crash is not there")
+    check(not os.path.exists(f"{before}/f0"), "the crash was not imitated")
+    check(all(each["file"] in ids for each in aside(store)), "foreign files are put aside")
+    for number in range(30):  # New files do not get the ids of those that were forgotten.
+        write(f"{before}/new{number}", content(900 + number, 64 << 10))
+        check(os.stat(f"{before}/new{number}").st_ino not in ids, "an id was given out twice")
+    adopted = sorted(ids)[:-1]
+    store.tell("adopt", *map(str, adopted))
+    for host in store.hosts:
+        for file_id in adopted:
+            got = wait_until(
+                lambda: (data := read(f"{store.mount(host)}/lost+found/#{file_id}")) != 5 and data,
+                15,
+                "an adopted file",
+            )
+            check(got == content(ids[file_id], 4 * MIB), f"{host}: #{file_id} has other bytes")
+    store.tell("adopt", "--discard", "--all")
+    check(aside(store) == [], "something is still put aside")
+    left = [p for host in store.hosts for p in object_directory(store, host).glob("lost+found/*")]
+    wait_until(lambda: not any(path.exists() for path in left), 10, "discarded objects to go")
+
+
+def a_truncated_object_is_named_and_no_zeroes(store):
+    directory = placed_directory(f"{store.mount('h1')}/cut", "node:h2")
+    for name in ("cut", "rotten", "whole"):
+        write(f"{directory}/{name}", content(7, 4 * MIB))
+    ids = {name: os.stat(f"{directory}/{name}").st_ino for name in ("cut", "rotten", "whole")}
+    objects = object_directory(store, "h2")
+    log = objects / "sums"
+    wait_until(lambda: sum(p.stat().st_size for p in log.iterdir()) > 3 * 250, 20, "records")
+    time.sleep(2)
+    node = store.kill("storage", "h2")
+    os.truncate(find_object(objects, ids["cut"]), 0)
+    with open(find_object(objects, ids["rotten"]), "r+b") as damaged:
+        damaged.seek(MIB + 17)
+        damaged.write(b"rot")
+    store.start("storage", "h2", node)
+
+    def lost():
+        return [each["path"] for each in json.loads(store.tell("--json", "lost"))]
+
+    wait_until(lambda: "/cut/cut" in lost(), 20, "the truncated file in 'mosa lost'")
+    for host in store.hosts:
+        at = f"{store.mount(host)}/cut"
+        check(read(f"{at}/whole") == content(7, 4 * MIB), f"{host}: a whole file has other bytes")
+        check(read(f"{at}/cut") == 5, f"{host}: a truncated object is read")
+        check(read(f"{at}/rotten") in (5, content(7, 4 * MIB)), f"{host}: rot is read")
+
+
+def after_another_boot_objects_are_compared(store):
+    directory = placed_directory(f"{store.mount('h1')}/boot", "node:h2")
+    for name in ("good", "rotten"):
+        write(f"{directory}/{name}", content(8, 4 * MIB))
+    rotten = os.stat(f"{directory}/rotten").st_ino
+    objects = object_directory(store, "h2")
+    time.sleep(3)
+    write(f"{directory}/late", content(9, MIB))  # Not sealed when the machine crashes.
+    node = store.kill("storage", "h2")
+    with open(find_object(objects, rotten), "r+b") as damaged:
+        damaged.seek(3 * MIB)
+        damaged.write(b"rot")
+    name_another_boot(objects / "mosa-node.json", boot_id())
+    store.start("storage", "h2", node)
+    at = f"{store.mount('h1')}/boot"
+    wait_until(lambda: read(f"{at}/good") == content(8, 4 * MIB), 15, "what is as it was")
+    check(read(f"{at}/rotten") == 5, "rot is served after another boot")
+
+
+def foreign_states_are_refused_in_a_sentence(store):
+    manager = store.kill("manager", "h0")
+    data = pathlib.Path(manager[manager.index("--data-dir") + 1])
+    mark = data / "mosa-run"
+    for text in (b"", b"\xff" * 300, b"mosa-run 9\n"):
+        mark.write_bytes(text)
+        store.start("manager", "h0", manager)
+        manager = store.kill("manager", "h0")
+    store.start("manager", "h0", manager)
+    node = store.kill("storage", "h1")
+    objects = pathlib.Path(node[node.index("--dir") + 1])
+    for path in (objects / "sums").iterdir():
+        path.write_bytes(os.urandom(5000))
+    (objects / "lost+found" / "not-ours").write_text("left alone")
+    store.start("storage", "h1", node)
+    check((objects / "lost+found" / "not-ours").exists(), "a foreign file was removed")
+    check(read(f"{store.mount('h1')}/before/kept") == content(1), "a file is gone")
+
+
+def test(arguments):
+    with cluster.Cluster(arguments.bin, 2) as store:
+        set_hint(store.mount("h1"), "replicas", "1")
+        for part in (
+            forgotten_files_are_adopted,
+            a_truncated_object_is_named_and_no_zeroes,
+            after_another_boot_objects_are_compared,
+            foreign_states_are_refused_in_a_sentence,
+        ):
+            begin = time.monotonic()
+            part(store)
+            print(f"{part.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=400, description=__doc__)
