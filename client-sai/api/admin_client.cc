@@ -1,5 +1,6 @@
 #include "client-sai/api/admin_client.h"
 
+#include <fmt/format.h>
 #include <grpcpp/client_context.h>
 
 #include <algorithm>

@@ -53,8 +53,9 @@ std::optional<Layout> AsStripe(const std::vector<Piece>& pieces, size_t width) {
   if (pieces.size() < 2 || width < 2) return std::nullopt;
   const uint64_t chunk = pieces[1].begin - pieces[0].begin;
   if (chunk == 0 || pieces[0].begin != 0) return std::nullopt;
-  Layout layout{.chunk_bytes = chunk, .segments = {{0, static_cast<uint32_t>(width), {}}}};
-  layout.segments[0].nodes.assign(width, kNoNode);
+  Layout layout;
+  layout.chunk_bytes = chunk;
+  layout.segments = {{0, static_cast<uint32_t>(width), std::vector<NodeId>(width, kNoNode)}};
   for (const Piece& piece : pieces) {
     if (piece.begin / chunk != (piece.end - 1) / chunk) return std::nullopt;
     NodeId& place = layout.segments[0].nodes[piece.begin / chunk % width];

@@ -260,7 +260,12 @@ TEST(Convert, RefusesObjectsAndRangesThatCannotBe) {
               {{0, 1, 1, kDataRangesMax + 1}, "aside.data.count"},
               {{kFileBytesMax + 1, 1, 1, 1}, "aside.data.begin"}};
   for (const auto& row : rows) {
-    const auto sent = ToProto(NodeAside{{{.file = FileId{1}, .data = {row.runs}}}});
+    const AsideObject object{.file = FileId{1},
+                             .size_bytes = 0,
+                             .allocated_bytes = 0,
+                             .modified = {},
+                             .data = {row.runs}};
+    const auto sent = ToProto(NodeAside{{object}});
     EXPECT_THAT(MessageOf(FromProto(sent.at(0)).status()), HasSubstr(row.expected));
   }
   v1::ManagerToNode order;

@@ -117,7 +117,7 @@ SumsLogEnd ReadSums(std::string_view bytes, std::map<FileId, SumsRecord>& known)
     if (size_bytes == kForgotten) {
       known.erase(file);
     } else if (size_bytes == kDamaged) {
-      known.insert_or_assign(file, SumsRecord{.damaged = true});
+      known.insert_or_assign(file, SumsRecord{.damaged = true, .size_bytes = 0, .sums = {}});
     } else {
       auto record = ReadBody(size_bytes, cursor);
       if (!record) return SumsLogEnd::kDamaged;

@@ -1,6 +1,5 @@
 // The part of ObjectEngine that keeps checksums beside the objects: written when an object is
 // sealed, withdrawn before the object changes, compared with the bytes after the machine crashed.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

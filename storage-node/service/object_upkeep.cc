@@ -170,9 +170,8 @@ void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& s
     while (next != stored->end() && next->file < file) ++next;
     // One that was dropped, or is being made, meanwhile.
     const bool found = next != stored->end() && next->file == file;
-    sizes.push_back(found
-                        ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
-                        : HeldSize{.size_bytes = kFileBytesMax, .allocated_bytes = kFileBytesMax});
+    sizes.push_back(found ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
+                          : HeldSize{kFileBytesMax, kFileBytesMax, {}});
   }
 }
 
