@@ -29,6 +29,7 @@
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "common/model/storage.h"
+#include "manager/core/quotas.h"
 #include "manager/placement/copies.h"
 
 namespace mosa::manager {
@@ -43,6 +44,14 @@ struct ManagerOptions {
   uint64_t grant_bytes = uint64_t{64} << 20;  // The largest grant given at once.
   Duration capability_lifetime = Seconds(600);
   uint32_t sessions_max = 4096;
+  QuotaOptions quotas;
+  uint64_t text_bytes_max = kNoLimit;  // Names of tasks, hints, reasons; each is kept once.
+  // Requests that wait for others, with replies that are withheld: of one session, and in all.
+  uint64_t session_waiting_bytes_max = uint64_t{64} << 20;
+  uint64_t waiting_bytes_max = uint64_t{512} << 20;
+  // Replies that a client may ask for again: of one client, and in all.
+  uint64_t client_reply_log_bytes_max = uint64_t{16} << 20;
+  uint64_t reply_log_bytes_max = uint64_t{256} << 20;
 };
 
 // ---- commands
@@ -122,10 +131,18 @@ struct Tick {};  // Time has passed: expire leases, declare nodes silent, end th
 struct Stalled {
   Duration time;
 };
-using Command = std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode,
-                             NodeReport, NodeStreamLost, NodeCopyReport, AddHintRule,
-                             RemoveHintRule, SetFileHint, BeginWorkflow, EndTask, EndWorkflow,
-                             DrainNode, MarkStaged, SetCopiesForecast, RecallMakers, Tick, Stalled>;
+// How full the directory of the durable image is. Not durable: who looks at it says it again.
+struct SetStorePressure {
+  uint64_t used_bytes = 0;
+  uint64_t limit_bytes = 0;  // Growth is refused from there on.
+  // Not empty: nothing may grow, and this says why, with the numbers and what to do.
+  std::string refusal;
+};
+using Command =
+    std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
+                 NodeStreamLost, NodeCopyReport, AddHintRule, RemoveHintRule, SetFileHint,
+                 BeginWorkflow, EndTask, EndWorkflow, DrainNode, MarkStaged, SetCopiesForecast,
+                 RecallMakers, Tick, Stalled, SetStorePressure>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -160,6 +177,7 @@ struct Effects {
   std::vector<ToNode> to_nodes;
   std::vector<NodeRefused> refused_nodes;
   std::optional<AdminReply> admin_reply;
+  size_t reply_bytes = 0;        // About what the replies take.
   std::vector<std::string> log;  // One sentence each, for the shell's log.
   std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
 };

@@ -1,7 +1,7 @@
 // The inside of ManagerCore: its state, and the rules by theme, one source file each
-// (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_space,
-// state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes, state_staging,
-// state_nodes, state_load, state_status). Only manager_core.cc and these include it.
+// (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_limits,
+// state_space, state_copies, state_copy_orders, state_xattrs, state_hints, state_lifetimes,
+// state_staging, state_nodes, state_load, state_status). Only manager_core.cc and these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -26,11 +26,15 @@
 
 #include "absl/container/btree_map.h"
 #include "manager/core/copy_orders.h"
+#include "manager/core/file_attributes.h"
+#include "manager/core/held_bytes.h"
 #include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
+#include "manager/core/quotas.h"
 #include "manager/core/records.h"
+#include "manager/core/reply_log.h"
 #include "manager/core/text_pool.h"
 #include "manager/placement/copies.h"
 #include "manager/placement/policy.h"
@@ -73,6 +77,7 @@ struct Inode {
   uint16_t permissions = 0;
   FileType type = FileType::kRegular;
   std::unique_ptr<FileBytes> bytes;
+  Charge charged;  // As of the last request that changed the file.
 };
 
 struct Directory {
@@ -107,7 +112,8 @@ struct Pending {
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
   std::vector<FileId> files;                        // To which requests have asked for access.
   size_t recalls_left = 0;
-  Time deadline;  // kSpace, kCopies.
+  Time deadline;           // kSpace, kCopies.
+  HeldBytes held, in_all;  // What it keeps, among the session's and everybody's.
 };
 
 struct Session {
@@ -119,6 +125,7 @@ struct Session {
   uint64_t interests = 0;
   Time heard;
   std::map<RecallId, Recall> recalls;
+  uint64_t waiting_bytes = 0;  // Of `pending`.
   std::map<RequestId, Pending> pending;
   std::map<NodeId, uint64_t> grants;
   std::set<FileId> write_opens;
@@ -129,12 +136,6 @@ struct Delegation {
   ClientId holder;
   bool recalled = false;
   std::optional<Time> wanted_since{};  // By others.
-};
-
-// Replies that a client may ask for again, encoded.
-struct ReplyLog {
-  std::map<RequestId, std::string> replies;
-  std::optional<Time> drop_at;  // The session has ended.
 };
 
 struct Node {
@@ -245,16 +246,20 @@ struct ManagerCore::State {
   void Handle(const RecallMakers& command);
   void Handle(const Tick& command);
   void Handle(const Stalled& command);
+  void Handle(const SetStorePressure& command);
   void FinishStep();
 
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
   void RunEnvelope(Session& session, const RequestEnvelope& envelope);
+  std::vector<Reply> RunRequests(const RequestEnvelope& envelope);
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
   void DropRecordedReplies(ClientId client, RequestId below);
+  bool IsTooLong(const ReplyLog& log) const;
+  void HoldWaiting(Session& session, Pending& pending);
   void FinishPending(const Waiter& waiter);
   void AnswerPending(Session& session, RequestId id, Pending pending);
   void CorrectDelegations(ClientId client, Pending& pending) const;
@@ -369,6 +374,17 @@ struct ManagerCore::State {
   void CommitTo(FileId file);
   // The first node, if any, whose loss or silence takes bytes of the file away.
   std::optional<NodeId> LostAt(const Inode& inode) const;
+
+  // ---- limits (state_limits.cc)
+  Charge ChargeOf(FileId file, const Inode& inode) const;
+  void ChargeForChanges();
+  void ChargeForAll();
+  // How long the file's inline content may be. What it has already, it keeps.
+  uint64_t InlineBytesMaxOf(const Inode& inode) const;
+  std::optional<Failure> CheckInlineGrowth(const Inode& inode, uint64_t bytes) const;
+  std::optional<Failure> CheckAttributeGrowth(FileId file, const Inode& inode,
+                                              std::string_view name, uint64_t value_bytes) const;
+  std::vector<LimitStatus> ListLimits() const;
 
   // ---- space (state_space.cc)
   Reply Apply(const GrantRequest& request);
@@ -576,13 +592,16 @@ struct ManagerCore::State {
   // ---- constant
   const ManagerOptions options_;
 
+  // ---- sums, which outlive who counts in them
+  uint64_t waiting_bytes_ = 0, reply_log_bytes_ = 0;
+
   // ---- durable
   ClusterRecord cluster_;
   bool cluster_loaded_ = false, image_found_ = false, loaded_ = false;
   absl::btree_map<FileId, std::unique_ptr<Inode>> inodes_;
   absl::btree_map<FileId, std::unique_ptr<Directory>> directories_;
   absl::btree_map<FileId, std::string> symlinks_;
-  std::map<FileId, std::map<std::string, std::string, std::less<>>> xattrs_;
+  std::map<FileId, FileAttributes> xattrs_;
   std::map<NodeId, Node> nodes_;
   std::map<std::string, NodeId, std::less<>> node_names_;
   std::map<ClientId, Session> sessions_;
@@ -595,9 +614,11 @@ struct ManagerCore::State {
   // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
   std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
-  uint64_t inline_bytes_ = 0;                 // Sum of inline_valid_bytes.
 
   // ---- not durable
+  Quotas quotas_;
+  std::vector<FileId> recharges_;  // Changed since the last request was charged for.
+  SetStorePressure store_pressure_;
   std::vector<std::string> load_log_;   // What loading has to say, for the first step's log.
   std::map<NodeId, uint32_t> anchors_;  // How many groups have theirs there.
   TextPool texts_;

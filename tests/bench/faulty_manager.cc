@@ -20,7 +20,7 @@ namespace mosa::manager {
   "0_11SessionLostENS0_13SessionClosedENS0_12RegisterNodeENS0_10NodeReportENS0_14NodeStreamLos" \
   "tENS0_14NodeCopyReportENS0_11AddHintRuleENS0_14RemoveHintRuleENS0_11SetFileHintENS0_13Begin" \
   "WorkflowENS0_7EndTaskENS0_11EndWorkflowENS0_9DrainNodeENS0_10MarkStagedENS0_17SetCopiesFore" \
-  "castENS0_12RecallMakersENS0_4TickENS0_7StalledEEENS_4TimeE"
+  "castENS0_12RecallMakersENS0_4TickENS0_7StalledENS0_16SetStorePressureEEENS_4TimeE"
 #define SEED                                                                                     \
   "_ZN4mosa7manager8FileSeedEmNS_8StrongIdINS_9FileIdTagEmEESt17basic_string_viewIcSt11char_tra" \
   "itsIcEEm"
