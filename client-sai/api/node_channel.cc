@@ -306,7 +306,7 @@ Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {
       reply.code() > 0 && reply.code() <= static_cast<int>(StatusCode::kUnauthenticated);
   const Status status(known ? static_cast<StatusCode>(reply.code()) : StatusCode::kInternal,
                       fmt::format("{}: {}", node_name, reply.message()));
-  const bool meant = reply.reason() <= static_cast<uint32_t>(ErrorReason::kTimedOut);
+  const bool meant = reply.reason() <= static_cast<uint32_t>(kErrorReasonLast);
   return WithReason(status, meant ? static_cast<ErrorReason>(reply.reason()) : ErrorReason::kNone);
 }
 

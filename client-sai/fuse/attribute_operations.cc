@@ -20,7 +20,6 @@ constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kMountStats = "user.mosa.mount";
 constexpr std::string_view kTrace = "user.mosa.trace";
 constexpr uint64_t kStatfsBlockBytes = 4096;
-constexpr uint64_t kFilesFree = uint64_t{1} << 32;  // There is no limit but the manager's memory.
 
 void ReplyAttributes(fuse_req_t request, const Outcome<AttributesResult>& result,
                      std::string_view what, FileId file) {
@@ -98,9 +97,9 @@ void StatFilesystem(fuse_req_t request, fuse_ino_t) {
   out.f_blocks = status->limit_bytes / kStatfsBlockBytes;
   out.f_bfree = status->free_bytes / kStatfsBlockBytes;
   out.f_bavail = out.f_bfree;
-  out.f_files = status->files + kFilesFree;
-  out.f_ffree = kFilesFree;
-  out.f_favail = kFilesFree;
+  out.f_files = status->files + status->files_free;
+  out.f_ffree = status->files_free;
+  out.f_favail = status->files_free;
   out.f_namemax = kNameBytesMax;
   fuse_reply_statfs(request, &out);
 }

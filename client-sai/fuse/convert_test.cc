@@ -86,7 +86,7 @@ TEST(Convert, LocksGoThereAndBack) {
 }
 
 TEST(Convert, EveryReasonHasAnErrno) {
-  for (int reason = 0; reason <= static_cast<int>(ErrorReason::kTimedOut); ++reason) {
+  for (int reason = 0; reason <= static_cast<int>(kErrorReasonLast); ++reason) {
     for (int code = 1; code <= 16; ++code) {
       const int error =
           ToErrno({static_cast<StatusCode>(code), static_cast<ErrorReason>(reason), ""});

@@ -86,6 +86,8 @@ int ToErrno(const Failure& failure) {
       return EIO;
     case ErrorReason::kTimedOut:
       return ETIMEDOUT;
+    case ErrorReason::kQuota:
+      return EDQUOT;
   }
   return EIO;
 }

@@ -57,7 +57,9 @@ enum class ErrorReason : uint8_t {
   kNodeLost,        // EIO: every copy of the bytes was on nodes that are gone
   kCorrupt,         // EIO: a checksum did not match
   kTimedOut,        // ETIMEDOUT
+  kQuota,           // EDQUOT: a user has as much as one user may have
 };
+inline constexpr ErrorReason kErrorReasonLast = ErrorReason::kQuota;
 
 // Why a request was refused. `message` says what, on what, with the numbers, and what to do.
 struct Failure {
@@ -457,6 +459,7 @@ struct StatFilesystemReply {
   uint64_t limit_bytes = 0;
   uint64_t free_bytes = 0;  // limit - used - granted, over live nodes.
   uint64_t files = 0;
+  uint64_t files_free = 0;  // As many more may be made.
   bool operator==(const StatFilesystemReply&) const = default;
 };
 

@@ -82,4 +82,21 @@ std::string MetricsText(const ResidenceSnapshot& snapshot) {
   return text;
 }
 
+std::string MetricsText(std::string_view component, const std::vector<LimitStatus>& limits) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  const std::string used = MetricName(std::string(component), "limit_used");
+  const std::string most = MetricName(std::string(component), "limit_max");
+  fmt::format_to(out, "# HELP {0} How far what clients make grow has grown.\n# TYPE {0} gauge\n",
+                 used);
+  for (const LimitStatus& limit : limits)
+    fmt::format_to(out, "{}{{limit=\"{}\"}} {}\n", used, LabelValue(limit.name), limit.used);
+  fmt::format_to(out, "# HELP {0} How far it may grow.\n# TYPE {0} gauge\n", most);
+  for (const LimitStatus& limit : limits) {
+    if (limit.limit == 0) continue;
+    fmt::format_to(out, "{}{{limit=\"{}\"}} {}\n", most, LabelValue(limit.name), limit.limit);
+  }
+  return text;
+}
+
 }  // namespace mosa

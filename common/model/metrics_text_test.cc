@@ -68,6 +68,15 @@ TEST(MetricsText, AmountsAreCountersAndGauges) {
   EXPECT_THAT(text, HasSubstr("mosa_storage_start_time_seconds 1700000000.500\n"));
 }
 
+TEST(MetricsText, LimitsAreTwoGaugesAndWhatHasNoLimitIsOne) {
+  const std::string text =
+      MetricsText("manager", {{"names of user 7", 12, 100}, {"requests waiting", 3, 0}});
+  EXPECT_THAT(text, HasSubstr("mosa_manager_limit_used{limit=\"names of user 7\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("mosa_manager_limit_max{limit=\"names of user 7\"} 100\n"));
+  EXPECT_THAT(text, HasSubstr("mosa_manager_limit_used{limit=\"requests waiting\"} 3\n"));
+  EXPECT_THAT(text, Not(HasSubstr("limit_max{limit=\"requests waiting\"}")));
+}
+
 TEST(MetricsText, LabelsAreEscapedAndAlwaysText) {
   ResidenceSnapshot snapshot = Some();
   EXPECT_THAT(MetricsText(snapshot), HasSubstr(R"(peer="a\"b\\c\nd")"));

@@ -48,6 +48,14 @@ struct SessionStatus {
   uint64_t delegations = 0;
   bool operator==(const SessionStatus&) const = default;
 };
+// Something that clients can make grow: how far it has grown, and how far it may.
+struct LimitStatus {
+  std::string name;  // Such as "names", or "names of user 1000".
+  uint64_t used = 0;
+  uint64_t limit = 0;  // 0: there is none.
+  bool is_bytes = false;
+  bool operator==(const LimitStatus&) const = default;
+};
 struct ClusterStatus {
   std::string cluster_name;
   Time now;
@@ -56,6 +64,9 @@ struct ClusterStatus {
   uint64_t directories = 0;
   std::vector<NodeStatus> nodes;
   std::vector<SessionStatus> sessions;
+  std::vector<LimitStatus> limits{};
+  // Why nothing may grow at present; empty if things may.
+  std::string growth_refused{};
   bool operator==(const ClusterStatus&) const = default;
 };
 struct FileStatus {

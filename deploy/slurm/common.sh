@@ -44,7 +44,7 @@ start() {
 # Each of these goes on where it was if it has died.
 start_manager() {
   # Without --fsync: its directory is in RAM, and ends with the machine whatever is synced.
-  start manager --listen "${manager:-$own:$port}" --data-dir "$dir/data" --cluster-name "slurm-$job"
+  start manager --listen "${manager:-$own:$port}" --data-dir "$dir/data" --cluster-name "slurm-$job" --user-share 100
 }
 start_storage() {
   start storage --name "$node" --manager "$manager" --listen "$own:0" --dir "$dir/objects" --limit "$limit" \

@@ -72,8 +72,11 @@ LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock
     return Outcome::kWaiting;
   }
   FileLocks& locks = files_[file];
-  if (locks.held.size() >= kLocksPerFileMax && wanted.type != LockType::kUnlock)
+  if (wanted.type != LockType::kUnlock &&
+      (locks.held.size() >= kLocksPerFileMax || HasTooMany(client))) {
+    if (locks.held.empty() && locks.waiters.empty()) files_.erase(file);
     return Outcome::kTooMany;
+  }
   Replace(locks, client, wanted);
   GrantWaiters(locks, granted);
   if (locks.held.empty() && locks.waiters.empty()) files_.erase(file);
@@ -104,6 +107,7 @@ void LockTable::Replace(FileLocks& locks, ClientId client, const Lock& lock) {
     }
   }
   if (lock.type != LockType::kUnlock) kept.push_back(added);
+  Count(client, locks.held.size(), kept.size());  // All others' were kept.
   locks.held = std::move(kept);
 }
 
@@ -168,13 +172,13 @@ std::vector<HeldLock> LockTable::HoldOnly(ClientId client, const std::vector<Hel
                                           std::vector<Waiting>& granted) {
   std::set<FileId> let_go;
   for (auto& [file, known] : files_) {
-    if (std::erase_if(known.held, [&](const Held& held) { return held.client == client; }) > 0)
-      let_go.insert(file);
+    if (EraseHeldBy(known, client)) let_go.insert(file);
   }
   std::vector<HeldLock> left_out;
   for (const HeldLock& wanted : locks) {
     const std::optional<Lock> lock = Normalized(wanted.lock);
-    if (!lock || lock->type == LockType::kUnlock || ConflictWith(wanted.file, client, *lock)) {
+    if (!lock || lock->type == LockType::kUnlock || HasTooMany(client) ||
+        ConflictWith(wanted.file, client, *lock)) {
       left_out.push_back(wanted);
       continue;
     }
@@ -193,8 +197,7 @@ void LockTable::Release(ClientId client, bool waiting, std::vector<Waiting>& gra
     FileLocks& locks = entry->second;
     if (waiting)
       std::erase_if(locks.waiters, [&](const Waiter& w) { return w.who.client == client; });
-    if (std::erase_if(locks.held, [&](const Held& held) { return held.client == client; }) > 0)
-      GrantWaiters(locks, granted);
+    if (EraseHeldBy(locks, client)) GrantWaiters(locks, granted);
     const bool empty = locks.held.empty() && locks.waiters.empty();
     entry = empty ? files_.erase(entry) : std::next(entry);
   }
@@ -204,13 +207,28 @@ void LockTable::Forget(FileId file, std::vector<Waiting>& orphaned) {
   const auto found = files_.find(file);
   if (found == files_.end()) return;
   for (const Waiter& waiter : found->second.waiters) orphaned.push_back(waiter.who);
+  for (const Held& held : found->second.held) Count(held.client, 1, 0);
   files_.erase(found);
 }
 
-size_t LockTable::held() const {
-  size_t count = 0;
-  for (const auto& [file, locks] : files_) count += locks.held.size();
-  return count;
+bool LockTable::EraseHeldBy(FileLocks& locks, ClientId client) {
+  const size_t erased =
+      std::erase_if(locks.held, [&](const Held& held) { return held.client == client; });
+  Count(client, erased, 0);
+  return erased > 0;
+}
+
+void LockTable::Count(ClientId client, size_t before, size_t after) {
+  if (before == after) return;
+  held_ += after - before;
+  const auto own = held_by_.try_emplace(client, 0).first;
+  own->second += after - before;
+  if (own->second == 0) held_by_.erase(own);
+}
+
+bool LockTable::HasTooMany(ClientId client) const {
+  const auto own = held_by_.find(client);
+  return held_ >= kLocksMax || (own != held_by_.end() && own->second >= kLocksPerClientMax);
 }
 
 }  // namespace mosa::manager

@@ -18,6 +18,10 @@
 
 namespace mosa::manager {
 
+// Ranges that one client, and all together, may hold (kTooMany).
+inline constexpr size_t kLocksPerClientMax = 131'072;
+inline constexpr size_t kLocksMax = 1'048'576;
+
 class LockTable {
  public:
   enum class Outcome : uint8_t { kDone, kConflict, kWaiting, kDeadlock, kTooMany, kInvalid };
@@ -45,7 +49,7 @@ class LockTable {
   // Drops all locks of a file that is gone. Those who waited for one are appended to `orphaned`.
   void Forget(FileId file, std::vector<Waiting>& orphaned);
 
-  size_t held() const;
+  size_t held() const { return held_; }
 
  private:
   struct Held {
@@ -62,11 +66,17 @@ class LockTable {
   };
 
   static bool Conflicts(const Held& held, ClientId client, const Lock& lock);
-  static void Replace(FileLocks& locks, ClientId client, const Lock& lock);
-  static void GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted);
+  void Replace(FileLocks& locks, ClientId client, const Lock& lock);
+  void GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted);
+  // Takes out what `client` holds; true if it held any.
+  bool EraseHeldBy(FileLocks& locks, ClientId client);
+  void Count(ClientId client, size_t before, size_t after);
+  bool HasTooMany(ClientId client) const;
   bool WouldDeadlock(FileId file, ClientId client, const Lock& lock) const;
 
   std::map<FileId, FileLocks> files_;
+  std::map<ClientId, size_t> held_by_;  // Without those who hold none.
+  size_t held_ = 0;
 };
 
 }  // namespace mosa::manager

@@ -126,6 +126,22 @@ TEST_F(LockTableTest, NonsenseIsRefused) {
 }
 
 // Sixteen bytes, each locked by at most one exclusive or several shared holders.
+TEST_F(LockTableTest, OneClientHoldsUpToALimitAndOthersGoOn) {
+  const ClientId client(1);
+  for (uint64_t i = 0; i < kLocksPerClientMax; ++i)
+    ASSERT_EQ(Set(FileId(1000 + i), client, Range(LockType::kExclusive, 0, 1)), Outcome::kDone);
+  EXPECT_EQ(table_.held(), kLocksPerClientMax);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kShared, 0, 1)), Outcome::kTooMany);
+  EXPECT_EQ(Set(FileId(10), ClientId(2), Range(LockType::kShared, 0, 1)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(1000), client, Range(LockType::kUnlock, 0, 1)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kShared, 0, 1)), Outcome::kDone);
+  std::vector<LockTable::Waiting> granted;
+  table_.Release(client, true, granted);
+  EXPECT_EQ(table_.held(), 1U);
+  table_.Forget(FileId(10), granted);
+  EXPECT_EQ(table_.held(), 0U);
+}
+
 TEST_F(LockTableTest, AgreesWithAnArrayOfBytes) {
   const uint64_t seed = 20240611;
   RecordProperty("seed", std::to_string(seed));

@@ -55,7 +55,8 @@ std::vector<AsideFile> ManagerCore::ListAside(size_t files_max, FileId after) co
   return State::RecoveryRules{*state_}.ListAside(files_max, after);
 }
 
-ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
+ManagerCore::State::State(ManagerOptions options)
+    : options_(std::move(options)), quotas_(options_.quotas), texts_(options_.text_bytes_max) {
   cluster_.cluster_name = options_.cluster_name;
   cluster_.cluster_seed = options_.cluster_seed;
 }
@@ -84,9 +85,12 @@ void ManagerCore::State::FinishStep() {
   RecallTouched(ClientId(), std::nullopt);
   for (const FileId file : std::exchange(copy_.leftover_checks, {})) DropLeftovers(file);
   for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
+  recharges_.clear();
   for (const FileId file : dirty_) {
-    if (const Inode* inode = Find(file))
-      effects_.writes.Put(InodeKey(file), Encode(RecordOf(file, *inode)));
+    Inode* const inode = Find(file);
+    if (!inode) continue;
+    quotas_.Recharge(inode->charged, ChargeOf(file, *inode));
+    effects_.writes.Put(InodeKey(file), Encode(RecordOf(file, *inode)));
   }
   dirty_.clear();
   if (std::exchange(cluster_dirty_, false)) WriteCluster();

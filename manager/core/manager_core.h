@@ -30,6 +30,7 @@
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "common/model/storage.h"
+#include "manager/core/quotas.h"
 #include "manager/placement/copies.h"
 
 namespace mosa::manager {
@@ -49,6 +50,14 @@ struct ManagerOptions {
   uint64_t first_file_id = kRootFile.value + 1;
   // The image may lack changes that were acknowledged (recovery.h).
   bool may_have_forgotten = false;
+  QuotaOptions quotas;
+  uint64_t text_bytes_max = kNoLimit;  // Names of tasks, hints, reasons; each is kept once.
+  // Requests that wait for others, with replies that are withheld: of one session, and in all.
+  uint64_t session_waiting_bytes_max = uint64_t{64} << 20;
+  uint64_t waiting_bytes_max = uint64_t{512} << 20;
+  // Replies that a client may ask for again: of one client, and in all.
+  uint64_t client_reply_log_bytes_max = uint64_t{16} << 20;
+  uint64_t reply_log_bytes_max = uint64_t{256} << 20;
 };
 
 // ---- commands
@@ -137,11 +146,18 @@ struct Tick {};  // Time has passed: expire leases, declare nodes silent, end th
 struct Stalled {
   Duration time;
 };
+// How full the directory of the durable image is. Not durable: who looks at it says it again.
+struct SetStorePressure {
+  uint64_t used_bytes = 0;
+  uint64_t limit_bytes = 0;  // Growth is refused from there on.
+  // Not empty: nothing may grow, and this says why, with the numbers and what to do.
+  std::string refusal;
+};
 using Command =
     std::variant<StartSession, SessionRequest, SessionLost, SessionClosed, RegisterNode, NodeReport,
                  NodeStreamLost, NodeReportedAside, NodeCopyReport, AddHintRule, RemoveHintRule,
                  SetFileHint, BeginWorkflow, EndTask, EndWorkflow, DrainNode, MarkStaged,
-                 SetCopiesForecast, AdoptFiles, RecallMakers, Tick, Stalled>;
+                 SetCopiesForecast, AdoptFiles, RecallMakers, Tick, Stalled, SetStorePressure>;
 
 // ---- effects
 // ------------------------------------------------------------------------------------------
@@ -177,6 +193,7 @@ struct Effects {
   std::vector<ToNode> to_nodes;
   std::vector<NodeRefused> refused_nodes;
   std::optional<AdminReply> admin_reply;
+  size_t reply_bytes = 0;        // About what the replies take.
   std::vector<std::string> log;  // One sentence each, for the shell's log.
   std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
 };

@@ -236,7 +236,7 @@ void Visit(A&, EmptyReply&) {}
 template <typename A>
 void Visit(A& archive, Failure& failure) {
   VisitEnum(archive, failure.code, StatusCode::kOk, StatusCode::kUnauthenticated);
-  VisitEnum(archive, failure.reason, ErrorReason::kNone, ErrorReason::kTimedOut);
+  VisitEnum(archive, failure.reason, ErrorReason::kNone, kErrorReasonLast);
   All(archive, failure.message);
 }
 template <typename A>

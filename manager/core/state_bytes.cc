@@ -57,7 +57,7 @@ FileBytes& ManagerCore::State::BytesOf(Inode& inode) const {
 }
 
 void ManagerCore::State::SetReason(FileBytes& bytes, std::string_view reason) {
-  const uint32_t held = texts_.Hold(reason.substr(0, kReasonBytesMax));
+  const uint32_t held = texts_.HoldIfRoom(reason.substr(0, kReasonBytesMax));
   texts_.Drop(bytes.reason);
   bytes.reason = held;
 }
@@ -106,7 +106,7 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
     access.close_copies = hints.close_copies == 0 ? copies : std::min(hints.close_copies, copies);
   }
   const bool may_be_inline = !access.layout.bound() && hints.may_be_inline;
-  access.inline_bytes_max = may_be_inline ? options_.inline_bytes_max : 0;
+  access.inline_bytes_max = may_be_inline ? InlineBytesMaxOf(inode) : 0;
   return access;
 }
 
@@ -135,7 +135,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
     ReviewCopiesLater(request.file, inode);
     const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
     if (!task.empty() && task != texts_.TextOf(inode.task)) {
-      const uint32_t held = texts_.Hold(task);
+      const uint32_t held = texts_.HoldIfRoom(task);
       texts_.Drop(inode.task);
       inode.task = held;
       dirty_.insert(request.file);
@@ -431,14 +431,13 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
                   fmt::format("file {} is at version {} by now, not {}: lay the new bytes over "
                               "those and try again",
                               request.file.value, inode.data_version, *request.based_on_version));
-  return std::nullopt;
+  return CheckInlineGrowth(inode, request.inline_data->size());
 }
 
 void ManagerCore::State::StoreInline(FileId file, Inode& inode, const CommitRequest& request) {
   const uint64_t valid = std::min<uint64_t>(request.inline_data->size(), inode.size_bytes);
   if (valid == 0) return DropInline(file, inode);
   FileBytes& bytes = BytesOf(inode);
-  inline_bytes_ += valid - bytes.inline_valid_bytes;
   bytes.is_inline = true;
   bytes.inline_valid_bytes = valid;
   bytes.inline_node = NodeOfSession(actor());
@@ -448,7 +447,6 @@ void ManagerCore::State::StoreInline(FileId file, Inode& inode, const CommitRequ
 void ManagerCore::State::DropInline(FileId file, Inode& inode) {
   if (!inode.bytes || !inode.bytes->is_inline) return;
   FileBytes& bytes = *inode.bytes;
-  inline_bytes_ -= bytes.inline_valid_bytes;
   bytes.is_inline = false;
   bytes.inline_valid_bytes = 0;
   bytes.inline_node = kNoNode;
@@ -475,7 +473,6 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
     if (request.inline_moved) {
       DropInline(request.file, inode);
     } else if (inode.size_bytes < inode.bytes->inline_valid_bytes) {
-      inline_bytes_ -= inode.bytes->inline_valid_bytes - inode.size_bytes;
       inode.bytes->inline_valid_bytes = inode.size_bytes;
     }
   }

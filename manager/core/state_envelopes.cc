@@ -17,6 +17,48 @@ constexpr size_t kPendingPerSessionMax = 16384;
 constexpr size_t kRecordedRepliesMax = 2 * kPendingPerSessionMax;
 // What the replies of one envelope may take, about: they leave as one message.
 constexpr size_t kReplyBytesMax = size_t{32} << 20;
+// Where it changes something: then they are kept until the client has confirmed them.
+constexpr size_t kKeptReplyBytesMax = size_t{4} << 20;
+constexpr size_t kPendingOverheadBytes = 512;
+
+bool IsChange(const Request& request) {
+  return std::holds_alternative<MakeRequest>(request) ||
+         std::holds_alternative<LinkRequest>(request) ||
+         std::holds_alternative<RemoveRequest>(request) ||
+         std::holds_alternative<RenameRequest>(request) ||
+         std::holds_alternative<SetAttributesRequest>(request) ||
+         std::holds_alternative<BindRequest>(request) ||
+         std::holds_alternative<CommitRequest>(request) ||
+         std::holds_alternative<SetXattrRequest>(request) ||
+         std::holds_alternative<RemoveXattrRequest>(request);
+}
+
+// What is large in a request, and in its envelope while it waits.
+size_t RequestBytes(const Request& request) {
+  constexpr size_t kRequestBytes = sizeof(Request);
+  return kRequestBytes + std::visit(
+                             [](const auto& r) -> size_t {
+                               using T = std::decay_t<decltype(r)>;
+                               if constexpr (std::is_same_v<T, CommitRequest>) {
+                                 return r.inline_data ? r.inline_data->size() : 0;
+                               } else if constexpr (std::is_same_v<T, SetXattrRequest>) {
+                                 return r.name.size() + r.value.size();
+                               } else if constexpr (std::is_same_v<T, MakeRequest>) {
+                                 size_t bytes =
+                                     r.name.size() + r.symlink_target.size() + r.task.size();
+                                 for (const HintValue& hint : r.hints)
+                                   bytes += hint.name.size() + hint.value.size();
+                                 return bytes;
+                               } else if constexpr (std::is_same_v<T, RenameRequest>) {
+                                 return r.old_name.size() + r.new_name.size();
+                               } else if constexpr (std::is_same_v<T, ForgetRequest>) {
+                                 return r.files.size() * sizeof(FileId);
+                               } else {
+                                 return 0;
+                               }
+                             },
+                             request);
+}
 
 size_t AccessBytes(const DataAccess& access) {
   constexpr size_t kIdBytes = 8;
@@ -91,15 +133,20 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                   {Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                           fmt::format("an envelope of {} requests: at most {} are taken",
                                       envelope.requests.size(), kRequestsPerEnvelopeMax))});
-  if (session.pending.size() >= kPendingPerSessionMax)
-    return Answer(session, envelope.id,
-                  {Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
-                          fmt::format("{} requests of this session wait already; try again later",
-                                      session.pending.size()))});
+  const bool many_bytes = session.waiting_bytes > options_.session_waiting_bytes_max ||
+                          waiting_bytes_ > options_.waiting_bytes_max;
+  if (session.pending.size() >= kPendingPerSessionMax || many_bytes)
+    return Answer(
+        session, envelope.id,
+        {Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
+                fmt::format("{} requests of this session wait already, with {} bytes, and {} bytes "
+                            "of all sessions; try again later",
+                            session.pending.size(), session.waiting_bytes, waiting_bytes_))});
   if (grace_end_) {
     // Also what was run before the restart: others may still show what they had cached of it.
     Pending& pending = session.pending[envelope.id];
     pending.envelope = envelope;
+    HoldWaiting(session, pending);
     grace_queue_.push_back({client, envelope.id});
     return;
   }
@@ -114,6 +161,14 @@ void ManagerCore::State::NoteGivenUp(Session& session, const RequestEnvelope& en
     if (pending != session.pending.end() && pending->second.stage == Pending::Stage::kParked)
       session.pending.erase(pending);
   }
+}
+
+void ManagerCore::State::HoldWaiting(Session& session, Pending& pending) {
+  uint64_t bytes = kPendingOverheadBytes;
+  for (const Request& request : pending.envelope.requests) bytes += RequestBytes(request);
+  for (const Reply& reply : pending.replies) bytes += ReplyBytes(reply);
+  pending.held.Hold(&session.waiting_bytes, bytes);
+  pending.in_all.Hold(&waiting_bytes_, bytes);
 }
 
 // True if the request was run before, and its reply is known.
@@ -136,6 +191,36 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   CorrectAccess(session, AccessFilesOf(envelope.requests), recorded->replies);
   Answer(session, id, std::move(recorded->replies));
   return true;
+}
+
+// For the actor, one after the other, until one fails or is to be answered later.
+std::vector<Reply> ManagerCore::State::RunRequests(const RequestEnvelope& envelope) {
+  std::vector<Reply> replies;
+  size_t reply_bytes = 0;
+  const bool is_kept = envelope.requests.size() > 1 &&
+                       std::any_of(envelope.requests.begin(), envelope.requests.end(), IsChange);
+  const size_t reply_bytes_max = is_kept ? kKeptReplyBytesMax : kReplyBytesMax;
+  for (size_t i = 0; i < envelope.requests.size(); ++i) {
+    if (reply_bytes > reply_bytes_max) {
+      replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
+                               fmt::format("the replies to {} requests have {} bytes already: send "
+                                           "the rest in another envelope",
+                                           i, reply_bytes)));
+      break;
+    }
+    request_index_ = i;
+    last_in_envelope_ = i + 1 == envelope.requests.size();
+    Reply reply =
+        std::visit([this](const auto& request) { return Apply(request); }, envelope.requests[i]);
+    ChargeForChanges();
+    if (wait_) break;
+    const bool failed = std::holds_alternative<Failure>(reply);
+    reply_bytes += ReplyBytes(reply);
+    replies.push_back(std::move(reply));
+    if (failed) break;
+  }
+  effects_.reply_bytes += reply_bytes;
+  return replies;
 }
 
 void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope) {
@@ -164,26 +249,7 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   wait_.reset();
   promised_.clear();
   only_in_envelope_ = envelope.requests.size() == 1;
-  std::vector<Reply> replies;
-  size_t reply_bytes = 0;
-  for (size_t i = 0; i < envelope.requests.size(); ++i) {
-    if (reply_bytes > kReplyBytesMax) {
-      replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
-                               fmt::format("the replies to {} requests have {} bytes already: send "
-                                           "the rest in another envelope",
-                                           i, reply_bytes)));
-      break;
-    }
-    request_index_ = i;
-    last_in_envelope_ = i + 1 == envelope.requests.size();
-    Reply reply =
-        std::visit([this](const auto& request) { return Apply(request); }, envelope.requests[i]);
-    if (wait_) break;
-    const bool failed = std::holds_alternative<Failure>(reply);
-    reply_bytes += ReplyBytes(reply);
-    replies.push_back(std::move(reply));
-    if (failed) break;
-  }
+  std::vector<Reply> replies = RunRequests(envelope);
   actor_ = nullptr;
   const size_t recalls =
       RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
@@ -221,6 +287,7 @@ void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envel
     pending.deadline = now_ + kAwaitCopiesMax;
     Schedule(pending.deadline);
   }
+  HoldWaiting(session, pending);
 }
 
 void ManagerCore::State::RunReady() {
@@ -284,17 +351,28 @@ void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
                                        const std::vector<Reply>& replies) {
   std::string encoded = Encode(replies);
   effects_.writes.Put(RepliesKey(client, id), encoded);
-  auto& recorded = reply_logs_[client].replies;
-  recorded.insert_or_assign(id, std::move(encoded));
-  if (recorded.size() <= kRecordedRepliesMax) return;
+  ReplyLog& log = reply_logs_[client];
+  log.Put(&reply_log_bytes_, id, std::move(encoded));
   // While its oldest request waits, for a lock say, a client cannot confirm any later one. What was
-  // answered so many requests ago has arrived.
+  // answered so many requests, or bytes, ago has arrived.
   const auto& pending = FindSession(client)->pending;
-  auto oldest = recorded.begin();
-  while (oldest != recorded.end() && pending.contains(oldest->first)) ++oldest;
-  if (oldest == recorded.end()) return;
-  effects_.writes.Delete(RepliesKey(client, oldest->first));
-  recorded.erase(oldest);
+  auto oldest = log.replies.begin();
+  while (oldest != log.replies.end() && oldest->first < id && IsTooLong(log)) {
+    if (pending.contains(oldest->first)) {
+      ++oldest;
+      continue;
+    }
+    effects_.writes.Delete(RepliesKey(client, oldest->first));
+    oldest = log.Erase(&reply_log_bytes_, oldest);
+  }
+}
+
+// When all logs together are too long, those that have more than their share are cut.
+bool ManagerCore::State::IsTooLong(const ReplyLog& log) const {
+  const uint64_t share = options_.reply_log_bytes_max / std::max<size_t>(reply_logs_.size(), 1);
+  return log.replies.size() > kRecordedRepliesMax ||
+         log.held.bytes() > options_.client_reply_log_bytes_max ||
+         (reply_log_bytes_ > options_.reply_log_bytes_max && log.held.bytes() > share);
 }
 
 void ManagerCore::State::DropRecordedReplies(ClientId client, RequestId below) {
@@ -303,7 +381,7 @@ void ManagerCore::State::DropRecordedReplies(ClientId client, RequestId below) {
   auto& replies = log->second.replies;
   while (!replies.empty() && replies.begin()->first < below) {
     effects_.writes.Delete(RepliesKey(client, replies.begin()->first));
-    replies.erase(replies.begin());
+    log->second.Erase(&reply_log_bytes_, replies.begin());
   }
   if (replies.empty()) reply_logs_.erase(log);
 }
@@ -377,6 +455,7 @@ void ManagerCore::State::Park(Session& session, RequestEnvelope envelope, FileId
   Pending& pending = session.pending[id];
   pending.stage = Pending::Stage::kParked;
   pending.envelope = std::move(envelope);
+  HoldWaiting(session, pending);
   parked_[directory].push_back({session.start.client, id});
 }
 
@@ -418,7 +497,7 @@ Reply ManagerCore::State::Apply(const SetLockRequest& request) {
                     what + " would wait for ever: its holder waits for the asker");
     case LockTable::Outcome::kTooMany:
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoLocks,
-                    what + ": the file has too many locks already");
+                    what + ": the file, its holder or the store has too many locks already");
     case LockTable::Outcome::kInvalid:
       break;
   }

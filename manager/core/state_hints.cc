@@ -151,6 +151,7 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
   if (!known) {
     const Status room = rules_.CheckRoomFor(*rule);
     if (!room.ok()) return AnswerAdmin(room);
+    if (quotas_.is_refused()) return AnswerAdmin(ResourceExhaustedError(store_pressure_.refusal));
   }
   if (!known || known->hints != rule->hints) {
     // Not one that another rule had: somebody may still want to remove that.

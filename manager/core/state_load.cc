@@ -65,13 +65,13 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   }
   if (kind == 'H') return LoadRule(number, key, value);
   if (kind == 'X') {
-    xattrs_[FileId(number)].insert_or_assign(std::string(name), std::string(value));
+    xattrs_[FileId(number)].Set(name, value);
     return OkStatus();
   }
   if (kind == 'R') {
     MOSA_RETURN_IF_ERROR(Decode<RepliesRecord>(key, value).status());
-    reply_logs_[ClientId(number)].replies.insert_or_assign(RequestId(KeyNumber(key, 9)),
-                                                           std::string(value));
+    reply_logs_[ClientId(number)].Put(&reply_log_bytes_, RequestId(KeyNumber(key, 9)),
+                                      std::string(value));
     return OkStatus();
   }
   if (kind == 'S') return LoadSession(ClientId(number), key, value);
@@ -218,7 +218,6 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
-    inline_bytes_ += bytes.inline_valid_bytes;
   }
   if (record.uncommitted_by.value != 0) uncommitted_[file] = {record.uncommitted_by, {}, {}};
   FollowLifetime(file, *inode, {});
@@ -240,6 +239,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
     inodes_.emplace(kRootFile, std::move(root));
     directories_.emplace(kRootFile, std::make_unique<Directory>()).first->second->parent =
         kRootFile;
+    ChargeForAll();
     dirty_.insert(kRootFile);
     cluster_dirty_ = true;
     return OkStatus();
@@ -262,6 +262,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   }
   // An image from before there was a counter.
   counters_.next_rule_id = std::max(counters_.next_rule_id, rules_.last_id() + 1);
+  ChargeForAll();
   CountGroups();
   FinishLifetimes();
   for (auto& [client, session] : sessions_) {

@@ -95,6 +95,7 @@ Entry ManagerCore::State::EntryWithInterest(FileId file) {
 
 void ManagerCore::State::Touch(FileId file) {
   changed_ = true;
+  recharges_.push_back(file);
   dirty_.insert(file);
   touched_.insert(file);
 }
@@ -212,7 +213,9 @@ std::optional<Failure> ManagerCore::State::CheckMake(const MakeRequest& request)
     if (target.empty() || target.find('\0') != std::string::npos)
       return invalid("a link target is not empty and has no NUL");
   }
-  return std::nullopt;
+  if (!request.hints.empty() && texts_.is_full())
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, texts_.WhyFull());
+  return quotas_.Check(request.uid, {.names = 1, .attribute_bytes = request.symlink_target.size()});
 }
 
 Reply ManagerCore::State::Apply(const MakeRequest& request) {
@@ -235,7 +238,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   const bool device =
       request.type == FileType::kCharacterDevice || request.type == FileType::kBlockDevice;
   inode.device = device ? request.device : 0;
-  inode.task = texts_.Hold(std::string_view(request.task).substr(0, kTaskBytesMax));
+  inode.task = texts_.HoldIfRoom(std::string_view(request.task).substr(0, kTaskBytesMax));
   if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
     inode.hints = texts_.Hold(EncodeHints(HintsOfMake(request)));
   if (request.type == FileType::kRegular)
@@ -272,7 +275,11 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   reply.entry = EntryWithInterest(request.file);
   reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
   const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
-  if (MayDelegate(session, delegated)) {
+  // Near a limit names are given by the manager only, so that who makes a file hears of the limit
+  // at once and not at its close.
+  if (quotas_.IsNearLimit(request.uid)) {
+    if (HoldsDelegation(session.start.client, request.parent)) RecallDelegation(request.parent);
+  } else if (MayDelegate(session, delegated)) {
     Delegate(session, delegated);
     reply.delegated = true;
     promised_.emplace_back(request_index_, delegated);
@@ -295,6 +302,7 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
       ChildOf(request.new_parent, request.new_name))
     return Exists(request.new_parent, request.new_name);
   if (orphans_.contains(request.new_parent)) return NoEntry(request.new_parent, request.new_name);
+  if (auto failure = quotas_.Check(inode->uid, {.names = 1})) return *std::move(failure);
   ForgetLifetime(request.file);  // Somebody wants to keep it.
   ForgetStaged(request.file);    // There is no copy of that name.
   AddEntry(request.new_parent, request.new_name, request.file);
@@ -389,7 +397,8 @@ void ManagerCore::State::DropInode(FileId file) {
   }
   freezes_.erase(file);
   if (const auto found = xattrs_.find(file); found != xattrs_.end()) {
-    for (const auto& [name, value] : found->second) effects_.writes.Delete(XattrKey(file, name));
+    for (const auto& [name, value] : found->second.values())
+      effects_.writes.Delete(XattrKey(file, name));
     xattrs_.erase(found);
   }
   std::vector<LockTable::Waiting> orphaned;
@@ -399,6 +408,7 @@ void ManagerCore::State::DropInode(FileId file) {
     DropInterest(*FindSession(client), file, inode);
   texts_.Drop(inode.task);
   texts_.Drop(inode.hints);
+  quotas_.Recharge(inode.charged, {});
   symlinks_.erase(file);
   directories_.erase(file);
   orphans_.erase(file);
@@ -465,7 +475,6 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {
     // What was cut off must read as zeroes when the file grows again.
-    inline_bytes_ -= bytes.inline_valid_bytes - size_bytes;
     bytes.inline_valid_bytes = size_bytes;
     if (size_bytes == 0) DropInline(file, inode);
   }

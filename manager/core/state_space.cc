@@ -9,6 +9,8 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint64_t kBlockBytes = 4096;
+// Programs add these up.
+constexpr uint64_t kFilesFreeMax = uint64_t{1} << 32;
 // Who was asked for unused room may just then have had none, and is asked again after this.
 constexpr Duration kAskedAgainAfter = Seconds(1);
 // A grant smaller than this, though more was wanted, means that the node is short.
@@ -152,8 +154,12 @@ Reply ManagerCore::State::Apply(const StatFilesystemRequest&) {
     reply.free_bytes += FreeBytes(node);
   }
   // Inline bytes are the manager's own: they count as room that is there and used.
-  reply.limit_bytes += inline_bytes_;
+  reply.limit_bytes += quotas_.all().inline_bytes;
   reply.files = inodes_.size();
+  const uint64_t names_max = quotas_.options().all.names;
+  const uint64_t names = quotas_.all().names;
+  const bool is_full = quotas_.is_refused() || names >= names_max;
+  reply.files_free = is_full ? 0 : std::min(names_max - names, kFilesFreeMax);
   return reply;
 }
 

@@ -24,7 +24,9 @@ ClusterStatus ManagerCore::State::GetClusterStatus(Time now) const {
                        .files = inodes_.size() - directories_.size(),
                        .directories = directories_.size(),
                        .nodes = {},
-                       .sessions = {}};
+                       .sessions = {},
+                       .limits = ListLimits(),
+                       .growth_refused = store_pressure_.refusal};
   for (const auto& [id, node] : nodes_)
     status.nodes.push_back({.address = node.address,
                             .limit_bytes = node.limit_bytes,

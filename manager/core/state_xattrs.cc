@@ -11,7 +11,6 @@ namespace mosa::manager {
 namespace {
 
 constexpr size_t kAttributeNameBytesMax = 255;
-constexpr size_t kAttributesPerFileMax = 1024;
 // How long a file stays frozen for someone who sets a hint by path, and may have gone away.
 constexpr Duration kAdminFreezeMax = Seconds(5);
 
@@ -145,7 +144,8 @@ Reply ManagerCore::State::Apply(const GetXattrRequest& request) {
     return NoAttribute(request.file, request.name);
   }
   if (const auto file = xattrs_.find(request.file); file != xattrs_.end()) {
-    if (const auto found = file->second.find(request.name); found != file->second.end())
+    if (const auto found = file->second.values().find(request.name);
+        found != file->second.values().end())
       return GetXattrReply{found->second};
   }
   return NoAttribute(request.file, request.name);
@@ -157,7 +157,7 @@ Reply ManagerCore::State::Apply(const ListXattrsRequest& request) {
                   fmt::format("file {} is gone", request.file.value));
   ListXattrsReply reply;
   if (const auto file = xattrs_.find(request.file); file != xattrs_.end()) {
-    for (const auto& [name, value] : file->second) reply.names.push_back(name);
+    for (const auto& [name, value] : file->second.values()) reply.names.push_back(name);
   }
   return reply;
 }
@@ -313,17 +313,15 @@ Reply ManagerCore::State::Apply(const SetXattrRequest& request) {
                               kAttributeValueBytesMax));
   if (name.kind == AttributeKind::kHint) return SetHint(request.file, *inode, name, request);
   const auto known = xattrs_.find(request.file);
-  const bool exists = known != xattrs_.end() && known->second.contains(request.name);
+  const bool exists = known != xattrs_.end() && known->second.values().contains(request.name);
   if (request.must_create && exists)
     return Refuse(
         StatusCode::kAlreadyExists, ErrorReason::kExists,
         fmt::format("file {} has attribute '{}' already", request.file.value, request.name));
   if (request.must_replace && !exists) return NoAttribute(request.file, request.name);
-  if (!exists && known != xattrs_.end() && known->second.size() >= kAttributesPerFileMax)
-    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("file {} has {} attributes: no more are kept", request.file.value,
-                              known->second.size()));
-  xattrs_[request.file].insert_or_assign(request.name, request.value);
+  if (auto failure = CheckAttributeGrowth(request.file, *inode, request.name, request.value.size()))
+    return *std::move(failure);
+  xattrs_[request.file].Set(request.name, request.value);
   effects_.writes.Put(XattrKey(request.file, request.name), request.value);
   inode->change_time = now_;
   Touch(request.file);
@@ -340,9 +338,9 @@ Reply ManagerCore::State::Apply(const RemoveXattrRequest& request) {
   if (name.kind == AttributeKind::kHint)
     return RemoveHint(request.file, *inode, name, request.pinned);
   const auto known = xattrs_.find(request.file);
-  if (known == xattrs_.end() || known->second.erase(request.name) == 0)
+  if (known == xattrs_.end() || !known->second.Erase(request.name))
     return NoAttribute(request.file, request.name);
-  if (known->second.empty()) xattrs_.erase(known);
+  if (known->second.values().empty()) xattrs_.erase(known);
   effects_.writes.Delete(XattrKey(request.file, request.name));
   inode->change_time = now_;
   Touch(request.file);
@@ -436,6 +434,10 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
   const auto known = hints.find(name.hint);
   if (known != hints.end() && known->second == Hint{*canonical, HintSource::kOwn, {}})
     return EmptyReply{};
+  if (texts_.is_full())
+    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, texts_.WhyFull());
+  if (auto failure = quotas_.Check(inode.uid, {.attribute_bytes = request.value.size()}))
+    return *std::move(failure);
   if (auto failure = PrepareLayoutHint(file, inode, name.hint, request.pinned))
     return *std::move(failure);
   SetOwn(hints, name.hint, *std::move(canonical));

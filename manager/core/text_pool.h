@@ -3,6 +3,8 @@
 #ifndef MOSA_MANAGER_CORE_TEXT_POOL_H_
 #define MOSA_MANAGER_CORE_TEXT_POOL_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,6 +17,9 @@ namespace mosa::manager {
 
 class TextPool {
  public:
+  // Hold takes any text; the others keep the pool below `bytes_max`, within one text.
+  explicit TextPool(uint64_t bytes_max = UINT64_MAX) : bytes_max_(bytes_max) {}
+
   // The number of `text`, held once more.
   uint32_t Hold(std::string_view text) {
     if (text.empty()) return 0;
@@ -32,8 +37,14 @@ class TextPool {
       free_.pop_back();
     }
     const auto added = numbers_.emplace(text, number).first;
+    bytes_ += text.size() + kOverheadBytes;
     slots_[number] = {&added->first, 1};
     return number;
+  }
+
+  // The same for a text that nothing depends on: 0 if it is new and the pool is full.
+  uint32_t HoldIfRoom(std::string_view text) {
+    return is_full() && !numbers_.contains(text) ? 0 : Hold(text);
   }
 
   // Holds what is held already once more.
@@ -46,6 +57,7 @@ class TextPool {
     if (number == 0) return;
     MOSA_CHECK(number < slots_.size() && slots_[number].holders > 0);
     if (--slots_[number].holders > 0) return;
+    bytes_ -= slots_[number].text->size() + kOverheadBytes;
     numbers_.erase(numbers_.find(*slots_[number].text));
     slots_[number].text = nullptr;
     free_.push_back(number);
@@ -59,8 +71,21 @@ class TextPool {
   }
 
   size_t size() const { return numbers_.size(); }
+  // What all texts take.
+  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes_max() const { return bytes_max_; }
+  bool is_full() const { return bytes_ >= bytes_max_; }
+  std::string WhyFull() const {
+    return fmt::format(
+        "{} different texts of hints and tasks take {} bytes together and may take {}: remove "
+        "files with hints of their own",
+        size(), bytes_, bytes_max_);
+  }
 
  private:
+  // Of a text, besides its bytes.
+  static constexpr uint64_t kOverheadBytes = 128;
+
   struct Slot {
     const std::string* text = nullptr;
     uint32_t holders = 0;
@@ -68,6 +93,8 @@ class TextPool {
   std::map<std::string, uint32_t, std::less<>> numbers_;
   std::vector<Slot> slots_ = {{}};  // Slot 0 stands for the empty text.
   std::vector<uint32_t> free_;
+  const uint64_t bytes_max_;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace mosa::manager

@@ -1,7 +1,9 @@
 #include "manager/service/core_driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "common/base/log.h"
@@ -22,6 +24,13 @@ constexpr Duration kForgetClientAfter = Seconds(60);
 constexpr Duration kStalledAfter = Seconds(1);
 // One that is as slow all the time must end what has run out all the same.
 constexpr int kStallsInRowMax = 30;
+
+// How often it is looked how full the data directory is: after so long, or so much.
+constexpr Duration kLookEvery = Seconds(1);
+constexpr uint64_t kLookEveryBytes = uint64_t{1} << 20;
+constexpr Duration kReclaimEvery = Seconds(5);
+constexpr Duration kSaidAgainAfter = Seconds(60);
+constexpr std::chrono::milliseconds kRoomAwaitedFor{100};
 
 DataAccess* AccessOf(Reply& reply) {
   if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
@@ -159,6 +168,7 @@ std::shared_ptr<NodeSink> CoreDriver::SinkOf(NodeId node) const {
 }
 
 void CoreDriver::TickIfDue() {
+  LookAtRoomIfDue();
   const Time now = Now();
   const bool is_due = wake_at_ && now >= *wake_at_;
   if (is_due || now - counted_until_ > kStalledAfter) {
@@ -197,6 +207,7 @@ void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& r
     if (registering == nullptr) continue;
     outputs_.emplace_back(NodeOutput{registering, std::move(refused.failure), OkStatus()});
   }
+  reply_bytes_ += effects.reply_bytes;
   if (effects.admin_reply) admin_reply_ = std::move(effects.admin_reply);
   for (const std::string& line : effects.log) WriteLog(LogLevel::kInfo, line);
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
@@ -268,7 +279,9 @@ AdminReply CoreDriver::Change(const Command& command) {
   admin_reply_.reset();
   if (!ended_) Step(command);
   Flush();
-  if (!admin_reply_) return {.status = UnavailableError("the manager is stopping")};
+  // What is left of the batch was not made durable: it stops without.
+  if (!admin_reply_ || !batch_.empty())
+    return {.status = UnavailableError("the manager is stopping")};
   return *std::exchange(admin_reply_, std::nullopt);
 }
 
@@ -285,19 +298,60 @@ void CoreDriver::Count(const Answered& answered, const std::optional<Commit>& co
                           {.span = answered.span, .begin = answered.arrived, .duration = duration});
 }
 
-void CoreDriver::Flush() {
-  std::optional<Commit> commit;
-  if (!batch_.empty()) {
-    const Time begin = clock_.Monotonic();
+// The core is ahead of the store meanwhile, and nobody has heard of it: what came before is written
+// and answered first, or never.
+bool CoreDriver::CommitBatch() {
+  std::optional<Time> logged;
+  while (true) {
     const Status committed = store_.Commit(batch_);
-    commit = {begin, clock_.Monotonic() - begin};
-    residence_.loop.Add(ManagerResidence::kLog, DurationTable::kNoPeer, commit->duration);
-    if (!committed.ok()) {
+    if (committed.ok()) break;
+    if (committed.code() != StatusCode::kResourceExhausted) {
       LogError("cannot make changes durable, stopping; nothing of them was answered: {}",
                MessageOf(committed));
       std::abort();
     }
-    batch_.writes.clear();
+    if (options_.directory != nullptr) options_.directory->GiveReserveUp();
+    looked_at_room_.reset();
+    const Time now = clock_.Monotonic();
+    if (!logged || now - *logged > kSaidAgainAfter) {
+      logged = now;
+      LogError("nobody is answered until there is room for what was changed: {}",
+               MessageOf(committed));
+    }
+    if (options_.stopping != nullptr && *options_.stopping) return false;
+    std::this_thread::sleep_for(kRoomAwaitedFor);
+  }
+  for (const KvBatch::Write& write : batch_.writes)
+    written_since_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
+  batch_.writes.clear();
+  return true;
+}
+
+void CoreDriver::LookAtRoomIfDue() {
+  if (options_.directory == nullptr) return;
+  const Time now = Now();
+  if (looked_at_room_ && now - *looked_at_room_ < kLookEvery &&
+      written_since_bytes_ < kLookEveryBytes)
+    return;
+  looked_at_room_ = now;
+  written_since_bytes_ = 0;
+  const RoomView room = options_.directory->Look();
+  SetStorePressure pressure{room.used_bytes, room.limit_bytes, {}};
+  if (room.is_full) pressure.refusal = options_.directory->WhyFull(room);
+  if (room.is_full && (!reclaimed_ || now - *reclaimed_ > kReclaimEvery)) {
+    reclaimed_ = now;
+    store_.Reclaim();
+  }
+  Step(pressure);
+}
+
+void CoreDriver::Flush() {
+  std::optional<Commit> commit;
+  if (!batch_.empty()) {
+    const Time begin = clock_.Monotonic();
+    if (!CommitBatch()) return outputs_.clear();
+    commit = {begin, clock_.Monotonic() - begin};
+    residence_.loop.Add(ManagerResidence::kLog, DurationTable::kNoPeer, commit->duration);
   }
   for (const auto& output : outputs_) {
     std::visit(
@@ -309,6 +363,7 @@ void CoreDriver::Flush() {
         output);
   }
   outputs_.clear();
+  reply_bytes_ = 0;
 }
 
 void CoreDriver::EndAll() {

@@ -1,12 +1,14 @@
 // What lies between the streams and the core: it turns what streams say into commands, steps the
 // core, gathers the effects, and lets them leave only when their writes are durable, in the order
-// of the steps. A commit that fails ends the process: what it answered afterwards would not be
-// true, and loading again makes it whole.
+// of the steps. A commit that finds no room is tried again until there is some, and nobody is
+// answered meanwhile. One that fails otherwise ends the process: what it answered afterwards would
+// not be true, and loading again makes it whole.
 //
 // One owner, one thread. Nothing leaves before Flush.
 #ifndef MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
 #define MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 #include "manager/core/manager_core.h"
 #include "manager/service/inline_cache.h"
 #include "manager/service/manager_residence.h"
+#include "manager/store/data_directory.h"
 #include "manager/store/metadata_store.h"
 #include "proto/convert/node.h"
 #include "proto/convert/session.h"
@@ -45,6 +48,10 @@ class NodeSink {
 struct CoreDriverOptions {
   std::string capability_key;
   size_t inline_cache_bytes = size_t{64} << 20;
+  // Where the store is: how full it is is told to the core. Null: it is never full.
+  DataDirectory* directory = nullptr;
+  // Set when waiting for room is to end: what waits is not answered, and not done. May be null.
+  const std::atomic<bool>* stopping = nullptr;
 };
 
 class CoreDriver {
@@ -73,6 +80,8 @@ class CoreDriver {
   // Steps a tick if the core asked for one by now. Called in each round of the loop, when what had
   // come was dealt with.
   void TickIfDue();
+  // About what the replies take that Flush will let leave.
+  size_t reply_bytes() const { return reply_bytes_; }
   // When TickIfDue is to be called at the latest, in the base of Now.
   std::optional<Time> wake_at() const { return wake_at_; }
   // Tells every client that its session ends, and ends all streams.
@@ -134,6 +143,9 @@ class CoreDriver {
   // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
   void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
   Asked Describe(const RequestEnvelope& envelope) const;
+  // Writes the batch, however long there is no room for it. False: it is to stop instead.
+  bool CommitBatch();
+  void LookAtRoomIfDue();
   std::optional<NodeId> NodeOf(const std::shared_ptr<NodeSink>& sink) const;
   void AdoptStream(ClientId id);
   void GatherClient(ToClient& effect);
@@ -164,6 +176,10 @@ class CoreDriver {
   Time counted_until_;     // The same, or when a stall was noted since.
   int stalls_in_row_ = 0;  // Without a quick round in between.
   bool ended_ = false;
+  std::optional<Time> looked_at_room_;
+  uint64_t written_since_bytes_ = 0;  // Since then.
+  size_t reply_bytes_ = 0;
+  std::optional<Time> reclaimed_;
 };
 
 }  // namespace mosa::manager

@@ -2,6 +2,7 @@
 // SIGINT.
 #include <malloc.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -55,6 +57,9 @@ struct Flags {
   std::string default_placement = "stripe";
   std::string grant_size = "64M";
   std::string inline_size = "16K";
+  std::optional<uint64_t> names_max;
+  std::string small_files_max, attributes_max;
+  uint32_t user_share_percent = 75;
   std::string platform;
   bool fsync = false;
   bool restored = false;
@@ -83,6 +88,16 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--inline-size", flags.inline_size, "Largest file kept in its record; 0: none")
       ->capture_default_str();
+  app.add_option("--names-max", flags.names_max,
+                 "Names of files and directories; default: by memory and data directory");
+  app.add_option("--small-files-max", flags.small_files_max,
+                 "Bytes of files kept in their records; default: by data directory");
+  app.add_option("--attributes-max", flags.attributes_max,
+                 "Bytes of extended attributes; default: by memory and data directory");
+  app.add_option("--user-share", flags.user_share_percent,
+                 "Percent of each of these that one user other than root may have")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
   app.add_option("--platform", flags.platform,
                  "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
   app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
@@ -108,6 +123,22 @@ Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uin
                                             FormatBytes(static_cast<int64_t>(max))));
   }
   return size;
+}
+
+Result<ChosenLimits> LimitsOf(const Flags& flags) {
+  constexpr uint64_t kBytesMax = uint64_t{1} << 50;
+  ChosenLimits limits;
+  if (flags.names_max == 0) return InvalidArgumentError("--names-max is 0, it must be above that");
+  limits.names = flags.names_max;
+  if (!flags.small_files_max.empty()) {
+    MOSA_ASSIGN_OR_RETURN(limits.inline_bytes,
+                          SizeBetween("--small-files-max", flags.small_files_max, 0, kBytesMax));
+  }
+  if (!flags.attributes_max.empty()) {
+    MOSA_ASSIGN_OR_RETURN(limits.attribute_bytes,
+                          SizeBetween("--attributes-max", flags.attributes_max, 0, kBytesMax));
+  }
+  return limits;
 }
 
 // Checks every flag; nothing has happened yet.
@@ -137,6 +168,8 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
       SizeBetween("--grant-size", flags.grant_size, kKiB * kKiB, kKiB * kKiB * kKiB * kKiB));
   MOSA_ASSIGN_OR_RETURN(options.core.inline_bytes_max,
                         SizeBetween("--inline-size", flags.inline_size, 0, kInlineBytesMax));
+  MOSA_ASSIGN_OR_RETURN(options.limits, LimitsOf(flags));
+  options.user_share_percent = flags.user_share_percent;
   constexpr uint32_t kStripeWidthMax = 1024;
   if (flags.stripe_width > kStripeWidthMax) {
     return InvalidArgumentError(fmt::format("--stripe-width is {}, it must be at most {}",
@@ -170,6 +203,14 @@ void TuneMalloc() {
   mallopt(M_ARENA_MAX, 4);
 }
 
+// Each connection takes one, also of peers that have proved nothing yet.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Fail(const Status& status) {
   std::fprintf(stderr, "mosa-manager: %s\n", MessageOf(status).c_str());
   return ExitCodeOf(status);
@@ -192,6 +233,7 @@ int Run(const Flags& flags) {
   signal(SIGPIPE, SIG_IGN);
   umask(077);
   TuneMalloc();
+  RaiseDescriptorLimit();
 
   Result<std::unique_ptr<ManagerServer>> server = ManagerServer::Start(*options);
   if (!server.ok()) return Fail(server.status());
@@ -199,7 +241,7 @@ int Run(const Flags& flags) {
   std::unique_ptr<MetricsServer> metrics;
   if (!flags.metrics.empty()) {
     auto started = MetricsServer::Start({.listen = flags.metrics}, [&manager = **server] {
-      return MetricsText(manager.Residence());
+      return MetricsText(manager.Residence()) + MetricsText("manager", manager.Limits());
     });
     if (!started.ok()) return Fail(started.status());
     metrics = *std::move(started);

@@ -1,16 +1,20 @@
 #include "manager/service/manager_server.h"
 
 #include <grpcpp/alarm.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
@@ -19,9 +23,11 @@
 #include "fmt/format.h"
 #include "manager/core/recovery.h"
 #include "manager/service/core_driver.h"
+#include "manager/service/default_limits.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/sessions.h"
 #include "manager/service/stream.h"
+#include "manager/store/data_directory.h"
 #include "manager/store/metadata_store.h"
 #include "proto/convert/capability.h"
 
@@ -103,6 +109,26 @@ Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const Manage
 // Events between two commits: enough to share one write among many clients, few enough that the
 // first of them does not wait long.
 constexpr int kEventsPerFlushMax = 512;
+// Streams know only of what has left how much their peers have to read.
+constexpr size_t kReplyBytesPerFlush = size_t{4} << 20;
+// Besides sessions: storage nodes, and streams whose peers are about to begin or to go.
+constexpr size_t kOtherStreamsMax = 8192;
+// TLS proves who a peer is.
+constexpr int kHandshakeMaxMs = 2'000;
+constexpr int kIdleConnectionMaxMs = 300'000;
+constexpr int kStreamsPerConnectionMax = 256;
+constexpr int kKeepaliveMs = 30'000;
+// What gRPC may take for messages that are on their way.
+constexpr size_t kGrpcBytesMax = size_t{1} << 30;
+
+void LimitConnections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMaxMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMaxMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnectionMax);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  builder.SetResourceQuota(grpc::ResourceQuota("manager").Resize(kGrpcBytesMax));
+}
 
 // The loop comes round so often, so that it notices when the process was stopped.
 constexpr Duration kRoundMax = Milliseconds(300);
@@ -123,15 +149,32 @@ gpr_timespec DeadlineOf(const CoreDriver& driver) {
 // So often the loop looks whether there are more or fewer nodes than were forecast for.
 constexpr Duration kForecastEvery = kRoundMax;
 
+// What the loop's thread last said of limits, for others.
+class ShownLimits {
+ public:
+  void Set(std::vector<LimitStatus> limits) {
+    const std::lock_guard lock(mutex_);
+    limits_ = std::move(limits);
+  }
+  std::vector<LimitStatus> Get() const {
+    const std::lock_guard lock(mutex_);
+    return limits_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<LimitStatus> limits_;
+};
+
 // The loop that owns the core: takes every event that has happened, then makes what they wrote
 // durable, then lets the answers leave. Ends when the server is shut down and every call is over.
 void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* forecasts,
-             Services& services, const bool& is_shut_down) {
+             Services& services, const bool& is_shut_down, ShownLimits& limits) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
   bool queue_is_shut_down = false;
-  Time forecast_at;
+  Time forecast_at, limits_at;
   // Before the first review, which would make and drop copies by the rule. Who comes meanwhile
   // waits.
   if (forecasts != nullptr)
@@ -140,7 +183,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
     Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
       static_cast<Event*>(tag)->Happen(ok);
-      if (events == kEventsPerFlushMax) break;
+      if (events == kEventsPerFlushMax || driver.reply_bytes() > kReplyBytesPerFlush) break;
       next = queue.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC));
     }
     driver.TickIfDue();
@@ -149,6 +192,10 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
       NoteCopies(driver, forecasts->TakeCopies(driver.FlushedCore().CountStayingNodes()));
     }
     driver.Flush();
+    if (driver.Now() >= limits_at) {
+      limits_at = driver.Now() + Seconds(1);
+      limits.Set(services.Status().limits);
+    }
     services.EndOverdue(is_shut_down);
     if (next == Next::SHUTDOWN) return;
     // Not earlier: calls that end need the queue once more.
@@ -168,6 +215,7 @@ void Drain(grpc::ServerCompletionQueue& queue) {
 }  // namespace
 
 struct ManagerServer::Parts {
+  std::unique_ptr<DataDirectory> directory;
   std::unique_ptr<MetadataStore> store;
   std::unique_ptr<CoreDriver> driver;
   std::unique_ptr<Services> services;
@@ -176,6 +224,8 @@ struct ManagerServer::Parts {
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
   bool is_shut_down = false;  // The server. Of the loop's thread, which then ends.
+  std::atomic<bool> stopping = false;
+  ShownLimits limits;
   std::string address;
 };
 
@@ -187,22 +237,38 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   MOSA_RETURN_IF_ERROR(CheckListenAddress(options.listen, options.secret.has_value()));
   auto parts = std::make_unique<Parts>();
   MOSA_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
-  MOSA_ASSIGN_OR_RETURN(
-      parts->store,
-      OpenRocksStore({.path = options.data_directory, .fsync = options.fsync, .boot_id = boot_id}));
+  MOSA_ASSIGN_OR_RETURN(auto directory, DataDirectory::Open(options.data_directory));
+  parts->directory = std::make_unique<DataDirectory>(std::move(directory));
+  const RoomPlan& room = parts->directory->plan();
+  MOSA_ASSIGN_OR_RETURN(parts->store, OpenRocksStore({.path = options.data_directory,
+                                                      .fsync = options.fsync,
+                                                      .boot_id = boot_id,
+                                                      .buffer_bytes = room.buffer_bytes,
+                                                      .log_bytes = room.log_bytes}));
   bool fresh = false;
   MOSA_ASSIGN_OR_RETURN(const Identity identity, LoadIdentity(*parts->store, options, fresh));
   ManagerOptions core_options = options.core;
   core_options.cluster_seed = identity.cluster_seed;
   core_options.first_file_id = FirstAfterRecovery(SystemClock().Now());
   core_options.may_have_forgotten = parts->store->may_have_forgotten() || options.restored;
+  const DefaultLimits limits = LimitsFor({.memory_bytes = MemoryBytes(),
+                                          .directory_bytes = parts->directory->capacity_bytes(),
+                                          .user_share_percent = options.user_share_percent},
+                                         options.limits);
+  core_options.quotas = limits.quotas;
+  core_options.text_bytes_max = limits.text_bytes;
   MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
-  parts->driver = std::make_unique<CoreDriver>(
-      std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
+  parts->driver =
+      std::make_unique<CoreDriver>(std::move(core), *parts->store,
+                                   CoreDriverOptions{.capability_key = identity.capability_key,
+                                                     .directory = parts->directory.get(),
+                                                     .stopping = &parts->stopping});
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
-  parts->services =
-      std::make_unique<Services>(*parts->driver, parts->forecasts.get(), options.residence_wait);
+  parts->services = std::make_unique<Services>(
+      *parts->driver, parts->forecasts.get(), options.residence_wait,
+      Services::Limits{.streams_max = core_options.sessions_max + kOtherStreamsMax,
+                       .memory_bytes_max = limits.memory_bytes});
 
   grpc::ServerBuilder builder;
   int port = 0;
@@ -211,6 +277,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As of MakeChannel.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
+  LimitConnections(builder);
   builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
   builder.SetMaxSendMessageSize(-1);
   builder.AddListeningPort(options.listen, MakeServerCredentials(options.secret), &port);
@@ -227,8 +294,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   }
   parts->services->Serve(*parts->queue);
   parts->loop = std::thread([&parts = *parts] {
-    RunLoop(*parts.queue, *parts.driver, parts.forecasts.get(), *parts.services,
-            parts.is_shut_down);
+    RunLoop(*parts.queue, *parts.driver, parts.forecasts.get(), *parts.services, parts.is_shut_down,
+            parts.limits);
   });
   parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
@@ -236,6 +303,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
 
 void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
+  parts_->stopping = true;
   // The loop's thread itself tells everybody, since the core is its own.
   Event end([this](bool) { parts_->driver->EndAll(); });
   Event shut_down([this](bool) { parts_->is_shut_down = true; });
@@ -253,6 +321,8 @@ void ManagerServer::Stop() {
 ResidenceSnapshot ManagerServer::Residence() const {
   return SnapshotOf(parts_->driver->residence());
 }
+
+std::vector<LimitStatus> ManagerServer::Limits() const { return parts_->limits.Get(); }
 
 const std::string& ManagerServer::address() const { return parts_->address; }
 

@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/model/residence.h"
 #include "common/model/session.h"
 #include "manager/core/manager_core.h"
+#include "manager/service/default_limits.h"
 #include "predictor/model/platform.h"
 #include "proto/convert/credentials.h"
 
@@ -26,8 +28,11 @@ struct ServerOptions {
   bool fsync = false;
   // The database is an older copy of one that was used since: it has forgotten what came after.
   bool restored = false;
-  // The seed is that of the database, if it has one.
+  // The seed is that of the database, if it has one. Its quotas are those of `limits`.
   ManagerOptions core;
+  // What is not set follows from this machine's memory and the data directory's file system.
+  ChosenLimits limits;
+  uint32_t user_share_percent = 75;  // Of each limit, for one user.
   // What the deployment can do: without it nothing is predicted. Checked.
   std::optional<predict::Platform> platform;
   // How long a storage node or a mount is waited for that was asked for its residence times.
@@ -47,6 +52,9 @@ class ManagerServer {
 
   // How long requests have stayed here. Safe from any thread, until Stop.
   ResidenceSnapshot Residence() const;
+
+  // What clients can make grow, as of the last second or two. Safe from any thread, until Stop.
+  std::vector<LimitStatus> Limits() const;
 
   // host:port as it was bound.
   const std::string& address() const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "manager/service/default_limits.h"
 #include "manager/service/stream.h"
 #include "proto/convert/admin.h"
 #include "proto/convert/status.h"
@@ -20,8 +21,8 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public ClientSink,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  ClientStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live), driver_(driver), relay_(relay) {}
+  ClientStream(int& live, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(live, open), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -49,6 +50,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
   }
 
   void OnClosed() override { Gone(/*closed=*/false); }
+  bool is_started() const override { return client_ != ClientId{}; }
 
   void Gone(bool closed) {
     if (client_ == ClientId{} || std::exchange(gone_, true)) return;
@@ -81,8 +83,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public NodeSink,
                          public std::enable_shared_from_this<NodeStream> {
  public:
-  NodeStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live), driver_(driver), relay_(relay) {}
+  NodeStream(int& live, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(live, open), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));
@@ -114,6 +116,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   void OnClosed() override {
     if (registered_) driver_.NodeGone(shared_from_this());
   }
+  bool is_started() const override { return registered_ || registration_; }
 
   void AddPage(const NodeObjectsPage& page) {
     if (!registration_) return Refuse("objects came outside of a registration");
@@ -179,7 +182,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<ClientStream>(live_, driver_, relay_);
+  const auto stream = std::make_shared<ClientStream>(live_, streams_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -189,13 +192,26 @@ void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<NodeStream>(live_, driver_, relay_);
+  const auto stream = std::make_shared<NodeStream>(live_, streams_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
         nodes_.RequestSession(context, io, &queue, &queue, accepted);
       },
       [this, &queue] { AcceptNode(queue); });
+}
+
+ClusterStatus Services::Status() {
+  ClusterStatus status = driver_.FlushedCore().GetClusterStatus(driver_.Now());
+  status.limits.push_back(
+      {.name = "streams", .used = streams_.count(), .limit = streams_.streams_max()});
+  status.limits.push_back({.name = "bytes queued to peers",
+                           .used = streams_.queued_bytes,
+                           .limit = kAllStreamsPauseBytes,
+                           .is_bytes = true});
+  status.limits.push_back(
+      {.name = "memory", .used = ResidentBytes(), .limit = memory_bytes_max_, .is_bytes = true});
+  return status;
 }
 
 void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
@@ -205,7 +221,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         status_.RequestGetClusterStatus(context, request, writer, &queue, &queue, asked);
       },
       [this](const v1::GetClusterStatusRequest&, v1::GetClusterStatusResponse* response) {
-        ToProto(driver_.FlushedCore().GetClusterStatus(driver_.Now()), response);
+        ToProto(Status(), response);
         return OkStatus();
       });
   UnaryCall<v1::GetFileStatusRequest, v1::GetFileStatusResponse>::Serve(

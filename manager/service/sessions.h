@@ -7,9 +7,12 @@
 
 #include <grpcpp/server_builder.h>
 
+#include <vector>
+
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
+#include "manager/service/stream.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
@@ -18,9 +21,17 @@ namespace mosa::manager {
 
 class Services {
  public:
+  struct Limits {
+    size_t streams_max = 0;
+    uint64_t memory_bytes_max = 0;  // What the process is to stay below.
+  };
   // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait)
-      : driver_(driver), forecasts_(forecasts), relay_(driver, residence_wait) {}
+  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait, const Limits& limits)
+      : driver_(driver),
+        forecasts_(forecasts),
+        relay_(driver, residence_wait),
+        memory_bytes_max_(limits.memory_bytes_max),
+        streams_(limits.streams_max) {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
@@ -32,9 +43,14 @@ class Services {
   void Serve(grpc::ServerCompletionQueue& queue);
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
   bool idle() const { return live_ == 0; }
-  // Called in each round of the loop: answers what waits for a peer in vain. `stopping`: nobody is
-  // waited for any more.
-  void EndOverdue(bool stopping) { relay_.EndOverdue(stopping); }
+  // Called in each round of the loop: answers what waits for a peer in vain, and cuts off streams
+  // whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
+  void EndOverdue(bool stopping) {
+    relay_.EndOverdue(stopping);
+    streams_.CutOverdue();
+  }
+  // With the limits of the service beside those of the core.
+  ClusterStatus Status();
 
  private:
   void AcceptClient(grpc::ServerCompletionQueue& queue);
@@ -50,6 +66,8 @@ class Services {
   CoreDriver& driver_;
   Forecasts* const forecasts_;
   ResidenceRelay relay_;
+  const uint64_t memory_bytes_max_;
+  OpenStreams streams_;
   int live_ = 0;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;

@@ -11,10 +11,12 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/base/status.h"
@@ -34,22 +36,64 @@ class Event {
 };
 
 inline constexpr size_t kStreamQueueMessagesMax = 65'536;
+// A peer that has so much to read is not asked for more requests until it has read some of it,
+// nor is one that has anything to read while all together have so much.
+inline constexpr uint64_t kStreamPauseBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kAllStreamsPauseBytes = uint64_t{256} << 20;
+// A peer with so much to read is cut off. Above what one round of the loop can add.
+inline constexpr uint64_t kStreamQueueBytesMax = uint64_t{64} << 20;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
+// Who opens a stream says within this time who it is.
+inline constexpr std::chrono::seconds kStreamStartMax{5};
+
+// All streams that are open, and what waits in their queues. Of the thread that polls the queue.
+class OpenStreams {
+ public:
+  using Clock = std::chrono::steady_clock;
+  class Member {
+   public:
+    virtual ~Member() = default;
+    // Cuts the stream off if its peer does not read, or does not say who it is.
+    virtual void CutIfOverdue(Clock::time_point now) = 0;
+  };
+
+  explicit OpenStreams(size_t streams_max) : streams_max_(streams_max) {}
+
+  void Add(Member* stream) { members_.insert(stream); }
+  void Remove(Member* stream) { members_.erase(stream); }
+  bool are_too_many() const { return members_.size() > streams_max_; }
+  size_t count() const { return members_.size(); }
+  size_t streams_max() const { return streams_max_; }
+  void CutOverdue() {
+    const Clock::time_point now = Clock::now();
+    for (Member* const stream : members_) stream->CutIfOverdue(now);
+  }
+
+  uint64_t queued_bytes = 0;
+
+ private:
+  const size_t streams_max_;
+  std::set<Member*> members_;
+};
 
 // Stream: one bidirectional call. What is sent waits in a queue of its own and is written one
-// message after another; a peer that does not read is cut off when the queue is full or its oldest
-// message has waited too long. A stream keeps itself alive until gRPC is done with it; afterwards
-// Send and End do nothing.
+// message after another. A peer that reads slowly is read from slowly; one that does not read is
+// cut off when the queue is full or its oldest message has waited too long. A stream keeps itself
+// alive until gRPC is done with it; afterwards Send and End do nothing.
 template <typename Incoming, typename Outgoing>
-class Stream {
+class Stream : private OpenStreams::Member {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
   // `live` counts the calls that are not over; the queue may be shut down when there are none.
-  explicit Stream(int& live) : live_(live) { ++live_; }
+  Stream(int& live, OpenStreams& open) : live_(live), open_(open) { ++live_; }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() { --live_; }
+  ~Stream() override {
+    ForgetQueue(0);
+    open_.Remove(this);
+    --live_;
+  }
 
   // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
   // when a client has come, to wait for the next one.
@@ -64,12 +108,15 @@ class Stream {
 
   void Send(Outgoing message) {
     if (ending_ || broken_) return;
-    queue_.push_back(std::move(message));
+    const uint64_t bytes = message.ByteSizeLong();
+    queue_.push_back({std::move(message), bytes});
+    queued_bytes_ += bytes;
+    open_.queued_bytes += bytes;
     if (queue_.size() == 1) {
       WriteNext();
-    } else if (queue_.size() > kStreamQueueMessagesMax ||
-               std::chrono::steady_clock::now() - write_began_ > kStreamWriteMax) {
-      context_.TryCancel();
+    } else if (queue_.size() > kStreamQueueMessagesMax || queued_bytes_ > kStreamQueueBytesMax ||
+               OpenStreams::Clock::now() - write_began_ > kStreamWriteMax) {
+      CutOff();
     }
   }
 
@@ -85,12 +132,50 @@ class Stream {
   virtual void OnMessage(const Incoming& message) = 0;
   // No more messages will come. Called once, of a stream that a client has opened.
   virtual void OnClosed() = 0;
+  // The peer has said who it is.
+  virtual bool is_started() const = 0;
 
  private:
+  struct Queued {
+    Outgoing message;
+    uint64_t bytes = 0;
+  };
+
+  void CutIfOverdue(OpenStreams::Clock::time_point now) override {
+    const bool is_stuck = !queue_.empty() && now - write_began_ > kStreamWriteMax;
+    const bool is_silent = !is_started() && now - accepted_at_ > kStreamStartMax;
+    if (!broken_ && (is_stuck || is_silent)) CutOff();
+  }
+
+  // Nothing more is sent; the read or the write that is under way fails, and ends the stream.
+  void CutOff() {
+    broken_ = true;
+    ForgetQueue(1);
+    context_.TryCancel();
+  }
+
+  // All but the first `kept` messages.
+  void ForgetQueue(size_t kept) {
+    while (queue_.size() > kept) {
+      queued_bytes_ -= queue_.back().bytes;
+      open_.queued_bytes -= queue_.back().bytes;
+      queue_.pop_back();
+    }
+  }
+
+  bool MustPause() const {
+    return !queue_.empty() &&
+           (queued_bytes_ > kStreamPauseBytes || open_.queued_bytes > kAllStreamsPauseBytes);
+  }
+
   void Accepted(bool ok) {
     if (ok) {
       // The order matters: `accepted_` may not see this stream as still waiting.
       std::exchange(accepted_, nullptr)();
+      accepted_at_ = OpenStreams::Clock::now();
+      open_.Add(this);
+      if (open_.are_too_many())
+        End(ResourceExhaustedError("the manager has as many streams open as it takes: try again"));
       Read();
     }
     Returned();
@@ -104,7 +189,8 @@ class Stream {
   void ReadDone(bool ok) {
     if (ok && !ending_) OnMessage(incoming_);
     if (ok && !ending_) {
-      Read();
+      is_paused_ = MustPause();
+      if (!is_paused_) Read();
     } else {
       OnClosed();
       End(OkStatus());
@@ -113,19 +199,25 @@ class Stream {
   }
 
   void WriteNext() {
-    write_began_ = std::chrono::steady_clock::now();
+    write_began_ = OpenStreams::Clock::now();
     ++under_way_;
-    io_.Write(queue_.front(), &on_written_);
+    io_.Write(queue_.front().message, &on_written_);
   }
 
   void WriteDone(bool ok) {
+    queued_bytes_ -= queue_.front().bytes;
+    open_.queued_bytes -= queue_.front().bytes;
+    queue_.pop_front();
     if (ok) {
-      queue_.pop_front();
       if (!queue_.empty()) WriteNext();
     } else {
-      // The peer is gone: nothing more can be written, and the read that is under way will say so.
+      // The peer is gone: nothing more can be written, and the next read will say so.
       broken_ = true;
-      queue_.clear();
+      ForgetQueue(0);
+    }
+    if (is_paused_ && !MustPause()) {
+      is_paused_ = false;
+      Read();
     }
     if (queue_.empty() && ending_) FinishNow();
     Returned();
@@ -142,6 +234,7 @@ class Stream {
   }
 
   int& live_;
+  OpenStreams& open_;
   grpc::ServerContext context_;
   Io io_{&context_};
   std::shared_ptr<Stream> self_;
@@ -152,8 +245,10 @@ class Stream {
   Event on_finished_{[this](bool) { Returned(); }};
 
   Incoming incoming_;
-  std::deque<Outgoing> queue_;  // The first is being written.
-  std::chrono::steady_clock::time_point write_began_;
+  std::deque<Queued> queue_;  // The first is being written.
+  uint64_t queued_bytes_ = 0;
+  bool is_paused_ = false;  // No read is under way, but a write is.
+  OpenStreams::Clock::time_point accepted_at_, write_began_;
   std::optional<grpc::Status> ending_;
   bool broken_ = false;
   int under_way_ = 0;  // Operations whose event has not happened yet.

@@ -24,9 +24,12 @@ class MetadataStore {
   // Visits every record in the order of keys whose key does not start with `skip_prefix` (empty:
   // skip none); the first error ends the visit and is returned.
   virtual Status Load(std::string_view skip_prefix, const Visitor& visitor) = 0;
-  // All of `batch` or none. After an error the state is unknown: the caller stops the process and
-  // loads again.
+  // All of `batch` or none. ResourceExhausted: there is no room; nothing of the batch is in the
+  // store, which goes on as soon as there is room: commit the same batch again. After any other
+  // error the state is unknown: the caller stops the process and loads again.
   virtual Status Commit(const KvBatch& batch) = 0;
+  // Begins to free the room of what was removed, in the background.
+  virtual void Reclaim() {}
   // NotFound if absent.
   virtual Result<std::string> Get(std::string_view key) = 0;
   // True if changes that were acknowledged may be missing: the machine crashed under a store that
@@ -38,6 +41,8 @@ struct RocksOptions {
   std::string path;
   bool fsync = false;        // False: survives the end of the process; true: of the machine.
   std::string boot_id = "";  // Of this machine: changes with each boot.
+  uint64_t buffer_bytes = uint64_t{8} << 20;  // Gathered in memory before a table is written.
+  uint64_t log_bytes = uint64_t{64} << 20;    // All logs together.
 };
 // FailedPrecondition for a database of a newer format or another cluster's, DataLoss for a damaged
 // one, each naming path and what to do.

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/experimental.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -26,14 +30,29 @@ constexpr int kFormatVersion = 2;
 rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
+// RocksDB would look every five seconds whether there is room again; Commit does so itself.
+class RecoversOnDemand final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
 // The image is small and read whole once; all later reads are of single inline files. So little
 // memory is given to RocksDB: the manager's own working set is the cache.
-rocksdb::Options DatabaseOptions(bool may_have_forgotten) {
+rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgotten) {
   rocksdb::Options options;
   options.create_if_missing = true;
-  options.write_buffer_size = size_t{8} << 20;
+  options.write_buffer_size = sizes.buffer_bytes;
   options.max_write_buffer_number = 3;
-  options.max_total_wal_size = uint64_t{64} << 20;
+  options.max_total_wal_size = sizes.log_bytes;
+  // Where there is little room, a compaction rewrites little at once.
+  options.target_file_size_base = std::min<uint64_t>(sizes.buffer_bytes * 8, sizes.log_bytes);
+  options.max_bytes_for_level_base = 4 * options.target_file_size_base;
+  // On a full disk a start writes no tables.
+  options.avoid_flush_during_recovery = true;
+  options.listeners.push_back(std::make_shared<RecoversOnDemand>());
   options.max_open_files = 256;
   options.max_background_jobs = 2;
   options.keep_log_file_num = 2;
@@ -128,11 +147,27 @@ class RocksStore final : public MetadataStore {
           write.value ? writes.Put(write.key, *write.value) : writes.Delete(write.key);
       if (!added.ok()) return StatusOf(added, path_, "cannot write to");
     }
-    MOSA_RETURN_IF_ERROR(
-        StatusOf(database_->Write(write_options_, &writes), path_, "cannot write to"));
+    rocksdb::Status written = database_->Write(write_options_, &writes);
+    // Whatever found no room before, in the background too, has stopped the database. A log that
+    // ends in the middle of this batch is replaced by a new one before anything else is written.
+    if (written.IsNoSpace() && database_->Resume().ok())
+      written = database_->Write(write_options_, &writes);
+    MOSA_RETURN_IF_ERROR(StatusOf(written, path_, "cannot write to"));
     if (!mark_.behind) return OkStatus();
     mark_.behind = false;
     return WriteRunMark(path_, mark_);
+  }
+
+  // What was removed goes when the tables that have it are written anew without it.
+  void Reclaim() override {
+    // A compaction that found no room stays stopped until then.
+    database_->Resume().PermitUncheckedError();
+    rocksdb::FlushOptions flush;
+    flush.wait = false;
+    flush.allow_write_stall = true;
+    database_->Flush(flush).PermitUncheckedError();
+    rocksdb::experimental::SuggestCompactRange(database_.get(), nullptr, nullptr)
+        .PermitUncheckedError();
   }
 
   Result<std::string> Get(std::string_view key) override {
@@ -213,7 +248,7 @@ Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& option
   const bool may_have_forgotten = MayHaveForgotten(ReadRunMark(options.path), options.boot_id);
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status =
-      rocksdb::DB::Open(DatabaseOptions(may_have_forgotten), options.path, &opened);
+      rocksdb::DB::Open(DatabaseOptions(options, may_have_forgotten), options.path, &opened);
   std::unique_ptr<rocksdb::DB> database(opened);
   MOSA_RETURN_IF_ERROR(StatusOf(status, options.path, "cannot open"));
   auto store = std::make_unique<RocksStore>(options, std::move(database));

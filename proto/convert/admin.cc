@@ -72,6 +72,14 @@ void ToProto(const ClusterStatus& status, v1::GetClusterStatusResponse* out) {
   out->set_directories(status.directories);
   for (const NodeStatus& node : status.nodes) Write(node, out->add_nodes());
   for (const SessionStatus& session : status.sessions) Write(session, out->add_sessions());
+  for (const LimitStatus& limit : status.limits) {
+    v1::LimitStatus* const item = out->add_limits();
+    item->set_name(limit.name);
+    item->set_used(limit.used);
+    item->set_limit(limit.limit);
+    item->set_is_bytes(limit.is_bytes);
+  }
+  out->set_growth_refused(status.growth_refused);
 }
 
 void ToProto(const FileStatus& status, v1::FileStatus* out) {
@@ -95,15 +103,23 @@ void ToProto(const FileStatus& status, v1::FileStatus* out) {
 
 Result<ClusterStatus> FromProto(const v1::GetClusterStatusResponse& message) {
   FieldChecker check;
-  ClusterStatus status{.cluster_name = check.Name("cluster_name", message.cluster_name()),
-                       .now = {message.now_ns()},
-                       .in_grace = message.in_grace(),
-                       .files = message.files(),
-                       .directories = message.directories(),
-                       .nodes = {},
-                       .sessions = {}};
+  ClusterStatus status{
+      .cluster_name = check.Name("cluster_name", message.cluster_name()),
+      .now = {message.now_ns()},
+      .in_grace = message.in_grace(),
+      .files = message.files(),
+      .directories = message.directories(),
+      .nodes = {},
+      .sessions = {},
+      .limits = {},
+      .growth_refused = check.Bytes("growth_refused", message.growth_refused(), kTextBytesMax)};
   for (const auto& node : message.nodes()) status.nodes.push_back(Read(node, check));
   for (const auto& session : message.sessions()) status.sessions.push_back(Read(session, check));
+  for (const auto& limit : message.limits())
+    status.limits.push_back({.name = check.Name("limit.name", limit.name()),
+                             .used = limit.used(),
+                             .limit = limit.limit(),
+                             .is_bytes = limit.is_bytes()});
   if (!check.ok()) return check.status();
   return status;
 }

@@ -185,8 +185,7 @@ void Write(const Failure& value, wire::Failure* out) {
 Failure Read(const wire::Failure& in, FieldChecker& check) {
   return {.code = check.Enum("failure.code", in.code(), StatusCode::kCancelled,
                              StatusCode::kUnauthenticated),
-          .reason =
-              check.Enum("failure.reason", in.reason(), ErrorReason::kNone, ErrorReason::kTimedOut),
+          .reason = check.Enum("failure.reason", in.reason(), ErrorReason::kNone, kErrorReasonLast),
           .message = check.Bytes("failure.message", in.message(), kTextBytesMax)};
 }
 

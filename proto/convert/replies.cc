@@ -181,11 +181,13 @@ void Put(const StatFilesystemReply& value, wire::Reply* out) {
   item->set_limit_bytes(value.limit_bytes);
   item->set_free_bytes(value.free_bytes);
   item->set_files(value.files);
+  item->set_files_free(value.files_free);
 }
 StatFilesystemReply Read(const wire::StatFilesystemReply& in, FieldChecker& check) {
   return {.limit_bytes = check.Number("stat_filesystem.limit_bytes", in.limit_bytes()),
           .free_bytes = check.Number("stat_filesystem.free_bytes", in.free_bytes()),
-          .files = in.files()};
+          .files = in.files(),
+          .files_free = in.files_free()};
 }
 
 void Put(const FileIdRangeReply& value, wire::Reply* out) {

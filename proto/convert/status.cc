@@ -21,8 +21,8 @@ std::string ReasonBytes(ErrorReason reason) {
 ErrorReason ReasonFromBytes(const std::string& bytes) {
   if (bytes.size() != 1) return ErrorReason::kNone;
   const auto value = static_cast<uint8_t>(bytes[0]);
-  return value <= static_cast<uint8_t>(ErrorReason::kTimedOut) ? static_cast<ErrorReason>(value)
-                                                               : ErrorReason::kNone;
+  return value <= static_cast<uint8_t>(kErrorReasonLast) ? static_cast<ErrorReason>(value)
+                                                         : ErrorReason::kNone;
 }
 
 }  // namespace

@@ -15,13 +15,14 @@
 
 namespace mosa::manager {
 
-#define STEP                                                                                    \
-  "_ZN4mosa7manager11ManagerCore4StepERKSt7variantIJNS0_12StartSessionENS0_14SessionRequestENS" \
-  "0_11SessionLostENS0_13SessionClosedENS0_12RegisterNodeENS0_10NodeReportENS0_14NodeStreamLos" \
-  "tENS0_17NodeReportedAsideENS0_14NodeCopyReportENS0_11AddHintRuleENS0_14RemoveHintRuleENS0_"  \
-  "11SetFileHintENS0_13Begin"                                                                   \
-  "WorkflowENS0_7EndTaskENS0_11EndWorkflowENS0_9DrainNodeENS0_10MarkStagedENS0_17SetCopiesFore" \
-  "castENS0_10AdoptFilesENS0_12RecallMakersENS0_4TickENS0_7StalledEEENS_4TimeE"
+#define STEP                                                                                     \
+  "_ZN4mosa7manager11ManagerCore4StepERKSt7variantIJNS0_12StartSessionENS0_14SessionRequestENS"  \
+  "0_11SessionLostENS0_13SessionClosedENS0_12RegisterNodeENS0_10NodeReportENS0_14NodeStreamLos"  \
+  "tENS0_17NodeReportedAsideENS0_14NodeCopyReportENS0_11AddHintRuleENS0_14RemoveHintRuleENS0_"   \
+  "11SetFileHintENS0_13Begin"                                                                    \
+  "WorkflowENS0_7EndTaskENS0_11EndWorkflowENS0_9DrainNodeENS0_10MarkStagedENS0_17SetCopiesFore"  \
+  "castENS0_10AdoptFilesENS0_12RecallMakersENS0_4TickENS0_7StalledENS0_16SetStorePressureEEENS_" \
+  "4TimeE"
 #define SEED                                                                                     \
   "_ZN4mosa7manager8FileSeedEmNS_8StrongIdINS_9FileIdTagEmEESt17basic_string_viewIcSt11char_tra" \
   "itsIcEEm"

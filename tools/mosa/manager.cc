@@ -180,9 +180,15 @@ nlohmann::json ToJson(const ClusterStatus& status) {
     PutBytes(mount, "mount", session.start.mount_point);
     mounts.push_back(std::move(mount));
   }
+  nlohmann::json limits = nlohmann::json::array();
+  for (const LimitStatus& limit : status.limits) {
+    limits.push_back({{"name", limit.name}, {"used", limit.used}, {"is_bytes", limit.is_bytes}});
+    limits.back()["limit"] = limit.limit == 0 ? nlohmann::json() : nlohmann::json(limit.limit);
+  }
   return {{"name", status.cluster_name}, {"in_grace", status.in_grace},
           {"files", status.files},       {"directories", status.directories},
-          {"nodes", std::move(nodes)},   {"mounts", std::move(mounts)}};
+          {"nodes", std::move(nodes)},   {"mounts", std::move(mounts)},
+          {"limits", std::move(limits)}, {"growth_refused", status.growth_refused}};
 }
 
 nlohmann::json ToJson(const FileStatus& file) {

@@ -1,12 +1,34 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
 
+#include "common/base/units.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
+
+std::string AmountText(uint64_t amount, bool is_bytes) {
+  return is_bytes ? FormatBytes(static_cast<int64_t>(std::min<uint64_t>(amount, INT64_MAX)))
+                  : fmt::format("{}", amount);
+}
+
+void PrintLimits(const ClusterStatus& status) {
+  if (!status.growth_refused.empty()) fmt::print("FULL: {}\n", status.growth_refused);
+  Table limits({"LIMIT OF", "USED", "MAX", "%"});
+  for (const LimitStatus& limit : status.limits) {
+    const bool has_limit = limit.limit > 0;
+    const double percent =
+        has_limit ? 100.0 * static_cast<double>(limit.used) / static_cast<double>(limit.limit) : 0;
+    limits.Add({limit.name, AmountText(limit.used, limit.is_bytes),
+                has_limit ? AmountText(limit.limit, limit.is_bytes) : "-",
+                has_limit ? fmt::format("{:.1f}", percent) : "-"});
+  }
+  limits.Print();
+}
 
 Status Run(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
@@ -25,6 +47,7 @@ Status Run(const ManagerChoice& choice, const CommandLine& line) {
                 session.start.mount_point});
   }
   mounts.Print();
+  PrintLimits(status);
   return OkStatus();
 }
 
@@ -34,7 +57,7 @@ void AddStatus(CLI::App& app, CommandLine& line) {
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* command =
       app.add_subcommand("status",
-                         "What the manager knows: nodes, mounts, files\n\n"
+                         "What the manager knows: nodes, mounts, files, and how near limits are\n\n"
                          "  mosa status --manager node1:7400 --secret /etc/mosa/secret.pem\n"
                          "  mosa status --json | jq '.nodes[].used_bytes'");
   AddManagerChoice(*command, *choice);

@@ -1,0 +1,58 @@
+#include "manager/service/default_limits.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kNamesMin = 10'000;
+// The program, RocksDB, the cache of small files, and what requests, replies and messages under way
+// may take together.
+constexpr uint64_t kFixedBytes = 2560 * kMiB;
+
+uint64_t ShareOf(uint64_t limit, uint32_t percent) {
+  return limit / 100 * percent + limit % 100 * percent / 100;
+}
+
+}  // namespace
+
+DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen) {
+  DefaultLimits limits;
+  Amounts& all = limits.quotas.all;
+  all.names = chosen.names.value_or(std::max(std::min(room.memory_bytes / 4 / kNameMemoryBytes,
+                                                      room.directory_bytes / kNameDirectoryBytes),
+                                             kNamesMin));
+  all.inline_bytes = chosen.inline_bytes.value_or(room.directory_bytes / 4);
+  all.attribute_bytes = chosen.attribute_bytes.value_or(
+      std::max(std::min(room.memory_bytes / 16, room.directory_bytes / 8), kMiB));
+  limits.quotas.per_user = {
+      .names = ShareOf(all.names, room.user_share_percent),
+      .inline_bytes = ShareOf(all.inline_bytes, room.user_share_percent),
+      .attribute_bytes = ShareOf(all.attribute_bytes, room.user_share_percent)};
+  limits.text_bytes = std::max(std::min(room.memory_bytes / 32, room.directory_bytes / 8), kMiB);
+  limits.memory_bytes = kFixedBytes + all.names * kNameMemoryBytes +
+                        (all.attribute_bytes + limits.text_bytes) / 4 * 5;
+  return limits;
+}
+
+uint64_t MemoryBytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  constexpr uint64_t kUnknownBytes = uint64_t{4} << 30;
+  if (pages <= 0 || page_bytes <= 0) return kUnknownBytes;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+uint64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all_pages = 0;
+  uint64_t resident_pages = 0;
+  if (!(file >> all_pages >> resident_pages)) return 0;
+  return resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace mosa::manager

@@ -1,0 +1,43 @@
+// Limits of what clients can make grow, where nobody has chosen others: as much as the machine has
+// room for.
+#ifndef MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
+#define MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "manager/core/quotas.h"
+
+namespace mosa::manager {
+
+// About what one file takes of the manager's memory, with its name and what mounts know of it; and
+// of the data directory, with what compactions leave behind.
+inline constexpr uint64_t kNameMemoryBytes = 640;
+inline constexpr uint64_t kNameDirectoryBytes = 1024;
+
+struct Room {
+  uint64_t memory_bytes = 0;     // The machine's.
+  uint64_t directory_bytes = 0;  // The file system's that the data directory is on.
+  uint32_t user_share_percent = 100;
+};
+
+// In all; each user gets a share.
+struct ChosenLimits {
+  std::optional<uint64_t> names, inline_bytes, attribute_bytes;
+};
+
+struct DefaultLimits {
+  QuotaOptions quotas;
+  uint64_t text_bytes = 0;
+  // What the manager's process stays below when all of its limits are reached.
+  uint64_t memory_bytes = 0;
+};
+DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen);
+
+// This machine's memory, and what this process has of it.
+uint64_t MemoryBytes();
+uint64_t ResidentBytes();
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_

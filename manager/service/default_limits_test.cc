@@ -1,0 +1,35 @@
+#include "manager/service/default_limits.h"
+
+#include <gtest/gtest.h>
+
+namespace mosa::manager {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+TEST(DefaultLimits, ASmallDirectoryBoundsWhatLiesInIt) {
+  const QuotaOptions quotas = LimitsFor({64 * kGiB, kGiB, 75}, {}).quotas;
+  EXPECT_EQ(quotas.all.names, uint64_t{1} << 20);
+  EXPECT_EQ(quotas.all.inline_bytes, 256 * kMiB);
+  EXPECT_EQ(quotas.all.attribute_bytes, 128 * kMiB);
+  EXPECT_EQ(quotas.per_user.inline_bytes, 192 * kMiB);
+}
+
+TEST(DefaultLimits, OnALargeDiskMemoryBoundsWhatIsKeptInIt) {
+  const QuotaOptions quotas = LimitsFor({8 * kGiB, 4096 * kGiB, 100}, {}).quotas;
+  EXPECT_EQ(quotas.all.names, 2 * kGiB / kNameMemoryBytes);
+  EXPECT_EQ(quotas.all.attribute_bytes, 512 * kMiB);
+  EXPECT_EQ(quotas.per_user, quotas.all);
+}
+
+TEST(DefaultLimits, WhatWasChosenHolds) {
+  const QuotaOptions quotas =
+      LimitsFor({8 * kGiB, kGiB, 50}, {.names = 7, .inline_bytes = 0, .attribute_bytes = 100})
+          .quotas;
+  EXPECT_EQ(quotas.all, (Amounts{7, 0, 100}));
+  EXPECT_EQ(quotas.per_user, (Amounts{3, 0, 50}));
+}
+
+}  // namespace
+}  // namespace mosa::manager

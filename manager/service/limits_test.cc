@@ -1,0 +1,324 @@
+// Limits with real gRPC and RocksDB: data directories on small file systems, peers that do not read
+// and peers that do not speak.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "manager/service/service_fixture.h"
+#include "mosa/v1/session.grpc.pb.h"
+#include "proto/convert/session.h"
+
+namespace mosa::manager {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+bool WaitUntil(const std::function<bool()>& condition, seconds limit) {
+  for (const auto end = Clock::now() + limit; Clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return condition();
+}
+
+class LimitsTest : public ManagerServiceTest {
+ protected:
+  uint64_t UsedOf(std::string_view name) const {
+    for (const LimitStatus& limit : server_->Limits())
+      if (limit.name == name) return limit.used;
+    return 0;
+  }
+};
+
+// ---- a data directory that is full
+
+class FullDirectoryTest : public LimitsTest {
+ protected:
+  static constexpr size_t kFileBytes = 16'000;
+
+  void SetUp() override {
+    disk_ = directory_ / "disk";
+    std::filesystem::create_directory(disk_);
+    if (::mount("mosa_limits_test", disk_.c_str(), "tmpfs", 0, "size=96M") != 0)
+      GTEST_SKIP() << "only root can mount a small file system";
+    options_.data_directory = disk_ / "store";
+    options_.limits.inline_bytes = uint64_t{1} << 40;  // What is tested is the directory's end.
+    options_.user_share_percent = 100;
+  }
+  void TearDown() override {
+    server_.reset();
+    ::umount2(disk_.c_str(), MNT_DETACH);
+  }
+
+  // Other programs' bytes, until nothing more fits.
+  void FillDisk() {
+    const int file =
+        ::open((disk_ / "others").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    for (size_t bytes = 1 << 20; bytes >= 512; bytes /= 2) {
+      const std::string block(bytes, 'o');
+      while (::write(file, block.data(), bytes) > 0) continue;
+    }
+    ::close(file);
+  }
+  void FreeDisk() { std::filesystem::remove(disk_ / "others"); }
+
+  static std::string ContentOf(int number) {
+    std::string content;
+    for (uint64_t word = static_cast<uint64_t>(number) + 1; content.size() < kFileBytes;
+         word = word * 6364136223846793005ULL + 1442695040888963407ULL)
+      content.append(reinterpret_cast<const char*>(&word), sizeof word);
+    content.resize(kFileBytes);
+    return content;
+  }
+  // Makes files until one is refused: as many as were acknowledged, and why no more were.
+  std::pair<int, ErrorReason> Fill(TestClient& client) {
+    files_.clear();
+    for (int i = 0; i < 20'000; ++i) {
+      const MakeRequest make = client.MakeOf(kRootFile, fmt::format("f{}", i));
+      const std::vector<Reply> replies =
+          client.api().Call({make, CommitOf(make.file, ContentOf(i))});
+      if (const auto* failure = std::get_if<Failure>(&replies.back())) {
+        // Its name may stand, without bytes.
+        client.Ask(RemoveRequest{kRootFile, fmt::format("f{}", i)});
+        return {i, failure->reason};
+      }
+      files_.push_back(make.file);
+    }
+    return {20'000, ErrorReason::kNone};
+  }
+  void CheckFiles(TestClient& client) {
+    for (size_t i = 0; i < files_.size(); i += 7) {
+      const Reply reply = client.Ask(OpenRequest{.file = files_[i]});
+      const auto* open = std::get_if<OpenReply>(&reply);
+      ASSERT_NE(open, nullptr) << i;
+      ASSERT_EQ(open->access.inline_data, ContentOf(static_cast<int>(i))) << i;
+    }
+  }
+  static bool Removes(TestClient& client, const std::string& name) {
+    return std::holds_alternative<RemoveReply>(client.Ask(RemoveRequest{kRootFile, name}));
+  }
+  static bool Makes(TestClient& client, const std::string& name) {
+    return std::holds_alternative<MakeReply>(client.Ask(client.MakeOf(kRootFile, name)));
+  }
+
+  std::filesystem::path disk_;
+  std::vector<FileId> files_;
+};
+
+TEST_F(FullDirectoryTest, AnswersNoSpaceAndRemovalsMakeRoomAgainThreeTimes) {
+  StartServer();
+  const auto client = Client(1);
+  for (int round = 0; round < 3; ++round) {
+    const auto [count, reason] = Fill(*client);
+    EXPECT_EQ(reason, ErrorReason::kNoSpace);
+    EXPECT_GT(count, 1'500) << "round " << round;
+    CheckFiles(*client);
+    EXPECT_FALSE(Makes(*client, "one more"));
+    for (int i = 0; i < count; ++i)
+      ASSERT_TRUE(Removes(*client, fmt::format("f{}", i))) << i << " of round " << round;
+    EXPECT_TRUE(
+        WaitUntil([&] { return Makes(*client, fmt::format("again{}", round)); }, seconds(60)));
+  }
+}
+
+TEST_F(FullDirectoryTest, StartsOnAFullDiskAndTakesRemovals) {
+  StartServer();
+  auto client = Client(1);
+  const auto [count, reason] = Fill(*client);
+  EXPECT_EQ(reason, ErrorReason::kNoSpace);
+  FillDisk();
+  client.reset();
+  server_.reset();
+  FillDisk();
+  StartServer();
+  ASSERT_NE(server_, nullptr);
+  client = Client(2);
+  CheckFiles(*client);
+  EXPECT_FALSE(Makes(*client, "one more"));
+  for (int i = 0; i < count; ++i) ASSERT_TRUE(Removes(*client, fmt::format("f{}", i)));
+  FreeDisk();
+  EXPECT_TRUE(WaitUntil([&] { return Makes(*client, "again"); }, seconds(60)));
+}
+
+TEST_F(FullDirectoryTest, NobodyIsAnsweredWithoutRoomAndAllGoesOnOnceThereIsSome) {
+  StartServer();
+  const auto client = Client(1);
+  ASSERT_TRUE(Makes(*client, "f"));
+  std::atomic<uint64_t> answered = 0;
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    for (uint64_t i = 0; !done; ++i) {
+      SetAttributesRequest set;
+      set.file = std::get<EntryReply>(client->Ask(LookupRequest{kRootFile, "f"})).entry.file;
+      set.permissions = 0600 + i % 8;
+      client->Ask(set);
+      ++answered;
+    }
+  });
+  uint64_t before = answered;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        before = answered;
+        FillDisk();
+        std::this_thread::sleep_for(seconds(2));
+        return answered == before;
+      },
+      seconds(100)));
+  FreeDisk();
+  EXPECT_TRUE(WaitUntil([&] { return answered > before + 100; }, seconds(30)));
+  done = true;
+  other.join();
+  EXPECT_TRUE(WaitUntil([&] { return Makes(*client, "g"); }, seconds(30)));
+}
+
+TEST_F(FullDirectoryTest, StopsWhileItWaitsForRoom) {
+  StartServer();
+  const auto client = Client(1);
+  ASSERT_TRUE(Makes(*client, "f"));
+  const FileId file = std::get<EntryReply>(client->Ask(LookupRequest{kRootFile, "f"})).entry.file;
+  std::atomic<bool> done = false;
+  std::thread filler([&] {
+    while (!done) FillDisk();
+  });
+  std::thread other([&] {
+    for (int i = 0; i < 200 && !done; ++i) {
+      SetAttributesRequest set;
+      set.file = file;
+      set.permissions = 0600;
+      client->api().Send({set}, [](const std::vector<Reply>&) {});
+    }
+  });
+  std::this_thread::sleep_for(seconds(3));
+  const auto begun = Clock::now();
+  server_.reset();
+  EXPECT_LT(Clock::now() - begun, seconds(10));
+  done = true;
+  other.join();
+  filler.join();
+  FreeDisk();
+  StartServer();
+  EXPECT_NE(server_, nullptr);
+}
+
+// ---- peers that do not read, or do not speak
+
+class Stub {
+ public:
+  explicit Stub(const std::string& address)
+      : channel_(MakeChannel(address, std::nullopt)),
+        stub_(v1::ClientSessionService::NewStub(channel_)),
+        stream_(stub_->Session(&context_)) {}
+  ~Stub() {
+    context_.TryCancel();
+    stream_->Finish();
+  }
+  bool Send(const ClientMessage& value) {
+    v1::ClientMessage message;
+    ToProto(value, &message);
+    return stream_->Write(message);
+  }
+  bool Read() {
+    v1::ManagerMessage message;
+    return stream_->Read(&message);
+  }
+
+ private:
+  grpc::ClientContext context_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ClientSessionService::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReaderWriter<v1::ClientMessage, v1::ManagerMessage>> stream_;
+};
+
+TEST_F(LimitsTest, WhoDoesNotReadIsNotReadFromAndOthersGoOn) {
+  StartServer();
+  const auto other = Client(1);
+  const MakeRequest make = other->MakeOf(kRootFile, "f");
+  other->Ask(make);
+  SetXattrRequest set;
+  set.file = make.file;
+  set.name = "user.large";
+  set.value = std::string(60'000, 'v');
+  ASSERT_TRUE(std::holds_alternative<EmptyReply>(other->Ask(set)));
+
+  Stub silent(server_->address());
+  SessionStart start;
+  start.client = ClientId{99};
+  start.node_name = "n";
+  ASSERT_TRUE(silent.Send(start));
+  ASSERT_TRUE(silent.Read());
+  GetXattrRequest get;
+  get.file = make.file;
+  get.name = set.name;
+  // Two gigabytes of answers, if anybody read them.
+  for (uint64_t i = 1; i <= 400; ++i) {
+    RequestEnvelope envelope{.id = RequestId{i}, .answered_below = {}, .requests = {}};
+    envelope.requests.assign(100, get);
+    if (!silent.Send(envelope)) break;
+  }
+  Duration longest{0};
+  uint64_t queued_most = 0;
+  for (const auto end = Clock::now() + seconds(4); Clock::now() < end;) {
+    const auto begun = Clock::now();
+    ASSERT_TRUE(std::holds_alternative<GetXattrReply>(other->Ask(get)));
+    longest = std::max(longest, Duration{(Clock::now() - begun).count()});
+    queued_most = std::max(queued_most, UsedOf("bytes queued to peers"));
+  }
+  EXPECT_LT(longest.ns, Seconds(2).ns);
+  EXPECT_GT(queued_most, 0U);
+  EXPECT_LE(queued_most, kStreamQueueBytesMax);
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") == 0; }, seconds(30)));
+}
+
+TEST_F(LimitsTest, AStreamThatDoesNotSayWhoseItIsIsEnded) {
+  StartServer();
+  Stub silent(server_->address());
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("streams") == 1; }, seconds(10)));
+  const auto begun = Clock::now();
+  EXPECT_FALSE(silent.Read());
+  EXPECT_LT(Clock::now() - begun, seconds(10));
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("streams") == 0; }, seconds(10)));
+}
+
+TEST_F(LimitsTest, AConnectionThatProvesNothingIsClosedAndOthersGoOn) {
+  options_.secret = NewSecret("secret.pem");
+  StartServer();
+  const auto client = Client(1);
+  std::vector<int> silent;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& where = server_->address();
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(where.substr(where.rfind(':') + 1))));
+  for (int i = 0; i < 500; ++i) {
+    silent.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(silent.back(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ASSERT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
+  const auto begun = Clock::now();
+  for (const int connection : silent) {
+    char byte = 0;
+    pollfd waiting{.fd = connection, .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&waiting, 1, 15'000), 1);
+    // TLS may say something before it goes.
+    while (::recv(connection, &byte, 1, MSG_DONTWAIT) > 0) continue;
+    ::close(connection);
+  }
+  EXPECT_LT(Clock::now() - begun, seconds(15));
+}
+
+}  // namespace
+}  // namespace mosa::manager
