@@ -13,6 +13,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
+//   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
 //   "T" file           StagedRecord
@@ -133,6 +134,12 @@ struct WorkflowRecord {
   bool operator==(const WorkflowRecord&) const = default;
 };
 
+// Whose rule or run it is; those without are nobody's in particular.
+struct OwnerRecord {
+  uint32_t uid = 0;
+  bool operator==(const OwnerRecord&) const = default;
+};
+
 // A file that has been copied out of the store.
 struct StagedRecord {
   uint64_t data_version = 0;  // The copy's.
@@ -152,6 +159,7 @@ std::string Encode(const RuleRecord& record);
 std::string Encode(const CountersRecord& record);
 std::string Encode(const ReaderRecord& record);
 std::string Encode(const WorkflowRecord& record);
+std::string Encode(const OwnerRecord& record);
 std::string Encode(const StagedRecord& record);
 
 // The error names `key`. T is one of the records above.
@@ -168,6 +176,8 @@ std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
+std::string RuleOwnerKey(uint64_t rule);
+std::string RunOwnerKey(std::string_view run);
 std::string ReaderKey(FileId file, uint64_t reader);
 std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);
