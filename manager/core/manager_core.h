@@ -41,7 +41,7 @@ struct ManagerOptions {
   uint32_t stripe_width = 0;                  // 0: all live nodes.
   std::string default_placement = "stripe";   // What an untagged file gets.
   uint64_t grant_bytes = uint64_t{64} << 20;  // The largest grant given at once.
-  Duration capability_lifetime = Seconds(600);
+  Duration capability_lifetime = kCapabilityLifetime;
   uint32_t sessions_max = 4096;
 };
 
@@ -182,6 +182,12 @@ using mosa::FileStatus;
 using mosa::NodeStatus;
 using mosa::SessionStatus;
 
+// What the shell seals into the capabilities that it adds to replies.
+struct CapabilityTerms {
+  uint64_t era = 0;    // Of the client's session.
+  uint64_t epoch = 0;  // Of the nodes' incarnations.
+};
+
 class ManagerCore {
  public:
   explicit ManagerCore(ManagerOptions options);
@@ -217,6 +223,7 @@ class ManagerCore {
   // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have
   // made and not told of is missing: RecallMakers.
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
+  CapabilityTerms TermsFor(ClientId client) const;
 
  private:
   struct State;
