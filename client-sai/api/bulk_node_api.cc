@@ -50,8 +50,8 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
       found->second->SetState(node.state);
       channels.insert(*found);
     } else {
-      channels.emplace(node.node,
-                       std::make_shared<NodeChannel>(node, options_.channel, options_.residence));
+      channels.emplace(node.node, std::make_shared<NodeChannel>(node, identity_, options_.channel,
+                                                                options_.residence));
     }
   }
   // Calls under way to an address that is no more end.
@@ -60,6 +60,12 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
     if (kept == channels.end() || kept->second != channel) channel->SetState(NodeState::kLost);
   }
   channels_ = std::move(channels);
+}
+
+void BulkNodeApi::SetIdentity(const BulkIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  identity_ = identity;
+  for (const auto& [node, channel] : channels_) channel->SetIdentity(identity);
 }
 
 Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
@@ -188,7 +194,9 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
   const auto exchange = [&](FrameSocket& socket) {
     begun = true;
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, data, deadline));
-    return ReceiveReply(socket, request.id(), reply, deadline).status();
+    const Status received = ReceiveReply(socket, request.id(), reply, deadline).status();
+    if (received.code() == StatusCode::kAborted) begun = false;
+    return received;
   };
   const Status status = channel->Run(exchange, {.deadline = deadline});
   if (!status.ok() && begun) {
@@ -236,7 +244,8 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
                  .all_changed = reply.all_changed(),
                  .changed = {},
                  .order = reply.order(),
-                 .tail_settled = reply.tail_settled()};
+                 .tail_settled = reply.tail_settled(),
+                 .absent = reply.absent()};
   for (int i = 0; i < reply.changed_ranges_size(); i += 2) {
     const ByteRange range{reply.changed_ranges(i), reply.changed_ranges(i + 1)};
     MOSA_RETURN_IF_ERROR(CheckRange(range.begin, range.empty() ? 0 : range.size()));

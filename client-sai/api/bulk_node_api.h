@@ -39,6 +39,7 @@ class BulkNodeApi final : public NodeApi {
   explicit BulkNodeApi(BulkNodeApiOptions options);
 
   void SetNodes(const std::vector<NodeAddress>& nodes) override;
+  void SetIdentity(const BulkIdentity& identity) override;
   Status Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override;
   Status Write(const ObjectTarget& target, uint64_t offset,
                std::span<const std::byte> data) override;
@@ -75,7 +76,9 @@ class BulkNodeApi final : public NodeApi {
 
   const BulkNodeApiOptions options_;
   mutable std::mutex mutex_;
-  std::map<NodeId, ChannelRef> channels_;  // Guarded by mutex_.
+  // Guarded by mutex_:
+  std::map<NodeId, ChannelRef> channels_;
+  BulkIdentity identity_;
 };
 
 }  // namespace mosa::sai

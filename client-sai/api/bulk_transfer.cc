@@ -150,7 +150,7 @@ Result<FramePrefix> ReceiveReply(FrameSocket& socket, uint64_t id, v1::BulkReply
                                  Time deadline, UniqueFd* descriptor) {
   MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, socket.ReceiveStart(reply, deadline, descriptor));
   if (reply.id() == id) return prefix;
-  if (reply.id() == 0 && reply.code() != 0) return UnavailableError(reply.message());
+  if (reply.id() == 0 && reply.code() != 0) return AbortedError(reply.message());
   return InternalError(fmt::format("request {} was answered as {}", id, reply.id()));
 }
 

@@ -29,8 +29,9 @@ Status TransferRead(const Transfer& transfer, FrameSocket& socket, uint64_t offs
                     std::span<std::byte> out, Status& answer);
 Status TransferWrite(const Transfer& transfer, FrameSocket& socket, uint64_t offset,
                      std::span<const std::byte> data, Status& answer);
-// Receives the answer to request `id`. InvalidArgument if it answers something else; if the node
-// turned the connection away, why. A descriptor that came along is put into `descriptor`.
+// Receives the answer to request `id`. Internal if it answers something else; Aborted, and why, if
+// the node ends the connection and has begun none of the requests that it has not answered. A
+// descriptor that came along is put into `descriptor`.
 Result<FramePrefix> ReceiveReply(FrameSocket& socket, uint64_t id, v1::BulkReply& reply,
                                  Time deadline, UniqueFd* descriptor = nullptr);
 

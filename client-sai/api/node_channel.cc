@@ -18,6 +18,7 @@
 #include "common/base/log.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/status.h"
 
 namespace mosa::sai {
@@ -96,6 +97,16 @@ bool NodeChannel::SameEndpoint(const NodeAddress& other) const {
          address_.incarnation == other.incarnation && address_.name == other.name;
 }
 
+void NodeChannel::SetIdentity(const BulkIdentity& identity) {
+  const std::lock_guard lock(mutex_);
+  if (identity_ == identity) return;
+  identity_ = identity;
+  for (Pool* pool : {&tcp_, &unix_}) {
+    pool->idle.clear();
+    pool->outdated = pool->busy;
+  }
+}
+
 void NodeChannel::SetState(NodeState state) {
   const std::lock_guard lock(mutex_);
   state_ = state;
@@ -148,49 +159,79 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
   }
   ++pool.connecting;
   lock.unlock();
-  Result<UniqueFd> connected =
-      ConnectTo(kind, std::clamp(deadline - Now(), Duration{}, options_.connect_wait));
+  auto opened = Open(kind, deadline);
   lock.lock();
   --pool.connecting;
-  Status status = connected.status();
-  if (status.code() == StatusCode::kUnauthenticated) {
-    Distrust(status);
-    status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
-  } else if (!status.ok()) {
-    const Time retry_at = Now() + kSocketRetryAfter;
-    if (kind == Kind::kUnix) pool.retry_at = std::max(pool.retry_at.value_or(retry_at), retry_at);
-    status = UnavailableError(fmt::format("{}: {}", Name(), MessageOf(status)));
-  } else {
-    status = CheckState();  // It may have been found silent meanwhile.
+  if (opened.ok()) return opened;
+  const bool untrusted = opened.status().code() == StatusCode::kUnauthenticated;
+  if (kind == Kind::kUnix) {
+    if (untrusted) Distrust(opened.status());
+    AvoidSocketFor(kSocketRetryAfter);
   }
-  if (!status.ok()) {
-    pool.released.notify_all();
-    return status;
+  pool.released.notify_all();
+  return Status(untrusted ? StatusCode::kUnavailable : opened.status().code(),
+                fmt::format("{}: {}", Name(), MessageOf(opened.status())));
+}
+
+Result<std::unique_ptr<FrameSocket>> NodeChannel::Open(Kind kind, Time deadline) {
+  auto opened = OpenOnce(kind, deadline);
+  // A node under a flood of connections may have closed this one to make room, unheard.
+  if (opened.status().code() == StatusCode::kUnavailable) opened = OpenOnce(kind, deadline);
+  const StatusCode code = opened.status().code();
+  if (opened.ok() || code == StatusCode::kFailedPrecondition ||
+      code == StatusCode::kDeadlineExceeded || code == StatusCode::kUnauthenticated)
+    return opened;
+  return UnavailableError(MessageOf(opened.status()));
+}
+
+Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadline) {
+  MOSA_ASSIGN_OR_RETURN(UniqueFd fd, ConnectTo(kind, std::clamp(deadline - Now(), Duration{},
+                                                                options_.connect_wait)));
+  auto socket = std::make_unique<FrameSocket>(std::move(fd));
+  BulkIdentity identity;
+  {
+    const std::lock_guard lock(mutex_);
+    MOSA_RETURN_IF_ERROR(CheckState());  // It may have been found silent meanwhile.
+    if (identity_.key.empty()) {
+      return UnavailableError(
+          "there has been no session with the manager yet, which gives the key to nodes");
+    }
+    identity = identity_;
+    PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
   }
-  auto socket = std::make_unique<FrameSocket>(*std::move(connected));
-  pool.busy.insert(socket.get());
-  return socket;
+  const Status status =
+      Introduce(*socket, identity, address_.name, std::min(deadline, Now() + options_.hello_wait));
+  if (status.ok()) return socket;
+  const std::lock_guard lock(mutex_);
+  PoolOf(kind).busy.erase(socket.get());
+  PoolOf(kind).outdated.erase(socket.get());
+  return status;
 }
 
 void NodeChannel::Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable) {
   const std::lock_guard lock(mutex_);
   Pool& pool = PoolOf(kind);
   pool.busy.erase(socket.get());
-  if (usable && CheckState().ok()) pool.idle.push_back(std::move(socket));
+  const bool is_outdated = pool.outdated.erase(socket.get()) > 0;
+  if (usable && !is_outdated && CheckState().ok()) pool.idle.push_back(std::move(socket));
   pool.released.notify_one();
 }
 
 Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
   Status status;
-  for (int attempt = 0; attempt < (terms.repeatable ? 2 : 1); ++attempt) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
     MOSA_ASSIGN_OR_RETURN(std::unique_ptr<FrameSocket> socket,
                           Acquire(terms.kind, /*fresh=*/attempt > 0, terms.deadline));
     status = RunOn(*socket, exchange, terms.kind);
     Release(terms.kind, std::move(socket), status.ok());
-    if (status.code() != StatusCode::kUnavailable) break;
+    const bool not_begun = status.code() == StatusCode::kAborted;
+    if (!not_begun && !(terms.repeatable && status.code() == StatusCode::kUnavailable)) break;
   }
   if (status.ok()) return status;
-  return Status(status.code(), fmt::format("{}: {}", Name(), MessageOf(status)));
+  // To those who asked it is a connection that was not to be had.
+  const bool not_begun = status.code() == StatusCode::kAborted;
+  return Status(not_begun ? StatusCode::kUnavailable : status.code(),
+                fmt::format("{}: {}", Name(), MessageOf(status)));
 }
 
 Status NodeChannel::RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const {
@@ -218,16 +259,28 @@ bool NodeChannel::CanReachSocket() {
     const std::lock_guard lock(mutex_);
     if (!CheckState().ok()) return false;
     if (HasIdle(unix_) || !unix_.busy.empty()) return true;
+    if (unix_.retry_at && Now() < *unix_.retry_at) return false;
+    if (unix_.reached_at && Now() - *unix_.reached_at < kSocketRetryAfter) return true;
   }
-  auto socket = Acquire(Kind::kUnix, /*fresh=*/false, Now() + options_.connect_wait);
-  if (!socket.ok()) return false;
-  Release(Kind::kUnix, *std::move(socket), /*usable=*/true);
-  return true;
+  // Only to see whether somebody listens: a hello waits for an answer.
+  const Status reached = ConnectUnix(address_.socket_path, options_.connect_wait).status();
+  const std::lock_guard lock(mutex_);
+  if (reached.ok()) {
+    unix_.reached_at = Now();
+    return true;
+  }
+  if (reached.code() == StatusCode::kUnauthenticated) Distrust(reached);
+  AvoidSocketFor(kSocketRetryAfter);
+  return false;
+}
+
+void NodeChannel::AvoidSocketFor(Duration time) {
+  unix_.retry_at = std::max(unix_.retry_at.value_or(Now()), Now() + time);
 }
 
 void NodeChannel::Distrust(const Status& why) {
   const bool told = unix_.retry_at && *unix_.retry_at - Now() > kSocketRetryAfter;
-  unix_.retry_at = Now() + kDistrustedFor;
+  AvoidSocketFor(kDistrustedFor);
   unix_.idle.clear();
   if (told) return;
   LogWarning("{}: {}; its objects are read and written by TCP", Name(), MessageOf(why));

@@ -30,14 +30,19 @@ namespace mosa::sai {
 struct NodeChannelOptions {
   size_t connections_max = kNodeConnectionsMax;  // Of either kind.
   Duration connect_wait = Seconds(1);
+  Duration hello_wait = Seconds(5);
 };
 
 class NodeChannel {
  public:
   // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert), and
   // exchanges during which TCP lost segments, as kResent; null: nowhere. It outlives the channel.
-  NodeChannel(NodeAddress address, NodeChannelOptions options, DurationTable* residence)
-      : options_(options), address_(std::move(address)), residence_(residence) {}
+  NodeChannel(NodeAddress address, BulkIdentity identity, NodeChannelOptions options,
+              DurationTable* residence)
+      : options_(options),
+        address_(std::move(address)),
+        residence_(residence),
+        identity_(std::move(identity)) {}
 
   // One exchange on a connection. Its status is the connection's; what the node answered is
   // reported otherwise.
@@ -49,8 +54,8 @@ class NodeChannel {
     Time deadline;  // Monotonic.
   };
   // Runs `exchange` on an idle or a new connection; when all are in use, waits for one. If the
-  // connection breaks and `repeatable`, once again on a new one. Unavailable at once while the node
-  // is silent or lost.
+  // connection breaks and `repeatable`, or the node says that it has not begun the request, once
+  // again on a new one. Unavailable at once while the node is silent or lost.
   Status Run(const Exchange& exchange, const Terms& terms);
   // True if the Unix socket can be connected to, or is. A failure is remembered for a second, and
   // for a minute that what listens there is not trusted. Waits for no answer of the node.
@@ -60,6 +65,8 @@ class NodeChannel {
   // the node's socket is not used for a minute.
   Status CheckDescriptor(int descriptor, const FrameSocket& socket, bool write);
 
+  // Who asks on connections from now on; idle ones of somebody else are closed.
+  void SetIdentity(const BulkIdentity& identity);
   // The node is (not) to be reached; when it is not, calls under way end.
   void SetState(NodeState state);
   bool SameEndpoint(const NodeAddress& other) const;
@@ -74,12 +81,19 @@ class NodeChannel {
   struct Pool {
     std::vector<std::unique_ptr<FrameSocket>> idle;
     std::set<FrameSocket*> busy;
+    std::set<FrameSocket*> outdated;  // Those of `busy` that were made by somebody else.
     size_t connecting = 0;
     std::condition_variable released;
-    std::optional<Time> retry_at;  // Of Unix connections, after an attempt that failed.
+    // Unix connections only: no attempt before `retry_at`; when one was last made to see whether
+    // somebody listens.
+    std::optional<Time> retry_at;
+    std::optional<Time> reached_at;
   };
 
   Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
+  // A new connection, counted as busy, whose hello is over. Its place is counted as `connecting`.
+  Result<std::unique_ptr<FrameSocket>> Open(Kind kind, Time deadline);
+  Result<std::unique_ptr<FrameSocket>> OpenOnce(Kind kind, Time deadline);
   void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);
   Status RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const;
   Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
@@ -88,6 +102,7 @@ class NodeChannel {
   // These need mutex_.
   Status CheckState() const;
   bool HasIdle(Pool& pool);  // Forgets those that have broken.
+  void AvoidSocketFor(Duration time);
   // The socket is not used for a minute, and that is logged.
   void Distrust(const Status& why);
   Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
@@ -99,6 +114,7 @@ class NodeChannel {
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   NodeState state_ = address_.state;
+  BulkIdentity identity_;
   Pool tcp_;
   Pool unix_;
   std::optional<dev_t> objects_device_;  // Where the node's objects lie, from the first of them.

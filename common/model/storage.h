@@ -39,7 +39,24 @@ struct NodeRegistered {
   std::string cluster_name;
   std::string capability_key;  // 32 bytes; proves capabilities.
   Time now;
+  // Capabilities of an earlier epoch were issued when another incarnation of the node held the
+  // objects: it refuses them.
+  uint64_t epoch = 0;
   bool operator==(const NodeRegistered&) const = default;
+};
+
+// What the bulk plane of a node has in use now, and its limits.
+struct BulkUse {
+  uint64_t connections = 0;  // That have proved whose they are.
+  uint64_t connections_max = 0;
+  uint64_t unproven = 0;  // That have not yet.
+  uint64_t unproven_max = 0;
+  uint64_t threads = 0;  // That serve a request, or have just done so.
+  uint64_t threads_max = 0;
+  uint64_t buffer_bytes = 0;  // Of requests under way.
+  uint64_t buffer_bytes_max = 0;
+  uint64_t turned_away = 0;  // Since the start: refused or closed because a limit was reached.
+  bool operator==(const BulkUse&) const = default;
 };
 
 // Sent every kHeartbeatEvery, and at once after a drop has freed space.
@@ -54,6 +71,7 @@ struct NodeHeartbeat {
   uint64_t unsealed_objects = 0;
   uint64_t corrupt_blocks = 0;
   std::vector<FileId> corrupt_objects;  // Found since the last heartbeat.
+  BulkUse bulk = {};
   bool operator==(const NodeHeartbeat&) const = default;
 };
 
@@ -85,6 +103,10 @@ struct CopyOrder {
   Layout sources;                  // Of one copy: where to fetch each byte.
   std::vector<NodeAddress> nodes;  // Those named in `sources`.
   std::vector<CopyRelay> relays;   // Of these; all others hold what is fetched there already.
+  uint64_t epoch = 0;              // For the capabilities by which the sources are read.
+  // Sources without a committed byte of the file: an object that is absent there is a hole. On any
+  // other source, but a relay, its absence is a loss.
+  std::vector<NodeId> empty_sources{};
   bool operator==(const CopyOrder&) const = default;
 };
 
@@ -122,6 +144,9 @@ struct Capability {
   ClientId client;
   bool may_write = false;
   Time expires;
+  uint64_t era = 0;         // Of the client's session (SessionReady); 0: a node's.
+  uint64_t generation = 0;  // Of the file's layout (DataAccess).
+  uint64_t epoch = 0;       // How often a node has come with a new incarnation so far.
   bool operator==(const Capability&) const = default;
 };
 

@@ -13,6 +13,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
+//   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
 //   "T" file           StagedRecord
@@ -75,6 +76,8 @@ struct InodeRecord {
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
   ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
+  uint64_t generation = 0;  // Of the layout, and the oldest one whose stores still count.
+  uint64_t kept_since = 0;
   bool operator==(const InodeRecord&) const = default;
 };
 
@@ -82,6 +85,7 @@ struct NodeRecord {
   NodeAddress address;
   uint64_t limit_bytes = 0;
   bool draining = false;
+  uint64_t epoch = 0;  // When this incarnation came.
   bool operator==(const NodeRecord&) const = default;
 };
 
@@ -118,6 +122,8 @@ struct RuleRecord {
 // What is counted through all restarts.
 struct CountersRecord {
   uint64_t next_rule_id = 1;
+  uint64_t era = 0;    // Sessions begun.
+  uint64_t epoch = 0;  // Nodes that came new, or with a new incarnation.
   bool operator==(const CountersRecord&) const = default;
 };
 
@@ -131,6 +137,12 @@ struct ReaderRecord {
 struct WorkflowRecord {
   Time begun;
   bool operator==(const WorkflowRecord&) const = default;
+};
+
+// Whose rule or run it is; those without are nobody's in particular.
+struct OwnerRecord {
+  uint32_t uid = 0;
+  bool operator==(const OwnerRecord&) const = default;
 };
 
 // A file that has been copied out of the store.
@@ -152,6 +164,7 @@ std::string Encode(const RuleRecord& record);
 std::string Encode(const CountersRecord& record);
 std::string Encode(const ReaderRecord& record);
 std::string Encode(const WorkflowRecord& record);
+std::string Encode(const OwnerRecord& record);
 std::string Encode(const StagedRecord& record);
 
 // The error names `key`. T is one of the records above.
@@ -168,6 +181,8 @@ std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
+std::string RuleOwnerKey(uint64_t rule);
+std::string RunOwnerKey(std::string_view run);
 std::string ReaderKey(FileId file, uint64_t reader);
 std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);

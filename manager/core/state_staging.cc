@@ -9,6 +9,8 @@
 namespace mosa::manager {
 
 void ManagerCore::State::NoteWriter(Session& session, FileId file) {
+  fences_.TakeBack(file, session.start.client);
+  FenceAbsentWriters(file);
   session.write_opens.insert(file);
   write_opens_[file].insert(session.start.client);
   ForgetStaged(file);
@@ -54,6 +56,15 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
 
 void ManagerCore::State::Handle(const MarkStaged& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (command.asker) {
+    for (const StagedFile& staged : command.files) {
+      const Inode* const inode = Find(staged.file);
+      if (inode && inode->uid != *command.asker) {
+        return AnswerAdmin(PermissionDeniedError(
+            fmt::format("file {} is not user {}'s", staged.file.value, *command.asker)));
+      }
+    }
+  }
   AdminReply reply{.status = OkStatus()};
   reply.staged.reserve(command.files.size());
   for (const StagedFile& staged : command.files) reply.staged.push_back(Stage(staged));

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "manager/core/access_file.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 
 namespace mosa::manager {
@@ -226,6 +227,8 @@ void CoreDriver::GatherClient(ToClient& effect) {
         answers = {asked->second.arrived, asked->second.kind, asked->second.span};
     }
   }
+  if (auto* const ready = std::get_if<SessionReady>(&effect.message))
+    ready->bulk_key = BulkKeyOf(options_.capability_key, effect.client, ready->era);
   const auto* const push = std::get_if<Push>(&effect.message);
   const bool ends = std::holds_alternative<Failure>(effect.message) ||
                     (push != nullptr && std::holds_alternative<SessionEndPush>(*push));
@@ -336,9 +339,15 @@ void CoreDriver::FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& 
 
 Status CoreDriver::FillAccess(ClientId client, FileId file, DataAccess& access) {
   if (access.layout.bound()) {
-    access.capability = SealCapability(
-        {.file = file, .client = client, .may_write = access.may_write, .expires = access.expires},
-        options_.capability_key);
+    const CapabilityTerms terms = core_->TermsFor(client);
+    access.capability = SealCapability({.file = file,
+                                        .client = client,
+                                        .may_write = access.may_write,
+                                        .expires = access.expires,
+                                        .era = terms.era,
+                                        .generation = access.generation,
+                                        .epoch = terms.epoch},
+                                       options_.capability_key);
   }
   if (access.is_inline && access.inline_data.empty() && access.inline_valid_bytes > 0) {
     MOSA_ASSIGN_OR_RETURN(access.inline_data, InlineBytes(file));

@@ -195,8 +195,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   parts->driver = std::make_unique<CoreDriver>(
       std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
-  parts->services =
-      std::make_unique<Services>(*parts->driver, parts->forecasts.get(), options.residence_wait);
+  parts->services = std::make_unique<Services>(*parts->driver, parts->forecasts.get(),
+                                               options.residence_wait, options.secret.has_value());
 
   grpc::ServerBuilder builder;
   int port = 0;

@@ -20,6 +20,7 @@
 #include "manager/service/service_fixture.h"
 #include "manager/service/test_client.h"
 #include "mosa/v1/session.grpc.pb.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 #include "proto/convert/session.h"
 #include "proto/convert/status.h"
@@ -113,6 +114,10 @@ TEST_F(ManagerServiceTest, CapabilitiesAreGoodForNodesAndForTheirFileOnly) {
   EXPECT_EQ(capability->file, make.file);
   EXPECT_EQ(capability->client, ClientId{1});
   EXPECT_TRUE(capability->may_write);
+  EXPECT_GT(capability->expires, registered.now);
+  EXPECT_LE(capability->expires, registered.now + kCapabilityLifetime + Seconds(5));
+  // What its client proves itself by on the bulk plane is what nodes work out for themselves.
+  EXPECT_EQ(anna->ready().bulk_key, BulkKeyOf(registered.capability_key, ClientId{1}, anna->ready().era));
 
   // Removing the file orders the node to drop its object.
   anna->Ask(ReleaseRequest{make.file});
@@ -385,7 +390,7 @@ TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
 // ---- who may come in
 
 TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
-  options_.secret = NewSecret("right");
+  options_.secret = Secret({.role = Role::kManager});
   StartServer();
   {
     const auto anna = Client(1);
@@ -394,13 +399,13 @@ TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
   }
   TestClient without(2, server_->address(), std::nullopt, Seconds(1));
   EXPECT_FALSE(without.Start().ok());
-  TestClient wrong(3, server_->address(), NewSecret("wrong"), Seconds(1));
+  TestClient wrong(3, server_->address(), SecretOf(CreateAuthority().value(), {.role = Role::kMount}), Seconds(1));
   EXPECT_FALSE(wrong.Start().ok());
 }
 
 TEST_F(ManagerServiceTest, AClientWithASecretDoesNotTalkToAManagerWithout) {
   StartServer();
-  TestClient careful(1, server_->address(), NewSecret("mine"), Seconds(1));
+  TestClient careful(1, server_->address(), Secret({.role = Role::kMount}), Seconds(1));
   EXPECT_FALSE(careful.Start().ok());
 }
 

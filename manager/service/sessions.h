@@ -7,6 +7,7 @@
 
 #include <grpcpp/server_builder.h>
 
+#include "manager/service/access.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
@@ -18,9 +19,12 @@ namespace mosa::manager {
 
 class Services {
  public:
-  // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait)
-      : driver_(driver), forecasts_(forecasts), relay_(driver, residence_wait) {}
+  // Without `forecasts` nothing can be said of costs. `secured` as of Access.
+  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait, bool secured)
+      : driver_(driver),
+        forecasts_(forecasts),
+        relay_(driver, residence_wait),
+        calls_{.live = 0, .access = Access(secured)} {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
@@ -31,7 +35,7 @@ class Services {
   // the stream so.
   void Serve(grpc::ServerCompletionQueue& queue);
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
-  bool idle() const { return live_ == 0; }
+  bool idle() const { return calls_.live == 0; }
   // Called in each round of the loop: answers what waits for a peer in vain. `stopping`: nobody is
   // waited for any more.
   void EndOverdue(bool stopping) { relay_.EndOverdue(stopping); }
@@ -49,7 +53,7 @@ class Services {
   CoreDriver& driver_;
   Forecasts* const forecasts_;
   ResidenceRelay relay_;
-  int live_ = 0;
+  Calls calls_;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;
   v1::ManagerService::AsyncService status_;

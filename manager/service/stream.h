@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "manager/service/access.h"
 #include "proto/convert/status.h"
 
 namespace mosa::manager {
@@ -45,11 +46,11 @@ class Stream {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // `live` counts the calls that are not over; the queue may be shut down when there are none.
-  explicit Stream(int& live) : live_(live) { ++live_; }
+  // Of callers that have the right. `calls` outlives it.
+  Stream(Calls& calls, Right right) : calls_(calls), right_(right) { ++calls_.live; }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() { --live_; }
+  virtual ~Stream() { --calls_.live; }
 
   // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
   // when a client has come, to wait for the next one.
@@ -83,15 +84,22 @@ class Stream {
  protected:
   // A message has come; not after End.
   virtual void OnMessage(const Incoming& message) = 0;
-  // No more messages will come. Called once, of a stream that a client has opened.
+  // No more messages will come. Called once, of a stream that a client with the right has opened.
   virtual void OnClosed() = 0;
+  // Who has opened the stream, once a message has come.
+  const Identity& caller() const { return caller_; }
 
  private:
   void Accepted(bool ok) {
     if (ok) {
       // The order matters: `accepted_` may not see this stream as still waiting.
       std::exchange(accepted_, nullptr)();
-      Read();
+      if (auto caller = calls_.access.Admit(context_, right_); caller.ok()) {
+        caller_ = *std::move(caller);
+        Read();
+      } else {
+        End(caller.status());
+      }
     }
     Returned();
   }
@@ -141,7 +149,9 @@ class Stream {
     if (--under_way_ == 0) const std::shared_ptr<Stream> self = std::move(self_);
   }
 
-  int& live_;
+  Calls& calls_;
+  const Right right_;
+  Identity caller_;
   grpc::ServerContext context_;
   Io io_{&context_};
   std::shared_ptr<Stream> self_;
@@ -165,41 +175,55 @@ template <typename Request, typename Response>
 class UnaryCall {
  public:
   using Answer = std::function<Status(const Request& request, Response* response)>;
+  using AnswerTo =
+      std::function<Status(const Identity& caller, const Request& request, Response* response)>;
   // Ends the call: once, from any thread.
   using Done = std::function<void(const Status& status, const Response& response)>;
   // Sees to it that `done` is called.
-  using Begin = std::function<void(const Request& request, const Done& done)>;
+  using Begin =
+      std::function<void(const Identity& caller, const Request& request, const Done& done)>;
   // Waits for a call: the service's RequestNAME, bound to all but these.
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  // `live` as of a Stream.
-  static void Serve(int& live, const Ask& ask, const Answer& answer) {
-    ServeLater(live, ask, [answer](const Request& request, const Done& done) {
-      Response response;
-      const Status status = answer(request, &response);
-      done(status, response);
-    });
+  // `calls` and `right` as of a Stream: who has not the right is refused.
+  static void Serve(Calls& calls, Right right, const Ask& ask, const Answer& answer) {
+    ServeTo(calls, right, ask,
+            [answer](const Identity&, const Request& request, Response* response) {
+              return answer(request, response);
+            });
   }
-  static void ServeLater(int& live, const Ask& ask, const Begin& begin) {
-    new UnaryCall(live, ask, begin);
+  // The same of what depends on who calls.
+  static void ServeTo(Calls& calls, Right right, const Ask& ask, const AnswerTo& answer) {
+    ServeLater(calls, right, ask,
+               [answer](const Identity& caller, const Request& request, const Done& done) {
+                 Response response;
+                 const Status status = answer(caller, request, &response);
+                 done(status, response);
+               });
+  }
+  static void ServeLater(Calls& calls, Right right, const Ask& ask, const Begin& begin) {
+    new UnaryCall(calls, right, ask, begin);
   }
 
  private:
-  UnaryCall(int& live, const Ask& ask, const Begin& begin) : live_(live), ask_(ask), begin_(begin) {
-    ++live_;
+  UnaryCall(Calls& calls, Right right, const Ask& ask, const Begin& begin)
+      : calls_(calls), right_(right), ask_(ask), begin_(begin) {
+    ++calls_.live;
     ask_(&context_, &request_, &writer_, &on_asked_);
   }
 
-  ~UnaryCall() { --live_; }
+  ~UnaryCall() { --calls_.live; }
 
   void Asked(bool ok) {
     if (!ok) {
       delete this;
       return;
     }
-    ServeLater(live_, ask_, begin_);
-    begin_(request_, [this](const Status& status, const Response& response) {
+    ServeLater(calls_, right_, ask_, begin_);
+    const Result<Identity> caller = calls_.access.Admit(context_, right_);
+    if (!caller.ok()) return writer_.FinishWithError(ToGrpc(caller.status()), &on_finished_);
+    begin_(*caller, request_, [this](const Status& status, const Response& response) {
       if (status.ok()) {
         writer_.Finish(response, grpc::Status::OK, &on_finished_);
       } else {
@@ -208,7 +232,8 @@ class UnaryCall {
     });
   }
 
-  int& live_;
+  Calls& calls_;
+  const Right right_;
   const Ask ask_;
   const Begin begin_;
   grpc::ServerContext context_;

@@ -20,8 +20,6 @@ constexpr uint64_t kWindowBytesPerNode = 8 << 20;
 constexpr uint64_t kFetchesAtOnce = 4;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
-// A capability that ends sooner is not used any more.
-constexpr Duration kCapabilityMargin = Seconds(30);
 // What asks for a piece.
 constexpr uint64_t kRequestBytes = 148;
 

@@ -111,12 +111,9 @@ FrameSocket::FrameSocket(UniqueFd socket)
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof slice);
 }
 
-bool FrameSocket::WaitForFrame() {
+bool FrameSocket::HasFrame(Duration wait) const {
   pollfd event{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-  while (::poll(&event, 1, -1) < 0) {
-    if (errno != EINTR) return false;
-  }
-  return (event.revents & (POLLIN | POLLHUP)) != 0;
+  return ::poll(&event, 1, static_cast<int>(wait.ns / 1'000'000)) > 0;
 }
 
 Result<FramePrefix> FrameSocket::ReceiveStart(google::protobuf::MessageLite& header, Time deadline,

@@ -58,9 +58,9 @@ class FrameSocket {
   // Takes a connected stream socket and sets its timeouts.
   explicit FrameSocket(UniqueFd socket);
 
-  // Waits without limit until there is something to receive: a frame, or the end that ReceiveStart
-  // then reports. False if the socket is of no use.
-  bool WaitForFrame();
+  // Waits at most `wait` until there is something to receive: a frame, or an end or error that
+  // ReceiveStart then reports.
+  bool HasFrame(Duration wait) const;
   // Receives prefix and header; `payload_bytes` of payload are then to be received or discarded.
   // A descriptor that came along is put into `descriptor`, or closed if that is null.
   Result<FramePrefix> ReceiveStart(google::protobuf::MessageLite& header, Time deadline,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/base/clock.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -37,6 +39,24 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                kFramePrefixBytes + kFrameHeaderBytesMax);
     // Nobody without the key makes a capability.
     MOSA_CHECK(!OpenCapability(request.capability(), "the key of nobody", Time{0}).ok());
+    // Nor does anybody without the key prove anything in a hello, whatever it begins with.
+    const std::string key = BulkKeyOf("the key of nobody", ClientId{request.hello().client_id()},
+                                      request.hello().era());
+    const std::string nonce(kBulkNonceBytes, 'n');
+    if (CheckHello(request).ok()) {
+      const Greeting greeting = Greet(request.hello(), key, "n1", nonce);
+      MOSA_CHECK(greeting.reply.greeting().version() >= kBulkVersionMin &&
+                 greeting.reply.greeting().version() <= kBulkVersion);
+      MOSA_CHECK(greeting.proof_expected != greeting.reply.greeting().proof());
+    }
+    const v1::BulkRequest hello = HelloOf({.client = ClientId{7}, .era = 1, .key = key}, nonce);
+    const Greeting greeting = Greet(hello.hello(), key, "n1", nonce);
+    MOSA_CHECK(!CheckProof(request, greeting.proof_expected).ok());
+    v1::BulkReply reply;
+    if (reply.ParseFromString(request.SerializeAsString()))
+      MOSA_CHECK(
+          !ProofFor({.client = ClientId{7}, .era = 1, .key = key}, hello.hello(), reply, "n1")
+               .ok());
     if (!own.Discard(prefix->payload_bytes, deadline).ok()) break;
   }
   return 0;

@@ -49,7 +49,7 @@ TEST(BulkFrame, CarriesHeaderAndPayload) {
         pair.a.SendFrame(ARequest(), std::as_bytes(std::span(payload)), In(Seconds(5))).ok());
     EXPECT_TRUE(pair.a.SendFrame(ARequest(), {}, In(Seconds(5))).ok());
   });
-  EXPECT_TRUE(pair.b.WaitForFrame());
+  EXPECT_TRUE(pair.b.HasFrame(Seconds(5)));
   v1::BulkRequest got;
   const auto prefix = pair.b.ReceiveStart(got, In(Seconds(5)));
   ASSERT_TRUE(prefix.ok()) << MessageOf(prefix.status());
@@ -115,7 +115,7 @@ TEST(BulkFrame, NoticesThatThePeerIsGone) {
   EXPECT_FALSE(pair.a.IsStale());
   pair.b = FrameSocket();
   EXPECT_TRUE(pair.a.IsStale());
-  EXPECT_TRUE(pair.a.WaitForFrame());  // At once: there is an end to receive.
+  EXPECT_TRUE(pair.a.HasFrame(Seconds(5)));  // At once: there is an end to receive.
   v1::BulkReply reply;
   EXPECT_EQ(pair.a.ReceiveStart(reply, In(Seconds(5))).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(pair.a.SendFrame(reply, {}, In(Seconds(5))).code(), StatusCode::kUnavailable);

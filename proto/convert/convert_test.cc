@@ -233,7 +233,16 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                            .descriptors_passed = 7,
                            .unsealed_objects = 8,
                            .corrupt_blocks = 9,
-                           .corrupt_objects = {FileId{10}, FileId{11}}};
+                           .corrupt_objects = {FileId{10}, FileId{11}},
+                           .bulk = {.connections = 12,
+                                    .connections_max = 13,
+                                    .unproven = 14,
+                                    .unproven_max = 15,
+                                    .threads = 16,
+                                    .threads_max = 17,
+                                    .buffer_bytes = 18,
+                                    .buffer_bytes_max = 19,
+                                    .turned_away = 20}};
   v1::NodeMessage message;
   ToProto(sent, &message);
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);
@@ -393,6 +402,27 @@ TEST(Convert, RefusesEnvelopesThatAreTooLong) {
   const Result<ClientMessage> value = FromProto(message);
   ASSERT_FALSE(value.ok());
   EXPECT_THAT(MessageOf(value.status()), HasSubstr("requests.requests has 4097 entries"));
+}
+
+TEST(Convert, RefusesTooManyRequestsGivenUp) {
+  v1::ClientMessage message;
+  for (size_t i = 0; i < kAbandonedMax; ++i) message.mutable_requests()->add_abandoned_ids(i + 1);
+  EXPECT_TRUE(FromProto(message).ok());
+  message.mutable_requests()->add_abandoned_ids(0);
+  EXPECT_THAT(MessageOf(FromProto(message).status()),
+              HasSubstr("requests.abandoned_ids has 4097 entries"));
+}
+
+TEST(Convert, RefusesGenerationsThatNobodyCanHaveCounted) {
+  v1::Request request;
+  request.mutable_commit()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("commit.generation"));
+  request.mutable_set_attributes()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("set_attributes.generation"));
+  v1::Reply reply;
+  reply.mutable_bind()->mutable_access()->mutable_layout();
+  reply.mutable_bind()->mutable_access()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(reply).status()), HasSubstr("access.generation"));
 }
 
 TEST(Convert, RefusesClientZeroAndNamelessNodes) {

@@ -152,6 +152,8 @@ void Write(const DataAccess& value, wire::DataAccess* out) {
   out->set_frozen(value.frozen);
   out->set_copied_eagerly(value.copied_eagerly);
   out->set_close_copies(value.close_copies);
+  out->set_generation(value.generation);
+  WriteIds(value.empty_nodes, out->mutable_empty_node_ids());
 }
 
 DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
@@ -168,7 +170,10 @@ DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
           .lost = in.lost(),
           .frozen = in.frozen(),
           .copied_eagerly = in.copied_eagerly(),
-          .close_copies = in.close_copies()};
+          .close_copies = in.close_copies(),
+          .generation = check.Number("access.generation", in.generation()),
+          .empty_nodes =
+              ReadIds<NodeId>("access.empty_node_ids", in.empty_node_ids(), kNodesMax, check)};
 }
 
 void Write(const Failure& value, wire::Failure* out) {
@@ -287,7 +292,34 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   out->set_unsealed_objects(value.unsealed_objects);
   out->set_corrupt_blocks(value.corrupt_blocks);
   WriteIds(value.corrupt_objects, out->mutable_corrupt_object_ids());
+  const BulkUse& bulk = value.bulk;
+  wire::BulkUse* const use = out->mutable_bulk_now();
+  use->set_connections(bulk.connections);
+  use->set_connections_max(bulk.connections_max);
+  use->set_unproven(bulk.unproven);
+  use->set_unproven_max(bulk.unproven_max);
+  use->set_threads(bulk.threads);
+  use->set_threads_max(bulk.threads_max);
+  use->set_buffer_bytes(bulk.buffer_bytes);
+  use->set_buffer_bytes_max(bulk.buffer_bytes_max);
+  use->set_turned_away(bulk.turned_away);
 }
+
+namespace {
+
+BulkUse Read(const wire::BulkUse& in) {
+  return {.connections = in.connections(),
+          .connections_max = in.connections_max(),
+          .unproven = in.unproven(),
+          .unproven_max = in.unproven_max(),
+          .threads = in.threads(),
+          .threads_max = in.threads_max(),
+          .buffer_bytes = in.buffer_bytes(),
+          .buffer_bytes_max = in.buffer_bytes_max(),
+          .turned_away = in.turned_away()};
+}
+
+}  // namespace
 
 NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
   return {.used_bytes = check.Number("heartbeat.used_bytes", in.used_bytes()),
@@ -300,7 +332,8 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
           .unsealed_objects = in.unsealed_objects(),
           .corrupt_blocks = in.corrupt_blocks(),
           .corrupt_objects = ReadIds<FileId>("heartbeat.corrupt_object_ids",
-                                             in.corrupt_object_ids(), kListMax, check)};
+                                             in.corrupt_object_ids(), kListMax, check),
+          .bulk = Read(in.bulk_now())};
 }
 
 wire::RequestLogOrder ToProto(RequestLogOrder order) {

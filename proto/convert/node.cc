@@ -28,6 +28,7 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
   item->set_cluster_name(value.cluster_name);
   item->set_capability_key(value.capability_key);
   item->set_now_ns(value.now.ns);
+  item->set_epoch(value.epoch);
 }
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
   ForEachPage(value.files, [&out](std::span<const FileId> page, bool) {
@@ -49,6 +50,8 @@ void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
     out_relay->set_node_id(relay.node.value);
     out_relay->set_order(relay.order);
   }
+  item->set_epoch(value.epoch);
+  WriteIds(value.empty_sources, item->mutable_empty_source_ids());
 }
 CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
   check.Present("copy.sources", in.has_sources());
@@ -63,7 +66,10 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
           .follow = in.follow(),
           .sources = Read(in.sources(), check),
           .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check),
-          .relays = std::move(relays)};
+          .relays = std::move(relays),
+          .epoch = in.epoch(),
+          .empty_sources =
+              ReadIds<NodeId>("copy.empty_source_ids", in.empty_source_ids(), kNodesMax, check)};
 }
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);
@@ -136,7 +142,8 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
           .cluster_name = check.Name("registered.cluster_name", in.registered().cluster_name()),
           .capability_key = check.Bytes("registered.capability_key",
                                         in.registered().capability_key(), kOpaqueBytesMax),
-          .now = {in.registered().now_ns()}};
+          .now = {in.registered().now_ns()},
+          .epoch = in.registered().epoch()};
     case wire::ManagerToNode::kRefused:
       return Read(in.refused(), check);
     case wire::ManagerToNode::kDropObjects:

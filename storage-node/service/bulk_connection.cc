@@ -18,8 +18,10 @@ using Operation = v1::BulkRequest::OperationCase;
 
 // Once a frame has begun, it and its answer must be through in this time.
 constexpr Duration kFrameTime = Seconds(30);
-// Payload is received, checked and stored in pieces of this size, which stay in the CPU's cache.
-constexpr size_t kScratchBytes = 256 * 1024;
+// How long a thread stays with a connection that has no request, so that requests which follow one
+// another cost no hand-over.
+constexpr Duration kStay = Milliseconds(50);
+constexpr Duration kStaySlice = Milliseconds(10);
 constexpr std::chrono::seconds kBudgetWait{5};
 // How long an answer may be held.
 constexpr Duration kHoldMax = Seconds(1);
@@ -37,7 +39,10 @@ ErrorReason ReasonOf(StatusCode code) {
     case StatusCode::kInvalidArgument:
       return ErrorReason::kInvalid;
     case StatusCode::kNotFound:
+    case StatusCode::kOutOfRange:
       return ErrorReason::kNoEntry;
+    case StatusCode::kAborted:
+      return ErrorReason::kStale;
     case StatusCode::kUnimplemented:
       return ErrorReason::kUnsupported;
     default:
@@ -78,6 +83,8 @@ Status CheckSums(const v1::BulkSums& asked) {
 
 DurationTable::ClassId KindOf(const v1::BulkRequest& request) {
   const bool held = request.has_sums() && request.sums().wait_ms() > 0;
+  if (request.has_hello() || request.has_proof())
+    return DurationTable::ClassId{static_cast<size_t>(Operation::OPERATION_NOT_SET)};
   return DurationTable::ClassId{held ? kHeldSums : static_cast<size_t>(request.operation_case())};
 }
 
@@ -89,34 +96,41 @@ Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
 
 }  // namespace
 
-BulkConnection::BulkConnection(UniqueFd socket, BulkConnectionOptions options, ObjectEngine& engine,
-                               const AccessGate& gate, const Copier& copier)
+BulkConnection::BulkConnection(FrameSocket socket, BulkConnectionOptions options,
+                               ObjectEngine& engine, const AccessGate& gate, const Copier& copier)
     : options_(std::move(options)),
       engine_(engine),
       gate_(gate),
       copier_(copier),
       socket_(std::move(socket)),
-      peer_(engine_.residence().requests.PeerOf(options_.peer_host)) {}
+      peer_(engine_.residence().requests.PeerOf(options_.peer_host)) {
+  shown_.client = options_.client;
+}
 
-void BulkConnection::Serve() {
-  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
-  while (socket_.WaitForFrame()) {
-    deadline_ = SystemClock().Monotonic() + kFrameTime;
-    const auto prefix = socket_.ReceiveStart(request_, deadline_);
-    Status status = prefix.status();
-    if (prefix.ok()) {
-      TimedRequest timed(&engine_.residence().requests, KindOf(request_), peer_,
-                         {.trace = request_.trace_id(), .span = request_.span_id()});
-      timed.set_bytes(request_.has_read() ? request_.read().length_bytes() : prefix->payload_bytes);
-      status = Answer(prefix->payload_bytes);
+bool BulkConnection::Serve(std::span<std::byte> scratch, const std::atomic<bool>& others_wait) {
+  scratch_ = scratch;
+  others_wait_ = &others_wait;
+  while (true) {
+    const Status status = ServeOne();
+    if (!status.ok()) {
+      // A peer that goes away is no event; one that does not speak the protocol, or stalls, is.
+      if (status.code() != StatusCode::kUnavailable)
+        LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
+      return false;
     }
-    if (status.ok()) continue;
-    // A peer that goes away is no event; one that does not speak the protocol, or stalls, is.
-    if (status.code() != StatusCode::kUnavailable)
-      LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
-    break;
+    for (Duration stayed; !socket_.HasFrame(kStaySlice); stayed = stayed + kStaySlice)
+      if (others_wait || stayed >= kStay) return true;
+    if (others_wait) return true;  // It takes its turn.
   }
-  scratch_.reset();
+}
+
+Status BulkConnection::ServeOne() {
+  deadline_ = SystemClock().Monotonic() + kFrameTime;
+  MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, socket_.ReceiveStart(request_, deadline_));
+  TimedRequest timed(&engine_.residence().requests, KindOf(request_), peer_,
+                     {.trace = request_.trace_id(), .span = request_.span_id()});
+  timed.set_bytes(request_.has_read() ? request_.read().length_bytes() : prefix.payload_bytes);
+  return Answer(prefix.payload_bytes);
 }
 
 Status BulkConnection::Answer(uint32_t payload_bytes) {
@@ -127,6 +141,10 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
   if (!capability.ok()) return Refuse(capability.status(), payload_bytes);
   const Status wrong = CheckRequest(payload_bytes);
   if (!wrong.ok()) return Refuse(wrong, payload_bytes);
+  if (NeedsWriteRight()) {
+    const Status admitted = AdmitWriter(*capability);
+    if (!admitted.ok()) return Refuse(admitted, payload_bytes);
+  }
   switch (request_.operation_case()) {
     case Operation::kRead:
       return AnswerRead();
@@ -139,6 +157,10 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
     default:
       return AnswerWith(Simple(*capability));
   }
+}
+
+Status BulkConnection::AdmitWriter(const Capability& capability) {
+  return engine_.AdmitWriter(capability.file, capability.generation);
 }
 
 bool BulkConnection::NeedsWriteRight() const {
@@ -200,6 +222,9 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
                         request_.note_written().length_bytes());
     case Operation::kSums:
       return CheckSums(request_.sums());
+    case Operation::kHello:
+    case Operation::kProof:
+      return InvalidArgumentError("the connection's hello is over already");
     case Operation::OPERATION_NOT_SET:
       return InvalidArgumentError("the request names no operation that this node knows");
     default:
@@ -246,7 +271,7 @@ Result<ReadPlan> BulkConnection::PlanRead() {
                            .offset_bytes = request_.read().offset_bytes(),
                            .length_bytes = request_.read().length_bytes(),
                            .verify = request_.read().verify()},
-                          std::span<std::byte>(scratch_.get(), kScratchBytes));
+                          scratch_);
 }
 
 Status BulkConnection::SendPlanned(ReadPlan& plan) {
@@ -278,6 +303,9 @@ Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
       FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
   if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
+  // The object may just have been made.
+  if (const Status admitted = AdmitWriter(shown_.capability); !admitted.ok())
+    return Refuse(admitted, payload_bytes);
   object_time_ = SystemClock().Monotonic() - begin;
   uint64_t left = payload_bytes;
   Status connection;
@@ -303,8 +331,8 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
   std::span<const uint32_t> crcs(request_.write().crc32c().data(),
                                  static_cast<size_t>(request_.write().crc32c_size()));
   while (left > 0) {
-    const uint64_t n = std::min(left, kScratchBytes - offset % kChecksumBlockBytes);
-    const std::span<std::byte> piece(scratch_.get(), n);
+    const uint64_t n = std::min(left, kBulkScratchBytes - offset % kChecksumBlockBytes);
+    const std::span<std::byte> piece = scratch_.first(n);
     connection = socket_.Receive(piece, deadline_);
     if (!connection.ok()) return connection;
     left -= n;
@@ -388,15 +416,15 @@ Status BulkConnection::Sum() {
   if (asked.wait_ms() > 0) {
     engine_.AwaitChange(file, asked.after_change(), AboutOf(asked),
                         std::min(kHoldMax, Milliseconds(asked.wait_ms())),
-                        [this] { return socket_.IsStale(); });
+                        [this] { return *others_wait_ || socket_.IsStale(); });
   }
   BlockSums sums = engine_.ChangesSince(file, asked.after_change());
   std::vector<bool> settled;
   copier_.DescribeOrder(file, range, sums, settled);
-  MOSA_RETURN_IF_ERROR(
-      engine_.SumBlocks(file, range, sums, std::span(scratch_.get(), kScratchBytes)));
+  MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, range, sums, scratch_));
   reply_.set_size_bytes(sums.object_bytes);
   reply_.set_quiet(sums.quiet);
+  reply_.set_absent(sums.absent);
   reply_.set_incarnation(sums.incarnation);
   reply_.set_change(sums.change);
   reply_.set_all_changed(sums.all_changed);

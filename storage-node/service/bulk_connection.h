@@ -1,11 +1,11 @@
-// BulkConnection: serves the requests of one connection of the bulk plane, one after the other.
-// Used by one thread; Shutdown may be called from any.
+// BulkConnection: serves the requests of one connection of the bulk plane, one after the other. Its
+// peer has proved whose it is. Used by one thread at a time; Shutdown may be called from any.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_CONNECTION_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_CONNECTION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -23,20 +23,25 @@ struct BulkConnectionOptions {
   bool passes_descriptors = false;  // A Unix socket.
   std::string peer;                 // For the log.
   std::string peer_host;            // Its address without the port: whose requests these are.
+  ClientId client;                  // Whose capabilities count.
 };
 
 class BulkConnection {
  public:
   // The references must outlive it.
-  BulkConnection(UniqueFd socket, BulkConnectionOptions options, ObjectEngine& engine,
+  BulkConnection(FrameSocket socket, BulkConnectionOptions options, ObjectEngine& engine,
                  const AccessGate& gate, const Copier& copier);
 
-  // Until the peer closes, breaks the rules of framing, stalls in the middle of a frame, or
-  // Shutdown.
-  void Serve();
+  // Serves the request that has begun to arrive, and others for as long as one follows soon after
+  // the other. `scratch` has kBulkScratchBytes and is free again afterwards. While `others_wait` it
+  // ends after one request, and holds no answer. False if the connection is over: the peer has
+  // closed it, broke the rules of framing, or stalled in the middle of a frame; or Shutdown.
+  bool Serve(std::span<std::byte> scratch, const std::atomic<bool>& others_wait);
   void Shutdown() { socket_.Shutdown(); }
+  FrameSocket& socket() { return socket_; }
 
  private:
+  Status ServeOne();
   // Each answers one request, and fails only if the connection is useless afterwards.
   Status Answer(uint32_t payload_bytes);
   Status AnswerRead();
@@ -54,6 +59,7 @@ class BulkConnection {
   bool NeedsWriteRight() const;
   // Receives and stores the payload; `left` is what was not received because of an error.
   Status StoreParts(ObjectEngine::Writer& writer, uint64_t& left, Status& connection);
+  Status AdmitWriter(const Capability& capability);
   Status Simple(const Capability& capability);  // Requests without payload or descriptor.
 
   const BulkConnectionOptions options_;
@@ -62,7 +68,8 @@ class BulkConnection {
   const Copier& copier_;
   FrameSocket socket_;
   AccessGate::Shown shown_;
-  std::unique_ptr<std::byte[]> scratch_;
+  std::span<std::byte> scratch_;                    // While it serves.
+  const std::atomic<bool>* others_wait_ = nullptr;  // As well.
   v1::BulkRequest request_;
   v1::BulkReply reply_;
   Time deadline_;

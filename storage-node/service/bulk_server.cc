@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -26,7 +29,36 @@
 namespace mosa::node {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 1024;
+// How many connections are accepted before others are looked at.
+constexpr int kAcceptedAtOnce = 64;
+constexpr std::chrono::seconds kWorkerRest{10};
+constexpr Duration kWarnEvery = Seconds(60);
+
+// What epoll hands back: connections are numbered from 1.
+constexpr uint64_t kTcpListener = UINT64_MAX;
+constexpr uint64_t kUnixListener = UINT64_MAX - 1;
+constexpr uint64_t kStop = UINT64_MAX - 2;
+
+// How many connections the process has descriptors for, after raising the soft limit: half of
+// them, since objects need some as well.
+size_t ConnectionsAffordable() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit most{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
+  }
+  return static_cast<size_t>(limit.rlim_cur) / 2;
+}
+
+BulkServerOptions Affordable(BulkServerOptions options) {
+  ConnectionLimits& limits = options.limits;
+  const size_t affordable = ConnectionsAffordable();
+  limits.unproven_max = std::clamp<size_t>(affordable / 8, 1, limits.unproven_max);
+  limits.proven_max = std::clamp<size_t>(affordable - affordable / 4, 1, limits.proven_max);
+  return options;
+}
 
 Result<UniqueFd> ListenUnix(const std::string& path) {
   sockaddr_un address{};
@@ -64,28 +96,32 @@ void TuneTcp(int socket) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);
 }
 
-// Answers the one connection too many, without a thread.
-void TurnAway(UniqueFd socket, size_t connections_max) {
-  v1::BulkReply reply;
-  reply.set_code(static_cast<int>(StatusCode::kUnavailable));
-  reply.set_message(
-      fmt::format("the node serves {} connections already, its limit; close idle "
-                  "ones and try again",
-                  connections_max));
-  const std::string frame = EncodeFrameStart(reply, 0);
-  // A new connection's buffer has room for this; if not, closing says it too.
-  [[maybe_unused]] const ssize_t sent =
-      ::send(socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+// Whose connections count together. All nodes that copy have one client id.
+std::string AccountOf(ClientId client, const std::string& host) {
+  return client == kNodeClient ? fmt::format("the node at {}", host)
+                               : fmt::format("client {:016x}", client.value);
 }
 
 }  // namespace
+
+BulkServer::BulkServer(BulkServerOptions options, ObjectEngine& engine, const AccessGate& gate,
+                       const Copier& copier)
+    : options_(Affordable(std::move(options))),
+      engine_(engine),
+      gate_(gate),
+      copier_(copier),
+      book_(options_.limits) {}
 
 Result<std::unique_ptr<BulkServer>> BulkServer::Start(const BulkServerOptions& options,
                                                       ObjectEngine& engine, const AccessGate& gate,
                                                       const Copier& copier) {
   std::unique_ptr<BulkServer> server(new BulkServer(options, engine, gate, copier));
   MOSA_RETURN_IF_ERROR(server->Listen());
-  server->acceptor_ = std::thread([raw = server.get()] { raw->AcceptLoop(); });
+  {
+    const std::lock_guard lock(server->mutex_);
+    server->Publish();
+  }
+  server->loop_ = std::thread([raw = server.get()] { raw->Loop(); });
   return server;
 }
 
@@ -102,79 +138,303 @@ Status BulkServer::Listen() {
   MOSA_ASSIGN_OR_RETURN(address_, LocalAddress(tcp_.get()));
   MOSA_ASSIGN_OR_RETURN(unix_, ListenUnix(options_.socket_path));
   stop_event_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
-  if (!stop_event_) return ErrnoStatus(errno, "cannot make an event descriptor");
+  epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  const auto add = [this](const UniqueFd& fd, uint64_t name) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = name}};
+    return fd && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0;
+  };
+  if (!epoll_ || !add(stop_event_, kStop) || !add(tcp_, kTcpListener) || !add(unix_, kUnixListener))
+    return ErrnoStatus(errno, "cannot make an event descriptor");
   return OkStatus();
 }
 
-void BulkServer::AcceptLoop() {
-  pollfd events[3] = {{.fd = tcp_.get(), .events = POLLIN, .revents = 0},
-                      {.fd = unix_.get(), .events = POLLIN, .revents = 0},
-                      {.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
-  while (true) {
-    if (::poll(events, 3, -1) < 0) continue;  // EINTR.
-    if (events[2].revents != 0) return;
-    if (events[0].revents != 0) Accept(tcp_.get(), /*is_unix=*/false);
-    if (events[1].revents != 0) Accept(unix_.get(), /*is_unix=*/true);
+BulkServer::~BulkServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    work_.notify_all();
   }
+  if (loop_.joinable()) {
+    const uint64_t one = 1;
+    MOSA_CHECK(::write(stop_event_.get(), &one, sizeof one) == sizeof one);
+    loop_.join();
+  }
+  std::unique_lock lock(mutex_);
+  for (const auto& [id, connection] : connections_)
+    if (connection->served != nullptr) connection->served->Shutdown();
+  std::map<uint64_t, std::thread> workers = std::move(workers_);
+  workers_.clear();
+  lock.unlock();
+  for (auto& [number, thread] : workers) thread.join();
+  for (std::thread& thread : ended_workers_) thread.join();
+  if (unix_) ::unlink(options_.socket_path.c_str());
+}
+
+// ---- the loop
+
+void BulkServer::Loop() {
+  std::array<epoll_event, 64> events{};
+  while (true) {
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), NextTimeout());
+    for (int i = 0; i < count; ++i) {
+      const uint64_t name = events[static_cast<size_t>(i)].data.u64;
+      if (name == kStop) return;
+      if (name == kTcpListener) {
+        Accept(tcp_.get(), /*is_unix=*/false);
+      } else if (name == kUnixListener) {
+        Accept(unix_.get(), /*is_unix=*/true);
+      } else {
+        OnReadable({name});
+      }
+    }
+    CloseExpired();
+  }
+}
+
+int BulkServer::NextTimeout() const {
+  const std::lock_guard lock(mutex_);
+  const auto at = book_.next_expiry();
+  if (!at) return 1000;
+  const int64_t left_ms = (*at - clock_.Monotonic()).ns / 1'000'000 + 1;
+  return static_cast<int>(std::clamp<int64_t>(left_ms, 0, 1000));
 }
 
 void BulkServer::Accept(int listener, bool is_unix) {
-  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      LogError("{}", MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
+      const std::lock_guard lock(mutex_);
+      WarnRarely(MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
+      const auto spared = book_.Spare();
+      if (!spared) return;
+      Close(*spared);
+      continue;
     }
-    return;
-  }
-  Reap();
-  if (served_.size() >= options_.connections_max) {
-    LogWarning("a connection was turned away: the limit is {}", options_.connections_max);
-    TurnAway(std::move(socket), options_.connections_max);
-    return;
-  }
-  BulkConnectionOptions connection{
-      .passes_descriptors = is_unix, .peer = "the Unix socket", .peer_host = "this host"};
-  if (!is_unix) {
-    TuneTcp(socket.get());
-    connection.peer = PeerAddress(socket.get()).value_or("a peer that has gone");
-    connection.peer_host = connection.peer.substr(0, connection.peer.rfind(':'));
-  }
-  Served& served = served_.emplace_back(std::make_unique<BulkConnection>(
-      std::move(socket), std::move(connection), engine_, gate_, copier_));
-  try {
-    served.thread = std::thread([&served] {
-      served.connection->Serve();
-      served.connection->Shutdown();
-      served.done = true;
-    });
-  } catch (const std::system_error& error) {
-    LogError("a connection was closed, since no thread can be made to serve it: {}", error.what());
-    served_.pop_back();
+    auto connection = std::make_shared<Connection>();
+    connection->is_unix = is_unix;
+    connection->peer = "the Unix socket";
+    connection->host = "this host";
+    if (!is_unix) {
+      TuneTcp(socket.get());
+      connection->peer = PeerAddress(socket.get()).value_or("a peer that has gone");
+      connection->host = connection->peer.substr(0, connection->peer.rfind(':'));
+    }
+    connection->fd = socket.get();
+    connection->socket = FrameSocket(std::move(socket));
+    connection->door = std::make_unique<BulkDoor>(gate_, options_.node_name);
+    const std::lock_guard lock(mutex_);
+    std::optional<ConnectionId> displaced;
+    connection->id = book_.Accept(connection->host, clock_.Monotonic(), displaced);
+    connections_[connection->id] = connection;
+    if (displaced) {
+      WarnRarely(
+          fmt::format("{} connections have not said whose they are, the limit; the last one "
+                      "is from {}",
+                      options_.limits.unproven_max, connection->peer));
+      connections_.erase(*displaced);  // Not the new one: it is the newest.
+    }
+    epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = connection->id.value}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->fd, &event) != 0)
+      Close(connection->id);
   }
 }
 
-// Joins the threads whose connections have ended; their sockets close here at the latest.
-void BulkServer::Reap() {
-  for (auto it = served_.begin(); it != served_.end();) {
-    if (it->done) {
-      it->thread.join();
-      it = served_.erase(it);
-    } else {
-      ++it;
+void BulkServer::OnReadable(ConnectionId id) {
+  ConnectionRef connection;
+  bool is_parting = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    connection = found->second;
+    is_parting = book_.IsParting(id);
+    if (!is_parting && connection->served != nullptr) {
+      book_.Queue(id);
+      return Dispatch();
     }
   }
+  is_parting ? Drain(connection) : OnDoor(connection);
 }
 
-BulkServer::~BulkServer() {
-  if (acceptor_.joinable()) {
-    const uint64_t one = 1;
-    MOSA_CHECK(::write(stop_event_.get(), &one, sizeof one) == sizeof one);
-    acceptor_.join();
+void BulkServer::OnDoor(const ConnectionRef& connection) {
+  const Result<bool> proved = connection->door->Advance(connection->fd);
+  const std::lock_guard lock(mutex_);
+  if (!connections_.contains(connection->id)) return;
+  if (proved.ok() && *proved) return LetIn(connection);
+  if (proved.ok()) {
+    if (!Arm(*connection)) Close(connection->id);
+    return;
   }
-  for (Served& served : served_) served.connection->Shutdown();
-  for (Served& served : served_) served.thread.join();
-  if (unix_) ::unlink(options_.socket_path.c_str());
+  if (MessageOf(proved.status()).empty()) return Close(connection->id);
+  SendAway(connection->id, proved.status());
+}
+
+// What a peer sends that is told to go is not looked at: it is told that nothing was done.
+void BulkServer::Drain(const ConnectionRef& connection) {
+  std::array<char, 16 * 1024> sink{};
+  const ssize_t n = ::recv(connection->fd, sink.data(), sink.size(), MSG_DONTWAIT);
+  const bool has_ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+  const std::lock_guard lock(mutex_);
+  if (!connections_.contains(connection->id)) return;
+  if (has_ended || !Arm(*connection)) Close(connection->id);
+}
+
+void BulkServer::CloseExpired() {
+  std::list<std::thread> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const ConnectionId id : book_.Expired(clock_.Monotonic())) {
+      const std::optional<Status> lacked =
+          std::exchange(connections_.at(id)->lacks_place, std::nullopt);
+      lacked ? SendAway(id, *lacked) : Close(id);
+    }
+    ended.swap(ended_workers_);
+    Publish();
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+// ---- both
+
+void BulkServer::LetIn(const ConnectionRef& connection) {
+  const ClientId client = connection->door->client();
+  std::vector<ConnectionId> parting;
+  const Status status =
+      book_.Prove(connection->id, AccountOf(client, connection->host), parting, clock_.Monotonic());
+  for (const ConnectionId id : parting)
+    SendAway(id, UnavailableError("the node has closed the connection: it was idle, and another "
+                                  "one needed its place"));
+  if (status.code() == StatusCode::kUnavailable) {
+    connection->lacks_place = status;
+    at_the_door_.push_back(connection->id);
+    return Review();
+  }
+  if (!status.ok()) return SendAway(connection->id, status);
+  connection->lacks_place.reset();
+  connection->served = std::make_unique<BulkConnection>(
+      std::move(connection->socket),
+      BulkConnectionOptions{.passes_descriptors = connection->is_unix,
+                            .peer = connection->peer,
+                            .peer_host = connection->host,
+                            .client = client},
+      engine_, gate_, copier_);
+  connection->door = nullptr;
+  if (!Arm(*connection)) Close(connection->id);
+  Publish();
+}
+
+void BulkServer::LetInWaiting() {
+  for (size_t i = at_the_door_.size(); i > 0; --i) {
+    const auto found = connections_.find(at_the_door_.front());
+    at_the_door_.pop_front();
+    if (found == connections_.end() || !found->second->lacks_place) continue;
+    LetIn(found->second);
+  }
+  Review();
+}
+
+void BulkServer::Review() {
+  const bool lacks_threads =
+      book_.queued() > resting_ && workers_.size() >= options_.limits.threads_max;
+  others_wait_ = lacks_threads || !at_the_door_.empty();
+}
+
+bool BulkServer::Arm(const Connection& connection) {
+  epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = connection.id.value}};
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd, &event) == 0;
+}
+
+void BulkServer::Close(ConnectionId id) {
+  if (connections_.erase(id) > 0) book_.Remove(id);
+}
+
+void BulkServer::SendAway(ConnectionId id, const Status& why) {
+  const ConnectionRef connection = connections_.at(id);
+  if (connection->served == nullptr) {
+    book_.CountTurnedAway();
+    WarnRarely(
+        fmt::format("a connection from {} was refused: {}", connection->peer, MessageOf(why)));
+  }
+  SayGoodbye(connection->fd, why);
+  book_.Part(id, clock_.Monotonic());
+  if (!Arm(*connection)) Close(id);
+}
+
+void BulkServer::Publish() {
+  BulkGauges& gauges = engine_.residence().bulk;
+  const ConnectionLimits& limits = book_.limits();
+  gauges.connections = book_.proven();
+  gauges.connections_max = limits.proven_max;
+  gauges.unproven = book_.unproven();
+  gauges.unproven_max = limits.unproven_max;
+  gauges.threads = book_.served();
+  gauges.threads_max = limits.threads_max;
+  gauges.turned_away = book_.turned_away();
+}
+
+// A peer chooses how often it is refused, so the log says so once a minute, and how often.
+void BulkServer::WarnRarely(const std::string& text) {
+  const Time now = clock_.Monotonic();
+  if (warned_at_ && now - *warned_at_ < kWarnEvery) {
+    ++unwarned_;
+    return;
+  }
+  warned_at_ = now;
+  const uint64_t unwarned = std::exchange(unwarned_, 0);
+  LogWarning("{}{}", text,
+             unwarned == 0 ? "" : fmt::format(" ({} other warnings since the last one)", unwarned));
+}
+
+// ---- the pool
+
+void BulkServer::Dispatch() {
+  // One that rests takes one connection; a thread is made if there are more of these.
+  if (resting_ >= book_.queued()) {
+    work_.notify_one();
+  } else if (workers_.size() < options_.limits.threads_max && !stopping_) {
+    const uint64_t worker = ++last_worker_;
+    try {
+      workers_.emplace(worker, std::thread([this, worker] { Work(worker); }));
+    } catch (const std::system_error& error) {
+      WarnRarely(fmt::format("{} threads serve connections and no other can be made: {}",
+                             workers_.size(), error.what()));
+    }
+  }
+  Review();
+}
+
+void BulkServer::Work(uint64_t worker) {
+  const auto scratch = std::make_unique_for_overwrite<std::byte[]>(kBulkScratchBytes);
+  std::unique_lock lock(mutex_);
+  bool ends = false;
+  while (!stopping_ && !ends) {
+    const std::optional<ConnectionId> id = book_.Next();
+    if (!id) {
+      Rest(lock, ends);
+      continue;
+    }
+    const ConnectionRef connection = connections_.at(*id);
+    lock.unlock();
+    const bool goes_on =
+        connection->served->Serve({scratch.get(), kBulkScratchBytes}, others_wait_);
+    lock.lock();
+    if (goes_on) book_.Idle(*id);
+    if (!goes_on || !Arm(*connection)) Close(*id);
+    LetInWaiting();
+  }
+  const auto self = workers_.find(worker);
+  if (self == workers_.end()) return;  // The destructor joins it.
+  ended_workers_.push_back(std::move(self->second));
+  workers_.erase(self);
+}
+
+void BulkServer::Rest(std::unique_lock<std::mutex>& lock, bool& ends) {
+  ++resting_;
+  Review();
+  ends = !work_.wait_for(lock, kWorkerRest, [this] { return stopping_ || book_.queued() > 0; });
+  --resting_;
 }
 
 }  // namespace mosa::node

@@ -46,7 +46,7 @@ class BudgetBuffer {
 
 class MemoryBudget {
  public:
-  explicit MemoryBudget(size_t limit_bytes) : free_bytes_(limit_bytes) {}
+  explicit MemoryBudget(size_t limit_bytes) : limit_bytes_(limit_bytes), free_bytes_(limit_bytes) {}
 
   // Unavailable if there is no room within `wait`. Precondition: at most the limit.
   Result<BudgetBuffer> Take(size_t bytes, std::chrono::milliseconds wait) {
@@ -57,6 +57,11 @@ class MemoryBudget {
     lock.unlock();
     return BudgetBuffer(this, bytes);
   }
+  size_t limit_bytes() const { return limit_bytes_; }
+  size_t used_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return limit_bytes_ - free_bytes_;
+  }
   void GiveBack(size_t bytes) {
     const std::lock_guard lock(mutex_);
     free_bytes_ += bytes;
@@ -64,7 +69,8 @@ class MemoryBudget {
   }
 
  private:
-  std::mutex mutex_;
+  const size_t limit_bytes_;
+  mutable std::mutex mutex_;
   std::condition_variable freed_;
   size_t free_bytes_;  // Guarded by mutex_.
 };

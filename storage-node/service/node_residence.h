@@ -2,7 +2,9 @@
 #ifndef MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
 #define MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,21 @@
 #include "proto/convert/bulk_frame.h"
 
 namespace mosa::node {
+
+// Payload is received, checked and stored in pieces of this size, which stay in the CPU's cache:
+// the buffer of a thread that serves a connection.
+inline constexpr size_t kBulkScratchBytes = 256 * 1024;
+
+// What the bulk plane has in use now (BulkUse). Set by the bulk server.
+struct BulkGauges {
+  std::atomic<uint64_t> connections{0};
+  std::atomic<uint64_t> connections_max{0};
+  std::atomic<uint64_t> unproven{0};
+  std::atomic<uint64_t> unproven_max{0};
+  std::atomic<uint64_t> threads{0};
+  std::atomic<uint64_t> threads_max{0};
+  std::atomic<uint64_t> turned_away{0};
+};
 
 struct NodeResidence {
   // Hosts that a row of their own is kept of.
@@ -28,6 +45,7 @@ struct NodeResidence {
 
   const Time started = SystemClock().Now();
   RequestLog log;
+  BulkGauges bulk;
   // Requests of the bulk plane by who asked, from their header's arrival to their answer's last
   // byte.
   DurationTable requests{BulkOperationNames(""), kPeersMax, &log};

@@ -124,8 +124,22 @@ std::vector<FileId> ObjectEngine::ListObjects() const {
   return files;
 }
 
+BulkUse ObjectEngine::UseOfBulkPlane() const {
+  const BulkGauges& gauges = residence_.bulk;
+  return {.connections = gauges.connections,
+          .connections_max = gauges.connections_max,
+          .unproven = gauges.unproven,
+          .unproven_max = gauges.unproven_max,
+          .threads = gauges.threads,
+          .threads_max = gauges.threads_max,
+          .buffer_bytes = gauges.threads * kBulkScratchBytes + budget_.used_bytes(),
+          .buffer_bytes_max = gauges.threads_max * kBulkScratchBytes + budget_.limit_bytes(),
+          .turned_away = gauges.turned_away};
+}
+
 NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   NodeHeartbeat heartbeat;
+  heartbeat.bulk = UseOfBulkPlane();
   {
     const std::lock_guard lock(objects_mutex_);
     heartbeat.object_count = objects_.size();
@@ -161,6 +175,16 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
   add("bytes_written_remote", bytes_written_remote_, true);
   add("bytes_written_local", bytes_written_local_, true);
   add("descriptors_passed", descriptors_passed_, true);
+  const BulkUse bulk = UseOfBulkPlane();
+  add("bulk_connections", bulk.connections, false);
+  add("bulk_connections_limit", bulk.connections_max, false);
+  add("bulk_unproven_connections", bulk.unproven, false);
+  add("bulk_unproven_connections_limit", bulk.unproven_max, false);
+  add("bulk_threads", bulk.threads, false);
+  add("bulk_threads_limit", bulk.threads_max, false);
+  add("bulk_buffer_bytes", bulk.buffer_bytes, false);
+  add("bulk_buffer_bytes_limit", bulk.buffer_bytes_max, false);
+  add("bulk_connections_turned_away", bulk.turned_away, true);
   {
     const std::lock_guard lock(objects_mutex_);
     add("objects", objects_.size(), false);

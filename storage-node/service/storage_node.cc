@@ -72,10 +72,12 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   MOSA_ASSIGN_OR_RETURN(node->engine_,
                         ObjectEngine::Open(std::move(store), options.limit_bytes, node->clock_));
   node->copier_ = std::make_unique<Copier>(*node->engine_, node->gate_);
-  MOSA_ASSIGN_OR_RETURN(
-      node->server_,
-      BulkServer::Start({.listen = options.listen, .socket_path = options.socket_path},
-                        *node->engine_, node->gate_, *node->copier_));
+  MOSA_ASSIGN_OR_RETURN(node->server_,
+                        BulkServer::Start({.listen = options.listen,
+                                           .socket_path = options.socket_path,
+                                           .node_name = options.name,
+                                           .limits = {}},
+                                          *node->engine_, node->gate_, *node->copier_));
   const uint64_t unsealed = node->engine_->TakeHeartbeat().unsealed_objects;
   if (unsealed > 0) {
     LogInfo(

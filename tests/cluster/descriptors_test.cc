@@ -64,6 +64,7 @@ TEST(Descriptors, AStoppedNodeHoldsUpNobodyWhoWantsDescriptors) {
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
   ASSERT_EQ(::listen(listener.get(), 128), 0);
 
+  const BulkIdentity identity{.client = ClientId{5}, .era = 0, .key = "a session's key"};
   constexpr size_t kThreads = 20;
   const auto ask = [&](sai::BulkNodeApi& client, std::vector<Status>& answers) {
     std::vector<std::thread> threads;
@@ -79,6 +80,7 @@ TEST(Descriptors, AStoppedNodeHoldsUpNobodyWhoWantsDescriptors) {
   {
     sai::BulkNodeApi client(
         {.host_identity = *HostIdentity(), .channel = {}, .call_wait = Milliseconds(1000)});
+    client.SetIdentity(identity);
     client.SetNodes({address});
     std::vector<Status> answers;
     const auto begun = Clock::now();
@@ -91,6 +93,7 @@ TEST(Descriptors, AStoppedNodeHoldsUpNobodyWhoWantsDescriptors) {
   }
   sai::BulkNodeApi client(
       {.host_identity = *HostIdentity(), .channel = {}, .call_wait = Seconds(60)});
+  client.SetIdentity(identity);
   client.SetNodes({address});
   std::vector<Status> answers;
   auto threads = ask(client, answers);

@@ -155,6 +155,7 @@ class StorageNodeTest : public ::testing::Test {
     if (!node.ok()) return nullptr;
     client_ = std::make_unique<sai::BulkNodeApi>(
         sai::BulkNodeApiOptions{.host_identity = *HostIdentity(), .channel = {}});
+    client_->SetIdentity({.client = ClientId{5}, .era = 0, .key = BulkKeyOf(key_, ClientId{5}, 0)});
     client_->SetNodes({{.node = NodeId{1},
                         .name = "n1",
                         .address = (*node)->address(),
@@ -168,7 +169,8 @@ class StorageNodeTest : public ::testing::Test {
     return SealCapability({.file = file,
                            .client = ClientId{5},
                            .may_write = true,
-                           .expires = clock_.Now() + Seconds(1060)},
+                           .expires = clock_.Now() + Seconds(1060),
+                           .epoch = UINT64_MAX},
                           key_);
   }
   Status Write(FileId file, const std::string& data) {

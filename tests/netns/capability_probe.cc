@@ -39,6 +39,7 @@ class Listener final : public SessionListener {
   void OnSessionReady(const SessionReady& ready) override {
     const std::scoped_lock lock(mutex_);
     nodes_ = ready.nodes;
+    bulk_identity_ = {.client = client_, .era = ready.era, .key = ready.bulk_key};
   }
   void OnPush(const Push& push) override {
     if (const auto* recall = std::get_if<RecallPush>(&push)) {
@@ -58,6 +59,10 @@ class Listener final : public SessionListener {
     const std::scoped_lock lock(mutex_);
     return nodes_;
   }
+  BulkIdentity bulk_identity() const {
+    const std::scoped_lock lock(mutex_);
+    return bulk_identity_;
+  }
 
  private:
   const ClientId client_;
@@ -65,6 +70,7 @@ class Listener final : public SessionListener {
   ManagerApi* manager_ = nullptr;
   mutable std::mutex mutex_;
   std::vector<NodeAddress> nodes_;  // Guarded by mutex_.
+  BulkIdentity bulk_identity_;
 };
 
 template <typename T>
@@ -123,6 +129,7 @@ Result<bool> RunSession(ManagerApi& manager, const Listener& listener, const Opt
   BulkNodeApiOptions bulk;
   bulk.host_identity = std::move(identity);
   BulkNodeApi nodes(std::move(bulk));
+  nodes.SetIdentity(listener.bulk_identity());
   nodes.SetNodes(listener.nodes());
   for (const NodeAddress& node : listener.nodes()) {
     if (node.name != options.node) continue;
@@ -131,6 +138,10 @@ Result<bool> RunSession(ManagerApi& manager, const Listener& listener, const Opt
     for (const char byte : own.capability)
       shown += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     fmt::print("capability {}\n", shown);
+    const BulkIdentity identity = listener.bulk_identity();
+    fmt::print("client {}\nbulk_key ", identity.client.value);
+    for (const char byte : identity.key) fmt::print("{:02x}", static_cast<unsigned char>(byte));
+    fmt::print("\n");
     const ObjectTarget other{node.node, second, opened.access.capability};
     return TryRights(nodes, own, other);
   }

@@ -14,9 +14,12 @@ import struct
 import sys
 
 import cluster
+from bulk_peer import field, frame_of, introduce, receive_frame
 from consistency_test import get, put
 
-PERMISSION_DENIED, UNAUTHENTICATED = 7, 16
+INVALID_ARGUMENT, PERMISSION_DENIED, UNAUTHENTICATED = 3, 7, 16
+ENDED = 99
+REFUSED = (INVALID_ARGUMENT, PERMISSION_DENIED, UNAUTHENTICATED)
 REQUESTS = {  # Field of BulkRequest, and its message's fields.
     "read": (4, {1: 0, 2: 65536}),
     "write": (5, {1: 0}),
@@ -30,82 +33,31 @@ REQUESTS = {  # Field of BulkRequest, and its message's fields.
 }
 
 
-# ---- frames: uint32 header bytes, uint32 payload bytes, header (protobuf), payload
-
-
-def varint(number):
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def frame(operation, file_id, capability, payload=b""):
     number, fields = REQUESTS[operation]
     body = b"".join(field(key, value) for key, value in fields.items())
     header = field(1, 1) + field(2, file_id)
     if capability is not None:
         header += field(3, capability)
-    header += field(number, body)
-    return struct.pack("<II", len(header), len(payload)) + header + payload
+    return frame_of(header + field(number, body), payload)
 
 
-def parse(header):
-    """Field number -> value of a protobuf message's varints and bytes."""
-    found, at = {}, 0
+def ask(address, request, introduced=None):
+    """(code, message, payload) of the reply; None if the connection was ended instead.
 
-    def read_varint():
-        nonlocal at
-        value, shift = 0, 0
-        while True:
-            byte = header[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(header):
-        key = read_varint()
-        kind = key & 7
-        if kind == 0:
-            found[key >> 3] = read_varint()
-        elif kind == 2:
-            length = read_varint()
-            found[key >> 3] = header[at : at + length]
-            at += length
-        else:
-            at += 8 if kind == 1 else 4
-    return found
-
-
-def receive(connection, count):
-    data = b""
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
-            return None
-        data += part
-    return data
-
-
-def ask(address, request):
-    """(code, message, payload) of the reply; None if the connection was ended instead."""
+    introduced: (client, key, node's name) for a hello that comes first.
+    """
     with socket.create_connection(address, timeout=10) as connection:
-        connection.sendall(request)
-        lengths = receive(connection, 8)
-        if lengths is None:
+        answer = None
+        if introduced:
+            client, key, node = introduced
+            answer = introduce(connection, client, 0, key, node)
+        if answer is None:
+            connection.sendall(request)
+            answer = receive_frame(connection)
+        if answer is None:
             return None
-        header_bytes, payload_bytes = struct.unpack("<II", lengths)
-        reply = parse(receive(connection, header_bytes))
-        payload = receive(connection, payload_bytes)
+        reply, payload = answer
         return reply.get(2, 0), reply.get(4, b"").decode(), payload
 
 
@@ -114,14 +66,14 @@ def ask(address, request):
 
 def made_up_capabilities(file_id):
     choose = random.Random(1)
-    form = struct.pack("<BQQqB", 1, file_id, 1, (1 << 63) - 1, 1)  # As the manager makes them.
+    form = struct.pack("<BQQQQQqB", 2, file_id, 1, 1, 1, 1, (1 << 63) - 1, 1)  # As the manager makes them.
     return {
         "a well-formed": form + choose.randbytes(32),
         "no": None,
         "an empty": b"",
         "a short": b"\x01",
         "a zero": bytes(64),
-        "a random": choose.randbytes(58),
+        "a random": choose.randbytes(82),
         "a huge": choose.randbytes(60_000),
     }
 
@@ -138,9 +90,7 @@ def try_requests(address, file_id):
                 continue
             code, message, data = reply
             name = f"{operation} with {what} capability"
-            cluster.check(
-                code in (PERMISSION_DENIED, UNAUTHENTICATED), f"{name}: code {code} ({message})"
-            )
+            cluster.check(code in REFUSED, f"{name}: code {code} ({message})")
             cluster.check(not data, f"{name} got {len(data)} bytes")
             cluster.check(message, f"{name} was refused without a reason")
 
@@ -187,7 +137,9 @@ def stranger(arguments):
 
 def check_modes(store):
     plan = store.state["plan"]
-    wanted = {f"{plan['directory']}/secret.pem": 0o600, plan["directory"]: 0o700}
+    secrets = f"{plan['directory']}/secrets"
+    wanted = {f"{secrets}/{name}": 0o600 for name in os.listdir(secrets)}
+    wanted |= {secrets: 0o700, plan["directory"]: 0o700}
     for host in plan["hosts"]:
         wanted[host["socket"]] = 0o600
         wanted[host["objects"]] = 0o700
@@ -207,7 +159,7 @@ def misuse_rights(store, probe):
         cluster.check_location(path, "h2")
     state = store.state
     flags = ["--manager", state["manager_address"], "--node", "h2"]
-    flags += ["--secret", f"{state['plan']['directory']}/secret.pem"]
+    flags += ["--secret", f"{state['plan']['directory']}/secrets/mount.pem"]
     tried = store.exec("h1", probe, *flags, *data)
     lines = dict(line.rpartition(" ")[::2] for line in tried.stdout.splitlines())
     print("\n".join(line for line in tried.stdout.splitlines() if "capability " not in line[:11]))
@@ -215,29 +167,43 @@ def misuse_rights(store, probe):
     for name, content in data.items():
         seen = get(f"{store.mount('h2')}/{name}")
         cluster.check(seen == content, f"{name} is not the same any more")
-    return bytes.fromhex(lines["capability"])
+    return lines["capability"], lines["client"], lines["bulk_key"]
 
 
-def read_first(store, capability):
+def read_first(store, capability, client, key):
     """What h2's node answers in h1's namespace to a read of the file "first"."""
     node = store.command("storage", "h2")
     address = node[node.index("--listen") + 1]
     file_id = str(os.stat(f"{store.mount('h2')}/first").st_ino)
-    tried = store.exec("h1", sys.executable, __file__, "--reader", address, file_id, capability.hex())
+    tried = store.exec("h1", sys.executable, __file__, "--reader", address, file_id, capability, client, key)
     cluster.check(tried.returncode == 0, f"{tried.stdout[-2000:]}{tried.stderr[-2000:]}")
     code, _, message = tried.stdout.strip().partition(" ")
     return int(code), message
 
 
-def outlive(store, capability, library):
+def overhear(store, capability, client, key):
+    """A true capability in the hands of who is not its client."""
+    for whose, other, other_key in (
+        ("nobody's", client, "-"),
+        ("of a client without its key", client, "00" * 32),
+        ("of another client with the key", str(int(client) ^ 1), key),
+    ):
+        code, message = read_first(store, capability, other, other_key)
+        print(f"right: read with a capability that was overheard, {whose}: {message}")
+        cluster.check(code in (*REFUSED, ENDED), f"{whose}: {code} {message}")
+
+
+def outlive(store, capability, client, key, library):
     """A true capability, when by the manager's clock its time is over."""
-    code, message = read_first(store, capability)
+    code, message = read_first(store, capability, client, key)
     cluster.check(code == 0, f"a read with a true capability: {code} {message}")
     environment = {"LD_PRELOAD": library, "MOSA_TEST_SKEW_S": "700"}
     command = store.kill("manager", "h0")
     store.start("manager", "h0", command, environment=environment)
     code, message = cluster.wait_until(
-        lambda: next((a for a in [read_first(store, capability)] if a[0] != 0), None),
+        lambda: next(
+            (a for a in [read_first(store, capability, client, key)] if a[0] != 0), None
+        ),
         20,
         "the refusal of a capability that has expired",
     )
@@ -247,7 +213,7 @@ def outlive(store, capability, library):
 
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
-        capability = misuse_rights(store, arguments.probe)
+        probe = misuse_rights(store, arguments.probe)
         directory = cluster.placed_directory(f"{store.mount('h2')}/private", "local")
         path = f"{directory}/file"
         data = os.urandom(300_000)
@@ -268,15 +234,20 @@ def test(arguments):
         for kind, host in (("manager", "h0"), ("storage", "h2")):
             cluster.check(cluster.start_ticks(store.pid(kind, host)), f"{kind} of {host} is dead")
         check_modes(store)
-        outlive(store, capability, arguments.skewed_clock)
+        overhear(store, *probe)
+        outlive(store, *probe, arguments.skewed_clock)
 
 
 def reader(arguments):
     host, _, port = arguments.reader[0].rpartition(":")
     file_id, capability = int(arguments.reader[1]), bytes.fromhex(arguments.reader[2])
-    reply = ask((host, int(port)), frame("read", file_id, capability))
-    cluster.check(reply, "the node ended the connection instead of answering")
-    print(*reply[:2])
+    client, key = int(arguments.reader[3]), arguments.reader[4]
+    introduced = None if key == "-" else (client, bytes.fromhex(key), "h2")
+    try:
+        reply = ask((host, int(port)), frame("read", file_id, capability), introduced)
+    except AssertionError as mistrust:
+        reply = UNAUTHENTICATED, mistrust
+    print(*(reply or (ENDED, "the node ended the connection"))[:2])
 
 
 def add_arguments(parser):
@@ -288,7 +259,7 @@ if __name__ == "__main__":
     if "--stranger" in sys.argv or "--reader" in sys.argv:
         parser = argparse.ArgumentParser()
         parser.add_argument("--stranger", nargs=3)
-        parser.add_argument("--reader", nargs=3)
+        parser.add_argument("--reader", nargs=5)
         given = parser.parse_args()
         try:
             (stranger if given.stranger else reader)(given)

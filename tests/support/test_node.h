@@ -19,6 +19,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/host_identity.h"
+#include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 #include "storage-node/service/bulk_server.h"
 #include "storage-node/service/copier.h"
@@ -47,9 +48,13 @@ struct TestNodeOptions {
   NodeId id = kTestNode;
   std::string key = NewCapabilityKey();  // Nodes of one cluster have the same.
   uint64_t limit_bytes = uint64_t{1} << 30;
-  size_t connections_max = 64;
+  node::ConnectionLimits limits = {};
   bool registered = true;
+  uint64_t epoch = 0;  // From which on capabilities are taken.
 };
+
+// Whose capabilities a TestNode seals.
+inline constexpr ClientId kTestClient{77};
 
 class TestNode {
  public:
@@ -59,15 +64,17 @@ class TestNode {
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
-    if (options.registered) gate_.SetKey(key_, clock_.Now());
-    StartServer(options.connections_max);
+    if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch);
+    StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
   }
 
-  void StartServer(size_t connections_max = 64, const std::string& listen = "127.0.0.1:0") {
+  void StartServer(const std::string& listen = "127.0.0.1:0",
+                   const node::ConnectionLimits& limits = {}) {
     auto server = node::BulkServer::Start({.listen = listen,
                                            .socket_path = directory_.path() + "/node.sock",
-                                           .connections_max = connections_max},
+                                           .node_name = fmt::format("n{}", id_.value),
+                                           .limits = limits},
                                           *engine_, gate_, *copier_);
     MOSA_CHECK(server.ok());
     server_ = *std::move(server);
@@ -83,20 +90,28 @@ class TestNode {
             .incarnation = engine_->store().record().incarnation,
             .state = NodeState::kLive};
   }
-  std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {}) const {
+  BulkIdentity Identity(ClientId client = kTestClient) const {
+    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0)};
+  }
+  std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {},
+                                              ClientId as = kTestClient) const {
     auto client = std::make_unique<sai::BulkNodeApi>(
         sai::BulkNodeApiOptions{.host_identity = *HostIdentity(), .channel = channel});
+    client->SetIdentity(Identity(as));
     client->SetNodes({Address()});
     return client;
   }
 
   std::string Seal(FileId file, bool may_write, Duration lifetime = Seconds(60)) const {
-    return SealCapability({.file = file,
-                           .client = ClientId{77},
-                           .may_write = may_write,
-                           .expires = clock_.Now() + lifetime},
-                          key_);
+    return Seal({.file = file, .client = kTestClient, .may_write = may_write, .expires = {}},
+                lifetime);
   }
+  std::string Seal(Capability capability, Duration lifetime = Seconds(60)) const {
+    capability.expires = clock_.Now() + lifetime;
+    return SealCapability(capability, key_);
+  }
+  // As if it had registered again.
+  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch); }
   // Looks for local writers and seals all that can be. The engine's time passes only here. A
   // descriptor that was just passed on may be open in the server still, for some moments of real
   // time.
