@@ -2,6 +2,8 @@
 // of a file's bytes, and a mount that writes commits later: a copy is taken for the file only when
 // nobody has it open for writing. Since the end of a write open may have been heard too early
 // (several descriptors share one), every mount that knows the file is asked first.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "manager/core/state.h"
