@@ -61,7 +61,7 @@ void AddFlags(CLI::App& app, MountOptions& options) {
   app.add_option("--manager", options.manager, "HOST:PORT of the manager")->required();
   app.add_option("--name", options.node_name,
                  "Name of this host's storage node, for \"local\" placement");
-  app.add_option("--secret", options.secret_path, "The cluster secret (mosa secret create)");
+  app.add_option("--secret", options.secret_path, "A secret of the role mount (mosa secret create)");
   app.add_flag("--allow-other", options.allow_other,
                "Other users may use the mount (root, or user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-passthrough", options.no_passthrough,
@@ -79,7 +79,7 @@ void AddFlags(CLI::App& app, MountOptions& options) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
       "Example:\n  mosa-mount /mnt/mosa --manager 10.0.0.1:7400 --name node3 "
-      "--secret /etc/mosa/secret.pem");
+      "--secret /etc/mosa/mount.pem");
 }
 
 // Everything that can be refused without touching anything.
@@ -155,7 +155,7 @@ Status Run(const MountOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
   std::optional<ClusterSecret> secret;
   if (!options.secret_path.empty()) {
-    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(options.secret_path));
+    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(options.secret_path, {Role::kMount, Role::kAdmin}));
   }
   MOSA_ASSIGN_OR_RETURN(const std::string mount_point, PrepareMountPoint(options.mount_point));
   FilesystemOptions filesystem_options;

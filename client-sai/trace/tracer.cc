@@ -15,6 +15,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/base/private_directory.h"
 
 namespace mosa::sai {
 namespace {
@@ -253,11 +254,15 @@ bool Tracer::Open(const Options& options) {
 
 Status Tracer::MakeFile(const Options& options, std::string_view pages) {
   const std::string path = PathOf(options);
-  const UniqueFd directory(
-      open(options.directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto opened = OpenWithoutLinks(options.directory);
+  if (!opened.ok()) {
+    return FailedPreconditionError(
+        fmt::format("the mount's process cannot make {}: {}", path, MessageOf(opened.status())));
+  }
+  const UniqueFd& directory = *opened;
   struct stat there {};
   struct stat here {};
-  if (!directory || fstat(directory.get(), &there) != 0)
+  if (fstat(directory.get(), &there) != 0)
     return FailedPreconditionError(
         fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
   if (stat(options.mount_point.c_str(), &here) == 0 && there.st_dev == here.st_dev)

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/private_directory.h"
 #include "fmt/format.h"
 
 namespace mosa {
@@ -249,8 +250,15 @@ Status RequestLog::Open(const Options& options) {
   const std::string who = options.host.empty()
                               ? options.component
                               : fmt::format("{}-{}", options.component, options.host);
-  const std::string path = fmt::format("{}/{}-{}.requests", options.directory, who, getpid());
-  file_ = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string name = fmt::format("{}-{}.requests", who, getpid());
+  const std::string path = fmt::format("{}/{}", options.directory, name);
+  const auto directory = OpenPrivateDirectory(options.directory);
+  if (!directory.ok()) {
+    return Status(directory.status().code(),
+                  fmt::format("cannot make {}: {}", path, MessageOf(directory.status())));
+  }
+  file_ = UniqueFd(openat(directory->get(), name.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_ && errno == EEXIST)
     return AlreadyExistsError(
         fmt::format("{} is there already: remove it, or choose another directory", path));
@@ -261,7 +269,7 @@ Status RequestLog::Open(const Options& options) {
       EncodeBlock(RequestLogBlock::kWriter,
                   EncodeWriter(options.component, options.host, static_cast<uint32_t>(getpid()))));
   if (!written.ok()) {
-    unlink(path.c_str());
+    unlinkat(directory->get(), name.c_str(), 0);
     return written;
   }
   DropUnread();  // What came behind the end of the last one.

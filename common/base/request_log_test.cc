@@ -147,6 +147,15 @@ TEST_F(RequestLogTest, RefusesWhatCannotBe) {
   nowhere.directory = "/nonexistent";
   EXPECT_THAT(Begin(nowhere), HasSubstr("cannot make /nonexistent/storage-h1"));
   EXPECT_FALSE(log_.state().is_on);
+  // Where another user can make files, or has made a link to where he cannot.
+  fs::create_directory_symlink("/etc", directory_ + "/link");
+  nowhere.directory = directory_ + "/link";
+  EXPECT_THAT(Begin(nowhere), HasSubstr("symbolic link"));
+  fs::create_directory(directory_ + "/shared");
+  fs::permissions(directory_ + "/shared", fs::perms::all);
+  nowhere.directory = directory_ + "/shared";
+  EXPECT_THAT(Begin(nowhere), HasSubstr("writable for nobody else"));
+  EXPECT_FALSE(log_.state().is_on);
   ASSERT_EQ(Begin(Into()), "");
   EXPECT_THAT(log_.Start(Into()).message(), HasSubstr("written already"));
   EXPECT_EQ(End(), "");

@@ -42,6 +42,8 @@ struct HintRule {
   uint64_t id = 0;  // Ascending in the order in which rules were added.
   std::string glob;
   std::vector<HintValue> hints;  // By name; canonical values.
+  // Whose rule it is: then it is for what this user makes. None: for what anybody makes.
+  std::optional<uint32_t> owner{};
   bool operator==(const HintRule&) const = default;
 };
 

@@ -22,12 +22,13 @@ alive() {  # alive KIND: whether that daemon of this job runs here
   read -r pid ticks 2>/dev/null <"$dir/$1.pid" && [ -n "$ticks" ] && [ "$(started "$pid")" = "$ticks" ]
 }
 
-# start KIND ARGUMENT...: starts mosa-KIND and waits until it serves; `why` says what went wrong.
+# start KIND ARGUMENT...: starts mosa-KIND, with the secret of its role, and waits until it serves; `why` says what went wrong.
 start() {
-  local kind=$1 waits
+  local kind=$1 role=$1 waits
+  [ "$kind" != storage ] || role=node
   shift
   rm -f "$dir/$kind.ready"
-  setsid "$bin/mosa-$kind" "$@" --secret "$dir/secret.pem" --log-file "$dir/$kind.log" \
+  setsid "$bin/mosa-$kind" "$@" --secret "$dir/secrets/$role.pem" --log-file "$dir/$kind.log" \
     --ready-file "$dir/$kind.ready" </dev/null >"$dir/$kind.out" 2>&1 9>&- &
   pid=$!
   echo "$pid $(started "$pid")" >"$dir/$kind.pid"
@@ -103,7 +104,7 @@ tear_down() {
   rm -rf "$dir"
 }
 
-# The letter of a job's head node to the others: a line with its name and "ready" or "over", then the secret. Munge says that
+# The letter of a job's head node to the others: a line with its name and "ready" or "over", then secrets. Munge says that
 # root has sealed it, and the name that it is of this job and run. It is not removed with the job, as a node may be late, but
 # when it is old.
 send() {
@@ -123,7 +124,8 @@ receive() {
   return 1
 }
 
-ask() { timeout -k 10 60 "$bin/mosa" "$@" --manager "$manager" --secret "$dir/secret.pem" 9>&-; }
+# On the head node: asks the manager, as its admin.
+ask() { timeout -k 10 60 "$bin/mosa" "$@" --manager "$manager" --secret "$dir/secrets/admin.pem" 9>&-; }
 
 # Whether Slurm holds node $1 for lost. Silence alone is no loss: a node may be cut off for a while, or stopped.
 down() { timeout -k 10 10 scontrol -o show node "$1" 2>/dev/null | grep -qE ' State=([^ ]*\+)?(DOWN|POWERED_DOWN)[*+ ]'; }
@@ -135,7 +137,7 @@ over() {
   while [ -e "$dir/job" ]; do
     receive && [ "$word" = over ] && return
     why="the manager on $head still runs"
-    timeout -k 5 5 "$bin/mosa" status --manager "$manager" --secret "$dir/secret.pem" >/dev/null 2>&1 && return 1
+    timeout -k 5 5 "$bin/mosa" status --manager "$manager" --secret "$dir/job.pem" >/dev/null 2>&1 && return 1
     [ $((SECONDS - since)) -ge "$wait_seconds" ] && down "$head" && return
     why="the manager on $head does not answer for $1 s, but Slurm does not say that $head is down"
     [ $((SECONDS - since)) -lt "$1" ] || return 2

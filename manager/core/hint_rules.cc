@@ -47,7 +47,36 @@ Status HintRules::CheckRoomFor(const HintRule& rule) const {
         fmt::format("there are {} rules with wild cards, and no more are kept: remove some, or "
                     "name the paths one by one",
                     wild_count_));
+  const auto owned = rule.owner ? owned_.find(*rule.owner) : owned_.end();
+  if (owned == owned_.end()) return OkStatus();
+  const bool is_wild = glob.ok() && !glob->is_exact();
+  if (owned->second.rules >= kRulesPerOwnerMax ||
+      (is_wild && owned->second.wild >= kWildRulesPerOwnerMax)) {
+    return ResourceExhaustedError(fmt::format(
+        "user {} has {} rules, {} of them with wild cards, and at most {} and {} are kept for one "
+        "user: remove some",
+        *rule.owner, owned->second.rules, owned->second.wild, kRulesPerOwnerMax,
+        kWildRulesPerOwnerMax));
+  }
   return OkStatus();
+}
+
+// `change` is 1 or, wrapping around, -1.
+void HintRules::Count(const Compiled& compiled, size_t change) {
+  if (!compiled.rule.owner) return;
+  Owned& owned = owned_[*compiled.rule.owner];
+  owned.rules += change;
+  if (!compiled.glob.is_exact()) owned.wild += change;
+  if (owned.rules == 0) owned_.erase(*compiled.rule.owner);
+}
+
+bool HintRules::SetOwner(uint64_t id, uint32_t owner) {
+  const auto found = rules_.find(id);
+  if (found == rules_.end()) return false;
+  MOSA_CHECK(!found->second.rule.owner);
+  found->second.rule.owner = owner;
+  Count(found->second, 1);
+  return true;
 }
 
 void HintRules::Add(HintRule rule) {
@@ -70,6 +99,7 @@ void HintRules::Add(HintRule rule) {
     ++wild_count_;
   }
   candidates_.clear();
+  Count(compiled, 1);
   MOSA_CHECK(rules_.emplace(id, std::move(compiled)).second);
 }
 
@@ -77,6 +107,7 @@ bool HintRules::Remove(uint64_t id) {
   const auto found = rules_.find(id);
   if (found == rules_.end()) return false;
   const Compiled& compiled = found->second;
+  Count(compiled, static_cast<size_t>(-1));
   by_glob_.erase(compiled.rule.glob);
   auto& index = compiled.glob.is_exact() ? exact_ : wild_;
   const auto place = index.find(compiled.glob.literal_directory());
@@ -130,13 +161,17 @@ const HintRules::Candidates& HintRules::CandidatesIn(std::string_view directory)
   return candidates_.emplace(directory, std::move(candidates)).first->second;
 }
 
-Hints HintRules::For(std::string_view path) const {
+Hints HintRules::For(std::string_view path, std::optional<uint32_t> maker) const {
   std::vector<const Compiled*> matching;
+  const auto concerns = [maker](const Compiled& compiled) {
+    return !compiled.rule.owner || compiled.rule.owner == maker;
+  };
   if (const auto exact = exact_.find(path); exact != exact_.end()) {
-    for (const uint64_t id : exact->second) matching.push_back(&rules_.at(id));
+    for (const uint64_t id : exact->second)
+      if (concerns(rules_.at(id))) matching.push_back(&rules_.at(id));
   }
   for (const Compiled* compiled : CandidatesIn(DirectoryOf(path)).rules) {
-    if (compiled->glob.Matches(path)) matching.push_back(compiled);
+    if (concerns(*compiled) && compiled->glob.Matches(path)) matching.push_back(compiled);
   }
   std::sort(matching.begin(), matching.end(), [](const Compiled* a, const Compiled* b) {
     if (b->glob.MoreSpecificThan(a->glob)) return true;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ namespace mosa::manager {
 
 inline constexpr size_t kHintRulesMax = 65'536;
 inline constexpr size_t kWildRulesMax = 256;  // Of those: with "*", "?" or "[".
+// Of either, those of one user who may change only what is his own.
+inline constexpr size_t kRulesPerOwnerMax = 16'384;
+inline constexpr size_t kWildRulesPerOwnerMax = 64;
 
 class HintRules {
  public:
@@ -35,6 +39,8 @@ class HintRules {
   void Add(HintRule rule);
   // False if there is none.
   bool Remove(uint64_t id);
+  // Of a rule that has none. False if there is no such rule.
+  bool SetOwner(uint64_t id, uint32_t owner);
   // Null if there is none.
   const HintRule* Find(uint64_t id) const;
   const HintRule* FindByGlob(std::string_view glob) const;
@@ -45,8 +51,9 @@ class HintRules {
   // 0 if there is none.
   uint64_t last_id() const { return rules_.empty() ? 0 : rules_.rbegin()->first; }
 
-  // What a file or directory made at `path` is given, with the rules' globs as origins.
-  Hints For(std::string_view path) const;
+  // What a file or directory made at `path` by user `maker` is given, with the rules' globs as
+  // origins.
+  Hints For(std::string_view path, std::optional<uint32_t> maker = std::nullopt) const;
   // True if a rule may settle the place of a file made directly in `directory`: then nobody can
   // make files there without asking.
   bool MaySettleIn(std::string_view directory) const;
@@ -54,6 +61,9 @@ class HintRules {
   bool MaySettleIn(uint64_t id, std::string_view directory) const;
 
  private:
+  struct Owned {
+    size_t rules = 0, wild = 0;
+  };
   struct Compiled {
     HintRule rule;
     Glob glob;
@@ -66,6 +76,7 @@ class HintRules {
     bool settle = false;  // One of them does.
   };
   const Candidates& CandidatesIn(std::string_view directory) const;
+  void Count(const Compiled& compiled, size_t change);
 
   std::map<uint64_t, Compiled> rules_;
   std::map<std::string, uint64_t, std::less<>> by_glob_;
@@ -73,6 +84,7 @@ class HintRules {
   std::map<std::string, uint64_t, std::less<>> exact_settling_;   // Rules in that directory.
   std::map<std::string, std::set<uint64_t>, std::less<>> wild_;   // By the literal directory.
   size_t wild_count_ = 0;
+  std::map<uint32_t, Owned> owned_;
   // By directory; found out when it is first asked for, forgotten when a rule comes or goes.
   mutable std::map<std::string, Candidates, std::less<>> candidates_;
 };

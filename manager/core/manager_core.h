@@ -95,27 +95,37 @@ struct NodeCopyReport {
   CopyReport report;
 };
 // ---- what people and schedulers change; answered by Effects::admin_reply
-struct AddHintRule {  // In the place of one with the same glob.
+// On whose behalf: a user, who changes only what is his own, else PermissionDenied; none: somebody
+// who may change everything.
+using Asker = std::optional<uint32_t>;
+// In the place of one with the same glob. A user's is for what he makes.
+struct AddHintRule {
   std::string glob;
   std::vector<HintValue> hints;
+  Asker asker{};
 };
 struct RemoveHintRule {
   uint64_t id = 0;
+  Asker asker{};
 };
 struct SetFileHint {
   std::string path, name, value;
+  Asker asker{};
 };
 // From now on tasks of this run, those named "RUN/...", count as readers when EndTask says so.
 struct BeginWorkflow {
   std::string run;
+  Asker asker{};  // Whose run it is from now on.
 };
 struct EndTask {  // Of a run that has begun.
   std::string task;
   bool succeeded = false;
+  Asker asker{};
 };
-// Its temporary files go, each as soon as nobody has it open.
+// Its temporary files go, each as soon as nobody has it open; for a user those that are his.
 struct EndWorkflow {
   std::string run;
+  Asker asker{};
 };
 // Moves everything off a node, and keeps it free of new files, until it is told otherwise.
 struct DrainNode {
@@ -125,6 +135,7 @@ struct DrainNode {
 // These have been copied out of the store, as of these versions.
 struct MarkStaged {
   std::vector<StagedFile> files;
+  Asker asker{};
 };
 // How many copies pay among so many nodes: from now on what `replicas=auto` comes to, whatever was
 // said of this number before. Not durable: who knows it says it again to a new core, before the

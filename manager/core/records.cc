@@ -420,6 +420,10 @@ void Visit(A& archive, WorkflowRecord& record) {
   All(archive, record.begun);
 }
 template <typename A>
+void Visit(A& archive, OwnerRecord& record) {
+  All(archive, record.uid);
+}
+template <typename A>
 void Visit(A& archive, StagedRecord& record) {
   All(archive, record.data_version);
 }
@@ -469,6 +473,7 @@ std::string Encode(const RuleRecord& record) { return EncodeRecord(record); }
 std::string Encode(const CountersRecord& record) { return EncodeRecord(record); }
 std::string Encode(const ReaderRecord& record) { return EncodeRecord(record); }
 std::string Encode(const WorkflowRecord& record) { return EncodeRecord(record); }
+std::string Encode(const OwnerRecord& record) { return EncodeRecord(record); }
 std::string Encode(const StagedRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RecoveryRecord& record) { return EncodeRecord(record); }
 
@@ -503,6 +508,7 @@ template Result<RuleRecord> Decode<RuleRecord>(std::string_view, std::string_vie
 template Result<CountersRecord> Decode<CountersRecord>(std::string_view, std::string_view);
 template Result<ReaderRecord> Decode<ReaderRecord>(std::string_view, std::string_view);
 template Result<WorkflowRecord> Decode<WorkflowRecord>(std::string_view, std::string_view);
+template Result<OwnerRecord> Decode<OwnerRecord>(std::string_view, std::string_view);
 template Result<StagedRecord> Decode<StagedRecord>(std::string_view, std::string_view);
 template Result<RecoveryRecord> Decode<RecoveryRecord>(std::string_view, std::string_view);
 
@@ -522,6 +528,8 @@ std::string EntryKey(FileId parent, std::string_view name) {
 }
 std::string GroupKey(std::string_view group) { return std::string("G").append(group); }
 std::string RuleKey(uint64_t rule) { return KeyOf('H', rule); }
+std::string RuleOwnerKey(uint64_t rule) { return "O" + RuleKey(rule); }
+std::string RunOwnerKey(std::string_view run) { return "O" + WorkflowKey(run); }
 std::string InodeKey(FileId file) { return KeyOf('I', file.value); }
 std::string NodeKey(NodeId node) { return KeyOf('N', node.value); }
 std::string ReaderKey(FileId file, uint64_t reader) {

@@ -13,6 +13,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
+//   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
 //   "P"                RecoveryRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
@@ -144,6 +145,12 @@ struct WorkflowRecord {
   bool operator==(const WorkflowRecord&) const = default;
 };
 
+// Whose rule or run it is; those without are nobody's in particular.
+struct OwnerRecord {
+  uint32_t uid = 0;
+  bool operator==(const OwnerRecord&) const = default;
+};
+
 // A file that has been copied out of the store.
 struct StagedRecord {
   uint64_t data_version = 0;  // The copy's.
@@ -171,6 +178,7 @@ std::string Encode(const RuleRecord& record);
 std::string Encode(const CountersRecord& record);
 std::string Encode(const ReaderRecord& record);
 std::string Encode(const WorkflowRecord& record);
+std::string Encode(const OwnerRecord& record);
 std::string Encode(const StagedRecord& record);
 std::string Encode(const RecoveryRecord& record);
 
@@ -188,6 +196,8 @@ std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
+std::string RuleOwnerKey(uint64_t rule);
+std::string RunOwnerKey(std::string_view run);
 std::string ReaderKey(FileId file, uint64_t reader);
 std::string RecoveryKey();
 std::string RepliesKey(ClientId client, RequestId request);

@@ -32,6 +32,7 @@ void ReadAnything(std::string_view bytes) {
   ReadBack<GroupRecord>(bytes);
   ReadBack<RuleRecord>(bytes);
   ReadBack<StagedRecord>(bytes);
+  ReadBack<OwnerRecord>(bytes);
   ReadBack<RecoveryRecord>(bytes);
 
   const size_t split = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % bytes.size();

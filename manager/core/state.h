@@ -279,7 +279,7 @@ struct ManagerCore::State {
   std::string NamesOf(const std::vector<NodeId>& nodes) const;
 
   // ---- hints before there are files, and groups (state_hints.cc)
-  Hints HintsAtMake(FileId parent, std::string_view name, FileType type) const;
+  Hints HintsAtMake(FileId parent, std::string_view name, FileType type, uint32_t maker) const;
   // The same with the maker's own on top, of a request that CheckMake has found right.
   Hints HintsOfMake(const MakeRequest& request) const;
   FileId DirectoryOf(const Inode& inode) const;
@@ -296,6 +296,9 @@ struct ManagerCore::State {
   bool RecallDelegationsUnder(uint64_t rule);
   void AnswerAdmin(Status status, uint64_t rule = 0, bool settled = true);
   Status StillRestarting() const;
+  void RemoveRule(const HintRule& rule);
+  // PermissionDenied if the run has begun and the asker, a user, has not begun it.
+  Status CheckRunOwner(std::string_view run, Asker asker) const;
   NodeId AnchorFor(const EffectiveHints& hints) const;
   void JoinGroup(const EffectiveHints& hints);
   void LeaveGroup(const Inode& inode);
@@ -451,6 +454,7 @@ struct ManagerCore::State {
   Status LoadSession(ClientId client, std::string_view key, std::string_view value);
   // Records whose key is more, or less, than a number: the cluster's own, groups, workflows.
   Status LoadNamed(std::string_view key, std::string_view value);
+  Status LoadOwner(std::string_view key, std::string_view value);
   void NoteRefusedHint(std::string_view whose, const HintValue& hint);
   Status LoadNode(uint64_t number, std::string_view key, std::string_view value);
   Status CheckTree();
@@ -497,6 +501,7 @@ struct ManagerCore::State {
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
   // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
   std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
+  std::map<std::string, uint32_t, std::less<>> run_owners_;  // Of those runs that are a user's.
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
 
   // ---- not durable

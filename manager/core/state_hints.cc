@@ -49,16 +49,18 @@ FileId ManagerCore::State::DirectoryOf(const Inode& inode) const {
 
 // ---- what a file begins with
 
-Hints ManagerCore::State::HintsAtMake(FileId parent, std::string_view name, FileType type) const {
+Hints ManagerCore::State::HintsAtMake(FileId parent, std::string_view name, FileType type,
+                                      uint32_t maker) const {
   if (type != FileType::kRegular && type != FileType::kDirectory) return {};
   Hints hints = InheritedHints(DecodedHints(*Find(parent)), std::to_string(parent.value));
-  if (!rules_.empty()) Overlay(hints, rules_.For(fmt::format("{}/{}", PathOf(parent), name)));
+  if (!rules_.empty())
+    Overlay(hints, rules_.For(fmt::format("{}/{}", PathOf(parent), name), maker));
   if (type == FileType::kRegular) SettleGroup(hints, parent);
   return hints;
 }
 
 Hints ManagerCore::State::HintsOfMake(const MakeRequest& request) const {
-  Hints hints = HintsAtMake(request.parent, request.name, request.type);
+  Hints hints = HintsAtMake(request.parent, request.name, request.type, request.uid);
   for (const HintValue& hint : request.hints) SetOwn(hints, hint.name, hint.value);
   if (request.type == FileType::kRegular) SettleGroup(hints, request.parent);
   return hints;
@@ -148,20 +150,23 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
   auto rule = HintRules::Check(command.glob, command.hints);
   if (!rule.ok()) return AnswerAdmin(rule.status());
   const HintRule* known = rules_.FindByGlob(rule->glob);
+  rule->owner = command.asker;
+  if (known && command.asker && known->owner != command.asker) {
+    return AnswerAdmin(PermissionDeniedError(
+        fmt::format("rule {} has this glob and is not user {}'s", known->id, *command.asker)));
+  }
   if (!known) {
     const Status room = rules_.CheckRoomFor(*rule);
     if (!room.ok()) return AnswerAdmin(room);
     if (quotas_.is_refused()) return AnswerAdmin(ResourceExhaustedError(store_pressure_.refusal));
   }
-  if (!known || known->hints != rule->hints) {
+  if (!known || known->hints != rule->hints || known->owner != rule->owner) {
     // Not one that another rule had: somebody may still want to remove that.
     rule->id = counters_.next_rule_id++;
     effects_.writes.Put(CountersKey(), Encode(counters_));
     effects_.writes.Put(RuleKey(rule->id), Encode(RuleRecord{rule->glob, rule->hints}));
-    if (known) {
-      effects_.writes.Delete(RuleKey(known->id));
-      rules_.Remove(known->id);
-    }
+    if (rule->owner) effects_.writes.Put(RuleOwnerKey(rule->id), Encode(OwnerRecord{*rule->owner}));
+    if (known) RemoveRule(*known);
     rules_.Add(*rule);
   } else {
     rule->id = known->id;
@@ -171,10 +176,20 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
 
 void ManagerCore::State::Handle(const RemoveHintRule& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
-  if (!rules_.Remove(command.id))
-    return AnswerAdmin(NotFoundError(fmt::format("there is no rule {}", command.id)));
-  effects_.writes.Delete(RuleKey(command.id));
+  const HintRule* const rule = rules_.Find(command.id);
+  if (!rule) return AnswerAdmin(NotFoundError(fmt::format("there is no rule {}", command.id)));
+  if (command.asker && rule->owner != command.asker) {
+    return AnswerAdmin(
+        PermissionDeniedError(fmt::format("rule {} is not user {}'s", command.id, *command.asker)));
+  }
+  RemoveRule(*rule);
   AnswerAdmin(OkStatus(), command.id);
+}
+
+void ManagerCore::State::RemoveRule(const HintRule& rule) {
+  effects_.writes.Delete(RuleKey(rule.id));
+  if (rule.owner) effects_.writes.Delete(RuleOwnerKey(rule.id));
+  rules_.Remove(rule.id);
 }
 
 Status ManagerCore::State::StillRestarting() const {
@@ -222,6 +237,10 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
     return AnswerAdmin(
         PermissionDeniedError(fmt::format("attribute '{}' can only be read", command.name)));
   Inode& inode = *Find(*file);
+  if (command.asker && inode.uid != *command.asker) {
+    return AnswerAdmin(
+        PermissionDeniedError(fmt::format("'{}' is not user {}'s", command.path, *command.asker)));
+  }
   if (inode.type != FileType::kRegular && inode.type != FileType::kDirectory)
     return AnswerAdmin(
         InvalidArgumentError(fmt::format("'{}' is neither file nor directory", command.path)));

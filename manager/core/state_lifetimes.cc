@@ -163,9 +163,23 @@ void ManagerCore::State::Handle(const BeginWorkflow& command) {
   if (workflows_.size() >= kWorkflowsMax && !workflows_.contains(command.run))
     return AnswerAdmin(ResourceExhaustedError(
         fmt::format("{} runs have begun and not ended: end some", workflows_.size())));
-  if (workflows_.try_emplace(command.run).second)
+  if (const Status own = CheckRunOwner(command.run, command.asker); !own.ok())
+    return AnswerAdmin(own);
+  if (workflows_.try_emplace(command.run).second) {
     effects_.writes.Put(WorkflowKey(command.run), Encode(WorkflowRecord{now_}));
+    if (command.asker) {
+      run_owners_[command.run] = *command.asker;
+      effects_.writes.Put(RunOwnerKey(command.run), Encode(OwnerRecord{*command.asker}));
+    }
+  }
   AnswerAdmin(OkStatus());
+}
+
+Status ManagerCore::State::CheckRunOwner(std::string_view run, Asker asker) const {
+  if (!asker || !workflows_.contains(run)) return OkStatus();
+  const auto owner = run_owners_.find(run);
+  if (owner != run_owners_.end() && owner->second == *asker) return OkStatus();
+  return PermissionDeniedError(fmt::format("run '{}' is not user {}'s", run, *asker));
 }
 
 void ManagerCore::State::Handle(const EndTask& command) {
@@ -174,6 +188,8 @@ void ManagerCore::State::Handle(const EndTask& command) {
   if (command.task.size() > kTaskBytesMax || workflow == workflows_.end())
     return AnswerAdmin(FailedPreconditionError(
         fmt::format("task '{}' is of no run that has begun", command.task.substr(0, 256))));
+  if (const Status own = CheckRunOwner(workflow->first, command.asker); !own.ok())
+    return AnswerAdmin(own);
   const uint64_t reader = ReaderOf(command.task);
   std::set<uint64_t>& succeeded = workflow->second;
   if (!command.succeeded) {
@@ -201,11 +217,17 @@ void ManagerCore::State::Handle(const EndWorkflow& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (const auto failure = CheckRun(command.run))
     return AnswerAdmin(Status(failure->code, failure->message));
+  if (const Status own = CheckRunOwner(command.run, command.asker); !own.ok())
+    return AnswerAdmin(own);
+  // A file bears the name of a run because a program said so.
+  const auto concerned = [&](FileId file) {
+    const Inode& inode = *Find(file);
+    return RunOf(texts_.TextOf(inode.task)) == command.run &&
+           (!command.asker || inode.uid == *command.asker);
+  };
   AdminReply reply{.status = OkStatus()};
   for (auto& [file, lifetime] : lifetimes_) {
-    if (lifetime.readers_wanted > 0 || due_.contains(file) ||
-        RunOf(texts_.TextOf(Find(file)->task)) != command.run)
-      continue;
+    if (lifetime.readers_wanted > 0 || due_.contains(file) || !concerned(file)) continue;
     if (due_checks_.size() >= kReclaimedAtOnce) {
       reply.more = true;
       break;
@@ -214,9 +236,11 @@ void ManagerCore::State::Handle(const EndWorkflow& command) {
   }
   CheckDue();
   for (const FileId file : due_)
-    if (RunOf(texts_.TextOf(Find(file)->task)) == command.run) ++reply.files_left;
+    if (concerned(file)) ++reply.files_left;
   if (!reply.more && workflows_.erase(command.run) > 0)
     effects_.writes.Delete(WorkflowKey(command.run));
+  if (!reply.more && run_owners_.erase(command.run) > 0)
+    effects_.writes.Delete(RunOwnerKey(command.run));
   effects_.admin_reply = std::move(reply);
 }
 

@@ -34,7 +34,7 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
   image_found_ = true;
   if (key.empty()) return NoneOfOurs(key);
   const char kind = key[0];
-  if (std::string_view("CGKPW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
+  if (std::string_view("CGKOPW").find(kind) != std::string_view::npos) return LoadNamed(key, value);
   const bool named = kind == 'D' || kind == 'X';
   const size_t fixed_bytes = kind == 'R' || kind == 'L' ? 17 : 9;
   if (key.size() < fixed_bytes || (!named && key.size() != fixed_bytes)) return NoneOfOurs(key);
@@ -109,7 +109,23 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
     workflows_.try_emplace(std::string(key.substr(1)));
     return OkStatus();
   }
+  if (key[0] == 'O') return LoadOwner(key, value);
   return NoneOfOurs(key);
+}
+
+Status ManagerCore::State::LoadOwner(std::string_view key, std::string_view value) {
+  MOSA_ASSIGN_OR_RETURN(const OwnerRecord record, Decode<OwnerRecord>(key, value));
+  const std::string_view of = key.substr(1);
+  if (of.size() == 9 && of[0] == 'H') {
+    // A rule that says nothing to this program was not kept.
+    const HintRule* const rule = rules_.Find(KeyNumber(of, 1));
+    if (rule && rule->owner) return NoneOfOurs(key);
+    if (rule) rules_.SetOwner(rule->id, record.uid);
+    return OkStatus();
+  }
+  if (of.size() < 2 || of[0] != 'W') return NoneOfOurs(key);
+  run_owners_[std::string(of.substr(1))] = record.uid;
+  return OkStatus();
 }
 
 Status ManagerCore::State::LoadSession(ClientId client, std::string_view key,

@@ -2,6 +2,8 @@
 // of a file's bytes, and a mount that writes commits later: a copy is taken for the file only when
 // nobody has it open for writing. Since the end of a write open may have been heard too early
 // (several descriptors share one), every mount that knows the file is asked first.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "manager/core/state.h"
@@ -56,6 +58,15 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
 
 void ManagerCore::State::Handle(const MarkStaged& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
+  if (command.asker) {
+    for (const StagedFile& staged : command.files) {
+      const Inode* const inode = Find(staged.file);
+      if (inode && inode->uid != *command.asker) {
+        return AnswerAdmin(PermissionDeniedError(
+            fmt::format("file {} is not user {}'s", staged.file.value, *command.asker)));
+      }
+    }
+  }
   AdminReply reply{.status = OkStatus()};
   reply.staged.reserve(command.files.size());
   for (const StagedFile& staged : command.files) reply.staged.push_back(Stage(staged));

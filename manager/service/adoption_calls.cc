@@ -33,7 +33,7 @@ Status AnswerAdopt(CoreDriver& driver, const v1::AdoptFilesRequest& request,
 
 void Services::ServeAdoption(grpc::ServerCompletionQueue& queue) {
   UnaryCall<v1::ListAsideRequest, v1::ListAsideResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListAside(context, request, writer, &queue, &queue, asked);
       },
@@ -41,7 +41,7 @@ void Services::ServeAdoption(grpc::ServerCompletionQueue& queue) {
         return AnswerAside(driver_, request, response);
       });
   UnaryCall<v1::AdoptFilesRequest, v1::AdoptFilesResponse>::Serve(
-      live_,
+      calls_, Right::kAdminister,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestAdoptFiles(context, request, writer, &queue, &queue, asked);
       },

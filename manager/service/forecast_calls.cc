@@ -34,11 +34,12 @@ Status BeginPredictReads(const ManagerCore& core, Time now, Forecasts* forecasts
 
 void Services::ServeForecasts(grpc::ServerCompletionQueue& queue) {
   PredictReadsCall::ServeLater(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestPredictReads(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::PredictReadsRequest& request, const PredictReadsCall::Done& done) {
+      [this](const Identity&, const v1::PredictReadsRequest& request,
+             const PredictReadsCall::Done& done) {
         const Status begun =
             BeginPredictReads(driver_.FlushedCore(), driver_.Now(), forecasts_, request, done);
         if (!begun.ok()) done(begun, {});

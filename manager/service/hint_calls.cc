@@ -17,13 +17,14 @@ Status AnswerLocations(const ManagerCore& core, const v1::ListLocationsRequest& 
   return OkStatus();
 }
 
-Status AnswerRule(CoreDriver& driver, const v1::AddHintRuleRequest& request,
+Status AnswerRule(CoreDriver& driver, const Identity& caller, const v1::AddHintRuleRequest& request,
                   v1::AddHintRuleResponse* response) {
   v1::HintRule message;
   message.set_glob(request.glob());
   *message.mutable_hints() = request.hints();
   MOSA_ASSIGN_OR_RETURN(HintRule rule, FromProto(message));
-  const AdminReply reply = driver.Change(AddHintRule{std::move(rule.glob), std::move(rule.hints)});
+  const AdminReply reply =
+      driver.Change(AddHintRule{std::move(rule.glob), std::move(rule.hints), AskerFor(caller)});
   response->set_rule_id(reply.rule);
   response->set_settled(reply.settled);
   return reply.status;
@@ -40,9 +41,9 @@ void AnswerRules(const ManagerCore& core, uint64_t after_id, v1::ListHintRulesRe
   }
 }
 
-Status AnswerWorkflowEnd(CoreDriver& driver, const v1::EndWorkflowRequest& request,
-                         v1::EndWorkflowResponse* response) {
-  const AdminReply reply = driver.Change(EndWorkflow{request.run()});
+Status AnswerWorkflowEnd(CoreDriver& driver, const Identity& caller,
+                         const v1::EndWorkflowRequest& request, v1::EndWorkflowResponse* response) {
+  const AdminReply reply = driver.Change(EndWorkflow{request.run(), AskerFor(caller)});
   response->set_files_left(reply.files_left);
   response->set_more(reply.more);
   return reply.status;
@@ -51,35 +52,38 @@ Status AnswerWorkflowEnd(CoreDriver& driver, const v1::EndWorkflowRequest& reque
 }  // namespace
 
 void Services::ServeWorkflows(grpc::ServerCompletionQueue& queue) {
-  UnaryCall<v1::BeginWorkflowRequest, v1::BeginWorkflowResponse>::Serve(
-      live_,
+  UnaryCall<v1::BeginWorkflowRequest, v1::BeginWorkflowResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestBeginWorkflow(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::BeginWorkflowRequest& request, v1::BeginWorkflowResponse*) {
-        return driver_.Change(BeginWorkflow{request.run()}).status;
+      [this](const Identity& caller, const v1::BeginWorkflowRequest& request,
+             v1::BeginWorkflowResponse*) {
+        return driver_.Change(BeginWorkflow{request.run(), AskerFor(caller)}).status;
       });
-  UnaryCall<v1::EndTaskRequest, v1::EndTaskResponse>::Serve(
-      live_,
+  UnaryCall<v1::EndTaskRequest, v1::EndTaskResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestEndTask(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::EndTaskRequest& request, v1::EndTaskResponse*) {
-        return driver_.Change(EndTask{request.task(), request.succeeded()}).status;
+      [this](const Identity& caller, const v1::EndTaskRequest& request, v1::EndTaskResponse*) {
+        return driver_.Change(EndTask{request.task(), request.succeeded(), AskerFor(caller)})
+            .status;
       });
-  UnaryCall<v1::EndWorkflowRequest, v1::EndWorkflowResponse>::Serve(
-      live_,
+  UnaryCall<v1::EndWorkflowRequest, v1::EndWorkflowResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestEndWorkflow(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::EndWorkflowRequest& request, v1::EndWorkflowResponse* response) {
-        return AnswerWorkflowEnd(driver_, request, response);
+      [this](const Identity& caller, const v1::EndWorkflowRequest& request,
+             v1::EndWorkflowResponse* response) {
+        return AnswerWorkflowEnd(driver_, caller, request, response);
       });
 }
 
 void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
   UnaryCall<v1::ListLocationsRequest, v1::ListLocationsResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListLocations(context, request, writer, &queue, &queue, asked);
       },
@@ -87,7 +91,7 @@ void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
         return AnswerLocations(driver_.FlushedCore(), request, response);
       });
   UnaryCall<v1::ExplainHintsRequest, v1::ExplainHintsResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestExplainHints(context, request, writer, &queue, &queue, asked);
       },
@@ -97,26 +101,28 @@ void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
         ToProto(explanation, response);
         return OkStatus();
       });
-  UnaryCall<v1::SetHintRequest, v1::SetHintResponse>::Serve(
-      live_,
+  UnaryCall<v1::SetHintRequest, v1::SetHintResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestSetHint(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::SetHintRequest& request, v1::SetHintResponse*) {
+      [this](const Identity& caller, const v1::SetHintRequest& request, v1::SetHintResponse*) {
         return driver_
-            .Change(SetFileHint{request.path(), request.hint().name(), request.hint().value()})
+            .Change(SetFileHint{request.path(), request.hint().name(), request.hint().value(),
+                                AskerFor(caller)})
             .status;
       });
-  UnaryCall<v1::AddHintRuleRequest, v1::AddHintRuleResponse>::Serve(
-      live_,
+  UnaryCall<v1::AddHintRuleRequest, v1::AddHintRuleResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestAddHintRule(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::AddHintRuleRequest& request, v1::AddHintRuleResponse* response) {
-        return AnswerRule(driver_, request, response);
+      [this](const Identity& caller, const v1::AddHintRuleRequest& request,
+             v1::AddHintRuleResponse* response) {
+        return AnswerRule(driver_, caller, request, response);
       });
   UnaryCall<v1::ListHintRulesRequest, v1::ListHintRulesResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListHintRules(context, request, writer, &queue, &queue, asked);
       },
@@ -124,16 +130,17 @@ void Services::ServeHints(grpc::ServerCompletionQueue& queue) {
         AnswerRules(driver_.FlushedCore(), request.after_id(), response);
         return OkStatus();
       });
-  UnaryCall<v1::RemoveHintRuleRequest, v1::RemoveHintRuleResponse>::Serve(
-      live_,
+  UnaryCall<v1::RemoveHintRuleRequest, v1::RemoveHintRuleResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestRemoveHintRule(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::RemoveHintRuleRequest& request, v1::RemoveHintRuleResponse*) {
-        return driver_.Change(RemoveHintRule{request.rule_id()}).status;
+      [this](const Identity& caller, const v1::RemoveHintRuleRequest& request,
+             v1::RemoveHintRuleResponse*) {
+        return driver_.Change(RemoveHintRule{request.rule_id(), AskerFor(caller)}).status;
       });
   UnaryCall<v1::DrainNodeRequest, v1::DrainNodeResponse>::Serve(
-      live_,
+      calls_, Right::kAdminister,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestDrainNode(context, request, writer, &queue, &queue, asked);
       },

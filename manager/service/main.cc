@@ -77,7 +77,7 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--data-dir", flags.data_directory, "Directory of the database")->required();
   app.add_option("--cluster-name", flags.cluster_name)->capture_default_str();
-  app.add_option("--secret", flags.secret, "The cluster's secret file; needed beyond loopback");
+  app.add_option("--secret", flags.secret, "A secret of the role manager; needed beyond loopback");
   app.add_option("--chunk-size", flags.chunk_size, "Of files without a hint; a multiple of 4K")
       ->capture_default_str();
   app.add_option("--stripe-width", flags.stripe_width, "Nodes per file; 0: all")
@@ -181,7 +181,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   }
   MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
   if (!flags.secret.empty()) {
-    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret));
+    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret, {Role::kManager}));
   }
   if (!flags.platform.empty()) {
     MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(flags.platform, kPlatformBytesMax));

@@ -95,7 +95,9 @@ TEST_F(ManagerProgramTest, ReadsItsFlagsFromAFileToo) {
 
 TEST_F(ManagerProgramTest, RefusesASecretThatOthersCanRead) {
   const std::filesystem::path secret = directory_ / "secret";
-  std::ofstream(secret) << GenerateSecret().value();
+  std::ofstream(secret) << IssueSecret(CreateAuthority().value(),
+                                       {.role = Role::kManager, .node = {}, .uid = {}}, 1)
+                               .value();
   ASSERT_EQ(::chmod(secret.c_str(), 0644), 0);
   Refuses({"--secret", secret, "--data-dir", directory_ / "store"}, 3, "chmod 600");
 }

@@ -268,7 +268,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   parts->services = std::make_unique<Services>(
       *parts->driver, parts->forecasts.get(), options.residence_wait,
       Services::Limits{.streams_max = core_options.sessions_max + kOtherStreamsMax,
-                       .memory_bytes_max = limits.memory_bytes});
+                       .memory_bytes_max = limits.memory_bytes,
+                       .secured = options.secret.has_value()});
 
   grpc::ServerBuilder builder;
   int port = 0;

@@ -390,7 +390,7 @@ TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
 // ---- who may come in
 
 TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
-  options_.secret = NewSecret("right");
+  options_.secret = Secret({.role = Role::kManager});
   StartServer();
   {
     const auto anna = Client(1);
@@ -399,13 +399,13 @@ TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
   }
   TestClient without(2, server_->address(), std::nullopt, Seconds(1));
   EXPECT_FALSE(without.Start().ok());
-  TestClient wrong(3, server_->address(), NewSecret("wrong"), Seconds(1));
+  TestClient wrong(3, server_->address(), SecretOf(CreateAuthority().value(), {.role = Role::kMount}), Seconds(1));
   EXPECT_FALSE(wrong.Start().ok());
 }
 
 TEST_F(ManagerServiceTest, AClientWithASecretDoesNotTalkToAManagerWithout) {
   StartServer();
-  TestClient careful(1, server_->address(), NewSecret("mine"), Seconds(1));
+  TestClient careful(1, server_->address(), Secret({.role = Role::kMount}), Seconds(1));
   EXPECT_FALSE(careful.Start().ok());
 }
 

@@ -67,11 +67,12 @@ ResidenceSnapshot SnapshotOf(const ManagerResidence& residence) {
 void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
   using Call = UnaryCall<v1::GetResidenceRequest, v1::GetResidenceResponse>;
   Call::ServeLater(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestGetResidence(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::GetResidenceRequest& request, const Call::Done& done) {
+      [this](const Identity& caller, const v1::GetResidenceRequest& request,
+             const Call::Done& done) {
         const auto pass_on = [done](const Result<std::string>& snapshot) {
           v1::GetResidenceResponse response;
           if (snapshot.ok()) response.set_snapshot(*snapshot);
@@ -80,6 +81,10 @@ void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
         const ResidenceSource source = FromProto(request);
         const Result<ResidenceQuery> query = QueryOf(request);
         if (!query.ok()) return pass_on(query.status());
+        // A log of requests makes files on hosts.
+        const bool asks_alone = query->log_order == RequestLogOrder::kNone;
+        const Status may = CheckRight(caller, asks_alone ? Right::kAsk : Right::kAdminister);
+        if (!may.ok()) return pass_on(may);
         if (const auto* const node = std::get_if<NodeId>(&source))
           return relay_.Ask(*node, *query, pass_on);
         if (const auto* const client = std::get_if<ClientId>(&source))

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "fmt/format.h"
 #include "manager/service/manager_server.h"
 #include "manager/service/test_client.h"
 #include "mosa/v1/node.grpc.pb.h"
@@ -45,18 +46,25 @@ class ManagerServiceTest : public ::testing::Test {
     server_ = *std::move(server);
   }
   std::unique_ptr<TestClient> Client(uint64_t id) {
-    auto client = std::make_unique<TestClient>(id, server_->address(), options_.secret);
+    std::optional<ClusterSecret> secret;
+    if (options_.secret) secret = Secret({.role = Role::kMount, .node = {}, .uid = {}});
+    auto client = std::make_unique<TestClient>(id, server_->address(), secret);
     const Status started = client->Start();
     EXPECT_TRUE(started.ok()) << MessageOf(started);
     return client;
   }
-  ClusterSecret NewSecret(const std::string& name) {
-    const std::filesystem::path path = directory_ / name;
-    std::ofstream(path) << GenerateSecret().value();
+  // One of `authority`'s, as a file that stays while the test runs.
+  ClusterSecret SecretOf(const Authority& authority, const Identity& identity) {
+    const std::filesystem::path path = directory_ / fmt::format("secret{}", ++secrets_);
+    std::ofstream(path) << IssueSecret(authority, identity, 1).value();
     EXPECT_EQ(::chmod(path.c_str(), 0600), 0);
     return LoadSecret(path).value();
   }
+  // One of the manager's cluster.
+  ClusterSecret Secret(const Identity& identity) { return SecretOf(authority_, identity); }
 
+  const Authority authority_ = CreateAuthority().value();
+  int secrets_ = 0;
   std::filesystem::path directory_;
   ServerOptions options_;
   std::unique_ptr<ManagerServer> server_;
@@ -74,8 +82,9 @@ inline CommitRequest CommitOf(FileId file, std::string bytes) {
 // A storage node that only talks: registers, and reads orders.
 class TestNode {
  public:
-  explicit TestNode(const std::string& address)
-      : channel_(MakeChannel(address, std::nullopt)),
+  explicit TestNode(const std::string& address,
+                    const std::optional<ClusterSecret>& secret = std::nullopt)
+      : channel_(MakeChannel(address, secret)),
         stub_(v1::NodeSessionService::NewStub(channel_)),
         stream_(stub_->Session(&context_)) {}
   ~TestNode() {

@@ -21,8 +21,8 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public ClientSink,
                            public std::enable_shared_from_this<ClientStream> {
  public:
-  ClientStream(int& live, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live, open), driver_(driver), relay_(relay) {}
+  ClientStream(Calls& calls, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(calls, Right::kOpenSession, open), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -83,8 +83,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public NodeSink,
                          public std::enable_shared_from_this<NodeStream> {
  public:
-  NodeStream(int& live, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live, open), driver_(driver), relay_(relay) {}
+  NodeStream(Calls& calls, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
+      : Stream(calls, Right::kRegisterNode, open), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));
@@ -103,6 +103,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
       driver_.NodeReported(shared_from_this(), std::move(*report));
     } else if (auto* const registration = std::get_if<NodeRegistration>(&*value)) {
       if (registered_ || registration_) return Refuse("the node registered twice on one stream");
+      if (const Status named = CheckNodeName(caller(), registration->name); !named.ok())
+        return End(named);
       registration_ = std::move(*registration);
     } else if (auto* const residence = std::get_if<ResidenceReport>(&*value)) {
       relay_.Answered(std::move(*residence));
@@ -182,7 +184,7 @@ void Services::Serve(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<ClientStream>(live_, streams_, driver_, relay_);
+  const auto stream = std::make_shared<ClientStream>(calls_, streams_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -192,7 +194,7 @@ void Services::AcceptClient(grpc::ServerCompletionQueue& queue) {
 }
 
 void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
-  const auto stream = std::make_shared<NodeStream>(live_, streams_, driver_, relay_);
+  const auto stream = std::make_shared<NodeStream>(calls_, streams_, driver_, relay_);
   stream->Accept(
       stream,
       [this, &queue](auto* context, auto* io, Event* accepted) {
@@ -216,7 +218,7 @@ ClusterStatus Services::Status() {
 
 void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
   UnaryCall<v1::GetClusterStatusRequest, v1::GetClusterStatusResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestGetClusterStatus(context, request, writer, &queue, &queue, asked);
       },
@@ -225,7 +227,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         return OkStatus();
       });
   UnaryCall<v1::GetFileStatusRequest, v1::GetFileStatusResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestGetFileStatus(context, request, writer, &queue, &queue, asked);
       },
@@ -237,7 +239,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         return OkStatus();
       });
   UnaryCall<v1::ListLostFilesRequest, v1::ListLostFilesResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListLostFiles(context, request, writer, &queue, &queue, asked);
       },

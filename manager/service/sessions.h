@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "manager/service/access.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
@@ -24,6 +25,7 @@ class Services {
   struct Limits {
     size_t streams_max = 0;
     uint64_t memory_bytes_max = 0;  // What the process is to stay below.
+    bool secured = false;           // As of Access.
   };
   // Without `forecasts` nothing can be said of costs.
   Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait, const Limits& limits)
@@ -31,7 +33,8 @@ class Services {
         forecasts_(forecasts),
         relay_(driver, residence_wait),
         memory_bytes_max_(limits.memory_bytes_max),
-        streams_(limits.streams_max) {}
+        streams_(limits.streams_max),
+        calls_{.live = 0, .access = Access(limits.secured)} {}
 
   void Register(grpc::ServerBuilder& builder);
   // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
@@ -42,7 +45,7 @@ class Services {
   // the stream so.
   void Serve(grpc::ServerCompletionQueue& queue);
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
-  bool idle() const { return live_ == 0; }
+  bool idle() const { return calls_.live == 0; }
   // Called in each round of the loop: answers what waits for a peer in vain, and cuts off streams
   // whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
   void EndOverdue(bool stopping) {
@@ -68,7 +71,7 @@ class Services {
   ResidenceRelay relay_;
   const uint64_t memory_bytes_max_;
   OpenStreams streams_;
-  int live_ = 0;
+  Calls calls_;
   v1::ClientSessionService::AsyncService clients_;
   v1::NodeSessionService::AsyncService nodes_;
   v1::ManagerService::AsyncService status_;

@@ -10,10 +10,10 @@ namespace mosa::manager {
 
 namespace {
 
-Status AnswerStaged(CoreDriver& driver, const v1::MarkStagedRequest& request,
-                    v1::MarkStagedResponse* response) {
+Status AnswerStaged(CoreDriver& driver, const Identity& caller,
+                    const v1::MarkStagedRequest& request, v1::MarkStagedResponse* response) {
   MOSA_ASSIGN_OR_RETURN(std::vector<StagedFile> files, FromProto(request));
-  const AdminReply reply = driver.Change(MarkStaged{std::move(files)});
+  const AdminReply reply = driver.Change(MarkStaged{std::move(files), AskerFor(caller)});
   ToProto(reply.staged, response);
   return reply.status;
 }
@@ -29,16 +29,17 @@ Status AnswerUnstaged(CoreDriver& driver, const v1::ListUnstagedRequest& request
 }  // namespace
 
 void Services::ServeStaging(grpc::ServerCompletionQueue& queue) {
-  UnaryCall<v1::MarkStagedRequest, v1::MarkStagedResponse>::Serve(
-      live_,
+  UnaryCall<v1::MarkStagedRequest, v1::MarkStagedResponse>::ServeTo(
+      calls_, Right::kChangeOwn,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestMarkStaged(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::MarkStagedRequest& request, v1::MarkStagedResponse* response) {
-        return AnswerStaged(driver_, request, response);
+      [this](const Identity& caller, const v1::MarkStagedRequest& request,
+             v1::MarkStagedResponse* response) {
+        return AnswerStaged(driver_, caller, request, response);
       });
   UnaryCall<v1::ListUnstagedRequest, v1::ListUnstagedResponse>::Serve(
-      live_,
+      calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListUnstaged(context, request, writer, &queue, &queue, asked);
       },

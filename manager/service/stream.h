@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "manager/service/access.h"
 #include "proto/convert/status.h"
 
 namespace mosa::manager {
@@ -85,14 +86,16 @@ class Stream : private OpenStreams::Member {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // `live` counts the calls that are not over; the queue may be shut down when there are none.
-  Stream(int& live, OpenStreams& open) : live_(live), open_(open) { ++live_; }
+  // Of callers that have the right. `calls` and `open` outlive it.
+  Stream(Calls& calls, Right right, OpenStreams& open) : calls_(calls), right_(right), open_(open) {
+    ++calls_.live;
+  }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() override {
     ForgetQueue(0);
     open_.Remove(this);
-    --live_;
+    --calls_.live;
   }
 
   // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
@@ -130,10 +133,12 @@ class Stream : private OpenStreams::Member {
  protected:
   // A message has come; not after End.
   virtual void OnMessage(const Incoming& message) = 0;
-  // No more messages will come. Called once, of a stream that a client has opened.
+  // No more messages will come. Called once, of a stream that a client with the right has opened.
   virtual void OnClosed() = 0;
   // The peer has said who it is.
   virtual bool is_started() const = 0;
+  // Who has opened the stream, once a message has come.
+  const Identity& caller() const { return caller_; }
 
  private:
   struct Queued {
@@ -174,9 +179,15 @@ class Stream : private OpenStreams::Member {
       std::exchange(accepted_, nullptr)();
       accepted_at_ = OpenStreams::Clock::now();
       open_.Add(this);
-      if (open_.are_too_many())
-        End(ResourceExhaustedError("the manager has as many streams open as it takes: try again"));
-      Read();
+      if (auto caller = calls_.access.Admit(context_, right_); !caller.ok()) {
+        End(caller.status());
+      } else {
+        caller_ = *std::move(caller);
+        if (open_.are_too_many())
+          End(ResourceExhaustedError(
+              "the manager has as many streams open as it takes: try again"));
+        Read();
+      }
     }
     Returned();
   }
@@ -233,8 +244,10 @@ class Stream : private OpenStreams::Member {
     if (--under_way_ == 0) const std::shared_ptr<Stream> self = std::move(self_);
   }
 
-  int& live_;
+  Calls& calls_;
+  const Right right_;
   OpenStreams& open_;
+  Identity caller_;
   grpc::ServerContext context_;
   Io io_{&context_};
   std::shared_ptr<Stream> self_;
@@ -260,41 +273,55 @@ template <typename Request, typename Response>
 class UnaryCall {
  public:
   using Answer = std::function<Status(const Request& request, Response* response)>;
+  using AnswerTo =
+      std::function<Status(const Identity& caller, const Request& request, Response* response)>;
   // Ends the call: once, from any thread.
   using Done = std::function<void(const Status& status, const Response& response)>;
   // Sees to it that `done` is called.
-  using Begin = std::function<void(const Request& request, const Done& done)>;
+  using Begin =
+      std::function<void(const Identity& caller, const Request& request, const Done& done)>;
   // Waits for a call: the service's RequestNAME, bound to all but these.
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  // `live` as of a Stream.
-  static void Serve(int& live, const Ask& ask, const Answer& answer) {
-    ServeLater(live, ask, [answer](const Request& request, const Done& done) {
-      Response response;
-      const Status status = answer(request, &response);
-      done(status, response);
-    });
+  // `calls` and `right` as of a Stream: who has not the right is refused.
+  static void Serve(Calls& calls, Right right, const Ask& ask, const Answer& answer) {
+    ServeTo(calls, right, ask,
+            [answer](const Identity&, const Request& request, Response* response) {
+              return answer(request, response);
+            });
   }
-  static void ServeLater(int& live, const Ask& ask, const Begin& begin) {
-    new UnaryCall(live, ask, begin);
+  // The same of what depends on who calls.
+  static void ServeTo(Calls& calls, Right right, const Ask& ask, const AnswerTo& answer) {
+    ServeLater(calls, right, ask,
+               [answer](const Identity& caller, const Request& request, const Done& done) {
+                 Response response;
+                 const Status status = answer(caller, request, &response);
+                 done(status, response);
+               });
+  }
+  static void ServeLater(Calls& calls, Right right, const Ask& ask, const Begin& begin) {
+    new UnaryCall(calls, right, ask, begin);
   }
 
  private:
-  UnaryCall(int& live, const Ask& ask, const Begin& begin) : live_(live), ask_(ask), begin_(begin) {
-    ++live_;
+  UnaryCall(Calls& calls, Right right, const Ask& ask, const Begin& begin)
+      : calls_(calls), right_(right), ask_(ask), begin_(begin) {
+    ++calls_.live;
     ask_(&context_, &request_, &writer_, &on_asked_);
   }
 
-  ~UnaryCall() { --live_; }
+  ~UnaryCall() { --calls_.live; }
 
   void Asked(bool ok) {
     if (!ok) {
       delete this;
       return;
     }
-    ServeLater(live_, ask_, begin_);
-    begin_(request_, [this](const Status& status, const Response& response) {
+    ServeLater(calls_, right_, ask_, begin_);
+    const Result<Identity> caller = calls_.access.Admit(context_, right_);
+    if (!caller.ok()) return writer_.FinishWithError(ToGrpc(caller.status()), &on_finished_);
+    begin_(*caller, request_, [this](const Status& status, const Response& response) {
       if (status.ok()) {
         writer_.Finish(response, grpc::Status::OK, &on_finished_);
       } else {
@@ -303,7 +330,8 @@ class UnaryCall {
     });
   }
 
-  int& live_;
+  Calls& calls_;
+  const Right right_;
   const Ask ask_;
   const Begin begin_;
   grpc::ServerContext context_;

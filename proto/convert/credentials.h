@@ -1,47 +1,44 @@
-// The cluster secret: one PEM file with a self-signed certificate (EC P-256, for the name
-// "mosa-cluster") and its private key. Whoever has the file belongs to the cluster: both sides of a
-// connection show the certificate, and accept no other (mutual TLS).
+// How daemons and clients of a cluster talk: mutual TLS with the certificates of certificates.h,
+// read again when their file changes, or plain text on loopback.
 //
 // Everything here is safe from any thread.
 #ifndef MOSA_PROTO_CONVERT_CREDENTIALS_H_
 #define MOSA_PROTO_CONVERT_CREDENTIALS_H_
 
 #include <grpcpp/channel.h>
+#include <grpcpp/security/auth_context.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
+#include "proto/convert/certificates.h"
 
 namespace mosa {
 
-struct ClusterSecret {
-  std::string certificate_pem;
-  std::string private_key_pem;
-};
+// How often the files of secrets are read again. What is connected stays so; new connections are
+// made with what the file then has, which must be replaced as a whole (rename).
+inline constexpr int kSecretRefreshSeconds = 5;
 
-// The text of a new secret file, good for ten years. Write it with mode 0600.
-Result<std::string> GenerateSecret();
-
-// Reads a secret. PermissionDenied if anybody but the owner can reach the file, NotFound if there
-// is none, InvalidArgument if it does not hold what GenerateSecret writes, FailedPrecondition if
-// the certificate is not valid now.
-Result<ClusterSecret> LoadSecret(const std::string& path);
-
-// Without a secret: plain text, for loopback only (CheckListenAddress).
+// Without a secret: plain text, for loopback only (CheckListenAddress). Whoever connects shows a
+// certificate of an authority that the secret trusts; which role, is for the service to look at.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const std::optional<ClusterSecret>& secret);
+
+// Who is at the other end of a connection with TLS. Unauthenticated if it shows no role, as it does
+// without TLS.
+Result<Identity> IdentityOfPeer(const grpc::AuthContext& peer);
 
 // How much a peer may send on one stream before it must wait: fixed, since both sides leave
 // HTTP/2's bandwidth probe off.
 inline constexpr int kStreamWindowBytes = 4 << 20;
 
-// A channel to a daemon at host:port: one connection of its own, no proxy, quick reconnection.
+// A channel to the manager at host:port, which must show a manager's certificate if there is a
+// secret: one connection of its own, no proxy, quick reconnection.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const std::optional<ClusterSecret>& secret);
 

@@ -1,13 +1,20 @@
 #include "proto/convert/credentials.h"
 
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,60 +25,107 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class SecretFile : public ::testing::Test {
+// A server and clients by files of secrets, as daemons have them.
+class Connections : public ::testing::Test {
  protected:
-  std::string Write(const std::string& text, mode_t mode = 0600) {
-    std::ofstream(path_, std::ios::trunc) << text;
-    EXPECT_EQ(::chmod(path_.c_str(), mode), 0);
-    return path_;
+  Connections() { std::filesystem::create_directories(directory_); }
+  ~Connections() override {
+    Stop();
+    std::filesystem::remove_all(directory_);
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void Stop() {
+    if (server_ == nullptr) return;
+    server_->Shutdown();
+    queue_->Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) continue;
+    server_ = nullptr;
+  }
 
-  const std::string path_ =
-      std::filesystem::temp_directory_path() / ("mosa_secret_test." + std::to_string(::getpid()));
+  // As a daemon's file is replaced: as a whole.
+  ClusterSecret Write(const std::string& name, const std::string& text) {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path + ".new") << text;
+    EXPECT_EQ(::chmod((path + ".new").c_str(), 0600), 0);
+    std::filesystem::rename(path + ".new", path);
+    return LoadSecret(path).value();
+  }
+  ClusterSecret Issue(const std::string& name, const Authority& authority, Role role) {
+    const Identity identity{.role = role,
+                            .node = {},
+                            .uid = role == Role::kUser ? std::optional<uint32_t>(7) : std::nullopt};
+    return Write(name, IssueSecret(authority, identity, 1).value());
+  }
+  void Serve(const ClusterSecret& secret) {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", MakeServerCredentials(secret), &port);
+    service_ = std::make_unique<grpc::AsyncGenericService>();  // One serves once.
+    builder.RegisterAsyncGenericService(service_.get());
+    queue_ = builder.AddCompletionQueue();
+    server_ = builder.BuildAndStart();
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  bool Connects(const std::optional<ClusterSecret>& secret) {
+    return AwaitConnection(*MakeChannel(address_, secret), Seconds(2));
+  }
+  // Within the time in which files are read again.
+  bool Becomes(bool connects, const ClusterSecret& secret) {
+    for (int i = 0; i < 20; ++i) {
+      if (Connects(secret) == connects) return true;
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    return false;
+  }
+
+  const std::string directory_ = std::filesystem::temp_directory_path() /
+                                 ("mosa_connections_test." + std::to_string(::getpid()));
+  const Authority authority_ = CreateAuthority().value();
+  std::unique_ptr<grpc::AsyncGenericService> service_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
 };
 
-TEST_F(SecretFile, IsReadBack) {
-  const std::string text = GenerateSecret().value();
-  const Result<ClusterSecret> secret = LoadSecret(Write(text));
-  ASSERT_TRUE(secret.ok()) << MessageOf(secret.status());
-  EXPECT_EQ(secret->certificate_pem + secret->private_key_pem, text);
+TEST_F(Connections, AreMadeByWhoeverHasASecretOfTheSameAuthority) {
+  Serve(Issue("manager", authority_, Role::kManager));
+  for (const Role role : {Role::kNode, Role::kMount, Role::kAdmin, Role::kUser})
+    EXPECT_TRUE(Connects(Issue("client", authority_, role))) << NameOf(role);
+  EXPECT_FALSE(Connects(Issue("stranger", CreateAuthority().value(), Role::kMount)));
 }
 
-TEST_F(SecretFile, IsRefusedWhenOthersCanReachIt) {
-  for (const mode_t mode : {0644u, 0640u, 0604u, 0660u, 0601u}) {
-    const Result<ClusterSecret> secret = LoadSecret(Write(GenerateSecret().value(), mode));
-    ASSERT_EQ(secret.status().code(), StatusCode::kPermissionDenied) << std::oct << mode;
-    EXPECT_THAT(MessageOf(secret.status()), HasSubstr("chmod 600"));
+TEST_F(Connections, AreNotMadeToWhoeverPosesAsTheManager) {
+  const ClusterSecret mount = Issue("mount", authority_, Role::kMount);
+  for (const Role role : {Role::kNode, Role::kMount, Role::kAdmin, Role::kUser}) {
+    Serve(Issue("impostor", authority_, role));
+    EXPECT_FALSE(Connects(mount)) << NameOf(role);
+    Stop();
   }
 }
 
-TEST_F(SecretFile, IsRefusedWithOtherContent) {
-  const std::string one = GenerateSecret().value();
-  const std::string two = GenerateSecret().value();
-  const size_t key_of_one = one.find("-----BEGIN PRIVATE KEY");
-  const size_t key_of_two = two.find("-----BEGIN PRIVATE KEY");
-  struct Row {
-    std::string text;
-    const char* message;
-  };
-  const Row rows[] = {
-      {"", "holds no certificate"},
-      {"not a secret", "holds no certificate"},
-      {one.substr(0, key_of_one), "holds no private key"},
-      {one.substr(key_of_one), "holds no certificate"},
-      {one.substr(0, key_of_one) + two.substr(key_of_two), "does not belong"},
-      {std::string(70'000, 'x'), "at most 65536 bytes"},
-  };
-  for (const Row& row : rows) {
-    const Result<ClusterSecret> secret = LoadSecret(Write(row.text));
-    ASSERT_EQ(secret.status().code(), StatusCode::kInvalidArgument) << row.message;
-    EXPECT_THAT(MessageOf(secret.status()), HasSubstr(row.message));
-  }
-}
-
-TEST_F(SecretFile, IsNotFoundWhereThereIsNone) {
-  EXPECT_EQ(LoadSecret(path_).status().code(), StatusCode::kNotFound);
+TEST_F(Connections, GoOnWhileTheAuthorityIsExchanged) {
+  const ClusterSecret manager = Issue("manager", authority_, Role::kManager);
+  const ClusterSecret mount = Issue("mount", authority_, Role::kMount);
+  Serve(manager);
+  ASSERT_TRUE(Connects(mount));
+  Authority old = authority_;
+  Authority next = CreateAuthority().value();
+  old.also_trusted_pem = {next.certificate_pem};
+  next.also_trusted_pem = {old.certificate_pem};
+  const ClusterSecret newer = Issue("newer", next, Role::kMount);
+  EXPECT_FALSE(Connects(newer));
+  Write("manager", WithTrust(manager, old));
+  EXPECT_TRUE(Becomes(true, newer));
+  EXPECT_TRUE(Connects(mount));
+  // The manager's own certificate is the next one's: who trusts both goes on.
+  Issue("manager", next, Role::kManager);
+  EXPECT_TRUE(Becomes(false, mount));  // It was left behind.
+  EXPECT_TRUE(Connects(Write("mount", WithTrust(mount, old))));
+  next.also_trusted_pem = {};
+  Issue("manager", next, Role::kManager);
+  EXPECT_TRUE(Becomes(false, mount));
+  EXPECT_TRUE(Connects(newer));
 }
 
 TEST(ListenAddress, IsLoopbackUnlessThereIsASecret) {

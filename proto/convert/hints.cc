@@ -123,6 +123,7 @@ void ToProto(const HintRule& rule, v1::HintRule* out) {
   out->set_rule_id(rule.id);
   out->set_glob(rule.glob);
   WriteAll(rule.hints, out->mutable_hints());
+  if (rule.owner) out->set_owner_uid(*rule.owner);
 }
 
 Result<HintRule> FromProto(const v1::HintRule& message) {
@@ -130,6 +131,7 @@ Result<HintRule> FromProto(const v1::HintRule& message) {
   HintRule rule{.id = message.rule_id(),
                 .glob = check.Bytes("rule.glob", message.glob(), kTextBytesMax),
                 .hints = ReadAll<HintValue>("rule.hints", message.hints(), kHintsMax, check)};
+  if (message.has_owner_uid()) rule.owner = message.owner_uid();
   if (!check.ok()) return check.status();
   return rule;
 }

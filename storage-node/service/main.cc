@@ -57,7 +57,7 @@ void Declare(CLI::App& app, Flags& flags) {
   app.add_option("--dir", flags.directory, "Directory of the objects, on a RAM disk")->required();
   app.add_option("--limit", flags.limit, "Most bytes that objects may take, like 8G")->required();
   app.add_option("--socket", flags.socket, "Unix socket that passes descriptors; DIR/node.sock");
-  app.add_option("--secret", flags.secret, "The cluster's secret file; needed beyond loopback");
+  app.add_option("--secret", flags.secret, "A secret of the role node; needed beyond loopback");
   app.add_option("--scrub-rate", flags.scrub_rate, "Bytes compared per second; 0: none")
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
@@ -97,7 +97,7 @@ Result<StorageNodeOptions> OptionsOf(const Flags& flags) {
     if (!manager.ok())
       return InvalidArgumentError(fmt::format("--manager: {}", MessageOf(manager)));
   } else {
-    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret));
+    MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret, {Role::kNode}));
   }
   MOSA_RETURN_IF_ERROR(CheckLimit(options.directory, options.limit_bytes));
   return options;

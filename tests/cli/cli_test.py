@@ -212,11 +212,47 @@ def help_and_version(tool):
 
 def secret(tool):
     with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory) / "secret.pem"
-        tool.good("secret", "create", str(path))
-        check(path.stat().st_mode & 0o777 == 0o600, "the secret can be read by others")
-        text = path.read_text(encoding="ascii")
-        check("BEGIN CERTIFICATE" in text and "PRIVATE KEY" in text, "the secret lacks certificate or key")
+        secrets = pathlib.Path(directory) / "secrets"
+        tool.good("secret", "create", str(secrets))
+        check(secrets.stat().st_mode & 0o777 == 0o700, "others can list the secrets")
+        names = {path.name for path in secrets.iterdir()}
+        check(names == {"ca.pem", "manager.pem", "node.pem", "mount.pem", "admin.pem"}, f"{names}")
+        for path in secrets.iterdir():
+            check(path.stat().st_mode & 0o777 == 0o600, f"{path} can be read by others")
+            text = path.read_text()
+            check("BEGIN CERTIFICATE" in text and "PRIVATE KEY" in text, f"{path} lacks certificate or key")
+        user = secrets / "user.pem"
+        tool.good("secret", "issue", str(secrets), str(user), "--uid", "1000")
+
+        def shown(path):
+            return json.loads(tool.good("secret", "show", str(path), "--json"))
+
+        def bad(code, why, *words):
+            done = tool.run("secret", *words)
+            check(done.returncode == code and why in done.stderr, f"secret {words}: {done.returncode} {done.stderr}")
+
+        check(shown(user)["for"] == "user of uid 1000", f"{shown(user)}")
+        before = shown(user)["issuer"]
+        bad(3, "no change of authorities has begun", "rotate", "switch", str(secrets))
+        tool.good("secret", "rotate", "begin", str(secrets))
+        tool.good("secret", "rotate", "begin", str(secrets))
+        check(len(shown(user)["trusts"]) == 2 and shown(user)["issuer"] == before, f"{shown(user)}")
+        bad(3, "switch first", "rotate", "end", str(secrets))
+        tool.good("secret", "rotate", "switch", str(secrets))
+        check(shown(user)["issuer"] != before, "the user's secret is still the old authority's")
+        bad(3, "end that change first", "rotate", "begin", str(secrets))
+        tool.good("secret", "rotate", "end", str(secrets))
+        tool.good("secret", "rotate", "end", str(secrets))
+        check(shown(user)["trusts"] == [shown(user)["issuer"]], f"{shown(user)}")
+        for words, code, why in (
+            (["issue", str(secrets), f"{directory}/x"], 2, "--uid"),
+            (["issue", str(secrets), f"{directory}/x", "--role", "king"], 2, "king"),
+            (["issue", str(secrets), f"{directory}/x", "--role", "node", "--node", "a b"], 2, "a b"),
+            (["issue", str(secrets), str(user), "--uid", "1"], 3, "exists"),
+            (["rotate", "back", str(secrets)], 2, "back"),
+            (["show", str(secrets / "ca.pem")], 2, "has no role"),
+        ):
+            bad(code, why, *words)
 
 
 def dry_run(tool):
@@ -254,7 +290,7 @@ def up_down(tool):
     check(done.returncode == 9, f"exec lost the exit code: {done.returncode}")
     state = pathlib.Path(facts["directory"])
     check(state.stat().st_mode & 0o777 == 0o700, "others can enter the cluster's directory")
-    check((state / "secret.pem").stat().st_mode & 0o777 == 0o600, "others can read the secret")
+    check((state / "secrets/node.pem").stat().st_mode & 0o777 == 0o600, "others can read the secret")
     down(tool, "a")
     check_clean(tool, "down")
 

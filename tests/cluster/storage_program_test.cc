@@ -83,10 +83,13 @@ TEST_F(StorageProgram, SaysThatNoManagerAnswersOrThatTheLimitIsTooHigh) {
 }
 
 TEST_F(StorageProgram, SaysAtOnceThatTheSecretIsWrong) {
-  for (const char* name : {"ours.pem", "theirs.pem"}) {
-    std::ofstream(Path(name)) << GenerateSecret().value();
+  const auto write = [&](const char* name, Role role) {
+    std::ofstream(Path(name))
+        << IssueSecret(CreateAuthority().value(), {.role = role, .node = {}, .uid = {}}, 1).value();
     std::filesystem::permissions(Path(name), std::filesystem::perms::owner_read);
-  }
+  };
+  write("ours.pem", Role::kNode);
+  write("theirs.pem", Role::kManager);
   DaemonProcess manager({MOSA_BINARY_DIR "/mosa-manager", "--listen", "127.0.0.1:0", "--data-dir",
                          Path("manager"), "--secret", Path("theirs.pem")},
                         Path("manager.log"), Path("manager.json"));

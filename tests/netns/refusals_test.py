@@ -137,7 +137,9 @@ def stranger(arguments):
 
 def check_modes(store):
     plan = store.state["plan"]
-    wanted = {f"{plan['directory']}/secret.pem": 0o600, plan["directory"]: 0o700}
+    secrets = f"{plan['directory']}/secrets"
+    wanted = {f"{secrets}/{name}": 0o600 for name in os.listdir(secrets)}
+    wanted |= {secrets: 0o700, plan["directory"]: 0o700}
     for host in plan["hosts"]:
         wanted[host["socket"]] = 0o600
         wanted[host["objects"]] = 0o700
@@ -157,7 +159,7 @@ def misuse_rights(store, probe):
         cluster.check_location(path, "h2")
     state = store.state
     flags = ["--manager", state["manager_address"], "--node", "h2"]
-    flags += ["--secret", f"{state['plan']['directory']}/secret.pem"]
+    flags += ["--secret", f"{state['plan']['directory']}/secrets/mount.pem"]
     tried = store.exec("h1", probe, *flags, *data)
     lines = dict(line.rpartition(" ")[::2] for line in tried.stdout.splitlines())
     print("\n".join(line for line in tried.stdout.splitlines() if "capability " not in line[:11]))

@@ -329,10 +329,9 @@ def check_run_without_manager(store, directory):
     # A mount that no manager knows under this name.
     elsewhere = directory / "elsewhere"
     elsewhere.symlink_to(store.mount("h1"))
-    command = store.command("manager", "h0")
     manager = {
         "MOSA_MANAGER": store.state["manager_address"],
-        "MOSA_SECRET": command[command.index("--secret") + 1],
+        "MOSA_SECRET": f"{store.state['plan']['directory']}/secrets/admin.pem",
     }
     nobody = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
     for environment, why in ((nobody, "MOSA_MANAGER"), ({**nobody, **manager}, "has no mount at")):

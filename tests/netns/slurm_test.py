@@ -354,7 +354,7 @@ def check_private(lab, job):
     own = f"/run/mosa-slurm/{job}"
     for user, words in (
         (USER.pw_uid, ("flock", "--nonblock", f"{own}/lock", "true")),
-        (USER.pw_uid, ("cat", f"{own}/secret.pem")),
+        (USER.pw_uid, ("cat", f"{own}/secrets/mount.pem")),
         (1, ("ls", f"/run/mosa/{job}")),
         (1, ("cat", f"{own}/job.pem")),
     ):

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "common/base/units.h"
+#include "tools/cluster/secret.h"
 
 namespace mosa::cluster {
 namespace {
@@ -158,6 +159,8 @@ Status CheckName(const std::string& name) {
 std::string ClusterPlan::ManagerListen() const {
   return fmt::format("{}:{}", manager.address, namespaces ? kManagerPort : 0);
 }
+
+std::string ClusterPlan::secret() const { return SecretFile(secrets(), Role::kAdmin); }
 
 std::string ClusterPlan::NodeListen(const HostPlan& host) const {
   return fmt::format("{}:{}", host.address, namespaces ? kNodePort : 0);

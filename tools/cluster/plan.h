@@ -76,7 +76,9 @@ struct ClusterPlan {
   HostPlan manager;
   std::vector<HostPlan> hosts;
 
-  std::string secret() const { return directory + "/secret.pem"; }
+  std::string secrets() const { return directory + "/secrets"; }
+  // For whoever asks the manager: admin's.
+  std::string secret() const;
   // Where a daemon is told to listen; port 0 in plain clusters, the ready file has the real one.
   std::string ManagerListen() const;
   std::string NodeListen(const HostPlan& host) const;

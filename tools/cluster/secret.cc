@@ -2,19 +2,35 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "common/base/unique_fd.h"
-#include "proto/convert/credentials.h"
+#include "proto/convert/certificates.h"
 
 namespace mosa::cluster {
 
-Status CreateSecretFile(const std::string& path) {
-  MOSA_ASSIGN_OR_RETURN(const std::string text, GenerateSecret());
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+namespace {
+
+constexpr Role kDaemonRoles[] = {Role::kManager, Role::kNode, Role::kMount, Role::kAdmin};
+constexpr int kUserDays = 366;
+
+std::string Authorities(const std::string& directory) { return directory + "/ca.pem"; }
+std::string NextAuthority(const std::string& directory) { return directory + "/next.pem"; }
+
+int DaysOf(Role role) { return role == Role::kUser ? kUserDays : kDaysMax; }
+
+// `replace`: in the place of a file of that name, which has either the old text or the new one.
+Status WriteFile(const std::string& path, const std::string& text, bool replace) {
+  const std::string target = replace ? path + ".new" : path;
+  if (replace) unlink(target.c_str());
+  const UniqueFd file(open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) {
     if (errno == EEXIST) {
       return AlreadyExistsError(
@@ -22,12 +38,133 @@ Status CreateSecretFile(const std::string& path) {
     }
     return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
   }
-  if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      fsync(file.get()) != 0 || (replace && rename(target.c_str(), path.c_str()) != 0)) {
     const int error = errno;
-    unlink(path.c_str());
+    unlink(target.c_str());
     return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
   }
   return OkStatus();
+}
+
+// All secrets in the directory, sorted; no authorities.
+Result<std::vector<std::string>> ListSecrets(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string path = at->path();
+    if (at->path().extension() == ".pem" && path != Authorities(directory) &&
+        path != NextAuthority(directory))
+      files.push_back(path);
+  }
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot list {}: {}", directory, error.message()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Status Trust(const std::string& path, const Authority& authority) {
+  MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
+  return WriteFile(path, WithTrust(secret, authority), /*replace=*/true);
+}
+
+Status Begin(const std::string& directory, const std::vector<std::string>& files) {
+  MOSA_ASSIGN_OR_RETURN(Authority authority, LoadAuthority(Authorities(directory)));
+  auto next = LoadAuthority(NextAuthority(directory));
+  if (next.status().code() == StatusCode::kNotFound) {
+    if (!authority.also_trusted_pem.empty()) {
+      return FailedPreconditionError(fmt::format(
+          "the secrets in {} still trust an older authority: end that change first", directory));
+    }
+    next = CreateAuthority();
+    MOSA_RETURN_IF_ERROR(next.status());
+    next->also_trusted_pem = {authority.certificate_pem};
+    MOSA_RETURN_IF_ERROR(WriteFile(NextAuthority(directory), next->ToPem(), /*replace=*/true));
+  }
+  MOSA_RETURN_IF_ERROR(next.status());
+  authority.also_trusted_pem = {next->certificate_pem};
+  MOSA_RETURN_IF_ERROR(WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/true));
+  for (const std::string& path : files) MOSA_RETURN_IF_ERROR(Trust(path, authority));
+  return OkStatus();
+}
+
+Status Switch(const std::string& directory, const std::vector<std::string>& files) {
+  const auto next = LoadAuthority(NextAuthority(directory));
+  if (next.status().code() == StatusCode::kNotFound) {
+    return FailedPreconditionError(
+        fmt::format("no change of authorities has begun in {}", directory));
+  }
+  MOSA_RETURN_IF_ERROR(next.status());
+  for (const std::string& path : files) {
+    MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
+    MOSA_ASSIGN_OR_RETURN(const std::string text,
+                          IssueSecret(*next, secret.identity, DaysOf(secret.identity.role)));
+    MOSA_RETURN_IF_ERROR(WriteFile(path, text, /*replace=*/true));
+  }
+  if (rename(NextAuthority(directory).c_str(), Authorities(directory).c_str()) != 0) {
+    return FailedPreconditionError(
+        fmt::format("cannot replace {}: {}", Authorities(directory), strerror(errno)));
+  }
+  return OkStatus();
+}
+
+Status End(const std::string& directory, const std::vector<std::string>& files) {
+  if (access(NextAuthority(directory).c_str(), F_OK) == 0) {
+    return FailedPreconditionError(fmt::format(
+        "the secrets in {} are still issued by the old authority: switch first", directory));
+  }
+  MOSA_ASSIGN_OR_RETURN(Authority authority, LoadAuthority(Authorities(directory)));
+  authority.also_trusted_pem.clear();
+  for (const std::string& path : files) MOSA_RETURN_IF_ERROR(Trust(path, authority));
+  return WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/true);
+}
+
+}  // namespace
+
+std::string SecretFile(const std::string& directory, Role role) {
+  return fmt::format("{}/{}.pem", directory, NameOf(role));
+}
+
+Status CreateSecrets(const std::string& directory) {
+  MOSA_ASSIGN_OR_RETURN(const Authority authority, CreateAuthority());
+  if (mkdir(directory.c_str(), 0700) != 0) {
+    if (errno == EEXIST) {
+      return AlreadyExistsError(
+          fmt::format("{} exists: remove it first, or name another directory", directory));
+    }
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, strerror(errno)));
+  }
+  MOSA_RETURN_IF_ERROR(WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/false));
+  for (const Role role : kDaemonRoles) {
+    MOSA_ASSIGN_OR_RETURN(const std::string text,
+                          IssueSecret(authority, {.role = role, .node = {}, .uid = {}}, kDaysMax));
+    MOSA_RETURN_IF_ERROR(WriteFile(SecretFile(directory, role), text, /*replace=*/false));
+  }
+  return OkStatus();
+}
+
+Status IssueSecretFile(const IssueOptions& options) {
+  MOSA_ASSIGN_OR_RETURN(const Authority authority, LoadAuthority(Authorities(options.directory)));
+  const int days = options.days == 0 ? DaysOf(options.identity.role) : options.days;
+  MOSA_ASSIGN_OR_RETURN(const std::string text, IssueSecret(authority, options.identity, days));
+  return WriteFile(options.path, text, /*replace=*/false);
+}
+
+Result<std::vector<std::string>> Rotate(const std::string& directory, Rotation step) {
+  MOSA_ASSIGN_OR_RETURN(std::vector<std::string> files, ListSecrets(directory));
+  switch (step) {
+    case Rotation::kBegin:
+      MOSA_RETURN_IF_ERROR(Begin(directory, files));
+      break;
+    case Rotation::kSwitch:
+      MOSA_RETURN_IF_ERROR(Switch(directory, files));
+      break;
+    case Rotation::kEnd:
+      MOSA_RETURN_IF_ERROR(End(directory, files));
+      break;
+  }
+  return files;
 }
 
 }  // namespace mosa::cluster

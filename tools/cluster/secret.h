@@ -1,16 +1,45 @@
-// Making the file that admits a machine to a cluster.
+// The directory of a cluster's secrets: its authority and one secret for each role.
+//
+//   ca.pem       issues the others: keep it off the machines of the cluster
+//   next.pem     the authority that follows, while a change of authorities goes on
+//   manager.pem, node.pem, mount.pem, admin.pem, and whatever was issued beside them
+//
+// Directories have mode 0700 and files 0600; every file is replaced as a whole.
 #ifndef MOSA_TOOLS_CLUSTER_SECRET_H_
 #define MOSA_TOOLS_CLUSTER_SECRET_H_
 
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
+#include "proto/convert/role.h"
 
 namespace mosa::cluster {
 
-// Writes a new secret to `path`, mode 0600. AlreadyExists if there is any file: one secret admits a
-// whole cluster, so none is ever replaced.
-Status CreateSecretFile(const std::string& path);
+// DIRECTORY/ROLE.pem
+std::string SecretFile(const std::string& directory, Role role);
+
+// Makes the directory, an authority and a secret for each role but user. AlreadyExists if there is
+// anything of that name: nothing is replaced.
+Status CreateSecrets(const std::string& directory);
+
+struct IssueOptions {
+  std::string directory;  // Where ca.pem is.
+  std::string path;       // What is made; AlreadyExists if it is there.
+  Identity identity;
+  int days = 0;  // 0: for a user a year, else ten.
+};
+Status IssueSecretFile(const IssueOptions& options);
+
+// The steps by which a cluster that runs gets a new authority. Between two steps the files go to
+// the machines. Each may be repeated; FailedPrecondition if the one before is missing. They return
+// the files that are to be copied.
+enum class Rotation {
+  kBegin,   // Makes next.pem; every secret trusts both authorities.
+  kSwitch,  // Issues every secret anew by the next authority, which becomes ca.pem.
+  kEnd,     // Nothing trusts the old authority any more.
+};
+Result<std::vector<std::string>> Rotate(const std::string& directory, Rotation step);
 
 }  // namespace mosa::cluster
 

@@ -57,6 +57,11 @@ Status CheckPrograms(const std::string& binaries) {
   return OkStatus();
 }
 
+Role RoleOf(const std::string& kind) {
+  if (kind == "manager") return Role::kManager;
+  return kind == "storage" ? Role::kNode : Role::kMount;
+}
+
 std::string RunFile(const HostPlan& host, const std::string& kind, const std::string& ending) {
   return fmt::format("{}/run/{}.{}", host.directory, kind, ending);
 }
@@ -152,8 +157,8 @@ class Starter {
     command.argv = {fmt::format("{}/mosa-{}", binaries_, kind)};
     command.argv.insert(command.argv.end(), flags.begin(), flags.end());
     command.argv.insert(command.argv.end(),
-                        {"--secret", state_.plan.secret(), "--log-file", RunFile(host, kind, "log"),
-                         "--ready-file", RunFile(host, kind, "ready")});
+                        {"--secret", SecretFile(state_.plan.secrets(), RoleOf(kind)), "--log-file",
+                         RunFile(host, kind, "log"), "--ready-file", RunFile(host, kind, "ready")});
     return SpawnDaemon(command,
                        [&](ProcessId process) {
                          state_.daemons.push_back({kind, host.name, process});
@@ -220,7 +225,7 @@ Status Claim(const ClusterState& state) {
 Status StartAll(ClusterState& state, const std::string& binaries, DirectoryLock& lock) {
   MOSA_RETURN_IF_ERROR(ApplyNetwork(PlanNetwork(state.plan)));
   lock.Release();
-  MOSA_RETURN_IF_ERROR(CreateSecretFile(state.plan.secret()));
+  MOSA_RETURN_IF_ERROR(CreateSecrets(state.plan.secrets()));
   Starter starter(state, binaries);
   MOSA_RETURN_IF_ERROR(starter.MakeDirectories());
   MOSA_RETURN_IF_ERROR(starter.StartManager());

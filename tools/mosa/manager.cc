@@ -77,7 +77,7 @@ void SortByName(ClusterStatus& status) {
 void AddManagerChoice(CLI::App& command, ManagerChoice& choice) {
   command.add_option("--manager", choice.address, "The manager's HOST:PORT")
       ->envname("MOSA_MANAGER");
-  command.add_option("--secret", choice.secret, "The cluster's secret file")
+  command.add_option("--secret", choice.secret, "A secret of the role admin or user (mosa secret)")
       ->envname("MOSA_SECRET");
   AddClusterChoice(command, choice.cluster);
 }
@@ -105,7 +105,7 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& ch
   }
   std::optional<ClusterSecret> secret;
   if (!secret_path.empty()) {
-    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(secret_path));
+    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(secret_path, {Role::kAdmin, Role::kUser, Role::kMount}));
   }
   return std::make_unique<sai::AdminClient>(address, secret);
 }

@@ -97,7 +97,7 @@ void AddNode(CLI::App& app, CommandLine& line) {
       "list",
       "Every storage node with its state and what it holds\n\n"
       "  mosa node list\n"
-      "  mosa node list --manager node1:7400 --secret /etc/mosa/secret.pem --json");
+      "  mosa node list --manager node1:7400 --secret /etc/mosa/admin.pem --json");
   AddManagerChoice(*command, *choice);
   command->callback(
       [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });

@@ -2,35 +2,142 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "proto/convert/certificates.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {
 namespace {
 
-Status Create(const std::string& path, const CommandLine& line) {
-  MOSA_RETURN_IF_ERROR(cluster::CreateSecretFile(path));
-  if (line.json) PrintJson({{"secret", path}});
-  fmt::print(stderr, "Wrote {}: copy it to every machine of the cluster, readable by Mosa alone.\n",
-             path);
+Status Create(const std::string& directory, const CommandLine& line) {
+  MOSA_RETURN_IF_ERROR(cluster::CreateSecrets(directory));
+  if (line.json) PrintJson({{"directory", directory}});
+  fmt::print(stderr,
+             "Wrote {0}: manager.pem, node.pem, mount.pem and admin.pem go to the machines that "
+             "need them; keep {0}/ca.pem, which issues secrets, elsewhere.\n",
+             directory);
   return OkStatus();
+}
+
+struct Issue {
+  std::string directory, path, role = "user", node;
+  std::optional<uint32_t> uid;
+  int days = 0;
+};
+
+Status Run(const Issue& issue, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const Role role, ParseRole(issue.role));
+  const Identity identity{.role = role, .node = issue.node, .uid = issue.uid};
+  if (role == Role::kUser && !issue.uid)
+    return InvalidArgumentError("a user's secret is for one uid: give --uid N");
+  MOSA_RETURN_IF_ERROR(cluster::IssueSecretFile({.directory = issue.directory,
+                                                 .path = issue.path,
+                                                 .identity = identity,
+                                                 .days = issue.days}));
+  if (line.json) PrintJson({{"secret", issue.path}, {"role", issue.role}});
+  fmt::print(stderr, "Wrote {}, for the role {}.\n", issue.path, Describe(identity));
+  return OkStatus();
+}
+
+Status Show(const std::string& path, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
+  const SecretFacts facts = FactsOf(secret);
+  if (line.json) {
+    PrintJson({{"role", NameOf(secret.identity.role)},
+               {"for", Describe(secret.identity)},
+               {"expires", facts.expires},
+               {"issuer", facts.issuer},
+               {"trusts", facts.trusted}});
+    return OkStatus();
+  }
+  fmt::print("role     {}\nexpires  {}\nissuer   {}\n", Describe(secret.identity), facts.expires,
+             facts.issuer);
+  for (const std::string& each : facts.trusted) fmt::print("trusts   {}\n", each);
+  return OkStatus();
+}
+
+Status Rotate(const std::string& step, const std::string& directory, const CommandLine& line) {
+  const std::map<std::string, cluster::Rotation> steps = {{"begin", cluster::Rotation::kBegin},
+                                                          {"switch", cluster::Rotation::kSwitch},
+                                                          {"end", cluster::Rotation::kEnd}};
+  const auto found = steps.find(step);
+  if (found == steps.end())
+    return InvalidArgumentError(
+        fmt::format("there is no step '{}': it is begin, switch or end", step));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                        cluster::Rotate(directory, found->second));
+  if (line.json) PrintJson({{"step", step}, {"files", files}});
+  std::string names;
+  for (const std::string& file : files)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", file);
+  fmt::print(stderr, "Wrote {}. Copy each to where it is used, as a whole (cp, then mv)", names);
+  fmt::print(stderr, "{}\n",
+             step == "end" ? "; nothing trusts the old authority then."
+                           : ", and wait 10 s before the next step.");
+  return OkStatus();
+}
+
+void AddIssue(CLI::App& noun, CommandLine& line) {
+  auto issue = std::make_shared<Issue>();
+  CLI::App* command =
+      noun.add_subcommand("issue",
+                          "Make one more secret, for one role\n\n"
+                          "  mosa secret issue /root/mosa-secrets alice.pem --uid 1000\n"
+                          "  mosa secret issue /root/mosa-secrets n1.pem --role node --node n1");
+  command->add_option("directory", issue->directory, "Where `create` put ca.pem")->required();
+  command->add_option("file", issue->path, "Where to write the secret")->required();
+  command->add_option("--role", issue->role, "user, node, mount, admin or manager")
+      ->capture_default_str();
+  command->add_option("--uid", issue->uid, "Whose files a user may give hints");
+  command->add_option("--node", issue->node, "The only name under which a node may register");
+  command->add_option("--days", issue->days, "How long it is valid; a user's a year, else ten");
+  command->callback([issue, &line] { line.action = [issue, &line] { return Run(*issue, line); }; });
+}
+
+void AddRotate(CLI::App& noun, CommandLine& line) {
+  struct Rotation {
+    std::string step, directory;
+  };
+  auto rotation = std::make_shared<Rotation>();
+  CLI::App* command = noun.add_subcommand(
+      "rotate",
+      "Exchange the authority and all keys of a cluster that runs, in three steps\n\n"
+      "  mosa secret rotate begin /root/mosa-secrets    every secret trusts both authorities\n"
+      "  mosa secret rotate switch /root/mosa-secrets   every secret is issued by the new one\n"
+      "  mosa secret rotate end /root/mosa-secrets      nothing trusts the old one\n\n"
+      "Copy the files to the machines after each; daemons read them again by themselves.");
+  command->add_option("step", rotation->step, "begin, switch or end")->required();
+  command->add_option("directory", rotation->directory, "Where ca.pem is")->required();
+  command->callback([rotation, &line] {
+    line.action = [rotation, &line] { return Rotate(rotation->step, rotation->directory, line); };
+  });
 }
 
 }  // namespace
 
 void AddSecret(CLI::App& app, CommandLine& line) {
-  CLI::App* noun = app.add_subcommand("secret", "The file that admits a machine to a cluster");
+  CLI::App* noun =
+      app.add_subcommand("secret", "The files that admit daemons and people to a cluster");
   noun->require_subcommand(1);
   noun->fallthrough();
   auto path = std::make_shared<std::string>();
-  CLI::App* command =
-      noun->add_subcommand("create",
-                           "Make a new cluster secret: a certificate and its key, mode 0600\n\n"
-                           "  mosa secret create /etc/mosa/secret.pem\n"
-                           "  scp -p /etc/mosa/secret.pem node2:/etc/mosa/");
-  command->add_option("file", *path, "Where to write it")->required();
-  command->callback([path, &line] { line.action = [path, &line] { return Create(*path, line); }; });
+  CLI::App* create = noun->add_subcommand(
+      "create",
+      "Make a cluster's authority, and a secret for each role: certificates and keys\n\n"
+      "  mosa secret create /root/mosa-secrets\n"
+      "  scp /root/mosa-secrets/{node,mount}.pem node2:/etc/mosa/");
+  create->add_option("directory", *path, "What to make; it must not exist")->required();
+  create->callback([path, &line] { line.action = [path, &line] { return Create(*path, line); }; });
+  AddIssue(*noun, line);
+  AddRotate(*noun, line);
+  CLI::App* show = noun->add_subcommand(
+      "show", "What a secret admits to, until when, and whom it trusts\n\n  mosa secret show FILE");
+  show->add_option("file", *path, "The secret")->required();
+  show->callback([path, &line] { line.action = [path, &line] { return Show(*path, line); }; });
 }
 
 }  // namespace mosa::cli

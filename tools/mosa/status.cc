@@ -58,7 +58,7 @@ void AddStatus(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("status",
                          "What the manager knows: nodes, mounts, files, and how near limits are\n\n"
-                         "  mosa status --manager node1:7400 --secret /etc/mosa/secret.pem\n"
+                         "  mosa status --manager node1:7400 --secret /etc/mosa/admin.pem\n"
                          "  mosa status --json | jq '.nodes[].used_bytes'");
   AddManagerChoice(*command, *choice);
   command->callback(
