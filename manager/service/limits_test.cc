@@ -294,7 +294,7 @@ TEST_F(LimitsTest, AStreamThatDoesNotSayWhoseItIsIsEnded) {
 }
 
 TEST_F(LimitsTest, AConnectionThatProvesNothingIsClosedAndOthersGoOn) {
-  options_.secret = NewSecret("secret.pem");
+  options_.secret = Secret({.role = Role::kManager});
   StartServer();
   const auto client = Client(1);
   std::vector<int> silent;
