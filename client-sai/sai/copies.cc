@@ -1,8 +1,6 @@
 // What a mount does for files with copies: tells its node what it writes by itself, and waits at
 // close until there are as many copies as the file's `ack` asks for.
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "client-sai/sai/impl.h"
@@ -13,8 +11,9 @@ namespace {
 
 // A node hears of what was written when it is so much, or not one stretch.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
-// A close gives up when copying has made no progress for this long.
-constexpr Duration kCopiesWaitMax = kWaitMax;
+// From its beginning, with all that it does before it waits for copies: a close that copies slowly
+// ends then as well, and the copies follow.
+constexpr Duration kCloseWaitMax = kWaitMax - Milliseconds(300);
 
 }  // namespace
 
@@ -68,24 +67,19 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
                             .copies = access->close_copies};
 }
 
-void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
-  AwaitCopiesReply last{.copies_wanted = request.copies};
-  Time moved = clock_.Monotonic();
-  while (clock_.Monotonic() - moved < kCopiesWaitMax) {
-    const auto reply = Ask<AwaitCopiesReply>(request);
-    if (!reply.ok()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      continue;
-    }
-    if (reply->copies_valid >= reply->copies_wanted) return;
-    if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
-      moved = clock_.Monotonic();
-    last = *reply;
-    if (!reply->more) break;
-  }
+void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request, Time begun,
+                                   std::function<void()> done) {
+  copy_waits_.Wait(request, begun + kCloseWaitMax,
+                   [this, file = request.file, done = std::move(done)](const auto& last) {
+                     if (last.copies_valid < last.copies_wanted) NoteWithoutCopies(file, last);
+                     done();
+                   });
+}
+
+void Filesystem::Impl::NoteWithoutCopies(FileId file, const AwaitCopiesReply& last) {
   stats_.Add(Counter::kClosesWithoutCopies);
   LogWarning("file {} was closed with {} of {} copies: the others will follow, or no node has room",
-             request.file.value, last.copies_valid, last.copies_wanted);
+             file.value, last.copies_valid, last.copies_wanted);
 }
 
 }  // namespace mosa::sai
