@@ -20,7 +20,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public std::enable_shared_from_this<ClientStream> {
  public:
   ClientStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live), driver_(driver), relay_(relay) {}
+      : Stream(live, "mount"), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -81,7 +81,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public std::enable_shared_from_this<NodeStream> {
  public:
   NodeStream(int& live, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(live), driver_(driver), relay_(relay) {}
+      : Stream(live, "storage node"), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));

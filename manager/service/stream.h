@@ -15,12 +15,24 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "common/base/status.h"
+#include "proto/convert/protocol_version.h"
 #include "proto/convert/status.h"
 
 namespace mosa::manager {
+
+// Unimplemented if the caller, a `peer`, speaks no version that this manager speaks.
+inline Status CheckVersions(const grpc::ServerContext& context, std::string_view peer) {
+  const auto& sent = context.client_metadata();
+  const auto agent = sent.find("user-agent");
+  std::optional<ProtocolVersions> versions;
+  if (agent != sent.end())
+    versions = VersionsOfUserAgent({agent->second.data(), agent->second.size()});
+  return CheckProtocol({.own = "manager", .peer = peer}, kProtocolVersions, versions);
+}
 
 // What a completion queue's tag points to.
 class Event {
@@ -46,7 +58,8 @@ class Stream {
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
   // `live` counts the calls that are not over; the queue may be shut down when there are none.
-  explicit Stream(int& live) : live_(live) { ++live_; }
+  // `peer`, a literal, is what calls: "mount".
+  Stream(int& live, std::string_view peer) : live_(live), peer_(peer) { ++live_; }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() { --live_; }
@@ -59,6 +72,7 @@ class Stream {
     self_ = std::move(self);
     accepted_ = std::move(accepted);
     ++under_way_;
+    context_.AddInitialMetadata(kProtocolKey, ToText(kProtocolVersions));
     request(&context_, &io_, &on_accepted_);
   }
 
@@ -91,7 +105,12 @@ class Stream {
     if (ok) {
       // The order matters: `accepted_` may not see this stream as still waiting.
       std::exchange(accepted_, nullptr)();
-      Read();
+      const Status understood = CheckVersions(context_, peer_);
+      if (understood.ok()) {
+        Read();
+      } else {
+        End(understood);
+      }
     }
     Returned();
   }
@@ -142,6 +161,7 @@ class Stream {
   }
 
   int& live_;
+  const std::string_view peer_;
   grpc::ServerContext context_;
   Io io_{&context_};
   std::shared_ptr<Stream> self_;
@@ -199,6 +219,10 @@ class UnaryCall {
       return;
     }
     ServeLater(live_, ask_, begin_);
+    if (const Status understood = CheckVersions(context_, "program"); !understood.ok()) {
+      writer_.FinishWithError(ToGrpc(understood), &on_finished_);
+      return;
+    }
     begin_(request_, [this](const Status& status, const Response& response) {
       if (status.ok()) {
         writer_.Finish(response, grpc::Status::OK, &on_finished_);
