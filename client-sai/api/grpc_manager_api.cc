@@ -18,9 +18,11 @@
 #include "client-sai/api/manager_stream.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/model/request_kinds.h"
 #include "fmt/format.h"
 #include "mosa/v1/session.grpc.pb.h"
+#include "proto/convert/protocol_version.h"
 #include "proto/convert/residence.h"
 #include "proto/convert/session.h"
 #include "proto/convert/status.h"
@@ -135,7 +137,10 @@ class GrpcManagerApi final : public ManagerApi {
   void RunKeepAlive();
   // One stream from its beginning to its end. `was_ready` says whether the session began.
   Status RunStream(bool& was_ready);
-  Status OpenSession(Time sent, bool& was_ready);
+  Status OpenSession(const grpc::ClientContext& context, Time sent, bool& was_ready);
+  // No other attempt will be taken either: what waits for an answer fails at once, and what is
+  // asked from here on.
+  void GiveUp(const Status& why);
   // Repeats what was not answered, and lets new requests go.
   void BeginRequests(Time now);
   // Delivers what comes until the stream is over or to be left.
@@ -189,6 +194,7 @@ class GrpcManagerApi final : public ManagerApi {
   std::set<uint64_t> abandoned_;   // Ids whose askers gave up, until the manager has heard of it.
   uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
   std::optional<Status> started_;  // The outcome of Start.
+  std::optional<Failure> given_up_;
   bool stopping_ = false;
   bool ended_ = false;  // The session thread is through.
 
@@ -320,6 +326,7 @@ std::optional<Failure> GrpcManagerApi::WhyNot(const v1::ClientMessage& message) 
                                message.requests().requests_size(), message.ByteSizeLong(),
                                kEnvelopeRequestsMax, kClientMessageBytesMax)};
   }
+  if (given_up_) return given_up_;
   if (pending_.size() >= kPendingMax) {
     return Failure{.code = StatusCode::kResourceExhausted,
                    .reason = ErrorReason::kBusy,
@@ -347,12 +354,30 @@ void GrpcManagerApi::RunSession() {
     }
     changed_.notify_all();
     DeliverRefused();
+    if (status.code() == StatusCode::kUnimplemented) {
+      GiveUp(status);
+      while (BackOff(kWatchEvery)) DeliverRefused();
+      break;
+    }
     if (!BackOff(backoff)) break;
     backoff = std::min(backoff * 2, kBackoffMax);
   }
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();
+}
+
+void GrpcManagerApi::GiveUp(const Status& why) {
+  LogError("no session with the manager at {}, and no further attempt: {}", options_.address,
+           MessageOf(why));
+  const Failure failure{StatusCode::kUnimplemented, ErrorReason::kNone, MessageOf(why)};
+  std::map<uint64_t, Pending> unanswered;
+  {
+    const std::lock_guard lock(mutex_);
+    given_up_ = failure;
+    unanswered.swap(pending_);
+  }
+  for (auto& [id, pending] : unanswered) pending.done({failure});
 }
 
 Status GrpcManagerApi::RunStream(bool& was_ready) {
@@ -376,7 +401,7 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     ToProto(held, start.get());
     const Time sent = clock_.Monotonic();
     stream_.Write(start);
-    status = OpenSession(sent, was_ready);
+    status = OpenSession(context, sent, was_ready);
     if (was_ready) Serve();
   }
   {
@@ -395,10 +420,11 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
                                      : UnavailableError("the manager ended the stream at once");
 }
 
-Status GrpcManagerApi::OpenSession(Time sent, bool& was_ready) {
+Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent, bool& was_ready) {
   std::optional<v1::ManagerMessage> in;
   while (!in && !stream_.broken()) in = stream_.Next();
   if (!in) return OkStatus();  // Finish says why.
+  MOSA_RETURN_IF_ERROR(CheckManagerOf(context, "mount"));
   MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(*in));
   if (const auto* const failure = std::get_if<Failure>(&message)) return StatusOf(*failure);
   const auto* const ready = std::get_if<SessionReady>(&message);

@@ -10,6 +10,7 @@
 
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/operations.h"
+#include "client-sai/fuse/write_call.h"
 #include "common/base/check.h"
 #include "common/base/large_buffer.h"
 #include "common/base/log.h"
@@ -19,6 +20,9 @@ namespace mosa::sai {
 namespace {
 
 constexpr size_t kKeptBytesMin = size_t{1} << 19;
+// A piece that the kernel cuts off a write has as many pages as one request may have; fewer bytes
+// only of many tiny parts (writev).
+constexpr size_t kCutBytesMin = 4096;
 
 // The kernel's answer to an open: its flags, and its backing file if it has one. A descriptor that
 // the kernel does not take is opened in the way that the Filesystem then says.
@@ -224,9 +228,12 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
   const HandleId handle = DecodeHandle(info->fh).handle;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size_bytes);
   const auto at = static_cast<uint64_t>(offset);
+  CallPiece piece{.offset = at};
+  if (info->writepage == 0 && (info->flags & O_APPEND) != 0 && size_bytes >= kCutBytesMin)
+    piece.call_bytes = BytesOfWriteCall(fuse_req_ctx(request)->pid);
   const Outcome<size_t> written = info->writepage != 0
                                       ? filesystem.WritePages(handle, at, bytes, memory)
-                                      : filesystem.Write(handle, at, bytes, memory);
+                                      : filesystem.Write(handle, piece, bytes, memory);
   if (!written.ok()) {
     ReplyFailure(request, written.failure(), "write", FileId{ino});
     return;
@@ -246,26 +253,31 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
   EndTransfer(mount.tracer, event, *written);
 }
 
+// The close may wait for copies: the answer then comes from another thread, and no worker waits.
 void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
-  const Tracer::Use use(mount.tracer);
   const FileId file{ino};
   TraceEvent event;
   event.kind = TraceKind::kFlush;
   event.start = TraceBegin(mount);
   event.handle = DecodeHandle(info->fh).handle.value;
   event.file = file;
-  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
-  const Outcome<Done> done = mount.filesystem.Flush(HandleId{event.handle}, info->lock_owner);
   Tracer::Process process;
   if (event.start != Time{}) {
-    process = mount.tracer.ProcessOf(event.pid);
+    process = mount.tracer.ProcessOf(static_cast<uint32_t>(fuse_req_ctx(request)->pid));
     event.pid = process.pid;
     event.process_start = process.start;
-    event.size_bytes = mount.filesystem.KnownSize(file);
   }
-  ReplyDone(request, done, "close", file);
-  if (event.start != Time{}) mount.tracer.Note(event, process.text);
+  auto use = std::make_shared<Tracer::Use>(mount.tracer);
+  auto unanswered = std::make_shared<KernelSession::Detached>(mount.session.Detach());
+  mount.filesystem.Flush(HandleId{event.handle}, info->lock_owner,
+                         [&mount, request, file, event, process, use = std::move(use),
+                          unanswered = std::move(unanswered)](const Outcome<Done>& done) mutable {
+                           if (event.start != Time{})
+                             event.size_bytes = mount.filesystem.KnownSize(file);
+                           ReplyDone(request, done, "close", file);
+                           if (event.start != Time{}) mount.tracer.Note(event, process.text);
+                         });
 }
 
 void Release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {

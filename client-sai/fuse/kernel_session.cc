@@ -18,6 +18,7 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/mount_point.h"
 #include "client-sai/fuse/mount_residence.h"
+#include "client-sai/sai/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
@@ -29,6 +30,9 @@ namespace {
 
 // Each may wait for manager, nodes or another mount's pages.
 constexpr size_t kWorkersMax = 1024;
+// So many may be at requests about bytes, which wait for nodes: names and attributes have the rest.
+constexpr uint32_t kBytesWorkersMax = 768;
+constexpr uint64_t kParkedBytesMax = uint64_t{256} << 20;
 // A worker that waits with a request of so few bytes gives the memory for large ones back.
 constexpr size_t kSmallRequestBytes = 16 << 10;
 // At the end workers go on while a notice is under way: the page that it waits for may be locked by
@@ -47,6 +51,9 @@ static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 thread_local bool request_kills_privileges = false;
 // Where requests are received: the kernel sends none that is larger than was agreed.
 thread_local LargeBuffer request_memory;
+// Of the request that this worker serves; `request_detached`: its callback answers it later.
+thread_local uint64_t request_unique = 0;
+thread_local bool request_detached = false;
 
 template <typename T>
 const T& BodyOf(const fuse_buf& request) {
@@ -66,6 +73,26 @@ bool KillsPrivileges(const fuse_buf& request, uint32_t opcode) {
     default:
       return false;
   }
+}
+
+// What may wait for a node.
+bool IsAboutBytes(uint32_t opcode) {
+  switch (opcode) {
+    case FUSE_READ:
+    case FUSE_WRITE:
+    case FUSE_FLUSH:
+    case FUSE_FSYNC:
+    case FUSE_RELEASE:
+    case FUSE_FALLOCATE:
+    case FUSE_LSEEK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAnswered(uint32_t opcode) {
+  return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET && opcode != FUSE_INTERRUPT;
 }
 
 ssize_t WriteReply(int device, uint64_t unique, int error, const void* body, size_t body_bytes) {
@@ -107,7 +134,10 @@ bool RequestKillsPrivileges() { return request_kills_privileges; }
 LargeBuffer TakeRequestMemory() { return std::move(request_memory); }
 
 KernelSession::KernelSession(KernelSessionOptions options)
-    : options_(std::move(options)), ended_(eventfd(0, EFD_CLOEXEC)) {}
+    : options_(std::move(options)),
+      ended_(eventfd(0, EFD_CLOEXEC)),
+      askers_([this](uint64_t request) { AnswerKilled(request); }),
+      parked_(kBytesWorkersMax, kParkedBytesMax) {}
 
 KernelSession::~KernelSession() {
   Stop();
@@ -260,13 +290,7 @@ void KernelSession::Work() {
     if (bytes == -EINTR || bytes == -EAGAIN) continue;
     if (bytes <= 0) break;
     if (idle_.fetch_sub(1) == 1) StartWorker();
-    std::array<std::byte, kSmallRequestBytes> small;
-    if (request.size <= small.size()) {
-      std::memcpy(small.data(), request.mem, request.size);
-      request.mem = small.data();
-      request_memory = LargeBuffer();
-    }
-    Dispatch(request);
+    Serve(request);
     if (ShouldRetire()) break;
   }
   if (fuse_session_exited(session_) != 0) {
@@ -276,6 +300,47 @@ void KernelSession::Work() {
   const std::lock_guard lock(mutex_);
   workers_.erase(pthread_self());
   worker_ended_.notify_all();
+}
+
+void KernelSession::Serve(const fuse_buf& request) {
+  MOSA_CHECK(request.size >= sizeof(fuse_in_header));
+  const auto& header = *static_cast<const fuse_in_header*>(request.mem);
+  if (IsAnswered(header.opcode)) askers_.Begin(header.unique, header.pid);
+  if (header.opcode == FUSE_INTERRUPT)
+    askers_.Interrupted(BodyOf<fuse_interrupt_in>(request).unique);
+  if (IsAboutBytes(header.opcode)) {
+    ServeInTurn(request);
+    return;
+  }
+  Dispatch(request);
+}
+
+void KernelSession::ServeInTurn(const fuse_buf& request) {
+  if (parked_.TakeTurn()) {
+    Dispatch(request);
+    parked_.EndTurn();
+  } else {
+    ParkedRequest parked;
+    parked.size_bytes = request.size;
+    if (request.size <= kSmallRequestBytes) {
+      const auto* const bytes = static_cast<const std::byte*>(request.mem);
+      parked.small.assign(bytes, bytes + request.size);
+    } else {
+      parked.large = std::move(request_memory);
+    }
+    if (!parked_.Park(parked)) {
+      if (parked.large.data() != nullptr) request_memory = std::move(parked.large);
+      Dispatch(request);
+    }
+  }
+  while (std::optional<ParkedRequest> next = parked_.NextWithTurn()) {
+    fuse_buf again{};
+    again.mem = next->data();
+    again.size = next->size_bytes;
+    request_memory = std::move(next->large);
+    Dispatch(again);
+    parked_.EndTurn();
+  }
 }
 
 // Enough others are waiting for requests; else this worker is counted among them.
@@ -288,19 +353,40 @@ bool KernelSession::ShouldRetire() {
   return true;
 }
 
-void KernelSession::Dispatch(const fuse_buf& request) {
-  MOSA_CHECK(request.size >= sizeof(fuse_in_header));
+void KernelSession::Dispatch(const fuse_buf& received) {
   requests_.fetch_add(1, std::memory_order_relaxed);
-  const auto& header = *static_cast<const fuse_in_header*>(request.mem);
+  fuse_buf request = received;
+  std::array<std::byte, kSmallRequestBytes> small;
+  if (request.size <= small.size()) {
+    std::memcpy(small.data(), request.mem, request.size);
+    request.mem = small.data();
+    request_memory = LargeBuffer();
+  }
+  const fuse_in_header header = *static_cast<const fuse_in_header*>(request.mem);
   TimedRequest timed(options_.residence, KernelRequestKind(header.opcode));
   if (header.opcode == FUSE_READ) timed.set_bytes(BodyOf<fuse_read_in>(request).size);
   if (header.opcode == FUSE_WRITE) timed.set_bytes(BodyOf<fuse_write_in>(request).size);
+  const WaitBudget budget;
+  request_unique = header.unique;
+  request_detached = false;
   if (header.opcode == kernel::kOpcodeStatx) {
     AnswerStatx(header);
-    return;
+  } else {
+    request_kills_privileges = KillsPrivileges(request, header.opcode);
+    fuse_session_process_buf(session_, &request);
   }
-  request_kills_privileges = KillsPrivileges(request, header.opcode);
-  fuse_session_process_buf(session_, &request);
+  if (IsAnswered(header.opcode) && !request_detached) askers_.End(header.unique);
+}
+
+KernelSession::Detached KernelSession::Detach() {
+  request_detached = true;
+  return {askers_, request_unique};
+}
+
+// What serves it finds its own answer refused, as if the program had been killed before it asked.
+void KernelSession::AnswerKilled(uint64_t request) {
+  if (WriteReply(device_, request, EINTR, nullptr, 0) < 0 && errno != ENOENT && errno != ENODEV)
+    LogWarning("cannot answer request {} of a killed program: {}", request, strerror(errno));
 }
 
 void KernelSession::AnswerStatx(const fuse_in_header& header) {
@@ -319,6 +405,7 @@ void KernelSession::Stop() {
   if (fuse_session_exited(session_) == 0) Unmount(options_.mount_point);
   EndNotices();
   EndWorkers();
+  askers_.Stop();
 }
 
 void KernelSession::EndNotices() {
@@ -368,9 +455,13 @@ void KernelSession::InvalidateEntries() {
   EndNotice();
 }
 
-void KernelSession::InvalidateFile(FileId file) {
+void KernelSession::InvalidateFile(FileId file) { Invalidate(file, 0); }
+
+void KernelSession::InvalidateAttributes(FileId file) { Invalidate(file, -1); }
+
+void KernelSession::Invalidate(FileId file, off_t begin) {
   if (!BeginNotice()) return;
-  const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, 0, 0);
+  const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, begin, 0);
   if (error != 0 && error != -ENOENT && error != -ENODEV && error != -ENOTCONN) {
     LogError("cannot tell the kernel to drop what it caches of file {}: {}", file.value,
              strerror(-error));

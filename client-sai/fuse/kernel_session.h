@@ -19,9 +19,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "client-sai/fuse/fuse_api.h"
 #include "client-sai/fuse/kernel_protocol.h"
+#include "client-sai/fuse/killed_askers.h"
+#include "client-sai/fuse/parked_requests.h"
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
 #include "common/base/duration_table.h"
@@ -96,7 +99,26 @@ class KernelSession final : public KernelNotifier {
   void Stop();
 
   const KernelAgreement& agreement() const { return agreement_; }
+  // For a callback that returns before its request is answered: the request counts as served until
+  // what this returns has ended. At most once for a request.
+  class Detached {
+   public:
+    Detached(KilledAskers& askers, uint64_t request) : askers_(&askers), request_(request) {}
+    Detached(Detached&& other) noexcept
+        : askers_(std::exchange(other.askers_, nullptr)), request_(other.request_) {}
+    Detached& operator=(Detached&&) = delete;
+    ~Detached() {
+      if (askers_ != nullptr) askers_->End(request_);
+    }
+
+   private:
+    KilledAskers* askers_;
+    uint64_t request_;
+  };
+  Detached Detach();
+
   uint32_t workers() const;
+  uint64_t parked() const { return parked_.count(); }
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   // Preconditions: mounted with passthrough.
   BackingFiles& backing_files() { return *backing_files_; }
@@ -104,6 +126,7 @@ class KernelSession final : public KernelNotifier {
   Capabilities capabilities() const override;
   void InvalidateEntries() override;
   void InvalidateFile(FileId file) override;
+  void InvalidateAttributes(FileId file) override;
 
  private:
   Status Negotiate();
@@ -111,11 +134,18 @@ class KernelSession final : public KernelNotifier {
   void Work();
   void StartWorker();
   bool ShouldRetire();
+  // Serves what this worker has received; `request_memory` owns it.
+  void Serve(const fuse_buf& request);
+  // Of requests about bytes: serves it, or leaves it to whoever has a turn next.
+  void ServeInTurn(const fuse_buf& request);
   void Dispatch(const fuse_buf& request);
+  void AnswerKilled(uint64_t request);
   void AnswerStatx(const fuse_in_header& header);
   void EndWorkers();
   // From here on notices are not sent; waits for those that are under way.
   void EndNotices();
+  // From byte `begin` on; negative: its attributes alone.
+  void Invalidate(FileId file, off_t begin);
   bool BeginNotice();  // False: it is not to be sent.
   void EndNotice();
 
@@ -130,6 +160,8 @@ class KernelSession final : public KernelNotifier {
   std::optional<BackingFiles> backing_files_;
   UniqueFd ended_;
 
+  KilledAskers askers_;
+  ParkedRequests parked_;
   std::atomic<bool> stopping_ = false;
   std::atomic<uint32_t> idle_ = 0;
   std::atomic<uint64_t> requests_ = 0;

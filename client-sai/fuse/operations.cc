@@ -29,6 +29,7 @@ std::string MountStatsJson(const Mount& mount) {
                    {"passthrough_reason", agreement.passthrough_reason},
                    {"backing_files", mount.session.backing_files().size()},
                    {"workers", mount.session.workers()},
+                   {"parked", mount.session.parked()},
                    {"requests", mount.session.requests()}};
   return stats.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 #include "common/base/log.h"
 
 namespace mosa::sai {
@@ -154,7 +155,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   }
   const Mark mark = MarkNow();
   stats_.Add(Counter::kManagerCalls);
-  const std::vector<Reply> replies = manager_.Call(std::move(requests));
+  const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
   MakeState made = MakeState::kSent;
   if (unsent) {
     made = FinishMake(inode, replies.empty() ? UnexpectedReply() : replies[0], mark);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "client-sai/sai/impl.h"
@@ -16,7 +14,7 @@ namespace {
 // A node hears of what was written when it is so much, or not one stretch.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
 // A close gives up when copying has made no progress for this long.
-constexpr Duration kCopiesWaitMax = kWaitMax;
+constexpr Duration kCopiesPatience = kWaitMax - Milliseconds(300);
 
 // What a close answers that has waited for copies in vain. The bytes are committed all the same.
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
@@ -80,26 +78,16 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
                             .copies = access->close_copies};
 }
 
-Outcome<Done> Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request) {
-  AwaitCopiesReply last{.copies_wanted = request.copies, .reason = "the manager does not answer"};
-  Time moved = clock_.Monotonic();
-  while (clock_.Monotonic() - moved < kCopiesWaitMax) {
-    const auto reply = Ask<AwaitCopiesReply>(request);
-    if (!reply.ok()) {
-      if (reply.failure().reason == ErrorReason::kStale) return Done{};  // It was removed.
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-      continue;
-    }
-    if (reply->copies_valid >= reply->copies_wanted) return Done{};
-    if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
-      moved = clock_.Monotonic();
-    last = *reply;
-    if (!reply->more) break;
-  }
-  stats_.Add(Counter::kClosesWithoutCopies);
-  const Failure failure = TooFewCopies(request.file, last);
-  LogWarning("{}", failure.message);
-  return failure;
+void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
+                                   std::function<void(Outcome<Done>)> done) {
+  copy_waits_.Wait(request, kCopiesPatience,
+                   [this, file = request.file, done = std::move(done)](const auto& last) {
+                     if (last.copies_valid >= last.copies_wanted) return done(Done{});
+                     stats_.Add(Counter::kClosesWithoutCopies);
+                     const Failure failure = TooFewCopies(file, last);
+                     LogWarning("{}", failure.message);
+                     done(failure);
+                   });
 }
 
 }  // namespace mosa::sai

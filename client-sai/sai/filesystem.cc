@@ -49,8 +49,10 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       lease_(clock),
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
-      io_(options_.io_threads),
+      copy_waits_(manager, clock),
+      io_(options_.io_threads, options_.io_threads_max),
       reads_(options_.fetch_threads),
+      stores_(io_),
       fetches_(reads_),
       service_(options_.recall_threads),
       drops_(options_.recall_threads, options_.drop_threads_max) {}
@@ -64,7 +66,12 @@ Status Filesystem::Impl::Start() {
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
   timer_ = std::thread([this] { RunTimers(); });
   // Apart: it may wait for the manager, and what is queued must not wait with it.
-  follower_ = std::thread([this] { Repeat([this](uint64_t) { FollowKernelWrites(); }); });
+  follower_ = std::thread([this] {
+    Repeat([this](uint64_t) {
+      FollowKernelWrites();
+      EndOverdueAppends();
+    });
+  });
   started_ = true;
   return OkStatus();
 }
@@ -79,6 +86,7 @@ Status Filesystem::Impl::Stop() {
   for (const InodePtr& inode : all) {
     const std::lock_guard io(inode->io);
     RefreshFromKernelWrites(*inode);
+    if (inode->append_hold && !EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
     Drain(*inode);
     const Outcome<Done> committed = Commit(*inode, true);
     if (!committed.ok() && stop_status_.ok())
@@ -95,6 +103,7 @@ Status Filesystem::Impl::Stop() {
   io_.Stop();
   reads_.Stop();
   SendQueued();
+  copy_waits_.EndAll();
   grants_.GiveBackAll();
   manager_.Stop();
   service_.Stop();
@@ -187,16 +196,17 @@ Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t si
   return impl_->Read(handle, offset, size_bytes);
 }
 void Filesystem::OnUnreadableMapping(HandleId handle) { impl_->OnUnreadableMapping(handle); }
-Outcome<size_t> Filesystem::Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
-                                  const Memory& memory) {
-  return impl_->Write(handle, offset, data, memory);
+Outcome<size_t> Filesystem::Write(HandleId handle, const CallPiece& piece,
+                                  std::span<const std::byte> data, const Memory& memory) {
+  return impl_->Write(handle, piece, data, memory);
 }
 Outcome<size_t> Filesystem::WritePages(HandleId handle, uint64_t offset,
                                        std::span<const std::byte> data, const Memory& memory) {
   return impl_->WritePages(handle, offset, data, memory);
 }
-Outcome<Done> Filesystem::Flush(HandleId handle, uint64_t lock_owner) {
-  return impl_->Flush(handle, lock_owner);
+void Filesystem::Flush(HandleId handle, uint64_t lock_owner,
+                       std::function<void(Outcome<Done>)> done) {
+  impl_->Flush(handle, lock_owner, std::move(done));
 }
 void Filesystem::Release(HandleId handle, std::optional<uint64_t> flock_owner) {
   impl_->Release(handle, flock_owner);

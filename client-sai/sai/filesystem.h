@@ -21,8 +21,8 @@
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/trace/traced_mount.h"
-#include "common/base/duration_table.h"
 #include "common/base/clock.h"
+#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
 #include "common/base/time.h"
@@ -53,8 +53,11 @@ class KernelNotifier {
   // Every cached name, present or absent, of the whole mount is to be looked up again
   // (FUSE_NOTIFY_INC_EPOCH). Only called with the capability `epoch`.
   virtual void InvalidateEntries() = 0;
-  // The attributes and pages of `file` (which may be a directory) are out of date.
+  // The attributes and pages of `file` (which may be a directory) are out of date. May wait for
+  // pages that a request has locked.
   virtual void InvalidateFile(FileId file) = 0;
+  // Only the attributes are. Waits for nothing.
+  virtual void InvalidateAttributes(FileId file) = 0;
 };
 
 struct FilesystemOptions {
@@ -62,7 +65,8 @@ struct FilesystemOptions {
   uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Of one file.
   uint64_t read_cache_bytes_max = uint64_t{48} << 20;         // Blocks fetched from other nodes.
   uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Of one open file.
-  uint32_t io_threads = 8;
+  uint32_t io_threads = 8;       // Kept ready; and so many stores go to one node at once.
+  uint32_t io_threads_max = 96;  // A node that hangs holds io_threads of them, never all.
   uint32_t fetch_threads = 16;
   uint32_t recall_threads = 3;
   uint32_t drop_threads_max = 256;  // Each waits for the kernel's pages of one file at a time.
@@ -168,6 +172,13 @@ struct DirectoryPage {
 };
 
 enum class XattrMode : uint8_t { kAny = 1, kCreate, kReplace };
+// Where a piece of what one system call writes goes, and how much that call writes with all its
+// pieces: 0 if that is not known.
+struct CallPiece {
+  uint64_t offset = 0;
+  uint64_t call_bytes = 0;
+};
+
 enum class SeekKind : uint8_t { kData = 1, kHole };
 
 // Serves one mount, from Start to Stop. Owned by the program; borrows what it is made with.
@@ -231,17 +242,21 @@ class Filesystem {
   // The kernel could not copy `mapped` of a ReadResult, and will ask again for what it needs: that
   // and what follows comes without.
   void OnUnreadableMapping(HandleId handle);
-  // Writes all of `data`. With O_APPEND `offset` is ignored, and the write is atomic over all
-  // mounts. `memory` owns the data, if they may be kept instead of copied.
-  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+  // Writes all of `data`. With O_APPEND it goes to the file's end, whatever the offset says, and
+  // what one system call writes is atomic over all mounts if it comes within 5 s; when a call goes
+  // on is seen by the offsets of its pieces. `memory` owns the data, if they may be kept instead of
+  // copied.
+  Outcome<size_t> Write(HandleId handle, const CallPiece& piece, std::span<const std::byte> data,
                         const Memory& memory = {});
   // Pages that programs have stored into through a mapping: they go where they lie, by whatever
   // handle the kernel writes them, and stay locked in its cache until this returns.
   Outcome<size_t> WritePages(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                              const Memory& memory = {});
   // close(2) of one descriptor: makes the file what others see, reports errors of earlier writes,
-  // and drops the POSIX locks of `lock_owner` on the file if it has any.
-  Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
+  // and drops the POSIX locks of `lock_owner` on the file if it has any. `done` is called once: on
+  // this thread, or, where the close waits for copies of the file, later on another one, which it
+  // must not keep. However slowly they come, it is called within kWaitMax of the call.
+  void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);
   // The last reference is gone. With `flock_owner` its flock lock goes too. Never fails.
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
   Outcome<Done> Fsync(HandleId handle);

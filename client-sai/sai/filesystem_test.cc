@@ -353,7 +353,7 @@ TEST(Locks, ALockEndsWithItsDescriptorThoughItsReleaseComesLate) {
     ASSERT_TRUE(Ok(fs.SetLock(file, first)));
     fs.NoteLockOwner(two, second.owner);
     EXPECT_EQ(ReasonOf(fs.SetLock(file, second)), ErrorReason::kWouldBlock);
-    ASSERT_TRUE(Ok(fs.Flush(one, kProcess)));
+    ASSERT_TRUE(Ok(cluster.a().Flush(one, kProcess)));
     std::thread late([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       fs.Release(one, whole_file ? std::optional(first.owner) : std::nullopt);
@@ -374,7 +374,7 @@ TEST(Locks, ALateReleaseLeavesWhatItsProcessLockedSince) {
   const HandleId two = cluster.a().Open("/f", O_RDWR)->handle;
   fs.NoteLockOwner(one, kProcess);
   ASSERT_TRUE(Ok(fs.SetLock(file, Exclusive(kProcess))));
-  ASSERT_TRUE(Ok(fs.Flush(one, kProcess)));
+  ASSERT_TRUE(Ok(cluster.a().Flush(one, kProcess)));
   fs.NoteLockOwner(two, kProcess);
   ASSERT_TRUE(Ok(fs.SetLock(file, Exclusive(kProcess))));
   fs.Release(one, std::nullopt);
@@ -424,8 +424,8 @@ TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
   const auto written = cluster.a().Open("/d/f", O_WRONLY);
   ASSERT_TRUE(Ok(written));
   for (const uint64_t at : {uint64_t{0}, uint64_t{4096}})
-    ASSERT_TRUE(Ok(cluster.a().fs().Write(written->handle, at, std::as_bytes(std::span(*memory)),
-                                          {memory, 0})));
+    ASSERT_TRUE(Ok(cluster.a().fs().Write(written->handle, {.offset = at},
+                                          std::as_bytes(std::span(*memory)), {memory, 0})));
   ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
   EXPECT_TRUE(Eventually([&] { return memory.use_count() == 1; }));
   EXPECT_EQ(*memory, Pattern(8 * kMiB, 2));

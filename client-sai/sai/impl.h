@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client-sai/sai/block_cache.h"
+#include "client-sai/sai/copy_waits.h"
 #include "client-sai/sai/executor.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/grants.h"
@@ -195,7 +196,10 @@ class Filesystem::Impl final : public SessionListener {
   void LeavePassthrough(OpenFile& handle);
   void FollowKernelWrites();
   std::optional<NodeId> LocalHolder(const DataAccess& access) const;
-  Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
+  void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);
+  // All of it but the wait for copies: for which, if for any.
+  Outcome<Done> FlushData(HandleId handle, uint64_t lock_owner,
+                          std::optional<AwaitCopiesRequest>* awaited);
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
   void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
   Outcome<Done> Fsync(HandleId handle);
@@ -223,16 +227,25 @@ class Filesystem::Impl final : public SessionListener {
 
   // ---- writing (writer.cc, spill.cc, commit.cc); the caller holds the inode's io
   // `memory`: whose the data are, if they may be kept instead of copied.
-  Outcome<size_t> Write(HandleId handle, uint64_t offset, std::span<const std::byte> data,
+  Outcome<size_t> Write(HandleId handle, const CallPiece& piece, std::span<const std::byte> data,
                         const Memory& memory);
   Outcome<size_t> WritePages(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                              const Memory& memory);
-  Outcome<Done> WriteThrough(OpenFile& handle, uint64_t offset, std::span<const std::byte> data,
-                             const Memory& memory);
+  Outcome<Done> WriteThrough(OpenFile& handle, const CallPiece& piece,
+                             std::span<const std::byte> data, const Memory& memory);
   static void EnsureCounted(Inode& inode);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory);
-  Outcome<Done> Append(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
+  Outcome<Done> Append(OpenFile& handle, std::span<const std::byte> data, const CallPiece& piece);
+  bool GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
+              const CallPiece& piece) const;
+  // Takes the lock of those who append; the inode has an append_hold then.
+  Outcome<Done> BeginAppend(Inode& inode, HandleId handle);
+  // Commits, if anything was `stored`, and gives the lock back.
+  Outcome<Done> EndAppend(Inode& inode, bool stored);
+  void EndAppendOf(Inode& inode, HandleId handle);  // If it is that handle's.
+  // Of programs that do not go on.
+  void EndOverdueAppends();
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   // Makes `inline_buffer` what is fresh with this mount's own bytes on top. Caller holds the
   // inode's mutex.
@@ -245,7 +258,7 @@ class Filesystem::Impl final : public SessionListener {
   // is written inline under the lock is the next commit's.
   Outcome<Fresh> LockFresh(Inode& inode, std::unique_lock<std::mutex>* lock);
   // Appends to a file that nobody else can know yet. False: to be appended like any other.
-  bool AppendUnsent(Inode& inode, std::span<const std::byte> data, uint64_t* offset);
+  bool AppendUnsent(Inode& inode, std::span<const std::byte> data);
   // Others have changed a file that this mount has written inline: their bytes are taken over.
   Outcome<Done> MergeInline(Inode& inode);
   void MoveInlineToObjects(Inode& inode, const DataAccess& access, std::string* content,
@@ -280,6 +293,8 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
   void NoteUnbuffered(Inode& inode, uint64_t bytes);
+  // Runs `store` on io_, in the node's lane.
+  void RunStore(NodeId node, std::function<void()> store);
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
   // Stores all that is buffered; spills what nodes had no room for.
   void Drain(Inode& inode);
@@ -360,9 +375,9 @@ class Filesystem::Impl final : public SessionListener {
   void FinishBeforeCopies(Inode& inode);
   // After it: what to wait for, if for anything.
   std::optional<AwaitCopiesRequest> AwaitedCopies(Inode& inode);
-  // Waits as long as there is progress, and fails if there are too few copies then. The bytes are
-  // committed already, and stay.
-  Outcome<Done> AwaitCopies(const AwaitCopiesRequest& request);
+  // Calls `done` when they are there, or with an error when they have made no progress for long. The
+  // bytes are committed already, and stay. Holds no thread; `done` must not wait.
+  void AwaitCopies(const AwaitCopiesRequest& request, std::function<void(Outcome<Done>)> done);
   // Written through a descriptor: nodes that follow the file hear of it now and then.
   void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
 
@@ -474,10 +489,12 @@ class Filesystem::Impl final : public SessionListener {
   RecallLog recalls_;
   Grants grants_;
   BlockCache blocks_;
+  CopyWaits copy_waits_;
   TaskNames tasks_;
   Stats stats_;
-  Executor io_;       // Writes behind, truncation.
+  Executor io_;       // Writes behind.
   Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
+  Lanes stores_;      // What io_ runs, by node: one that hangs does not hold the writes to others.
   Lanes fetches_;     // What reads_ runs, by file and node.
   Executor service_;  // Recalls, granted locks.
   Executor drops_;    // Notices that wait for the kernel's pages.
@@ -522,6 +539,10 @@ class Filesystem::Impl final : public SessionListener {
   uint64_t buffered_bytes_ = 0;  // Guarded by buffer_mutex_.
   // Guarded by buffer_mutex_: whose buffer is not empty.
   std::map<FileId, std::weak_ptr<Inode>> buffering_;
+
+  std::mutex appending_mutex_;
+  // Guarded by appending_mutex_: whose append_hold waits for more of its call.
+  std::map<FileId, std::weak_ptr<Inode>> appending_;
 
   // What waits for pages to be dropped, by when it does so no longer.
   struct Drop {

@@ -69,6 +69,19 @@ struct UnconfirmedRecall {
   uint64_t session = 0;
 };
 
+// One system call appends: this mount has the lock of those who do until all of it has come.
+struct AppendHold {
+  HandleId handle;
+  uint64_t next_offset = 0;  // By which the kernel sends what follows.
+  uint64_t end = 0;          // Where it goes.
+  uint64_t bytes_left = 0;
+  uint64_t errors_before = 0;  // Of the inode.
+  uint64_t session = 0;        // In which the lock was given.
+  uint64_t data_version = 0;   // Then.
+  Time until;                  // Nobody waits for the rest any longer.
+  uint64_t era = 0;            // In which the lock was given.
+};
+
 struct Inode : Unsaved {
   explicit Inode(FileId id) : file(id) {}
 
@@ -77,6 +90,7 @@ struct Inode : Unsaved {
   // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
   // never take it. Lock order: io, then mutex; never two inodes' at once.
   std::mutex io;
+  std::optional<AppendHold> append_hold;  // Guarded by io.
 
   // Held briefly, never across a call.
   std::mutex mutex;

@@ -544,14 +544,22 @@ Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
   return handle.inode->error;
 }
 
-Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
+void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
+                             std::function<void(Outcome<Done>)> done) {
+  std::optional<AwaitCopiesRequest> awaited;
+  const Outcome<Done> flushed = FlushData(id, lock_owner, &awaited);
+  if (!awaited) return done(flushed);
+  AwaitCopies(*awaited, std::move(done));
+}
+
+Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
+                                          std::optional<AwaitCopiesRequest>* awaited) {
   stats_.Add(Counter::kCloses);
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle) return Done{};
   Inode& inode = *handle->inode;
   Outcome<Done> result = Done{};
   bool concerned = handle->write;
-  std::optional<AwaitCopiesRequest> awaited;
   {
     const std::lock_guard lock(inode.mutex);
     concerned = concerned || (inode.needs_commit && inode.write_handles == 0);
@@ -572,10 +580,9 @@ Outcome<Done> Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner) {
     if (!earlier.ok()) result = earlier;
     if (last && has_news && result.ok()) {
       FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
-      awaited = AwaitedCopies(inode);
+      *awaited = AwaitedCopies(inode);
     }
   }
-  if (awaited) result = AwaitCopies(*awaited);
   DropLocksOf(inode, lock_owner, false);
   NoteLockOwnersClosing(*handle, lock_owner);
   return result;
@@ -607,6 +614,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   if (handle->write) {
     // Pages that were stored into through mmap come after the flush.
     const std::lock_guard io(inode->io);
+    EndAppendOf(*inode, id);
     Drain(*inode);
     if (!Commit(*inode, false).ok()) stats_.Add(Counter::kErrors);
   }
@@ -662,15 +670,15 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
 }
 
 void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
-  io_.Run([this, inode, access] {
-    for (const NodeId node : access->layout.Nodes()) {
-      if (!nodes_.IsLocal(node)) continue;
+  for (const NodeId node : access->layout.Nodes()) {
+    if (!nodes_.IsLocal(node)) continue;
+    RunStore(node, [this, inode, access, node] {
       // A node that misses this computes its checksums when the object is next read.
       const Status told = nodes_.FinishLocalWrites({node, inode->file, access->capability});
       if (!told.ok() && told.code() != StatusCode::kPermissionDenied)  // An old capability.
         stats_.Add(Counter::kErrors);
-    }
-  });
+    });
+  }
 }
 
 }  // namespace mosa::sai

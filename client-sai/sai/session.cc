@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 #include "common/base/log.h"
 
 namespace mosa::sai {
@@ -60,7 +61,7 @@ Failure Filesystem::Impl::UnexpectedReply() {
 Outcome<std::vector<Reply>> Filesystem::Impl::AskAll(std::vector<Request> requests) {
   const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
-  std::vector<Reply> replies = manager_.Call(std::move(requests));
+  std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
   if (replies.empty()) return UnexpectedReply();
   if (const auto* failure = std::get_if<Failure>(&replies.back())) return *failure;
   if (replies.size() != asked) return UnexpectedReply();
@@ -88,6 +89,10 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
 SessionStart Filesystem::Impl::SessionHeld() {
   lease_.BeginEra(lease_.ManagerNow());
   recalls_.NoteAll();
+  // The manager may answer others as soon as it has the start, so the kernel must have forgotten by
+  // then what it would answer by itself. Names first: one notice ends them all, however many
+  // inodes there are to walk over.
+  ForgetAllKernelNames();
   grants_.ForgetUnreported();
   SessionStart start;
   start.client = client_;
@@ -100,8 +105,12 @@ SessionStart Filesystem::Impl::SessionHeld() {
     const std::lock_guard lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
+  std::vector<FileId> reached_without_name;
   for (const InodePtr& inode : all) {
     const std::lock_guard lock(inode->mutex);
+    const bool is_directory = inode->attributes.type == FileType::kDirectory;
+    if (inode->handles > 0 || (is_directory && inode->kernel_lookups > 0))
+      reached_without_name.push_back(inode->file);
     const bool is_made = inode->make_state == MakeState::kSent ||
                          (inode->make_state == MakeState::kSending && inode->manager_counts_open);
     if (is_made && (inode->handles > 0 || inode->told_held))
@@ -110,6 +119,8 @@ SessionStart Filesystem::Impl::SessionHeld() {
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
   }
+  // By an open descriptor or a working directory. This waits for no page, unlike DropPages.
+  for (const FileId file : reached_without_name) notifier_.InvalidateAttributes(file);
   return start;
 }
 
@@ -121,6 +132,7 @@ void Filesystem::Impl::OnLeaseRenewed(Time sent_monotonic, Time manager_now) {
 }
 
 void Filesystem::Impl::DropEverything() {
+  ForgetAllKernelNames();  // Before the walk, which takes long where there are many inodes.
   blocks_.DropAll();
   std::vector<InodePtr> all;
   {
@@ -136,7 +148,6 @@ void Filesystem::Impl::DropEverything() {
     if (inode->passthrough_handles == 0) inode->objects.clear();
     if (inode->cached_handles > 0) cached.push_back(inode->file);
   }
-  ForgetAllKernelNames();
   for (const FileId file : cached)
     DropPages(
         file, [] {}, [](bool) {});
@@ -367,6 +378,7 @@ void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
 void Filesystem::Impl::RunTimers() {
   Repeat([this](uint64_t round) {
     EndOverdueDrops();
+    copy_waits_.EndOverdue();
     EvictIdle();
     SendQueued();
     if (round % 10 == 0) grants_.GiveBackIdle();

@@ -80,6 +80,72 @@ TEST(Commits, AFileWhoseMakeWasAnsweredTooLateIsThereAfterwards) {
   EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "content");
 }
 
+// A system call of two MiB, which the kernel sends in pieces of half a MiB.
+TEST(Append, WhatOneCallAppendsInPiecesIsOneRecordOverAllMounts) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "")));
+  constexpr size_t kPieceBytes = kMiB / 2;
+  constexpr size_t kPieces = 4;
+  constexpr int kRecords = 6;
+  const auto work = [&](LocalMount& mount, char who) {
+    auto handle = mount.Open("/log", O_WRONLY | O_APPEND);
+    ASSERT_TRUE(Ok(handle));
+    const std::string piece(kPieceBytes, who);
+    for (size_t i = 0; i < kRecords * kPieces; ++i) {
+      const CallPiece place{.offset = i * kPieceBytes, .call_bytes = kPieces * kPieceBytes};
+      ASSERT_TRUE(Ok(mount.fs().Write(handle->handle, place, std::as_bytes(std::span(piece)))));
+    }
+    ASSERT_TRUE(Ok(mount.Close(handle->handle)));
+  };
+  std::thread other([&] { work(cluster.b(), 'b'); });
+  work(cluster.a(), 'a');
+  other.join();
+  const std::string log = *cluster.a().ReadFile("/log");
+  ASSERT_EQ(log.size(), 2 * kRecords * kPieces * kPieceBytes);
+  for (size_t at = 0; at < log.size(); at += kPieces * kPieceBytes)
+    EXPECT_EQ(log.find_first_not_of(log[at], at) < at + kPieces * kPieceBytes, false) << at;
+}
+
+// The program was killed in the middle of its call, and its descriptor is open elsewhere.
+TEST(Append, WhoDoesNotGoOnKeepsOthersForSomeSecondsOnly) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "")));
+  auto stuck = cluster.a().Open("/log", O_WRONLY | O_APPEND);
+  auto other = cluster.b().Open("/log", O_WRONLY | O_APPEND);
+  const std::string text(100, 'a');
+  ASSERT_TRUE(Ok(cluster.a().fs().Write(stuck->handle, {.offset = 0, .call_bytes = 1000},
+                                        std::as_bytes(std::span(text)))));
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Ok(cluster.b().Write(other->handle, 0, "b")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(8));
+  EXPECT_EQ(*cluster.b().ReadFile("/log"), text + "b");
+  // Another call of the same handle does not wait for the rest of the last one.
+  ASSERT_TRUE(Ok(cluster.a().fs().Write(stuck->handle, {.offset = 0, .call_bytes = 1000},
+                                        std::as_bytes(std::span(text)))));
+  ASSERT_TRUE(Ok(cluster.a().fs().Write(stuck->handle, {.offset = 0, .call_bytes = 100},
+                                        std::as_bytes(std::span(text)))));
+  EXPECT_EQ(*cluster.b().ReadFile("/log"), text + "b" + text + text);
+  ASSERT_TRUE(Ok(cluster.a().Close(stuck->handle)));
+  ASSERT_TRUE(Ok(cluster.b().Close(other->handle)));
+}
+
+// Before the manager hears of it, and so before it answers others.
+TEST(Sessions, TheKernelForgetsBeforeTheSessionIsAskedForAgain) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "x")));
+  auto handle = cluster.a().Open("/f", O_RDONLY);
+  ASSERT_TRUE(Ok(handle));
+  const uint64_t entries = cluster.a().notifier().entries;
+  const uint64_t attributes = cluster.a().notifier().attributes;
+  cluster.a().Freeze(true);
+  EXPECT_TRUE(Eventually([&] { return cluster.manager().Status().sessions.size() < 2; }));
+  EXPECT_EQ(cluster.a().notifier().entries, entries);
+  cluster.a().Freeze(false);
+  EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().entries > entries; }));
+  EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().attributes > attributes; }));
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+}
+
 TEST(Sparse, AFileOfAPebibyteIsSearchedAndPunchedInNoTime) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(3 * kMiB, 1))));

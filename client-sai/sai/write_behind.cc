@@ -8,6 +8,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
@@ -86,18 +87,28 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   });
 }
 
+void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
+  stores_.Run({FileId{}, node.value}, options_.io_threads, std::move(store));
+}
+
 void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
   std::vector<std::shared_ptr<const Extent>> extents;
+  AccessPtr access;
   {
     const std::lock_guard lock(inode.mutex);
     if (!inode.buffer.any_open()) return;
+    access = inode.access;
     // Whatever is known of the layout: what is buffered has to go, and fails where it must.
     const uint64_t chunk_bytes = inode.access ? inode.access->layout.chunk_bytes : 0;
     extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
   if (extents.empty()) return;
   const InodePtr self = Get(inode.file);
-  for (const auto& extent : extents) io_.Run([this, self, extent] { SendExtent(self, extent); });
+  for (const auto& extent : extents) {
+    const bool bound = access && access->layout.bound();
+    RunStore(bound ? access->layout.NodeAt(extent->offset) : NodeId{},
+             [this, self, extent] { SendExtent(self, extent); });
+  }
 }
 
 void Filesystem::Impl::SendExtent(const InodePtr& inode,
@@ -176,7 +187,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
     if (!unreachable) return status;
     const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, NodeAlive(node));
-    if (!delay) return status;
+    if (!delay || WaitBudget::IsSpent()) return status;
     std::this_thread::sleep_for(std::chrono::nanoseconds(delay->ns));
   }
 }

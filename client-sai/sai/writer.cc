@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 #include "common/base/errno_status.h"
 
 namespace mosa::sai {
@@ -23,6 +24,9 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // back within a second.
 constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
 
+// What one call appends is not mixed with what others append if it comes within this time: so long
+// they wait at most for a program that does not go on.
+constexpr Duration kAppendHoldMax = Seconds(5);
 // Another client has frozen the file.
 constexpr Duration kFrozenDelay = Milliseconds(10);
 // A good deal less than kFreezeMax: no store of an inline move comes after its freeze.
@@ -42,7 +46,7 @@ Lock AppendLock(LockType type) {
 
 }  // namespace
 
-Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
+Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
                                         std::span<const std::byte> data, const Memory& memory) {
   stats_.Add(Counter::kWrites);
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
@@ -54,7 +58,7 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, uint64_t offset,
     const std::lock_guard lock(inode.mutex);
     ++inode.unsettled;
   }
-  const Outcome<Done> written = WriteThrough(*handle, offset, data, memory);
+  const Outcome<Done> written = WriteThrough(*handle, piece, data, memory);
   bool pages_cached = false;
   {
     const std::lock_guard lock(inode.mutex);
@@ -84,15 +88,15 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
   return data.size();
 }
 
-Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, uint64_t offset,
+Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& piece,
                                              std::span<const std::byte> data,
                                              const Memory& memory) {
   const std::lock_guard io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
   EnsureCounted(*handle.inode);
-  return handle.append ? Append(*handle.inode, data, &offset)
-                       : WriteAt(*handle.inode, offset, data, memory);
+  return handle.append ? Append(handle, data, piece)
+                       : WriteAt(*handle.inode, piece.offset, data, memory);
 }
 
 // The close of another descriptor of the same handle has told the manager that nobody writes the
@@ -115,57 +119,135 @@ Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
   return Done{};
 }
 
-bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> data,
-                                    uint64_t* offset) {
+bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> data) {
   const std::lock_guard lock(inode.mutex);
   if (inode.make_state != MakeState::kUnsent) return false;
-  *offset = View(inode).size_bytes;
-  if (*offset + data.size() > inode.access->inline_bytes_max) return false;
+  const uint64_t offset = View(inode).size_bytes;
+  if (offset + data.size() > inode.access->inline_bytes_max) return false;
   PutInline(inode, {inode.access, inode.attributes, inode.access_version, inode.own_changes},
-            *offset, data);
+            offset, data);
   inode.appended = true;
   return true;
 }
 
 // Other mounts may append at the same time. A lock of our own, of which programs know nothing,
-// makes size, bytes and commit one step.
-Outcome<Done> Filesystem::Impl::Append(Inode& inode, std::span<const std::byte> data,
-                                       uint64_t* offset) {
-  if (AppendUnsent(inode, data, offset)) return Done{};
+// makes size, bytes and commit one step: for all that one system call writes, which the kernel may
+// send in pieces.
+Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::byte> data,
+                                       const CallPiece& piece) {
+  Inode& inode = *handle.inode;
+  if (inode.append_hold && !GoesOn(*inode.append_hold, handle.id, data.size(), piece))
+    MOSA_RETURN_IF_FAILED(EndAppend(inode, true));
+  if (!inode.append_hold) {
+    if (AppendUnsent(inode, data)) return Done{};
+    MOSA_RETURN_IF_FAILED(BeginAppend(inode, handle.id));
+    inode.append_hold->bytes_left = std::max<uint64_t>(piece.call_bytes, data.size());
+  }
+  AppendHold& hold = *inode.append_hold;
+  const Outcome<Done> stored = WriteAt(inode, hold.end, data, {});
+  if (!stored.ok()) {
+    if (!EndAppend(inode, false).ok()) stats_.Add(Counter::kErrors);
+    return stored;
+  }
+  hold.end += data.size();
+  hold.next_offset = piece.offset + data.size();
+  hold.bytes_left -= data.size();
+  if (hold.bytes_left > 0 && clock_.Monotonic() < hold.until) {
+    const InodePtr self = Get(inode.file);
+    const std::lock_guard lock(appending_mutex_);
+    appending_[inode.file] = self;
+    return Done{};
+  }
+  return EndAppend(inode, true);
+}
+
+// A lock that was lost with the session excludes nobody any more.
+bool Filesystem::Impl::GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
+                              const CallPiece& piece) const {
+  return hold.handle == handle && hold.next_offset == piece.offset &&
+         size_bytes <= hold.bytes_left && hold.era == lease_.ValidEra();
+}
+
+Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   MOSA_RETURN_IF_FAILED(EnsureMade(inode));
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
-  Outcome<Done> locked = Done{};
-  for (uint32_t attempt = 0; attempt < 2000; ++attempt) {
+  Outcome<Done> locked =
+      Fail(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+           fmt::format("file {} was not to be appended to in time", inode.file.value));
+  for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
     locked = AskForLock(inode, AppendLock(LockType::kExclusive));
     if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
     Sleep(Milliseconds(attempt < 20 ? 1 : 5));
   }
   MOSA_RETURN_IF_FAILED(locked);
-  const auto locked_append = [&]() -> Outcome<Done> {
-    {
-      const std::lock_guard lock(inode.mutex);
-      inode.access_era = inode.attributes_era = 0;
-    }
-    auto fresh = EnsureFresh(inode, true);
-    if (!fresh.ok()) return fresh.failure();
-    uint64_t errors_before = 0;
-    {
-      const std::lock_guard lock(inode.mutex);
-      *offset = ViewOn(inode, fresh->attributes).size_bytes;
-      errors_before = inode.error_count;
-    }
-    MOSA_RETURN_IF_FAILED(WriteAt(inode, *offset, data, {}));
-    Drain(inode);
-    MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  AppendHold hold;
+  hold.handle = handle;
+  hold.until = clock_.Monotonic() + kAppendHoldMax;
+  hold.era = lease_.ValidEra();
+  hold.session = sessions_;
+  {
     const std::lock_guard lock(inode.mutex);
-    return inode.error_count == errors_before ? Outcome<Done>(Done{}) : Outcome<Done>(inode.error);
-  };
-  const Outcome<Done> appended = locked_append();
-  RecordLock(inode, AppendLock(LockType::kUnlock));
-  auto unlocked = AskAll({SetLockRequest{inode.file, AppendLock(LockType::kUnlock), false}});
-  if (appended.ok() && !unlocked.ok()) return unlocked.failure();
+    inode.access_era = inode.attributes_era = 0;
+  }
+  auto fresh = EnsureFresh(inode, true);
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (fresh.ok()) {
+      hold.end = ViewOn(inode, fresh->attributes).size_bytes;
+      hold.data_version = fresh->attributes.data_version;
+    }
+    hold.errors_before = inode.error_count;
+  }
+  inode.append_hold = hold;
+  if (fresh.ok()) return Done{};
+  if (!EndAppend(inode, false).ok()) stats_.Add(Counter::kErrors);
+  return fresh.failure();
+}
+
+Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
+  const AppendHold hold = *std::exchange(inode.append_hold, std::nullopt);
+  {
+    const std::lock_guard lock(appending_mutex_);
+    appending_.erase(inode.file);
+  }
+  Outcome<Done> appended = Done{};
+  if (stored) {
+    Drain(inode);
+    appended = Commit(inode, false);
+    const std::lock_guard lock(inode.mutex);
+    if (appended.ok() && inode.error_count != hold.errors_before) appended = inode.error;
+    // The session may have been over meanwhile, and the lock with it: then others have appended at
+    // the same place.
+    if (appended.ok() && hold.session != sessions_ &&
+        inode.attributes.data_version > hold.data_version + 1)
+      appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
+                      fmt::format("others have appended to file {} while the manager was not heard "
+                                  "of: what was appended here may be lost",
+                                  inode.file.value));
+  }
+  GiveUpLock(inode, AppendLock(LockType::kExclusive));
   return appended;
+}
+
+void Filesystem::Impl::EndAppendOf(Inode& inode, HandleId handle) {
+  if (!inode.append_hold || inode.append_hold->handle != handle) return;
+  if (!EndAppend(inode, true).ok()) stats_.Add(Counter::kErrors);
+}
+
+void Filesystem::Impl::EndOverdueAppends() {
+  std::vector<InodePtr> appending;
+  {
+    const std::lock_guard lock(appending_mutex_);
+    for (const auto& [file, weak] : appending_)
+      if (InodePtr inode = weak.lock()) appending.push_back(std::move(inode));
+  }
+  for (const InodePtr& inode : appending) {
+    const std::unique_lock io(inode->io, std::try_to_lock);  // Else it goes on at this moment.
+    if (!io.owns_lock() || !inode->append_hold || clock_.Monotonic() < inode->append_hold->until)
+      continue;
+    if (!EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
+  }
 }
 
 void Filesystem::Impl::LayInline(Inode& inode, const Fresh& fresh) {

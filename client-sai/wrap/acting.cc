@@ -1,14 +1,25 @@
 #include "client-sai/wrap/acting.h"
 
+#include <limits.h>
 #include <linux/capability.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
+#include "fmt/format.h"
 
 namespace mosa::sai {
 namespace {
@@ -40,18 +51,60 @@ const Capabilities& Started() {
   return started;
 }
 
+// As Started().
+const std::vector<gid_t>& StartedGroups() {
+  static const std::vector<gid_t> started = [] {
+    std::vector<gid_t> groups(NGROUPS_MAX);
+    const int count = getgroups(NGROUPS_MAX, groups.data());
+    MOSA_CHECK(count >= 0);
+    groups.resize(static_cast<size_t>(count));
+    return groups;
+  }();
+  return started;
+}
+
+// Of this thread alone: glibc's own call changes all threads. Fails only where a user namespace
+// forbids it, and then nobody there has groups.
+void SetGroups(const std::vector<gid_t>& groups) {
+  if (syscall(SYS_setgroups, groups.size(), groups.data()) == 0) return;
+  static std::once_flag told;
+  std::call_once(told, [error = errno] {
+    LogWarning(
+        "cannot act in the groups of those who ask, who will miss what only these permit: {}",
+        strerrorname_np(error));
+  });
+}
+
+// Supplementary ones, as the kernel tells them. None if the thread is gone.
+std::vector<gid_t> GroupsOf(pid_t pid) {
+  constexpr std::string_view kTitle = "Groups:";
+  std::vector<gid_t> groups;
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; pid > 0 && std::getline(status, line);) {
+    if (!line.starts_with(kTitle)) continue;
+    std::istringstream words(line.substr(kTitle.size()));
+    for (gid_t group = 0; words >> group;) groups.push_back(group);
+    break;
+  }
+  return groups;
+}
+
 }  // namespace
 
-ActingFor::ActingFor(uid_t uid, gid_t gid) : acts_(geteuid() == 0 && (uid != 0 || gid != 0)) {
+ActingFor::ActingFor(const Caller& caller)
+    : acts_(geteuid() == 0 && (caller.uid != 0 || caller.gid != 0)) {
   if (!acts_) return;
   Capabilities capabilities = Started();
-  setfsgid(gid);
-  setfsuid(uid);  // Takes the capabilities of files away, too.
-  capabilities.SetEffective(capabilities.effective() & ~(uid != 0 ? kKeepingBits : 0));
+  StartedGroups();  // Before this thread's are others.
+  SetGroups(GroupsOf(caller.pid));
+  setfsgid(caller.gid);
+  setfsuid(caller.uid);  // Takes the capabilities of files away, too.
+  capabilities.SetEffective(capabilities.effective() & ~(caller.uid != 0 ? kKeepingBits : 0));
 }
 
 ActingFor::~ActingFor() {
   if (!acts_) return;
+  SetGroups(StartedGroups());
   setfsuid(0);
   setfsgid(0);
   Capabilities capabilities = Started();

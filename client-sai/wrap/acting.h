@@ -8,12 +8,18 @@
 
 namespace mosa::sai {
 
-// While there is one, this thread makes files for that user and group, with no set-user-id and
-// set-group-id bits that he may not give. What it may do otherwise stays as it was: the kernel has
+// While there is one, this thread makes files for that user and group, who is also in the groups of
+// the thread `pid` and in none of root's, with no set-user-id and set-group-id bits that he may not
+// give. What it may do otherwise stays as it was: the kernel has
 // asked already whether the caller may. At most one of this and the next class per thread.
 class ActingFor {
  public:
-  ActingFor(uid_t uid, gid_t gid);
+  struct Caller {
+    uid_t uid = 0;
+    gid_t gid = 0;
+    pid_t pid = 0;  // 0, or one that is gone: in no other groups.
+  };
+  explicit ActingFor(const Caller& caller);
   ~ActingFor();
   ActingFor(const ActingFor&) = delete;
   ActingFor& operator=(const ActingFor&) = delete;

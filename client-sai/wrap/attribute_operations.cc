@@ -168,7 +168,7 @@ void SetXattr(fuse_req_t request, fuse_ino_t number, const char* name, const cha
   const std::string path = WrapOf(request).InodeOf(number).Path();
   int set = 0;
   {
-    const ActingFor caller(fuse_req_ctx(request)->uid, fuse_req_ctx(request)->gid);
+    const ActingFor caller(AskerOf(request));
     set = setxattr(path.c_str(), name, value, size_bytes, flags);
   }
   ReplyResult(request, set);

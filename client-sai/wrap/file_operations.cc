@@ -64,7 +64,7 @@ UniqueFd Make(fuse_req_t request, const Inode& parent, const char* name, mode_t 
   const mode_t masked = MaskedMode(request, parent, mode);
   UniqueFd made;
   {
-    const ActingFor caller(context.uid, context.gid);
+    const ActingFor caller({context.uid, context.gid, context.pid});
     made = UniqueFd(
         openat(parent.descriptor.get(), name, FlagsBelow(flags) | O_CREAT | O_EXCL, masked));
   }

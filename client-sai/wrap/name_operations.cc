@@ -90,7 +90,7 @@ void MakeNode(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mo
   const mode_t masked = MaskedMode(request, parent, mode);
   int made = 0;
   {
-    const ActingFor caller(fuse_req_ctx(request)->uid, fuse_req_ctx(request)->gid);
+    const ActingFor caller(AskerOf(request));
     made = mknodat(parent.descriptor.get(), name, masked, device);
   }
   ReplyMade(request, made, parent, name);
@@ -101,7 +101,7 @@ void MakeDirectory(fuse_req_t request, fuse_ino_t number, const char* name, mode
   const mode_t masked = MaskedMode(request, parent, mode);
   int made = 0;
   {
-    const ActingFor caller(fuse_req_ctx(request)->uid, fuse_req_ctx(request)->gid);
+    const ActingFor caller(AskerOf(request));
     made = mkdirat(parent.descriptor.get(), name, masked);
   }
   ReplyMade(request, made, parent, name);
@@ -111,7 +111,7 @@ void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t number, cons
   const Inode& parent = WrapOf(request).InodeOf(number);
   int made = 0;
   {
-    const ActingFor caller(fuse_req_ctx(request)->uid, fuse_req_ctx(request)->gid);
+    const ActingFor caller(AskerOf(request));
     made = symlinkat(target, parent.descriptor.get(), name);
   }
   ReplyMade(request, made, parent, name);

@@ -13,6 +13,7 @@
 #include "client-sai/fuse/fuse_api.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/trace/tracer.h"
+#include "client-sai/wrap/acting.h"
 #include "client-sai/wrap/inode_table.h"
 
 namespace mosa::sai {
@@ -50,6 +51,10 @@ void AddWrapAttributeOperations(fuse_lowlevel_ops& table);
 
 // ---- what all of them use
 inline Wrap& WrapOf(fuse_req_t request) { return *static_cast<Wrap*>(fuse_req_userdata(request)); }
+inline ActingFor::Caller AskerOf(fuse_req_t request) {
+  const fuse_ctx& context = *fuse_req_ctx(request);
+  return {context.uid, context.gid, context.pid};
+}
 inline uint32_t PidOf(fuse_req_t request) {
   return static_cast<uint32_t>(fuse_req_ctx(request)->pid);
 }

@@ -1,6 +1,7 @@
 // What the manager's service says to clients, nodes and people.
 #include <arpa/inet.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 #include "manager/service/manager_server.h"
 #include "manager/service/service_fixture.h"
 #include "manager/service/test_client.h"
+#include "mosa/v1/manager_service.grpc.pb.h"
+#include "mosa/v1/node.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
 #include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
@@ -28,6 +31,8 @@
 namespace mosa::manager {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(ManagerServiceTest, FilesMadeByOneClientAreSeenByAnother) {
@@ -251,6 +256,42 @@ TEST_F(ManagerServiceTest, StreamsThatDoNotBeginAsTheyShouldAreEnded) {
   node.Heartbeat({});
   EXPECT_FALSE(node.Read().has_value());
   EXPECT_EQ(node.Finish().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ManagerServiceTest, WhoSpeaksNoVersionOfTheManagersIsToldWhoIsToBeUpgraded) {
+  StartServer();
+  const auto refusal_of = [this](const std::string& agent) {
+    grpc::ChannelArguments arguments;
+    arguments.SetUserAgentPrefix(agent);
+    const auto channel = grpc::CreateCustomChannel(server_->address(),
+                                                   grpc::InsecureChannelCredentials(), arguments);
+    grpc::ClientContext mount_context, node_context, admin_context;
+    const auto mount = v1::ClientSessionService::NewStub(channel)->Session(&mount_context);
+    v1::ManagerMessage to_mount;
+    EXPECT_FALSE(mount->Read(&to_mount));
+    const auto node = v1::NodeSessionService::NewStub(channel)->Session(&node_context);
+    v1::ManagerToNode to_node;
+    EXPECT_FALSE(node->Read(&to_node));
+    v1::GetClusterStatusResponse response;
+    const Status admin = FromGrpc(v1::ManagerService::NewStub(channel)->GetClusterStatus(
+        &admin_context, v1::GetClusterStatusRequest(), &response));
+    std::vector<std::string> all;
+    for (const Status& status : {FromGrpc(mount->Finish()), FromGrpc(node->Finish()), admin}) {
+      EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << MessageOf(status);
+      all.push_back(MessageOf(status));
+    }
+    return all;
+  };
+  EXPECT_THAT(refusal_of("curl"), ElementsAre(HasSubstr("upgrade the mount first"),
+                                              HasSubstr("upgrade the storage node first"),
+                                              HasSubstr("upgrade the program first")));
+  EXPECT_THAT(refusal_of("mosa/1-1"),
+              ElementsAre(HasSubstr("the mount version 1: upgrade the mount"),
+                          HasSubstr("upgrade the storage node first"),
+                          HasSubstr("upgrade the program first")));
+  EXPECT_THAT(refusal_of("mosa/7-9"), Each(HasSubstr("upgrade the manager first")));
+  const auto anna = Client(1);
+  EXPECT_TRUE(std::holds_alternative<AttributesReply>(anna->Ask(GetAttributesRequest{kRootFile})));
 }
 
 class RememberingSink final : public ClientSink {

@@ -22,7 +22,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
                            public std::enable_shared_from_this<ClientStream> {
  public:
   ClientStream(Calls& calls, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(calls, Right::kOpenSession, open), driver_(driver), relay_(relay) {}
+      : Stream(calls, Right::kOpenSession, open, "mount"), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerMessage& message) override {
     v1::ManagerMessage out;
@@ -84,7 +84,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
                          public std::enable_shared_from_this<NodeStream> {
  public:
   NodeStream(Calls& calls, OpenStreams& open, CoreDriver& driver, ResidenceRelay& relay)
-      : Stream(calls, Right::kRegisterNode, open), driver_(driver), relay_(relay) {}
+      : Stream(calls, Right::kRegisterNode, open, "storage node"), driver_(driver), relay_(relay) {}
 
   void Send(const ManagerToNode& message) override {
     for (v1::ManagerToNode& page : ToProto(message)) Stream::Send(std::move(page));

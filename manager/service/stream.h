@@ -17,13 +17,25 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "common/base/status.h"
 #include "manager/service/access.h"
+#include "proto/convert/protocol_version.h"
 #include "proto/convert/status.h"
 
 namespace mosa::manager {
+
+// Unimplemented if the caller, a `peer`, speaks no version that this manager speaks.
+inline Status CheckVersions(const grpc::ServerContext& context, std::string_view peer) {
+  const auto& sent = context.client_metadata();
+  const auto agent = sent.find("user-agent");
+  std::optional<ProtocolVersions> versions;
+  if (agent != sent.end())
+    versions = VersionsOfUserAgent({agent->second.data(), agent->second.size()});
+  return CheckProtocol({.own = "manager", .peer = peer}, kProtocolVersions, versions);
+}
 
 // What a completion queue's tag points to.
 class Event {
@@ -86,8 +98,10 @@ class Stream : private OpenStreams::Member {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // Of callers that have the right. `calls` and `open` outlive it.
-  Stream(Calls& calls, Right right, OpenStreams& open) : calls_(calls), right_(right), open_(open) {
+  // Of callers that have the right. `calls` and `open` outlive it. `peer`, a literal, is what
+  // calls: "mount".
+  Stream(Calls& calls, Right right, OpenStreams& open, std::string_view peer)
+      : calls_(calls), right_(right), open_(open), peer_(peer) {
     ++calls_.live;
   }
   Stream(const Stream&) = delete;
@@ -106,6 +120,7 @@ class Stream : private OpenStreams::Member {
     self_ = std::move(self);
     accepted_ = std::move(accepted);
     ++under_way_;
+    context_.AddInitialMetadata(kProtocolKey, ToText(kProtocolVersions));
     request(&context_, &io_, &on_accepted_);
   }
 
@@ -179,7 +194,9 @@ class Stream : private OpenStreams::Member {
       std::exchange(accepted_, nullptr)();
       accepted_at_ = OpenStreams::Clock::now();
       open_.Add(this);
-      if (auto caller = calls_.access.Admit(context_, right_); !caller.ok()) {
+      if (const Status understood = CheckVersions(context_, peer_); !understood.ok()) {
+        End(understood);
+      } else if (auto caller = calls_.access.Admit(context_, right_); !caller.ok()) {
         End(caller.status());
       } else {
         caller_ = *std::move(caller);
@@ -247,6 +264,7 @@ class Stream : private OpenStreams::Member {
   Calls& calls_;
   const Right right_;
   OpenStreams& open_;
+  const std::string_view peer_;
   Identity caller_;
   grpc::ServerContext context_;
   Io io_{&context_};
@@ -319,6 +337,8 @@ class UnaryCall {
       return;
     }
     ServeLater(calls_, right_, ask_, begin_);
+    if (const Status understood = CheckVersions(context_, "program"); !understood.ok())
+      return writer_.FinishWithError(ToGrpc(understood), &on_finished_);
     const Result<Identity> caller = calls_.access.Admit(context_, right_);
     if (!caller.ok()) return writer_.FinishWithError(ToGrpc(caller.status()), &on_finished_);
     begin_(*caller, request_, [this](const Status& status, const Response& response) {

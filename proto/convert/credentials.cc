@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "fmt/format.h"
+#include "proto/convert/protocol_version.h"
 
 namespace mosa {
 
@@ -63,6 +64,7 @@ Result<Identity> IdentityOfPeer(const grpc::AuthContext& peer) {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const std::optional<ClusterSecret>& secret) {
   grpc::ChannelArguments arguments;
+  arguments.SetUserAgentPrefix(UserAgentOf(kProtocolVersions));
   arguments.SetMaxReceiveMessageSize(-1);  // What a daemon of our own cluster answers.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // A bandwidth probe is a ping and its answer per message: four wake-ups beside each round trip.

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/model/session.h"
 #include "proto/convert/node.h"
+#include "proto/convert/protocol_version.h"
 #include "proto/convert/residence.h"
 #include "proto/convert/status.h"
 
@@ -103,6 +104,7 @@ bool ManagerLink::BackOff(Duration delay) {
 void ManagerLink::RunSession() {
   Duration delay = kBackOffMin;
   std::string last_message;
+  bool ever_registered = false;
   do {
     bool was_registered = false;
     const Status ended = RunStream(was_registered);
@@ -117,7 +119,10 @@ void ManagerLink::RunSession() {
     if (was_registered || MessageOf(ended) != last_message)
       LogWarning("no session with the manager: {}", MessageOf(ended));
     last_message = MessageOf(ended);
-    if (IsFinal(ended) && was_registered) on_shutdown_(ended);
+    ever_registered = ever_registered || was_registered;
+    // A manager of another version refuses the next attempt as well.
+    const bool other_version = ended.code() == StatusCode::kUnimplemented && ever_registered;
+    if (other_version || (IsFinal(ended) && was_registered)) on_shutdown_(ended);
   } while (BackOff(std::exchange(delay, std::min(delay * 2, kBackOffMax))));
 }
 
@@ -133,7 +138,8 @@ Status ManagerLink::RunStream(bool& was_registered) {
   Status status = Register(*stream);
   v1::ManagerToNode wire;
   while (status.ok() && stream->Read(&wire)) {
-    status = Carry(wire);
+    if (!was_registered) status = CheckManagerOf(context, "storage node");
+    if (status.ok()) status = Carry(wire);
     if (!status.ok() || was_registered || !wire.has_registered()) continue;
     was_registered = true;
     const std::lock_guard write_lock(write_mutex_);

@@ -212,7 +212,7 @@ class Round:
             seen = [read for read in records.reads if read.name == name]
             lines += [str(read) for read in seen[-40:]]
         lines = sorted([fault, *lines], key=lambda line: float(line.split("..")[0]))
-        print(f"--- the history of {name}", *lines, sep="\n  ")
+        print(f"--- the history of {name}", *lines[-60:], sep="\n  ")
 
     # ---- copies, on the nodes themselves
 

@@ -79,6 +79,22 @@ class Journal:
                 self.line("wait", begin=begin, end=end, call=call, mount=self.mount)
 
 
+def device_of(journal, root):
+    """Which mount is there, or None: between a mount's death and its next start there is none."""
+    try:
+        return journal.call(os.stat, root).st_dev
+    except OSError:
+        return None
+
+
+def outcome_of(journal, root, device, error):
+    """The error's name; UNMOUNTED if what was not there may have been the mount."""
+    name = name_of_error(error)
+    if name == history.ABSENT_ANSWER and (device is None or device_of(journal, root) != device):
+        return history.UNMOUNTED
+    return name
+
+
 def read_all(journal, path):
     descriptor = journal.call(os.open, path, os.O_RDONLY)
     try:
@@ -154,12 +170,13 @@ class Writer:
         operation = self._choose(name)
         root = self.root_of[mount]
         self.journal.mount = mount
+        device = device_of(self.journal, root)
         begin = time.monotonic()
         try:
             getattr(self, operation["kind"])(root, operation)
             outcome = OK
         except OSError as error:
-            outcome = name_of_error(error)
+            outcome = outcome_of(self.journal, root, device, error)
         end = time.monotonic()
         how = operation.pop("how", "")
         self.journal.line(
@@ -216,7 +233,7 @@ class Writer:
         if kind == "unlink":
             return {}
         if self.random.random() < 0.35:
-            return {"size": self.random.randrange(32, INLINE_MAX)}
+            return {"size": self.random.randrange(32, INLINE_MAX, history.WORD.size)}
         return {"size": BLOCK * self.random.randrange(1, FILE_BLOCKS_MAX)}
 
     def _in_place(self, blocks, chance):
@@ -327,12 +344,13 @@ def run_appender(journal, stopping, root_of, home, number, seed):
         record += 1
         units = chooser.choice((1, 3, 32, 700, 2500))
         name = f"logs/log{log}"
-        begin, size = time.monotonic(), 0
+        size, device = 0, device_of(journal, root_of[home])
+        begin = time.monotonic()
         try:
             size = append_record(journal, f"{root_of[home]}/{name}", record, units)
             outcome = OK
         except OSError as error:
-            outcome = name_of_error(error)
+            outcome = outcome_of(journal, root_of[home], device, error)
         times = {"begin": begin, "end": time.monotonic(), "mount": home}
         journal.line("append", name=name, outcome=outcome, record=record, units=units, **times)
         log += size > LOG_BYTES_MAX or outcome != OK
@@ -361,6 +379,7 @@ def append_record(journal, path, record, units):
 
 def look(journal, root, name, mount, final):
     """Reads a name, and writes down what is there."""
+    device = device_of(journal, root)
     begin = time.monotonic()
     fields = {}
     try:
@@ -371,10 +390,9 @@ def look(journal, root, name, mount, final):
         else:
             state = history.state_of(data)
             fields["state"] = [state.size, list(state.blocks)]
-    except FileNotFoundError:
-        outcome = OK
     except OSError as error:
-        outcome = name_of_error(error)
+        outcome = outcome_of(journal, root, device, error)
+        outcome = OK if outcome == history.ABSENT_ANSWER else outcome
     times = {"begin": begin, "end": time.monotonic(), "mount": mount, "final": final}
     journal.line("read", name=name, outcome=outcome, **times, **fields)
     return outcome

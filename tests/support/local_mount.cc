@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <future>
 #include <utility>
 
 #include "common/base/check.h"
@@ -97,9 +98,16 @@ sai::Outcome<sai::OpenResult> LocalMount::Open(std::string_view path, uint32_t f
 }
 
 sai::Outcome<sai::Done> LocalMount::Close(sai::HandleId handle, uint64_t owner) {
-  auto flushed = filesystem_->Flush(handle, owner);
+  auto flushed = Flush(handle, owner);
   filesystem_->Release(handle, std::nullopt);
   return flushed;
+}
+
+sai::Outcome<sai::Done> LocalMount::Flush(sai::HandleId handle, uint64_t owner) {
+  std::promise<sai::Outcome<sai::Done>> flushed;
+  filesystem_->Flush(handle, owner,
+                     [&](sai::Outcome<sai::Done> done) { flushed.set_value(std::move(done)); });
+  return flushed.get_future().get();
 }
 
 sai::Outcome<std::string> LocalMount::Read(sai::HandleId handle, uint64_t offset,
@@ -118,7 +126,8 @@ sai::Outcome<std::string> LocalMount::Read(sai::HandleId handle, uint64_t offset
 
 sai::Outcome<size_t> LocalMount::Write(sai::HandleId handle, uint64_t offset,
                                        std::string_view data) {
-  return filesystem_->Write(handle, offset, std::as_bytes(std::span(data.data(), data.size())));
+  return filesystem_->Write(handle, {.offset = offset},
+                            std::as_bytes(std::span(data.data(), data.size())));
 }
 
 sai::Outcome<sai::Done> LocalMount::WriteFile(std::string_view path, std::string_view content) {

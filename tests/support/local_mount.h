@@ -25,10 +25,12 @@ class CountingNotifier final : public sai::KernelNotifier {
     ++files;
     if (on_file) on_file();
   }
+  void InvalidateAttributes(FileId) override { ++attributes; }
 
   Capabilities can{.passthrough = false, .epoch = true};
   std::atomic<uint64_t> entries{0};
   std::atomic<uint64_t> files{0};
+  std::atomic<uint64_t> attributes{0};
   std::function<void()> on_file;  // Set while nothing runs.
 };
 
@@ -52,6 +54,7 @@ class LocalMount {
   sai::Outcome<FileId> MakeDirectory(std::string_view path);
   sai::Outcome<sai::OpenResult> Open(std::string_view path, uint32_t flags);
   sai::Outcome<sai::Done> Close(sai::HandleId handle, uint64_t owner = 0);
+  sai::Outcome<sai::Done> Flush(sai::HandleId handle, uint64_t owner);
   sai::Outcome<std::string> Read(sai::HandleId handle, uint64_t offset, size_t size_bytes);
   sai::Outcome<size_t> Write(sai::HandleId handle, uint64_t offset, std::string_view data);
   sai::Outcome<sai::Done> WriteFile(std::string_view path, std::string_view content);

@@ -1,0 +1,44 @@
+// WaitBudget: what a request of the kernel may wait for in all.
+//
+// One request asks the manager and nodes several times, and each may take as long as kWaitMax. What
+// a program waits for is bounded all the same: later questions have what earlier ones have left.
+#ifndef MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_
+#define MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "common/base/time.h"
+#include "common/model/session.h"
+
+namespace mosa::sai {
+
+// Of the thread that makes it, while it exists; at most one at a time.
+class WaitBudget {
+ public:
+  // A second less than kWaitMax, of which the last question may need half.
+  static constexpr Duration kAll = kWaitMax - Seconds(1);
+  static constexpr Duration kQuestionMin = Milliseconds(500);
+
+  WaitBudget() { limit_ = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kAll.ns); }
+  ~WaitBudget() { limit_.reset(); }
+  WaitBudget(const WaitBudget&) = delete;
+  WaitBudget& operator=(const WaitBudget&) = delete;
+
+  // How long a question may wait: kQuestionMin at least; kWaitMax on a thread without a budget.
+  static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
+  static bool IsSpent() { return Left() <= Duration{0}; }
+
+ private:
+  static Duration Left() {
+    if (!limit_) return kWaitMax;
+    const auto left = *limit_ - std::chrono::steady_clock::now();
+    return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
+  }
+  inline static thread_local std::optional<std::chrono::steady_clock::time_point> limit_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_

@@ -1,0 +1,217 @@
+"""Who waits in a mount: for how long, and whom that keeps.
+
+Closes that wait for copies do not keep names and attributes of others; a killed program does not
+wait on; a stopped node does not keep what goes to others; a record that several requests carry is
+one record; and after a manager's restart nobody sees an old name.
+"""
+
+import contextlib
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import cluster
+from consistency_test import is_absent, put
+
+MIB = 1 << 20
+OTHERS_MAX_S = 3.0  # What names and attributes may take on a busy machine.
+CLOSE_MAX_S = 40  # A close goes on while its copies make progress.
+DIES_WITHIN_S = 1.5
+STALE_LOOKS = 8
+
+
+@contextlib.contextmanager
+def stopped(store, kind, host):
+    pid = store.pid(kind, host)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def check_closes_keep_nobody(store, closes):
+    """Closes that wait for copies over slow links: others go on, and every close ends."""
+    directory = f"{store.mount('h1')}/broadcast"
+    os.mkdir(directory)
+    cluster.set_hint(directory, "pattern", "broadcast:3")
+    taken, failed = [], []
+
+    def close_one(number):
+        try:
+            descriptor = os.open(f"{directory}/{number}", os.O_CREAT | os.O_WRONLY)
+            os.write(descriptor, bytes(128 << 10))
+            begin = time.monotonic()
+            os.close(descriptor)
+            taken.append(time.monotonic() - begin)
+        except OSError as error:
+            failed.append(error)
+
+    threading.stack_size(128 << 10)
+    threads = [threading.Thread(target=close_one, args=(number,)) for number in range(closes)]
+    for thread in threads:
+        thread.start()
+    longest = 0.0
+    while any(thread.is_alive() for thread in threads):
+        begin = time.monotonic()
+        os.statvfs(store.mount("h1"))
+        os.listdir(store.mount("h1"))
+        longest = max(longest, time.monotonic() - begin)
+        time.sleep(0.1)
+    print(f"{closes} closes, {len(failed)} errors, longest {max(taken, default=0):.1f} s; ", end="")
+    print(f"names of others {longest:.2f} s")
+    cluster.check(longest < OTHERS_MAX_S, f"a listing took {longest:.1f} s beside closes")
+    cluster.check(max(taken) < CLOSE_MAX_S, f"a close took {max(taken):.1f} s")
+
+
+def check_killed_programs_die(store):
+    """A read of a node that does not answer, and SIGKILL, also behind another signal."""
+    directory = cluster.placed_directory(f"{store.mount('h2')}/far", "local")
+    path = f"{directory}/file"
+    put(path, os.urandom(8 * MIB))
+    far = f"{store.mount('h1')}/far/file"
+    with stopped(store, "storage", "h2"):
+        for before in ((), (signal.SIGUSR1,)):
+            program = (
+                "import os, signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None);"
+                "os.pread(os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), 1 << 20, 0)"
+            )
+            child = subprocess.Popen([sys.executable, "-c", program, far])
+            time.sleep(0.7)
+            for number in before:
+                child.send_signal(number)
+                time.sleep(0.2)
+            cluster.check(child.poll() is None, "the read does not wait for the stopped node")
+            begin = time.monotonic()
+            child.kill()
+            child.wait()
+            took = time.monotonic() - begin
+            print(f"killed while it read, after {len(before)} signals: gone in {took:.2f} s")
+            cluster.check(took < DIES_WITHIN_S, f"a killed program lived on for {took:.1f} s")
+
+
+def check_one_node_keeps_no_other(store):
+    """Written behind: what goes to a stopped node holds its own lane only."""
+    root = store.mount("h1")
+    for host in ("h2", "h3"):
+        cluster.placed_directory(f"{root}/to-{host}", f"node:{host}")
+        put(f"{root}/to-{host}/first", bytes(MIB))
+    begun = threading.Event()
+
+    def write_to_stopped(number):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(f"{root}/to-h3/{number}", os.O_CREAT | os.O_WRONLY)
+            try:
+                begun.set()
+                for _ in range(3):
+                    os.write(descriptor, bytes(MIB))
+            finally:
+                os.close(descriptor)
+
+    with stopped(store, "storage", "h3"):
+        threads = [threading.Thread(target=write_to_stopped, args=(n,)) for n in range(12)]
+        for thread in threads:
+            thread.start()
+        begun.wait(20)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        put(f"{root}/to-h2/second", bytes(2 * MIB))
+        took = time.monotonic() - begin
+        print(f"beside a stopped node 2 MiB go to another in {took:.2f} s")
+    for thread in threads:
+        thread.join()
+    cluster.check(took < OTHERS_MAX_S, f"a write to a living node took {took:.1f} s")
+
+
+def append_records(path, mark, size, count, aligned):
+    """In a process of its own. The memory begins at a page, or a byte behind one."""
+    child = os.fork()
+    if child:
+        return child
+    memory = mmap.mmap(-1, size + 4096)
+    begin = 0 if aligned else 1
+    memory[:] = bytes([mark]) * len(memory)
+    view = memoryview(memory)[begin : begin + size]
+    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    code = 0
+    for _ in range(count):
+        code |= os.write(descriptor, view) != size
+    os.close(descriptor)
+    os._exit(code)
+
+
+def check_records_are_whole(store):
+    for size, aligned in ((4 * MIB, True), (MIB, False), (2 * MIB + 5, False)):
+        name = f"log-{size}-{aligned}"
+        count = 24 * MIB // size
+        children = [
+            append_records(f"{store.mount(host)}/{name}", ord(host[1]), size, count, aligned)
+            for host in ("h1", "h2")
+        ]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        cluster.check(codes == [0, 0], f"appending {size} bytes failed: {codes}")
+        with open(f"{store.mount('h3')}/{name}", "rb") as file:
+            data = file.read()
+        os.unlink(f"{store.mount('h1')}/{name}")
+        whole = [len(set(data[at : at + size])) == 1 for at in range(0, len(data), size)]
+        print(f"{len(whole)} records of {size} bytes, {whole.count(False)} torn")
+        cluster.check(len(data) == 2 * count * size, f"the log has {len(data)} bytes")
+        cluster.check(all(whole), f"{whole.count(False)} of {len(whole)} records are torn")
+
+
+def check_names_after_a_restart(store, files):
+    """The mount that looks knows many inodes, and over its slow link is told late."""
+    one, other = store.mount("h1"), store.mount("h2")
+    os.mkdir(f"{one}/many")
+    for number in range(files):
+        os.close(os.open(f"{one}/many/{number}", os.O_CREAT | os.O_WRONLY))
+    for entry in os.scandir(f"{other}/many"):
+        entry.stat()
+    stale = 0
+    for number in range(STALE_LOOKS):
+        put(f"{one}/k{number}", b"x")
+        os.stat(f"{other}/k{number}")
+        command = store.kill("manager", "h0")
+        result = []
+
+        def move_and_look(number=number, result=result):
+            os.rename(f"{one}/k{number}", f"{one}/l{number}")
+            result.append(is_absent(f"{other}/k{number}"))
+
+        mover = threading.Thread(target=move_and_look)
+        mover.start()
+        store.start("manager", "h0", command)
+        mover.join()
+        stale += result != [True]
+    print(f"{STALE_LOOKS} renames over a manager's restart, {files} inodes: {stale} stale")
+    cluster.check(stale == 0, f"the old name was there after {stale} of {STALE_LOOKS} renames")
+
+
+def test(arguments):
+    checks = {
+        "append": check_records_are_whole,
+        "killed": check_killed_programs_die,
+        "lanes": check_one_node_keeps_no_other,
+        "names": lambda store: check_names_after_a_restart(store, arguments.files),
+    }
+    with cluster.Cluster(arguments.bin, 3) as store:
+        for name, check in checks.items():
+            if arguments.only in name:
+                check(store)
+    if arguments.only in "closes":
+        with cluster.Cluster(arguments.bin, 3, rate="20mbit") as store:
+            check_closes_keep_nobody(store, arguments.closes)
+
+
+def add_arguments(parser):
+    parser.add_argument("--closes", type=int, default=1500)
+    parser.add_argument("--files", type=int, default=20000, help="inodes known; by hand 50,000")
+    parser.add_argument("--only", default="", help="part of: append killed lanes names closes")
+
+
+if __name__ == "__main__":
+    cluster.main(test, description=__doc__, add_arguments=add_arguments)
