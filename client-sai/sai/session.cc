@@ -71,7 +71,7 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   ++sessions_;
   lease_.BeginEra(ready.now);
   recalls_.NoteAll();
-  nodes_.SetIdentity({.client = client_, .era = 0, .key = ready.bulk_key});
+  nodes_.SetIdentity({.client = client_, .era = 0, .key = ready.bulk_key, .tls = ready.bulk_tls});
   nodes_.SetNodes(ready.nodes);
   bool again = false;
   {

@@ -39,6 +39,7 @@ struct NodeRegistered {
   std::string cluster_name;
   std::string capability_key;  // 32 bytes; proves capabilities.
   Time now;
+  bool bulk_tls = false;  // TCP connections of the bulk plane are to be encrypted.
   bool operator==(const NodeRegistered&) const = default;
 };
 

@@ -44,6 +44,7 @@ class NodeSink {
 
 struct CoreDriverOptions {
   std::string capability_key;
+  bool bulk_tls = false;
   size_t inline_cache_bytes = size_t{64} << 20;
 };
 

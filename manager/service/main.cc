@@ -57,6 +57,7 @@ struct Flags {
   std::string inline_size = "16K";
   std::string platform;
   bool fsync = false;
+  bool bulk_tls = false;
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
@@ -84,6 +85,8 @@ void Declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--platform", flags.platform,
                  "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
+  app.add_flag("--bulk-tls", flags.bulk_tls,
+               "Nodes and mounts encrypt the bytes of files that they send one another");
   app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->capture_default_str();
@@ -114,6 +117,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   options.listen = flags.listen;
   options.data_directory = flags.data_directory;
   options.fsync = flags.fsync;
+  options.bulk_tls = flags.bulk_tls;
   options.core.cluster_name = flags.cluster_name;
   options.core.stripe_width = flags.stripe_width;
   options.core.default_placement = flags.default_placement;

@@ -193,7 +193,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
   parts->driver = std::make_unique<CoreDriver>(
-      std::move(core), *parts->store, CoreDriverOptions{.capability_key = identity.capability_key});
+      std::move(core), *parts->store,
+      CoreDriverOptions{.capability_key = identity.capability_key, .bulk_tls = options.bulk_tls});
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
   parts->services =
       std::make_unique<Services>(*parts->driver, parts->forecasts.get(), options.residence_wait);

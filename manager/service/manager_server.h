@@ -24,6 +24,7 @@ struct ServerOptions {
   std::string data_directory;
   std::optional<ClusterSecret> secret;
   bool fsync = false;
+  bool bulk_tls = false;  // Nodes and mounts encrypt what they send one another.
   // The seed is that of the database, if it has one.
   ManagerOptions core;
   // What the deployment can do: without it nothing is predicted. Checked.

@@ -28,6 +28,7 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
   item->set_cluster_name(value.cluster_name);
   item->set_capability_key(value.capability_key);
   item->set_now_ns(value.now.ns);
+  item->set_bulk_tls(value.bulk_tls);
 }
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
   ForEachPage(value.files, [&out](std::span<const FileId> page, bool) {
@@ -136,7 +137,8 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
           .cluster_name = check.Name("registered.cluster_name", in.registered().cluster_name()),
           .capability_key = check.Bytes("registered.capability_key",
                                         in.registered().capability_key(), kOpaqueBytesMax),
-          .now = {in.registered().now_ns()}};
+          .now = {in.registered().now_ns()},
+          .bulk_tls = in.registered().bulk_tls()};
     case wire::ManagerToNode::kRefused:
       return Read(in.refused(), check);
     case wire::ManagerToNode::kDropObjects:

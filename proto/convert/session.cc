@@ -35,6 +35,7 @@ void Put(const SessionReady& value, wire::ManagerMessage* out) {
   item->set_chunk_bytes_default(value.chunk_bytes_default);
   item->set_inline_bytes_max(value.inline_bytes_max);
   item->set_bulk_key(value.bulk_key);
+  item->set_bulk_tls(value.bulk_tls);
 }
 void Put(const Failure& value, wire::ManagerMessage* out) { Write(value, out->mutable_refused()); }
 void Put(const ReplyEnvelope& value, wire::ManagerMessage* out) {
@@ -108,7 +109,8 @@ SessionReady Read(const wire::SessionReady& in, FieldChecker& check) {
               check.Number("ready.chunk_bytes_default", in.chunk_bytes_default(), kFileBytesMax),
           .inline_bytes_max =
               check.Number("ready.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
-          .bulk_key = check.Bytes("ready.bulk_key", in.bulk_key(), kOpaqueBytesMax)};
+          .bulk_key = check.Bytes("ready.bulk_key", in.bulk_key(), kOpaqueBytesMax),
+          .bulk_tls = in.bulk_tls()};
 }
 
 ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) {

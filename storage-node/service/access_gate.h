@@ -23,11 +23,12 @@ class AccessGate {
 
   // `manager_now` is the manager's time at this moment; capabilities expire in that time. It goes
   // on evenly, so that a wall clock that is set here changes nothing.
-  void SetKey(std::string key, Time manager_now) {
+  void SetKey(std::string key, Time manager_now, bool bulk_tls = false) {
     const std::lock_guard lock(mutex_);
     key_ = std::move(key);
     offset_ = manager_now - clock_.Monotonic();
     ++key_count_;
+    bulk_tls_ = bulk_tls;
   }
 
   // The right to read `file` on other nodes. Unavailable if the node has not registered yet.
@@ -35,6 +36,11 @@ class AccessGate {
 
   // What the session of `client` proves itself by. Unavailable if the node has not registered yet.
   Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
+  // Whether TCP connections are to be encrypted.
+  bool bulk_tls() const {
+    const std::lock_guard lock(mutex_);
+    return bulk_tls_;
+  }
   // Who this node is at other nodes; without a key if it has not registered yet.
   BulkIdentity IdentityAtNodes() const;
 
@@ -56,6 +62,7 @@ class AccessGate {
   std::string key_;
   Duration offset_;
   uint64_t key_count_ = 0;
+  bool bulk_tls_ = false;
 };
 
 }  // namespace mosa::node

@@ -39,7 +39,7 @@ class Listener final : public SessionListener {
   void OnSessionReady(const SessionReady& ready) override {
     const std::scoped_lock lock(mutex_);
     nodes_ = ready.nodes;
-    bulk_identity_ = {.client = client_, .era = 0, .key = ready.bulk_key};
+    bulk_identity_ = {.client = client_, .era = 0, .key = ready.bulk_key, .tls = ready.bulk_tls};
   }
   void OnPush(const Push& push) override {
     if (const auto* recall = std::get_if<RecallPush>(&push)) {

@@ -50,6 +50,7 @@ struct TestNodeOptions {
   uint64_t limit_bytes = uint64_t{1} << 30;
   node::ConnectionLimits limits = {};
   bool registered = true;
+  bool bulk_tls = false;
 };
 
 // Whose capabilities a TestNode seals.
@@ -58,12 +59,12 @@ inline constexpr ClientId kTestClient{77};
 class TestNode {
  public:
   TestNode(std::unique_ptr<node::ObjectStore> store, const TestNodeOptions& options = {})
-      : id_(options.id), key_(options.key), gate_(clock_) {
+      : id_(options.id), key_(options.key), bulk_tls_(options.bulk_tls), gate_(clock_) {
     auto engine = node::ObjectEngine::Open(std::move(store), options.limit_bytes, engine_clock_);
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
-    if (options.registered) gate_.SetKey(key_, clock_.Now());
+    if (options.registered) gate_.SetKey(key_, clock_.Now(), bulk_tls_);
     StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
   }
@@ -90,7 +91,7 @@ class TestNode {
             .state = NodeState::kLive};
   }
   BulkIdentity Identity(ClientId client = kTestClient) const {
-    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0)};
+    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0), .tls = bulk_tls_};
   }
   std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {},
                                               ClientId as = kTestClient) const {
@@ -132,6 +133,7 @@ class TestNode {
  private:
   const NodeId id_;
   const std::string key_;
+  const bool bulk_tls_;
   const TemporaryDirectory directory_;
   const SystemClock clock_;
   ManualClock engine_clock_{Time{1}};
