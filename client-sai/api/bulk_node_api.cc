@@ -244,7 +244,8 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
                  .all_changed = reply.all_changed(),
                  .changed = {},
                  .order = reply.order(),
-                 .tail_settled = reply.tail_settled()};
+                 .tail_settled = reply.tail_settled(),
+                 .absent = reply.absent()};
   for (int i = 0; i < reply.changed_ranges_size(); i += 2) {
     const ByteRange range{reply.changed_ranges(i), reply.changed_ranges(i + 1)};
     MOSA_RETURN_IF_ERROR(CheckRange(range.begin, range.empty() ? 0 : range.size()));
@@ -283,8 +284,10 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   v1::BulkReply reply;
   UniqueFd descriptor;
   const auto exchange = [&](FrameSocket& socket) {
+    descriptor.reset();
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
-    return ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status();
+    MOSA_RETURN_IF_ERROR(ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status());
+    return descriptor ? channel->CheckDescriptor(descriptor.get(), socket, write) : OkStatus();
   };
   MOSA_RETURN_IF_ERROR(channel->Run(
       exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));

@@ -8,11 +8,13 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "client-sai/api/manager_clock.h"
 #include "client-sai/api/manager_stream.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
@@ -34,6 +36,10 @@ constexpr Duration kConnectWait = Seconds(1);
 constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
 constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
+// A request runs no more so long before its asker gives up: two clocks may drift meanwhile.
+constexpr Duration kExpiryMargin = Milliseconds(200);
+// An answer that somebody else has taken off the stream is handed over within this time.
+constexpr Duration kHandOverWait = Seconds(1);
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
@@ -45,6 +51,29 @@ bool IsFinal(const Status& status) {
     case StatusCode::kPermissionDenied:
     case StatusCode::kFailedPrecondition:
     case StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// True of what changes nothing, or the same again.
+bool MayRunTwice(const v1::Request& request) {
+  switch (request.request_case()) {
+    case v1::Request::kLookup:
+    case v1::Request::kGetAttributes:
+    case v1::Request::kListDirectory:
+    case v1::Request::kReadSymlink:
+    case v1::Request::kGetXattr:
+    case v1::Request::kListXattrs:
+    case v1::Request::kGetLock:
+    case v1::Request::kSetLock:
+    case v1::Request::kCancelLock:
+    case v1::Request::kStatFilesystem:
+    case v1::Request::kFileIdRange:
+    case v1::Request::kForget:
+    case v1::Request::kRecallDone:
+    case v1::Request::kAwaitCopies:
       return true;
     default:
       return false;
@@ -74,7 +103,10 @@ class GrpcManagerApi final : public ManagerApi {
     bool is_call = false;  // `done` only hands the replies to a waiting thread.
     Time submitted;        // As `sent`, before any repetition.
     DurationTable::ClassId kind;
-    Span span;  // If it was begun while requests are logged.
+    Span span;                          // If it was begun while requests are logged.
+    std::optional<Time> give_up_at{};   // Of a call.
+    bool written = false;               // On some stream: it may have run.
+    std::vector<uint64_t> abandoned{};  // Which it has told of.
   };
   // What a caller of Call waits for; outlives the caller if the reply comes too late.
   struct Waiter {
@@ -87,7 +119,15 @@ class GrpcManagerApi final : public ManagerApi {
     Failure failure;
   };
 
-  RequestId Submit(std::vector<Request> requests, Callback done, bool is_call);
+  // `wait`: how long its asker waits; none: until it is answered.
+  RequestId Submit(std::vector<Request> requests, Callback done, std::optional<Duration> wait);
+  // False: its answer is being handed over. True: it will not be answered, and not run any more.
+  bool GiveUp(RequestId id);
+  // What is said with each message as it leaves; mutex_ is held.
+  void Complete(Pending& pending, v1::ClientMessage& message);
+  std::vector<uint64_t> TellAbandoned(v1::ClientMessage& message);
+  // What may have run in an earlier session, and would run again.
+  void RefuseRepetitions();
   // A reply that a thread waits for is handed to it by whoever polls the stream; the rest is for
   // the delivery thread.
   bool Claim(const v1::ManagerMessage& message);
@@ -144,6 +184,9 @@ class GrpcManagerApi final : public ManagerApi {
   Time last_received_;
   Time last_sent_;
   std::optional<Time> keep_alive_sent_;
+  std::vector<uint64_t> keep_alive_abandoned_;  // Which it has told of.
+  ManagerClock manager_clock_;
+  std::set<uint64_t> abandoned_;   // Ids whose askers gave up, until the manager has heard of it.
   uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
   std::optional<Status> started_;  // The outcome of Start.
   bool stopping_ = false;
@@ -183,8 +226,9 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
     waiter->replies = std::move(replies);
     stream_.Resolve(waiter->ticket);
   };
-  Submit(std::move(requests), answered, /*is_call=*/true);
-  if (!stream_.Await(waiter->ticket, Chrono(deadline))) {
+  const RequestId id = Submit(std::move(requests), answered, deadline);
+  if (!stream_.Await(waiter->ticket, Chrono(deadline)) &&
+      (GiveUp(id) || !stream_.Await(waiter->ticket, Chrono(kHandOverWait)))) {
     return {Failure{.code = StatusCode::kDeadlineExceeded,
                     .reason = ErrorReason::kTimedOut,
                     .message = fmt::format("the manager at {} did not answer within {} ms",
@@ -194,10 +238,39 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
 }
 
 RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
-  return Submit(std::move(requests), std::move(done), /*is_call=*/false);
+  return Submit(std::move(requests), std::move(done), std::nullopt);
 }
 
-RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, bool is_call) {
+bool GrpcManagerApi::GiveUp(RequestId id) {
+  const std::lock_guard lock(mutex_);
+  if (pending_.erase(id.value) == 0) return false;
+  abandoned_.insert(id.value);
+  // Whatever is older has expired long ago.
+  if (abandoned_.size() > kAbandonedMax) abandoned_.erase(abandoned_.begin());
+  return true;
+}
+
+void GrpcManagerApi::Complete(Pending& pending, v1::ClientMessage& message) {
+  v1::RequestEnvelope& envelope = *message.mutable_requests();
+  envelope.set_answered_below_id(AnsweredBelow());
+  if (pending.give_up_at)
+    envelope.set_expires_ns(manager_clock_.At(*pending.give_up_at - kExpiryMargin).ns);
+  pending.abandoned = TellAbandoned(message);
+  pending.written = true;
+}
+
+std::vector<uint64_t> GrpcManagerApi::TellAbandoned(v1::ClientMessage& message) {
+  message.mutable_requests()->clear_abandoned_ids();
+  if (abandoned_.empty()) return {};
+  // What is lower is settled in any case.
+  abandoned_.erase(abandoned_.begin(), abandoned_.lower_bound(AnsweredBelow()));
+  for (const uint64_t id : abandoned_) message.mutable_requests()->add_abandoned_ids(id);
+  return {abandoned_.begin(), abandoned_.end()};
+}
+
+RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done,
+                                 std::optional<Duration> wait) {
+  const bool is_call = wait.has_value();
   const DurationTable::ClassId kind{requests.empty() ? 0 : EnvelopeKindOf(requests)};
   const auto message = std::make_shared<v1::ClientMessage>();
   ToProto(
@@ -225,8 +298,11 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done, b
       }
       return id;
     }
-    pending_.emplace(id.value, Pending{message, std::move(done), now, is_call, now, kind, span});
-    message->mutable_requests()->set_answered_below_id(AnsweredBelow());
+    Pending& pending =
+        pending_.emplace(id.value, Pending{message, std::move(done), now, is_call, now, kind, span})
+            .first->second;
+    if (wait) pending.give_up_at = now + *wait;
+    if (in_session_) Complete(pending, *message);
     last_sent_ = now;
   }
   if (in_session_) stream_.Write(message);
@@ -328,8 +404,13 @@ Status GrpcManagerApi::OpenSession(Time sent, bool& was_ready) {
   const auto* const ready = std::get_if<SessionReady>(&message);
   if (ready == nullptr) return UnavailableError("the manager did not begin with SessionReady");
   was_ready = true;
+  {
+    const std::lock_guard lock(mutex_);
+    manager_clock_.Begin(clock_.Monotonic(), ready->now);
+  }
   listener_->OnSessionReady(*ready);
   listener_->OnLeaseRenewed(sent, ready->now);
+  if (!ready->replies_kept) RefuseRepetitions();
   BeginRequests(clock_.Monotonic());
   {
     const std::lock_guard lock(mutex_);
@@ -338,6 +419,26 @@ Status GrpcManagerApi::OpenSession(Time sent, bool& was_ready) {
   }
   changed_.notify_all();
   return OkStatus();
+}
+
+void GrpcManagerApi::RefuseRepetitions() {
+  const std::lock_guard lock(mutex_);
+  for (auto item = pending_.begin(); item != pending_.end();) {
+    Pending& pending = item->second;
+    const auto& requests = pending.message->requests().requests();
+    if (!pending.written || std::all_of(requests.begin(), requests.end(), MayRunTwice)) {
+      ++item;
+      continue;
+    }
+    refused_.push_back({std::move(pending.done),
+                        Failure{.code = StatusCode::kDeadlineExceeded,
+                                .reason = ErrorReason::kTimedOut,
+                                .message = fmt::format(
+                                    "the manager at {} no longer knows whether request {} of an "
+                                    "earlier session has run: look before you repeat it",
+                                    options_.address, item->first)}});
+    item = pending_.erase(item);
+  }
 }
 
 void GrpcManagerApi::BeginRequests(Time now) {
@@ -349,7 +450,7 @@ void GrpcManagerApi::BeginRequests(Time now) {
     // The message may still be read by a write of the last stream: it is repeated as it was, but
     // for what has been answered since.
     auto repeated = std::make_shared<v1::ClientMessage>(*pending.message);
-    repeated->mutable_requests()->set_answered_below_id(AnsweredBelow());
+    Complete(pending, *repeated);
     stream_.Write(repeated);
   }
 }
@@ -405,11 +506,14 @@ void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
   std::optional<Time> sent;
   {
     const std::lock_guard lock(mutex_);
+    manager_clock_.Learn(clock_.Monotonic(), envelope.now);
     if (envelope.id == RequestId{}) {
       sent = std::exchange(keep_alive_sent_, std::nullopt);
+      for (const uint64_t id : std::exchange(keep_alive_abandoned_, {})) abandoned_.erase(id);
     } else if (const auto found = pending_.find(envelope.id.value); found != pending_.end()) {
       sent = found->second.sent;
       if (options_.residence != nullptr) Count(found->second);
+      for (const uint64_t id : found->second.abandoned) abandoned_.erase(id);
       done = std::move(found->second.done);
       pending_.erase(found);
     }
@@ -470,6 +574,7 @@ void GrpcManagerApi::KeepAlive() {
     keep_alive_sent_ = now;
     last_sent_ = now;
     message->mutable_requests()->set_answered_below_id(AnsweredBelow());
+    keep_alive_abandoned_ = TellAbandoned(*message);
   }
   stream_.Write(message);
 }

@@ -43,11 +43,11 @@ class ManagerApi {
   // InvalidArgument as the manager says.
   virtual Status Start(SessionListener& listener) = 0;
   // Sends requests as one envelope and waits for the replies; at most `deadline`, then one Failure
-  // kTimedOut (the request goes on being retried, its outcome dropped). The last reply may be a
+  // kTimedOut: the requests may have run by then, and do not run any more. The last reply may be a
   // Failure; then later requests did not run.
   virtual std::vector<Reply> Call(std::vector<Request> requests, Duration deadline = kWaitMax) = 0;
-  // The same without waiting. `done` runs on the delivery thread and must not block. Returns the
-  // request's id.
+  // The same without waiting, however long it takes. `done` runs on the delivery thread and must
+  // not block. Returns the request's id.
   virtual RequestId Send(std::vector<Request> requests, Callback done) = 0;
   // Ends the session cleanly (unmount). No call may be under way.
   virtual void Stop() = 0;

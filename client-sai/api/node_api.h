@@ -4,7 +4,8 @@
 // Thread-safe; calls block, at most the deadline of the options, and several may run at once.
 // Offsets are the file's own. Errors: Unavailable (node unreachable or silent), DeadlineExceeded,
 // ResourceExhausted (node full), PermissionDenied (capability refused: Failure reason in the
-// message), DataLoss (checksum), NotFound (object absent and needed).
+// message), Aborted (somebody writes by a newer layout), DataLoss (checksum), NotFound (there is no
+// such object).
 #ifndef MOSA_CLIENT_SAI_API_NODE_API_H_
 #define MOSA_CLIENT_SAI_API_NODE_API_H_
 
@@ -29,8 +30,7 @@ struct ObjectTarget {
   std::string_view capability;
 };
 struct ObjectStatus {
-  uint64_t size_bytes =
-      0;  // Of the object: where its last byte ends in the file. 0 if there is no object.
+  uint64_t size_bytes = 0;  // Of the object: where its last byte ends in the file.
   uint64_t allocated_bytes = 0;
   Time modify_time;     // In the node's clock.
   bool sealed = false;  // The node knows a checksum of every block.
@@ -46,7 +46,7 @@ class NodeApi {
   virtual void SetIdentity(const BulkIdentity& identity) = 0;
 
   // Fills `out` from `offset`; bytes that the object does not have are zero. Every byte was checked
-  // against its checksum.
+  // against its checksum. NotFound if there is no object: the caller may know that it has no bytes.
   virtual Status Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) = 0;
   // Writes all of `data`; the node verifies its checksum before it answers. The object is made if
   // absent.
@@ -59,7 +59,7 @@ class NodeApi {
                           uint64_t length) = 0;
   virtual Result<ObjectStatus> Stat(const ObjectTarget& target) = 0;
   // The next byte of data (or of a hole) at or after `offset` as lseek(2) SEEK_DATA and SEEK_HOLE;
-  // NotFound if none.
+  // OutOfRange if none, NotFound if there is no object.
   virtual Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) = 0;
   // Appends `data` at the object's end, atomically among all writers; returns where it went.
   virtual Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) = 0;

@@ -12,8 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "client-sai/api/local_trust.h"
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
+#include "common/base/log.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
 #include "proto/convert/bulk_hello.h"
@@ -23,6 +25,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kSocketRetryAfter = Seconds(1);
+constexpr Duration kDistrustedFor = Seconds(60);  // So refusals are logged at most so often.
 
 Time Now() { return SystemClock().Monotonic(); }
 
@@ -58,15 +61,25 @@ Result<UniqueFd> ConnectTcp(const std::string& text, Duration wait) {
   return Connect(address.get(), address.size(), wait);
 }
 
-Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
+Result<UniqueFd> ConnectToFile(int socket_file, Duration wait) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
+  const std::string name = fmt::format("/proc/self/fd/{}", socket_file);
+  std::memcpy(address.sun_path, name.data(), name.size());
+  MOSA_ASSIGN_OR_RETURN(UniqueFd socket,
+                        Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, wait));
+  MOSA_RETURN_IF_ERROR(TrustedPeer(socket.get()).status());
+  return socket;
+}
+
+// Unauthenticated: what is there, or who listens, is not to be trusted.
+Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
     return InvalidArgumentError(
         fmt::format("its socket '{}': the path is empty or too long", path));
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  auto connected = Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address, wait);
+  const auto file = OpenSocketFile(path);
+  auto connected = file.ok() ? ConnectToFile(file->get(), wait) : Result<UniqueFd>(file.status());
   if (connected.ok()) return connected;
   return Status(connected.status().code(),
                 fmt::format("its socket {}: {}", path, MessageOf(connected.status())));
@@ -140,23 +153,24 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
                       Name(), options_.connections_max));
     }
   }
-  if (pool.failed_at && Now() - *pool.failed_at < kSocketRetryAfter) {
-    return UnavailableError(
-        fmt::format("{}: its socket {} could not be reached", Name(), address_.socket_path));
+  if (pool.retry_at && Now() < *pool.retry_at) {
+    return UnavailableError(fmt::format("{}: its socket {} could not be reached, or not trusted",
+                                        Name(), address_.socket_path));
   }
   ++pool.connecting;
   lock.unlock();
   auto opened = Open(kind, deadline);
   lock.lock();
   --pool.connecting;
-  if (!opened.ok()) {
-    if (kind == Kind::kUnix) pool.failed_at = Now();
-    pool.released.notify_all();
-    return Status(opened.status().code(),
-                  fmt::format("{}: {}", Name(), MessageOf(opened.status())));
+  if (opened.ok()) return opened;
+  const bool untrusted = opened.status().code() == StatusCode::kUnauthenticated;
+  if (kind == Kind::kUnix) {
+    if (untrusted) Distrust(opened.status());
+    AvoidSocketFor(kSocketRetryAfter);
   }
-  pool.failed_at.reset();
-  return opened;
+  pool.released.notify_all();
+  return Status(untrusted ? StatusCode::kUnavailable : opened.status().code(),
+                fmt::format("{}: {}", Name(), MessageOf(opened.status())));
 }
 
 Result<std::unique_ptr<FrameSocket>> NodeChannel::Open(Kind kind, Time deadline) {
@@ -165,7 +179,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Open(Kind kind, Time deadline)
   if (opened.status().code() == StatusCode::kUnavailable) opened = OpenOnce(kind, deadline);
   const StatusCode code = opened.status().code();
   if (opened.ok() || code == StatusCode::kFailedPrecondition ||
-      code == StatusCode::kDeadlineExceeded)
+      code == StatusCode::kDeadlineExceeded || code == StatusCode::kUnauthenticated)
     return opened;
   return UnavailableError(MessageOf(opened.status()));
 }
@@ -246,20 +260,49 @@ Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
 }
 
 bool NodeChannel::CanReachSocket() {
-  const auto is_recent = [](const std::optional<Time>& at) {
-    return at && Now() - *at < kSocketRetryAfter;
-  };
   {
     const std::lock_guard lock(mutex_);
     if (!CheckState().ok()) return false;
-    if (HasIdle(unix_) || !unix_.busy.empty() || is_recent(unix_.reached_at)) return true;
-    if (is_recent(unix_.failed_at)) return false;
+    if (HasIdle(unix_) || !unix_.busy.empty()) return true;
+    if (unix_.retry_at && Now() < *unix_.retry_at) return false;
+    if (unix_.reached_at && Now() - *unix_.reached_at < kSocketRetryAfter) return true;
   }
   // Only to see whether somebody listens: a hello waits for an answer.
-  const bool reached = ConnectUnix(address_.socket_path, options_.connect_wait).ok();
+  const Status reached = ConnectUnix(address_.socket_path, options_.connect_wait).status();
   const std::lock_guard lock(mutex_);
-  (reached ? unix_.reached_at : unix_.failed_at) = Now();
-  return reached;
+  if (reached.ok()) {
+    unix_.reached_at = Now();
+    return true;
+  }
+  if (reached.code() == StatusCode::kUnauthenticated) Distrust(reached);
+  AvoidSocketFor(kSocketRetryAfter);
+  return false;
+}
+
+void NodeChannel::AvoidSocketFor(Duration time) {
+  unix_.retry_at = std::max(unix_.retry_at.value_or(Now()), Now() + time);
+}
+
+void NodeChannel::Distrust(const Status& why) {
+  const bool told = unix_.retry_at && *unix_.retry_at - Now() > kSocketRetryAfter;
+  AvoidSocketFor(kDistrustedFor);
+  unix_.idle.clear();
+  if (told) return;
+  LogWarning("{}: {}; its objects are read and written by TCP", Name(), MessageOf(why));
+}
+
+Status NodeChannel::CheckDescriptor(int descriptor, const FrameSocket& socket, bool write) {
+  MOSA_ASSIGN_OR_RETURN(const uid_t owner, TrustedPeer(socket.fd()));
+  const std::lock_guard lock(mutex_);
+  const auto device = CheckObjectDescriptor(
+      descriptor, {.owner = owner, .write = write, .device = objects_device_});
+  if (device.ok()) {
+    objects_device_ = *device;
+  } else {
+    objects_device_.reset();  // The node may have begun anew, on another file system.
+    Distrust(device.status());
+  }
+  return device.status();
 }
 
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name) {

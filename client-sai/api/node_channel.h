@@ -5,6 +5,8 @@
 #ifndef MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 #define MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -55,9 +57,13 @@ class NodeChannel {
   // connection breaks and `repeatable`, or the node says that it has not begun the request, once
   // again on a new one. Unavailable at once while the node is silent or lost.
   Status Run(const Exchange& exchange, const Terms& terms);
-  // True if the Unix socket can be connected to, or is. A failure is remembered for a second. Waits
-  // for no answer of the node.
+  // True if the Unix socket can be connected to, or is. A failure is remembered for a second, and
+  // for a minute that what listens there is not trusted. Waits for no answer of the node.
   bool CanReachSocket();
+  // Takes a descriptor that came on `socket`, a Unix connection of this channel, in answer to a
+  // request for an object. One that is no such object is refused as of CheckObjectDescriptor; then
+  // the node's socket is not used for a minute.
+  Status CheckDescriptor(int descriptor, const FrameSocket& socket, bool write);
 
   // Who asks on connections from now on; idle ones of somebody else are closed.
   void SetIdentity(const BulkIdentity& identity);
@@ -78,8 +84,9 @@ class NodeChannel {
     std::set<FrameSocket*> outdated;  // Those of `busy` that were made by somebody else.
     size_t connecting = 0;
     std::condition_variable released;
-    // Of Unix connections: when the last attempt failed, and when one was only tried.
-    std::optional<Time> failed_at;
+    // Unix connections only: no attempt before `retry_at`; when one was last made to see whether
+    // somebody listens.
+    std::optional<Time> retry_at;
     std::optional<Time> reached_at;
   };
 
@@ -95,6 +102,9 @@ class NodeChannel {
   // These need mutex_.
   Status CheckState() const;
   bool HasIdle(Pool& pool);  // Forgets those that have broken.
+  void AvoidSocketFor(Duration time);
+  // The socket is not used for a minute, and that is logged.
+  void Distrust(const Status& why);
   Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
 
   const NodeChannelOptions options_;
@@ -107,6 +117,7 @@ class NodeChannel {
   BulkIdentity identity_;
   Pool tcp_;
   Pool unix_;
+  std::optional<dev_t> objects_device_;  // Where the node's objects lie, from the first of them.
 };
 
 // What a reply says, as a Status that names the node and carries the reason (proto/convert).

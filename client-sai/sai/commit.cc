@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/log.h"
 
 namespace mosa::sai {
 namespace {
@@ -45,8 +46,12 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
         const auto fresh = EnsureAccess(inode, access->may_write);
         if (fresh.ok()) asked = nodes_.Stat({node, inode.file, (*fresh)->capability});
       }
-      if (!asked.ok()) continue;
-      bytes.allocated_bytes = asked->allocated_bytes;
+      if (asked.ok()) {
+        bytes.allocated_bytes = asked->allocated_bytes;
+      } else if (allocated[node] == 0 && !(asked.status().code() == StatusCode::kNotFound &&
+                                           IsKnownEmpty(inode, *access, node))) {
+        continue;  // What the manager knows stands. What was stored just now is there in any case.
+      }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);
     result.push_back(bytes);
@@ -65,6 +70,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty;
+  request.generation = inode.committing.stored_by;
+  if (request.generation == 0 && inode.access) request.generation = inode.access->generation;
   request.inline_moved = inode.moves_inline;
   request.modify_time = inode.committing.modify_time;
   if (inode.inline_buffer) {
@@ -85,6 +92,25 @@ void Filesystem::Impl::TakeBack(Inode& inode) {
   inode.data_dirty = inode.data_dirty || old.data_dirty;
   inode.dirty_end = std::max(inode.dirty_end, old.dirty_end);
   if (!inode.modify_time) inode.modify_time = old.modify_time;
+  inode.stored_by = OlderGeneration(inode.stored_by, old.stored_by);
+}
+
+void Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.committing = static_cast<Unsaved&>(inode) = {};
+    inode.pages.Clear();
+    inode.allocated.clear();
+    inode.allocated_known = false;
+    inode.pages_version.reset();
+    inode.access_era = inode.attributes_era = 0;
+    if (inode.passthrough_handles == 0) inode.objects.clear();
+  }
+  LogWarning("{}", failure.message);
+  NoteError(inode, failure);
+  blocks_.DropFile(inode.file);
+  DropPages(
+      inode.file, [] {}, [](bool) {});
 }
 
 // Another mount was faster. Caller holds the inode's mutex.
@@ -146,8 +172,12 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
     }
   }
   if (committed) FinishCommit(inode, is_inline, kind.last_close, *attributes, mark);
+  const bool stale = tells && !committed && failure != nullptr && !is_inline &&
+                     failure->code == StatusCode::kFailedPrecondition &&
+                     failure->reason == ErrorReason::kStale;
+  if (stale) DropUncommitted(inode, *failure);
   const std::lock_guard lock(inode.mutex);
-  if (tells && !committed) TakeBack(inode);
+  if (tells && !committed && !stale) TakeBack(inode);
   if (committed) inode.appended = false;
   if (unsent) EndMake(inode, made);
   *outdated =
@@ -170,6 +200,12 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, bool last_clos
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
     if (last_close) inode.manager_counts_open = false;
+    if (inode.committing.stored_by != 0 && !inode.access->empty_nodes.empty()) {
+      // Which nodes have bytes now is for the manager to say, if anybody needs to know.
+      auto access = std::make_shared<DataAccess>(*inode.access);
+      access->empty_nodes.clear();
+      inode.access = std::move(access);
+    }
     if (is_inline && inode.inline_buffer && inode.access) KeepInline(inode);
     if (is_inline) inode.access_version = attributes.data_version;
     ++inode.own_changes;
@@ -208,6 +244,10 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("a size of {} bytes passes the largest file size, {}", size_bytes,
                             kFileBytesMax));
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.cut_by = 0;
+  }
   RefreshFromKernelWrites(inode);
   Drain(inode);
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
@@ -281,6 +321,8 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
     const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
     if (!results[i].ok() && !gone) return FromStatus(results[i]);
   }
+  const std::lock_guard lock(inode.mutex);
+  inode.cut_by = access.generation;
   return Done{};
 }
 

@@ -68,6 +68,7 @@ class Filesystem::Impl final : public SessionListener {
   void ConfirmRecall(FileId file, UnconfirmedRecall recall);
   void DropEverything();
   void SendUnsent(const std::vector<FileId>& files);
+  void NoteNodes(const std::vector<NodeAddress>& nodes);
   bool NodeAlive(NodeId node) const;
   Outcome<FileId> NewFileId();
   void AskForFileIds();
@@ -134,7 +135,13 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);
+  Outcome<Done> RemoveOnce(FileId parent, const std::string& name, bool directory);
   Outcome<Done> Rename(const RenameRequest& request);
+  Outcome<Done> RenameOnce(const RenameRequest& request);
+  // The file that the name was last seen to be, however long ago; FileId{}: not known.
+  FileId LastSeen(Inode& directory, const std::string& name);
+  // Another file has the name by now. Asks for it, so that the next request means that one.
+  Outcome<Done> SeeAgain(FileId parent, const std::string& name);
   Outcome<std::string> ReadSymlink(FileId file);
   // `file` == FileId{}: absent. `own`: this mount's change; false: a lookup's answer.
   bool StoreName(Inode& directory, const std::string& name, FileId file, Mark mark, bool own);
@@ -323,6 +330,7 @@ class Filesystem::Impl final : public SessionListener {
   // have changed since it began.
   Outcome<Done> WithStore(Inode& inode,
                           const std::function<Outcome<Done>(const DataAccess&)>& store);
+  static void PauseBeforeStore(int attempt);
   // The right to write, once nobody else has frozen the file: what the inode keeps.
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
   static Failure FrozenTooLong(const Inode& inode);
@@ -340,6 +348,9 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> CommitOnce(Inode& inode, CommitKind kind, bool* outdated);
   CommitRequest BuildCommit(Inode& inode, bool last_close);
   static void TakeBack(Inode& inode);
+  // What was stored does not count any more, for the file's bytes are elsewhere: it is forgotten,
+  // and whoever has the file open is told of the error.
+  void DropUncommitted(Inode& inode, const Failure& failure);
   static void NoteOutdated(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   // ---- copies (copies.cc)
@@ -366,8 +377,8 @@ class Filesystem::Impl final : public SessionListener {
                               bool zeroes, std::vector<NodeId>* refused);
   Outcome<Done> PunchObjects(Inode& inode, ByteRange range);
   Outcome<Done> PunchInline(Inode& inode, ByteRange range);
-  // Runs `operation` on a node, again while it cannot be reached and may come back, and once more
-  // with a new capability if the old one is refused.
+  // Runs `operation` on a node, again while it cannot be reached and may come back. Aborted if the
+  // node refuses the right: the caller begins anew, by what the manager says then.
   Status WithRetries(Inode& inode, NodeId node, bool write,
                      const std::function<Status(const ObjectTarget&)>& operation);
 
@@ -380,6 +391,7 @@ class Filesystem::Impl final : public SessionListener {
   struct LayoutMark {
     uint64_t recalls = 0;
     uint64_t era = 0;
+    uint64_t incarnations = 0;
     bool operator==(const LayoutMark&) const = default;
   };
   LayoutMark MarkLayout(Inode& inode) const;  // Caller holds the inode's mutex.
@@ -398,6 +410,11 @@ class Filesystem::Impl final : public SessionListener {
                            bool parallel);
   Outcome<Done> FetchPiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::byte* out);
+  // True if an object that is absent on this node has no bytes: the manager has said that none was
+  // committed there, and this mount has stored none.
+  static bool IsKnownEmpty(Inode& inode, const DataAccess& access, NodeId node);
+  // The node has no object though it should: the manager is asked anew, and may know why.
+  Failure ObjectMissing(Inode& inode, NodeId node);
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
   Outcome<uint64_t> SeekOnce(Inode& inode, uint64_t offset, SeekKind kind);
   Outcome<uint64_t> SeekData(Inode& inode, const DataAccess& access, ByteRange range);
@@ -475,7 +492,8 @@ class Filesystem::Impl final : public SessionListener {
   // until it was told. Lock order: epoch_mutex_, then an inode's mutex.
   std::mutex epoch_mutex_;
   std::atomic<uint64_t> kernel_epoch_{1};
-  std::atomic<uint64_t> sessions_{0};  // Counts them: recalls are the session's that sent them.
+  std::atomic<uint64_t> incarnations_{0};  // Counts nodes that came back empty.
+  std::atomic<uint64_t> sessions_{0};      // Counts them: recalls are the session's that sent them.
 
   mutable std::mutex handles_mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_;  // Guarded by handles_mutex_.
@@ -485,6 +503,7 @@ class Filesystem::Impl final : public SessionListener {
   mutable std::mutex session_mutex_;
   // Guarded by session_mutex_.
   std::map<NodeId, NodeState> node_states_;
+  std::map<NodeId, uint64_t> node_incarnations_;
   std::deque<FileIdRangeReply> id_ranges_;
   bool asking_for_ids_ = false;
   bool session_seen_ = false;

@@ -53,7 +53,15 @@ struct Unsaved {
   bool data_dirty = false;
   uint64_t dirty_end = 0;           // Where the furthest of its writes ends.
   std::optional<Time> modify_time;  // Of its last write.
+  // The oldest layout generation by which any of it was stored on nodes; 0: nothing was.
+  uint64_t stored_by = 0;
 };
+
+// The older of two generations, where 0 is none.
+inline uint64_t OlderGeneration(uint64_t a, uint64_t b) {
+  if (a == 0 || b == 0) return a + b;
+  return a < b ? a : b;
+}
 
 // A recall that the manager waits for, and the session in which it came.
 struct UnconfirmedRecall {
@@ -125,7 +133,9 @@ struct Inode : Unsaved {
   std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
   Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
-  uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
+  uint64_t kernel_stored_by = 0;  // The generation by which passthrough writers got the object.
+  uint64_t cut_by = 0;            // The generation by whose layout the objects were last cut.
+  uint64_t kernel_room = 0;       // Set aside for what passthrough writers will write.
 
   // Errors of writes that nobody has been told of: every handle compares its own count.
   uint64_t error_count = 0;

@@ -250,6 +250,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     inode.dirty_end = std::max(inode.dirty_end, size);
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
+    inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
     inode.allocated[node] = allocated;
   }
 }
@@ -337,15 +338,22 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                  changes.modify_time,
                                  changes.access_time_now,
                                  changes.modify_time_now};
+    const auto cut_by = [&] {
+      const std::lock_guard lock(inode->mutex);
+      return inode->cut_by;
+    };
+    request.generation = cut_by();
     Mark mark = MarkNow();
     auto reply = Ask<AttributesReply>(request);
     while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {
-      // Another mount has begun to give the file its objects: they are cut when it is done.
+      // Another mount has begun to give the file its objects, or they are elsewhere by now: those
+      // are cut.
       {
         const std::lock_guard lock(inode->mutex);
         inode->access_era = 0;
       }
       MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
+      request.generation = cut_by();
       mark = MarkNow();
       reply = Ask<AttributesReply>(request);
     }

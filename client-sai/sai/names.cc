@@ -26,6 +26,13 @@ Outcome<Done> CheckName(std::string_view name) {
   return Done{};
 }
 
+// So often a name may be given to yet another file while it is removed or replaced.
+constexpr int kNameAttemptsMax = 8;
+
+bool IsAnotherFile(const Failure& failure) {
+  return failure.code == StatusCode::kAborted && failure.reason == ErrorReason::kStale;
+}
+
 }  // namespace
 
 bool Filesystem::Impl::KernelMayKeep(Inode& directory) {
@@ -246,9 +253,38 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
   if (links_left == 0) blocks_.DropFile(file);
 }
 
+FileId Filesystem::Impl::LastSeen(Inode& directory, const std::string& name) {
+  const std::lock_guard lock(directory.mutex);
+  const auto it = directory.names.entries.find(name);
+  return it == directory.names.entries.end() ? FileId{} : it->second;
+}
+
+Outcome<Done> Filesystem::Impl::SeeAgain(FileId parent, const std::string& name) {
+  const InodePtr directory = Get(parent);
+  {
+    const std::lock_guard lock(directory->mutex);
+    if (directory->names.entries.erase(name) > 0) --names_count_;
+    directory->names.complete = false;
+  }
+  const Mark mark = MarkNow();
+  const auto reply = Ask<EntryReply>(LookupRequest{parent, name});
+  if (!reply.ok() && reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
+  StoreName(*directory, name, reply.ok() ? reply->entry.file : FileId{}, mark, false);
+  return Done{};
+}
+
 Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view, bool directory) {
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const std::string name(name_view);
+  for (int attempt = 1;; ++attempt) {
+    Outcome<Done> removed = RemoveOnce(parent, name, directory);
+    if (removed.ok() || !IsAnotherFile(removed.failure()) || attempt == kNameAttemptsMax)
+      return removed;
+    MOSA_RETURN_IF_FAILED(SeeAgain(parent, name));
+  }
+}
+
+Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& name, bool directory) {
   const InodePtr inode = Get(parent);
   std::vector<Request> requests;
   const InodePtr unsent = directory ? nullptr : BeginMake(*inode, name, &requests);
@@ -260,7 +296,8 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = MarkNow();
-  requests.emplace_back(RemoveRequest{parent, name, directory, held});
+  requests.emplace_back(
+      RemoveRequest{parent, name, directory, held, unsent ? *known : LastSeen(*inode, name)});
   const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests));
@@ -305,6 +342,16 @@ InodePtr Filesystem::Impl::BeginMake(Inode& directory, const std::string& name,
 Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
   MOSA_RETURN_IF_FAILED(CheckName(wanted.old_name));
   MOSA_RETURN_IF_FAILED(CheckName(wanted.new_name));
+  for (int attempt = 1;; ++attempt) {
+    Outcome<Done> renamed = RenameOnce(wanted);
+    if (renamed.ok() || !IsAnotherFile(renamed.failure()) || attempt == kNameAttemptsMax)
+      return renamed;
+    MOSA_RETURN_IF_FAILED(SeeAgain(wanted.old_parent, wanted.old_name));
+    MOSA_RETURN_IF_FAILED(SeeAgain(wanted.new_parent, wanted.new_name));
+  }
+}
+
+Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
   const InodePtr source = Get(wanted.old_parent);
   const InodePtr target = Get(wanted.new_parent);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*source, wanted.old_name));
@@ -315,6 +362,10 @@ Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
   RenameRequest request = wanted;
   const bool is_known = replaced && replaced->value != 0;
   request.holds_open = !is_known || BeginRemoval(*replaced);
+  request.moved = LastSeen(*source, wanted.old_name);
+  request.replaced = replaced;
+  if (const FileId seen = LastSeen(*target, wanted.new_name); !replaced && seen != FileId{})
+    request.replaced = seen;
   // The kernel keeps the name that it moves for as long as it was told of it in the old place.
   const auto gets_kept_name = [this](Inode& directory) {
     const std::lock_guard lock(directory.mutex);
@@ -367,8 +418,7 @@ Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode, bool bare) {
 MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const auto* made = std::get_if<MakeReply>(&reply);
   const auto* failure = std::get_if<Failure>(&reply);
-  // The request is repeated until it runs, and whatever is asked from now on runs after it: only
-  // the manager can say whether the file is there.
+  // It may have run or not, but runs no more: only the manager can say whether the file is there.
   const bool unheard = failure != nullptr && failure->reason == ErrorReason::kTimedOut;
   FileId parent;
   std::string name;

@@ -457,6 +457,8 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
     }
     ++inode.passthrough_handles;
     if (handle.write) {
+      if (inode.passthrough_writers == 0) inode.kernel_stored_by = 0;
+      inode.kernel_stored_by = OlderGeneration(inode.kernel_stored_by, inode.access->generation);
       ++inode.passthrough_writers;
       inode.kernel_room += kPassthroughRoomBytes;
       inode.pages_version.reset();
@@ -644,9 +646,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
       // What could not be stored was reported, and nobody is left who could try again.
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();
-      inode->data_dirty = inode->needs_commit = false;
-      inode->dirty_end = 0;
-      inode->modify_time.reset();
+      static_cast<Unsaved&>(*inode) = {};
       if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
         inline_cached_bytes_ -= access->inline_data.size();
         auto without = std::make_shared<DataAccess>(*access);

@@ -25,6 +25,8 @@ struct Buffer {
 
 // A layout is recalled a few times in a file's life, not in a read's.
 constexpr int kReadsMax = 8;
+// Each time the manager has said anew where the bytes are.
+constexpr int kRefusedReadsMax = 4;
 
 // Mapping costs more than it saves when less is read.
 constexpr size_t kMappedBytesMin = 64 << 10;
@@ -59,7 +61,7 @@ ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size
 }  // namespace
 
 Filesystem::Impl::LayoutMark Filesystem::Impl::MarkLayout(Inode& inode) const {
-  return {inode.access_recalls, lease_.ValidEra()};
+  return {inode.access_recalls, lease_.ValidEra(), incarnations_};
 }
 
 template <typename Value>
@@ -72,8 +74,11 @@ Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
   for (int attempt = 1;; ++attempt) {
     const LayoutMark mark = mark_now();
     Outcome<Value> result = read();
+    // A node refused the right, or has no object where there should be one.
+    const bool refused = !result.ok() && result.failure().code == StatusCode::kAborted;
+    if (refused && attempt < kRefusedReadsMax) continue;
     // Without a lease it began with a question to the manager, which starts another era.
-    if (mark == mark_now()) return result;
+    if (refused || mark == mark_now()) return result;
     if (attempt == kReadsMax)
       return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
                   fmt::format("the layout of file {} was changed {} times while it was read",
@@ -340,13 +345,36 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
     // While there is another copy nobody waits for a node to come back.
     status = is_last ? WithRetries(inode, order[i], false, read)
                      : read({order[i], inode.file, access.capability});
+    if (status.code() == StatusCode::kNotFound && IsKnownEmpty(inode, access, order[i])) {
+      std::memset(out, 0, size);
+      return Done{};
+    }
     if (status.ok()) {
       stats_.Add(nodes_.IsLocal(order[i]) ? Counter::kBytesReadLocal : Counter::kBytesReadRemote,
                  size);
       return Done{};
     }
   }
+  if (status.code() == StatusCode::kNotFound) return ObjectMissing(inode, order.back());
   return FromStatus(status);
+}
+
+bool Filesystem::Impl::IsKnownEmpty(Inode& inode, const DataAccess& access, NodeId node) {
+  if (!std::binary_search(access.empty_nodes.begin(), access.empty_nodes.end(), node)) return false;
+  const std::lock_guard lock(inode.mutex);
+  const auto own = inode.allocated.find(node);
+  return own == inode.allocated.end() || own->second == 0;
+}
+
+Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.access_era = 0;
+  }
+  return Fail(StatusCode::kAborted, ErrorReason::kNodeLost,
+              fmt::format("node {} has no object of file {}, though bytes of it were committed "
+                          "there: they are lost, run the task that wrote them again",
+                          node.value, inode.file.value));
 }
 
 Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind kind) {
@@ -389,8 +417,17 @@ Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, Node
   const Status status = WithRetries(inode, node, false, [&](const ObjectTarget& target) -> Status {
     const auto answer = nodes_.Seek(target, offset, kind == SeekKind::kData);
     if (answer.ok()) found = *answer;
-    return answer.status().code() == StatusCode::kNotFound ? OkStatus() : answer.status();
+    return answer.status().code() == StatusCode::kOutOfRange ? OkStatus() : answer.status();
   });
+  if (status.code() == StatusCode::kNotFound) {
+    AccessPtr access;
+    {
+      const std::lock_guard lock(inode.mutex);
+      access = inode.access;
+    }
+    if (IsKnownEmpty(inode, *access, node)) return found;
+    return ObjectMissing(inode, node);
+  }
   if (!status.ok()) return FromStatus(status);
   return found;
 }

@@ -71,14 +71,14 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   ++sessions_;
   lease_.BeginEra(ready.now);
   recalls_.NoteAll();
-  nodes_.SetIdentity({.client = client_, .era = 0, .key = ready.bulk_key, .tls = ready.bulk_tls});
+  nodes_.SetIdentity(
+      {.client = client_, .era = ready.era, .key = ready.bulk_key, .tls = ready.bulk_tls});
   nodes_.SetNodes(ready.nodes);
+  NoteNodes(ready.nodes);
   bool again = false;
   {
     const std::lock_guard lock(session_mutex_);
     again = std::exchange(session_seen_, true);
-    node_states_.clear();
-    for (const NodeAddress& node : ready.nodes) node_states_[node.node] = node.state;
     id_ranges_.clear();
     if (ready.file_ids.count > 0) id_ranges_.push_back(ready.file_ids);
     inline_bytes_max_ = ready.inline_bytes_max;
@@ -164,9 +164,7 @@ void Filesystem::Impl::OnPush(const Push& push) {
     });
   } else if (const auto* nodes = std::get_if<NodesPush>(&push)) {
     nodes_.SetNodes(nodes->nodes);
-    const std::lock_guard lock(session_mutex_);
-    node_states_.clear();
-    for (const NodeAddress& node : nodes->nodes) node_states_[node.node] = node.state;
+    NoteNodes(nodes->nodes);
   } else if (const auto* grant = std::get_if<GrantRecallPush>(&push)) {
     grants_.GiveBack(grant->node);
   } else {
@@ -292,6 +290,18 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   // The end of it may have been told before this answer was.
   const std::lock_guard lock(inode->mutex);
   if (inode->handles == 0) QueueRelease(file);
+}
+
+// What is being read from a node that has come back empty is read again.
+void Filesystem::Impl::NoteNodes(const std::vector<NodeAddress>& nodes) {
+  const std::lock_guard lock(session_mutex_);
+  node_states_.clear();
+  for (const NodeAddress& node : nodes) {
+    node_states_[node.node] = node.state;
+    uint64_t& incarnation = node_incarnations_[node.node];
+    if (incarnation != 0 && incarnation != node.incarnation) ++incarnations_;
+    incarnation = node.incarnation;
+  }
 }
 
 bool Filesystem::Impl::NodeAlive(NodeId node) const {

@@ -16,6 +16,8 @@ namespace {
 constexpr Duration kFrozenDelay = Milliseconds(10);
 // Nobody waits longer for it.
 constexpr Duration kFrozenWaitMax = Seconds(15);
+// A store that is refused so often, by ever new rights, is one that never will be taken.
+constexpr int kStoresMax = 50;
 
 void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(kFrozenDelay.ns)); }
 
@@ -57,6 +59,7 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
       continue;
     ++inode.stores;
+    inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
     return access;
   }
 }
@@ -74,12 +77,22 @@ void Filesystem::Impl::EndStore(Inode& inode) {
 
 Outcome<Done> Filesystem::Impl::WithStore(
     Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store) {
-  for (;;) {
-    const StoreSection section(*this, inode);
-    if (!section.access().ok()) return section.access().failure();
-    Outcome<Done> stored = store(**section.access());
-    if (stored.ok() || stored.failure().code != StatusCode::kAborted) return stored;
+  for (int attempt = 1;; ++attempt) {
+    {
+      const StoreSection section(*this, inode);
+      if (!section.access().ok()) return section.access().failure();
+      Outcome<Done> stored = store(**section.access());
+      if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax)
+        return stored;
+    }
+    PauseBeforeStore(attempt);
   }
+}
+
+// The first times at once: mostly the layout is another one by now, and the manager knows it.
+void Filesystem::Impl::PauseBeforeStore(int attempt) {
+  if (attempt < 3) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(std::min(10 * attempt, 100)));
 }
 
 Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess& access) {
@@ -113,7 +126,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   const auto hole = HoleIn(inode, before, range, full);
   if (!hole.ok() || hole->empty()) {
     Thaw(inode);
-    if (!hole.ok()) return hole.failure();
+    if (!hole.ok()) return LookAgain(inode, hole.failure());
     const std::lock_guard lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
     return false;

@@ -154,7 +154,6 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
                                      const std::function<Status(const ObjectTarget&)>& operation) {
   const Time begun = clock_.Monotonic();
   const uint64_t era = lease_.ValidEra();
-  bool renewed = false;
   AccessPtr access;
   for (uint32_t attempt = 1;; ++attempt) {
     // Without the lease nobody waits for this mount any more: the layout may be another one by now.
@@ -166,16 +165,12 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     }
     const Status status = operation({node, inode.file, access->capability});
     if (status.ok()) return status;
-    if (status.code() == StatusCode::kPermissionDenied && !renewed) {
-      renewed = true;
-      {
-        const std::lock_guard lock(inode.mutex);
-        inode.access_era = 0;
-      }
-      const auto fresh = EnsureAccess(inode, write);
-      if (!fresh.ok()) return status;
-      access = *fresh;
-      continue;
+    if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
+      // It is of an older session, layout or incarnation, or has run out. By the next one the bytes
+      // may be on other nodes.
+      const std::lock_guard lock(inode.mutex);
+      if (inode.access == access) inode.access_era = 0;
+      return AbortedError(MessageOf(status));
     }
     const bool unreachable =
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;

@@ -29,6 +29,8 @@ constexpr Duration kFrozenDelay = Milliseconds(10);
 constexpr Duration kInlineMoveMax = Seconds(10);
 // A spill that changes nothing, for so long, is one that never will.
 constexpr Duration kFruitlessMax = Seconds(15);
+// Nor does a node take what it has refused so often, each time by what the manager said then.
+constexpr int kRefusalsMax = 50;
 
 void Sleep(Duration duration) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
@@ -378,6 +380,7 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
 Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
                                             const StorePiece& store) {
   SpillProgress progress;
+  int refusals = 0;
   while (!range.empty()) {
     auto current = EnsureThawed(inode);
     if (!current.ok()) return current.failure();
@@ -393,13 +396,22 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
     if (stored.ok() && *stored) {
       NoteStored(inode, piece);
       progress = {};
+      refusals = 0;
       range.begin = piece.range.end;
       continue;
     }
     for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
     if (!stored.ok()) return stored.failure();
-    if (!refused.empty())
+    if (!refused.empty()) {
       MOSA_RETURN_IF_FAILED(SpillPatiently(inode, piece.range, refused, &progress));
+      continue;
+    }
+    if (++refusals == kRefusalsMax)
+      return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+                  fmt::format("bytes {} to {} of file {} were refused {} times by nodes that know "
+                              "a newer layout than the manager: try again",
+                              piece.range.begin, piece.range.end, inode.file.value, refusals));
+    PauseBeforeStore(refusals);
   }
   return Done{};
 }

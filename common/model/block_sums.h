@@ -42,6 +42,7 @@ struct BlockSums {
   // more will come beyond `object_bytes`.
   uint64_t order = 0;
   bool tail_settled = false;
+  bool absent = false;  // There is no such object; all else is as of an empty one.
   bool operator==(const BlockSums&) const = default;
 };
 

@@ -97,6 +97,12 @@ struct DataAccess {
   // So many copies are to be valid before a close that committed data returns (AwaitCopies); of
   // `replicas=auto` the most that there may be, and the reply to AwaitCopies says how many.
   uint32_t close_copies = 1;
+  // Counts the changes of where the file's bytes go (bind, promote, relocate, unbind, fence); 0
+  // before the first. Whoever stores by this layout names it in its commit.
+  uint64_t generation = 0;
+  // Nodes of the layout without a committed byte of the file, ascending. An object that is absent
+  // there reads as zeroes; on any other node its absence is a loss.
+  std::vector<NodeId> empty_nodes{};
   bool operator==(const DataAccess&) const = default;
 };
 
@@ -182,6 +188,9 @@ struct RemoveRequest {
   std::string name;
   bool directory = false;
   bool holds_open = false;  // The client has the file open: keep its bytes until Release.
+  // The file that the asker believes to have this name; FileId{}: whichever has it. Refused with
+  // kStale if another one has it, so that only what the asker has seen is removed.
+  FileId file{};
   bool operator==(const RemoveRequest&) const = default;
 };
 struct RemoveReply {
@@ -199,6 +208,10 @@ struct RenameRequest {
   bool no_replace = false;
   bool exchange = false;
   bool holds_open = false;  // The client has the replaced file open.
+  // What the asker believes to have the old name (FileId{}: whichever has it), and the new one
+  // (FileId{}: nobody; absent: whoever has it). Refused with kStale if that is not so.
+  FileId moved{};
+  std::optional<FileId> replaced{};
   bool operator==(const RenameRequest&) const = default;
 };
 struct RenameReply {
@@ -229,6 +242,9 @@ struct SetAttributesRequest {
   std::optional<Time> modify_time;
   bool access_time_now = false;
   bool modify_time_now = false;
+  // With a smaller size: the generation by whose layout the objects were cut. kAborted if the file
+  // has another one by now: cut them again.
+  uint64_t generation = 0;
   bool operator==(const SetAttributesRequest&) const = default;
 };
 
@@ -308,6 +324,10 @@ struct CommitRequest {
   std::optional<uint64_t> based_on_version;
   // The content that was inline is in the objects now: by whom the file is frozen for this.
   bool inline_moved = false;
+  // Of what is reported as stored in objects: the oldest layout generation by which any of it was
+  // stored. Refused with kStale if what was stored by that generation is not part of the file: its
+  // bytes went to other nodes while this session was not heard. 0 if the file was never bound.
+  uint64_t generation = 0;
   bool operator==(const CommitRequest&) const = default;
 };
 

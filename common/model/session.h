@@ -32,6 +32,10 @@ inline constexpr Duration kWaitMax = Seconds(15);
 // call to the manager for each 45 s.
 inline constexpr Duration kCapabilityLifetime = Seconds(60);
 inline constexpr Duration kCapabilityMargin = kWaitMax;
+// How long the replies of a session that has run out are kept. Nobody waits so long for one.
+inline constexpr Duration kRepliesKeptFor = Seconds(60);
+// So many requests are named as given up in one envelope, and remembered of one session.
+inline constexpr size_t kAbandonedMax = 4096;
 // That a mount keeps to a storage node, by TCP, and as many by its Unix socket.
 inline constexpr size_t kNodeConnectionsMax = 8;
 
@@ -90,6 +94,10 @@ struct SessionReady {
   uint64_t inline_bytes_max = 0;
   std::string bulk_key = {};  // Of the session: BulkIdentity. Filled in by the manager's shell.
   bool bulk_tls = false;      // The bulk plane is encrypted. As well.
+  uint64_t era = 0;  // The number of the session: of two sessions the later one has the higher.
+  // The replies to requests of the client's earlier sessions are still known: one that comes again
+  // does not run twice. If not, only what may run twice can be repeated.
+  bool replies_kept = false;
   bool operator==(const SessionReady&) const = default;
 };
 
@@ -110,6 +118,11 @@ struct RequestEnvelope {
   RequestId
       answered_below;  // Every request with a lower id has been answered: recorded replies may go.
   std::vector<Request> requests;
+  // When its asker gives up, in the manager's time; Time{}: never. The manager does not begin it
+  // later than that.
+  Time expires{};
+  // Requests whose askers have given up: they never run, if they have not begun yet.
+  std::vector<RequestId> abandoned{};
   bool operator==(const RequestEnvelope&) const = default;
 };
 struct ReplyEnvelope {

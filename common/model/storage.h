@@ -39,6 +39,9 @@ struct NodeRegistered {
   std::string cluster_name;
   std::string capability_key;  // 32 bytes; proves capabilities.
   Time now;
+  // Capabilities of an earlier epoch were issued when another incarnation of the node held the
+  // objects: it refuses them.
+  uint64_t epoch = 0;
   bool bulk_tls = false;  // TCP connections of the bulk plane are to be encrypted.
   bool operator==(const NodeRegistered&) const = default;
 };
@@ -101,6 +104,10 @@ struct CopyOrder {
   Layout sources;                  // Of one copy: where to fetch each byte.
   std::vector<NodeAddress> nodes;  // Those named in `sources`.
   std::vector<CopyRelay> relays;   // Of these; all others hold what is fetched there already.
+  uint64_t epoch = 0;              // For the capabilities by which the sources are read.
+  // Sources without a committed byte of the file: an object that is absent there is a hole. On any
+  // other source, but a relay, its absence is a loss.
+  std::vector<NodeId> empty_sources{};
   bool operator==(const CopyOrder&) const = default;
 };
 
@@ -138,6 +145,9 @@ struct Capability {
   ClientId client;
   bool may_write = false;
   Time expires;
+  uint64_t era = 0;         // Of the client's session (SessionReady); 0: a node's.
+  uint64_t generation = 0;  // Of the file's layout (DataAccess).
+  uint64_t epoch = 0;       // How often a node has come with a new incarnation so far.
   bool operator==(const Capability&) const = default;
 };
 

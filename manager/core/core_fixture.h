@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "manager/core/access_file.h"
 #include "manager/core/manager_core.h"
 
 namespace mosa::manager {
@@ -80,6 +82,12 @@ class CoreFixture : public ::testing::Test {
   // Sends an envelope; its replies, when they come, are in `replies_`.
   RequestId Send(ClientId client, std::vector<Request> requests) {
     const RequestId id(++last_request_[client]);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      asked_[{client, id}].push_back(AccessFileOf(requests[i]));
+      // As a mount does, unless the test says otherwise.
+      if (auto* commit = std::get_if<CommitRequest>(&requests[i]); commit && !names_generations_)
+        commit->generation = generations_[{client, commit->file}];
+    }
     Step(SessionRequest{client, {id, RequestId(0), std::move(requests)}});
     return id;
   }
@@ -181,13 +189,29 @@ class CoreFixture : public ::testing::Test {
   std::map<NodeId, std::vector<FileId>> dropped_;
   std::vector<std::pair<NodeId, NodeOrder>> orders_;
   std::vector<std::string> log_;
+  std::map<std::pair<ClientId, RequestId>, std::vector<FileId>> asked_;
+  std::map<std::pair<ClientId, FileId>, uint64_t> generations_;  // As last heard.
+  bool names_generations_ = false;  // The test fills in those of its commits.
 
  private:
+  void NoteGenerations(ClientId client, const ReplyEnvelope& envelope) {
+    const std::vector<FileId>& files = asked_[{client, envelope.id}];
+    for (size_t i = 0; i < std::min(files.size(), envelope.replies.size()); ++i) {
+      uint64_t& generation = generations_[{client, files[i]}];
+      if (const auto* open = std::get_if<OpenReply>(&envelope.replies[i]))
+        generation = open->access.generation;
+      if (const auto* bind = std::get_if<BindReply>(&envelope.replies[i]))
+        generation = bind->access.generation;
+      if (const auto* make = std::get_if<MakeReply>(&envelope.replies[i]); make && make->access)
+        generation = make->access->generation;
+    }
+  }
   void Deliver(const ToClient& to) {
     if (const auto* ready = std::get_if<SessionReady>(&to.message)) {
       ready_[to.client] = *ready;
     } else if (const auto* reply = std::get_if<ReplyEnvelope>(&to.message)) {
       replies_[{to.client, reply->id}] = reply->replies;
+      NoteGenerations(to.client, *reply);
     } else if (const auto* failure = std::get_if<Failure>(&to.message)) {
       refused_[to.client] = failure->message;
     } else {

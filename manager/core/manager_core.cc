@@ -48,6 +48,8 @@ UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
   return state_->ListUnstaged(files_max, after);
 }
 
+CapabilityTerms ManagerCore::TermsFor(ClientId client) const { return state_->TermsFor(client); }
+
 ManagerCore::State::State(ManagerOptions options) : options_(std::move(options)) {
   cluster_.cluster_name = options_.cluster_name;
   cluster_.cluster_seed = options_.cluster_seed;

@@ -171,6 +171,12 @@ using mosa::FileStatus;
 using mosa::NodeStatus;
 using mosa::SessionStatus;
 
+// What the shell seals into the capabilities that it adds to replies.
+struct CapabilityTerms {
+  uint64_t era = 0;    // Of the client's session.
+  uint64_t epoch = 0;  // Of the nodes' incarnations.
+};
+
 class ManagerCore {
  public:
   explicit ManagerCore(ManagerOptions options);
@@ -206,6 +212,7 @@ class ManagerCore {
   // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have
   // made and not told of is missing: RecallMakers.
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
+  CapabilityTerms TermsFor(ClientId client) const;
 
  private:
   struct State;

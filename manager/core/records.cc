@@ -15,10 +15,12 @@ namespace mosa::manager {
 namespace {
 
 // 2 knows where inherited hints come from; what 1 wrote is read as it is. 3 knows of copies: what
-// older versions wrote has none. 4 knows for how many copies a close has waited.
+// older versions wrote has none. 4 knows for how many copies a close has waited. 5 knows
+// generations of layouts, sessions and nodes: what older versions wrote is of generation 0.
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
-constexpr uint8_t kRecordVersion = kCopiesWantedVersion;
+constexpr uint8_t kGenerationsVersion = 5;
+constexpr uint8_t kRecordVersion = kGenerationsVersion;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
 class Writer {
@@ -216,6 +218,7 @@ void Visit(A& archive, DataAccess& access) {
       access.inline_data, access.inline_valid_bytes, access.inline_bytes_max, access.lost,
       access.frozen);
   if (archive.version() >= kCopiesVersion) All(archive, access.copied_eagerly, access.close_copies);
+  if (archive.version() >= kGenerationsVersion) All(archive, access.generation, access.empty_nodes);
 }
 
 template <typename A>
@@ -349,6 +352,8 @@ void Visit(A& archive, InodeRecord& record) {
       record.symlink_target, record.layout, record.objects, record.is_inline,
       record.inline_valid_bytes, record.inline_node, record.uncommitted_by);
   if (archive.version() >= kCopiesVersion) All(archive, record.copies);
+  if (archive.version() >= kGenerationsVersion) All(archive, record.generation, record.kept_since);
+  archive.Require(record.kept_since <= record.generation);
   const std::vector<Segment>& segments = record.layout.segments;
   archive.Require(record.copies.empty() || record.copies.size() == segments.size());
   for (size_t i = 0; i < record.copies.size() && i < segments.size(); ++i)
@@ -367,6 +372,7 @@ void Visit(A& archive, NodeRecord& record) {
   All(archive, address.node, address.name, address.address, address.socket_path,
       address.host_identity, address.incarnation, record.limit_bytes);
   if (archive.version() >= kCopiesVersion) All(archive, record.draining);
+  if (archive.version() >= kGenerationsVersion) All(archive, record.epoch);
   archive.Require(address.node != kNoNode);
 }
 template <typename A>
@@ -396,6 +402,7 @@ void Visit(A& archive, RuleRecord& record) {
 template <typename A>
 void Visit(A& archive, CountersRecord& record) {
   All(archive, record.next_rule_id);
+  if (archive.version() >= kGenerationsVersion) All(archive, record.era, record.epoch);
 }
 template <typename A>
 void Visit(A& archive, ReaderRecord& record) {

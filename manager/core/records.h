@@ -75,6 +75,8 @@ struct InodeRecord {
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
   ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
+  uint64_t generation = 0;  // Of the layout, and the oldest one whose stores still count.
+  uint64_t kept_since = 0;
   bool operator==(const InodeRecord&) const = default;
 };
 
@@ -82,6 +84,7 @@ struct NodeRecord {
   NodeAddress address;
   uint64_t limit_bytes = 0;
   bool draining = false;
+  uint64_t epoch = 0;  // When this incarnation came.
   bool operator==(const NodeRecord&) const = default;
 };
 
@@ -118,6 +121,8 @@ struct RuleRecord {
 // What is counted through all restarts.
 struct CountersRecord {
   uint64_t next_rule_id = 1;
+  uint64_t era = 0;    // Sessions begun.
+  uint64_t epoch = 0;  // Nodes that came new, or with a new incarnation.
   bool operator==(const CountersRecord&) const = default;
 };
 

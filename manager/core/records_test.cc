@@ -63,7 +63,7 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
             std::string::npos);
   EXPECT_EQ(Decode<InodeRecord>(key, encoded + "x").status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(Decode<InodeRecord>(key, "").status().code(), StatusCode::kDataLoss);
-  encoded[0] = 5;
+  encoded[0] = 6;
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
 }
 
@@ -72,14 +72,42 @@ TEST(Records, OfOlderVersionsHaveNoCopies) {
   const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, false};
   std::string encoded = Encode(node);
   encoded[0] = 2;
-  encoded.pop_back();
+  encoded.resize(encoded.size() - 9);
   EXPECT_EQ(*Decode<NodeRecord>("k", encoded), node);
   InodeRecord inode = SomeInode();
   inode.copies.clear();
   encoded = Encode(inode);
   encoded[0] = 2;
-  encoded.resize(encoded.size() - 4);
+  encoded.resize(encoded.size() - 20);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
+}
+
+TEST(Records, OfVersion4HaveNoGenerations) {
+  std::string encoded = Encode(SomeInode());
+  encoded[0] = 4;
+  encoded.resize(encoded.size() - 16);
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), SomeInode());
+  const CountersRecord counters{7};
+  encoded = Encode(counters);
+  encoded[0] = 4;
+  encoded.resize(encoded.size() - 16);
+  EXPECT_EQ(*Decode<CountersRecord>("k", encoded), counters);
+}
+
+TEST(Records, KeepGenerations) {
+  InodeRecord inode = SomeInode();
+  inode.generation = 9;
+  inode.kept_since = 8;
+  EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
+  inode.kept_since = 10;
+  EXPECT_FALSE(Decode<InodeRecord>("k", Encode(inode)).ok()) << "from the future";
+  const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, true, 6};
+  EXPECT_EQ(*Decode<NodeRecord>("k", Encode(node)), node);
+  const CountersRecord counters{7, 8, 9};
+  EXPECT_EQ(*Decode<CountersRecord>("k", Encode(counters)), counters);
+  const RepliesRecord replies{
+      {OpenReply{.access = {.generation = 5, .empty_nodes = {NodeId(1), NodeId(2)}}}}};
+  EXPECT_EQ(*Decode<RepliesRecord>("k", Encode(replies)), replies);
 }
 
 TEST(Records, ThatMakeNoSenseAreDamaged) {

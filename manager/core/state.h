@@ -26,12 +26,14 @@
 
 #include "absl/container/btree_map.h"
 #include "manager/core/copy_orders.h"
+#include "manager/core/given_up.h"
 #include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/records.h"
 #include "manager/core/text_pool.h"
+#include "manager/core/writer_fences.h"
 #include "manager/placement/copies.h"
 #include "manager/placement/policy.h"
 
@@ -53,7 +55,9 @@ struct FileBytes {
   // By segment, copy by copy without the first; empty if there are no others.
   std::vector<std::vector<CopyCell>> copies;
   uint64_t inline_valid_bytes = 0;
-  uint32_t reason = 0;  // Text.
+  uint64_t generation = 0;  // Of the layout.
+  uint64_t kept_since = 0;  // The oldest one whose stores count, but for WriterFences.
+  uint32_t reason = 0;      // Text.
   NodeId inline_node;
   bool is_inline = false;
 };
@@ -106,6 +110,7 @@ struct Pending {
   std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
   std::vector<FileId> files;                        // To which requests have asked for access.
+  FileId locks{};                                   // kLock: the file.
   size_t recalls_left = 0;
   Time deadline;  // kSpace, kCopies.
 };
@@ -123,6 +128,8 @@ struct Session {
   std::map<NodeId, uint64_t> grants;
   std::set<FileId> write_opens;
   std::set<FileId> delegations;
+  uint64_t era = 0;
+  GivenUp given_up;
 };
 
 struct Delegation {
@@ -146,6 +153,7 @@ struct Node {
   uint64_t consumed_bytes = 0, consumed_before_bytes = 0;
   uint64_t granted_bytes = 0;
   Time last_heard;
+  uint64_t epoch = 0;  // When its incarnation came.
   bool connected = false;
   bool draining = false;
   std::optional<Time> silent_since;  // While it is.
@@ -217,6 +225,7 @@ struct ManagerCore::State {
   std::vector<HintRule> ListHintRules() const { return rules_.List(); }
   uint32_t CountStayingNodes() const;
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
+  CapabilityTerms TermsFor(ClientId client) const;
   // Sets `file`, or says why there is no regular file at `path`.
   std::optional<Failure> FindRegular(const std::string& path, FileId& file) const;
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
@@ -249,6 +258,7 @@ struct ManagerCore::State {
 
   // ---- envelopes (state_envelopes.cc)
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
+  static void NoteGivenUp(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
   void RunEnvelope(Session& session, const RequestEnvelope& envelope);
   void RunReady();
@@ -291,8 +301,8 @@ struct ManagerCore::State {
 
   // ---- sessions (state_sessions.cc)
   void RefuseSession(ClientId client, StatusCode code, std::string message);
-  void Redeclare(Session& session, const SessionStart& start);
-  void ForgetHeld(Session& session, bool ended);
+  void Redeclare(Session& session, const SessionStart& start, bool was_known);
+  void ForgetHeld(Session& session, bool ended, bool clean);
   void EndSession(ClientId client, std::string_view reason, bool clean);
   void EndGrace();
   void EndGraceIfAllAreBack();
@@ -369,6 +379,17 @@ struct ManagerCore::State {
   void CommitTo(FileId file);
   // The first node, if any, whose loss or silence takes bytes of the file away.
   std::optional<NodeId> LostAt(const Inode& inode) const;
+
+  // ---- generations of layouts (state_generations.cc)
+  // Where its bytes go has changed. What was stored there before still counts.
+  void RaiseGeneration(FileId file, Inode& inode);
+  // The same, and what was stored before by writers that are not `live` does not count any more.
+  void FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live);
+  // Somebody relies on the file as it is: writers that are away are fenced.
+  void FenceAbsentWriters(FileId file);
+  void NoteReturned(FileId file, ClientId client, bool was_known);
+  std::optional<Failure> CheckGeneration(const CommitRequest& request, const Inode& inode) const;
+  std::vector<NodeId> EmptyNodesOf(const Inode& inode, const Layout& layout) const;
 
   // ---- space (state_space.cc)
   Reply Apply(const GrantRequest& request);
@@ -609,6 +630,7 @@ struct ManagerCore::State {
   mutable std::array<KnownHints, 64> known_hints_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
+  WriterFences fences_;
   std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.
   std::set<FileId> due_;                              // To be reclaimed when nobody has them open.
   std::set<FileId> due_checks_;                       // Of these somebody may have let go.
@@ -659,6 +681,8 @@ struct ManagerCore::State {
 };
 
 Failure Refuse(StatusCode code, ErrorReason reason, std::string message);
+// Another file, or none (FileId{}), has the name than the one that is meant.
+Failure AnotherFile(std::string_view name, FileId found, FileId meant);
 
 }  // namespace mosa::manager
 

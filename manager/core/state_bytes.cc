@@ -87,6 +87,8 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   access.may_write = may_write;
   access.expires = now_ + options_.capability_lifetime;
   if (inode.bytes) {
+    access.generation = inode.bytes->generation;
+    access.empty_nodes = EmptyNodesOf(inode, access.layout);
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
     // What another copy has is of no use to who stores in the first.
@@ -169,6 +171,7 @@ Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
 
 void ManagerCore::State::CloseWrite(Session& session, FileId file) {
   session.write_opens.erase(file);
+  fences_.NoteClosed(file, session.start.client);
   const auto opens = write_opens_.find(file);
   if (opens == write_opens_.end()) return;
   opens->second.erase(session.start.client);
@@ -231,6 +234,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   bytes.chunk_bytes = hints.run_bytes();
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
+  FenceWriters(file, inode, {});
   TouchAccess(file, /*waits=*/false);  // Nobody can have stored anything yet.
   ReviewCopiesLater(file, inode);
   return OkStatus();
@@ -249,6 +253,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   bytes.chunk_bytes = 0;
   freezes_.erase(file);
   SetReason(bytes, "");
+  FenceWriters(file, inode, {});
   Touch(file);
 }
 
@@ -373,6 +378,9 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   layout.Relocate(request.begin, request.end, std::move(plan->segment));
   const std::vector<Segment> before = std::exchange(bytes.segments, std::move(layout.segments));
   KeepCells(bytes, before);
+  // Those who were heard have let go of the layout of before, and have stored nothing in the hole.
+  RaiseGeneration(request.file, inode);
+  FenceAbsentWriters(request.file);
   ReviewCopiesLater(request.file, inode);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, NamesOf(request.full)));
@@ -402,6 +410,7 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
                   fmt::format("the content of file {} was moved into objects, but took more than "
                               "{} s: bind it and move it again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
+  if (auto failure = CheckGeneration(request, inode)) return failure;
   if (!request.inline_data) return std::nullopt;
   if (request.inline_data->size() > options_.inline_bytes_max)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,

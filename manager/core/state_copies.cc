@@ -401,6 +401,8 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
     }
     CloseUp(bytes.copies[i], segment.width);
   }
+  // Nobody who is heard writes: whoever stored where the bytes were does so no longer.
+  if (promoted) FenceWriters(file, inode, {});
   return promoted;
 }
 

@@ -208,6 +208,8 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
           relays.insert(source);
     }
   }
+  order.epoch = counters_.epoch;
+  order.empty_sources = EmptyNodesOf(inode, order.sources);
   for (const NodeId node : sources) order.nodes.push_back(FindNode(node)->address);
   for (const NodeId node : relays) order.relays.push_back({node, 0});
 }

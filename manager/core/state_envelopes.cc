@@ -75,6 +75,7 @@ void ManagerCore::State::Handle(const SessionRequest& command) {
 void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope& envelope) {
   const ClientId client = session.start.client;
   DropRecordedReplies(client, envelope.answered_below);
+  NoteGivenUp(session, envelope);
   if (envelope.id.value == 0) {
     std::vector<Reply> replies;
     if (!envelope.requests.empty())
@@ -84,7 +85,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
   }
   if (session.pending.contains(envelope.id)) return;  // Under way: will be answered once.
   if (!grace_end_ && AnswerAsRecorded(session, envelope)) return;
-  if (envelope.id < envelope.answered_below) return;
+  if (session.given_up.Contains(envelope.id)) return;
   if (envelope.requests.size() > kRequestsPerEnvelopeMax)
     return Answer(session, envelope.id,
                   {Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
@@ -103,6 +104,16 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
     return;
   }
   RunEnvelope(session, envelope);
+}
+
+// What has not begun never does; nobody waits for an answer.
+void ManagerCore::State::NoteGivenUp(Session& session, const RequestEnvelope& envelope) {
+  session.given_up.Note(envelope.answered_below, envelope.abandoned);
+  for (const RequestId id : envelope.abandoned) {
+    const auto pending = session.pending.find(id);
+    if (pending != session.pending.end() && pending->second.stage == Pending::Stage::kParked)
+      session.pending.erase(pending);
+  }
 }
 
 // True if the request was run before, and its reply is known.
@@ -128,6 +139,14 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
 }
 
 void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope) {
+  // Its asker has told a program that it failed, and what it means may be another thing by now.
+  if (envelope.expires != Time{} && envelope.expires < now_)
+    return Answer(
+        session, envelope.id,
+        {Refuse(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                fmt::format("request {} is not run: it came to its turn {} ms after its "
+                            "asker has given up",
+                            envelope.id.value, (now_ - envelope.expires).ns / 1'000'000))});
   std::optional<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
     // All are recalled at once, so that their holders are not waited for one after the other.
@@ -180,6 +199,8 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
     pending.replies = std::move(replies);
     pending.promised = std::move(promised_);
     pending.files = AccessFilesOf(envelope.requests);
+    if (wait_ == Pending::Stage::kLock)
+      pending.locks = std::get<SetLockRequest>(envelope.requests.back()).file;
     if (wait_ == Pending::Stage::kSpace) {
       pending.envelope = envelope;
       // What it reports is booked, and must not be booked again when it runs again.
@@ -381,6 +402,7 @@ Reply ManagerCore::State::Apply(const SetLockRequest& request) {
                                        request.lock.last, request.file.value);
   switch (outcome) {
     case LockTable::Outcome::kDone:
+      if (request.lock.type != LockType::kUnlock) FenceAbsentWriters(request.file);
       return EmptyReply{};
     case LockTable::Outcome::kWaiting:
       wait_ = Pending::Stage::kLock;
@@ -418,6 +440,7 @@ void ManagerCore::State::AnswerLocks(const std::vector<LockTable::Waiting>& wait
     if (found == session->pending.end() || found->second.stage != Pending::Stage::kLock) continue;
     Pending finished = std::move(found->second);
     session->pending.erase(found);
+    if (std::holds_alternative<EmptyReply>(reply)) FenceAbsentWriters(finished.locks);
     finished.replies.push_back(reply);
     AnswerPending(*session, who.request, std::move(finished));
   }

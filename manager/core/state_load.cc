@@ -152,6 +152,7 @@ Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::
   node.address = record.address;
   node.limit_bytes = record.limit_bytes;
   node.draining = record.draining;
+  node.epoch = record.epoch;
   if (node.draining) node.address.state = NodeState::kDraining;
   if (!node_names_.try_emplace(record.address.name, record.address.node).second)
     return Damaged(fmt::format("two nodes are named '{}'", record.address.name));
@@ -188,13 +189,18 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     auto& directory = directories_[file];
     if (!directory) directory = std::make_unique<Directory>();
   }
-  if (record.layout.bound() || record.is_inline || !record.objects.empty()) {
+  if (record.layout.bound() || record.is_inline || !record.objects.empty() ||
+      record.generation > 0) {
     FileBytes& bytes = BytesOf(*inode);
     bytes.chunk_bytes = record.layout.chunk_bytes;
     bytes.segments = record.layout.segments;
     bytes.reason = texts_.Hold(record.layout.reason);
     bytes.objects = record.objects;
     bytes.copies = record.copies;
+    // An image from before there were generations has bound files without one.
+    const uint64_t first = record.layout.bound() ? 1 : 0;
+    bytes.generation = std::max(record.generation, first);
+    bytes.kept_since = std::max(record.kept_since, first);
     bytes.is_inline = record.is_inline;
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
@@ -247,7 +253,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   }
   for (auto& [client, log] : reply_logs_) {
     if (sessions_.contains(client)) continue;
-    log.drop_at = now_ + Seconds(60);
+    log.drop_at = now_ + kRepliesKeptFor;
     Schedule(*log.drop_at);
   }
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
@@ -353,6 +359,8 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
     record.layout = {bytes.chunk_bytes, bytes.segments, texts_.TextOf(bytes.reason)};
     record.objects = bytes.objects;
     record.copies = bytes.copies;
+    record.generation = bytes.generation;
+    record.kept_since = bytes.kept_since;
     record.is_inline = bytes.is_inline;
     record.inline_valid_bytes = bytes.inline_valid_bytes;
     record.inline_node = bytes.inline_node;
@@ -365,8 +373,8 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
 void ManagerCore::State::WriteCluster() { effects_.writes.Put(ClusterKey(), Encode(cluster_)); }
 
 void ManagerCore::State::WriteNode(const Node& node) {
-  effects_.writes.Put(NodeKey(node.address.node),
-                      Encode(NodeRecord{node.address, node.limit_bytes, node.draining}));
+  effects_.writes.Put(NodeKey(node.address.node), Encode(NodeRecord{node.address, node.limit_bytes,
+                                                                    node.draining, node.epoch}));
 }
 
 }  // namespace mosa::manager

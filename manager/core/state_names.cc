@@ -319,6 +319,8 @@ Reply ManagerCore::State::Apply(const RemoveRequest& request) {
                   fmt::format("'{}' cannot be removed", request.name));
   const auto child = ChildOf(request.parent, request.name);
   if (!child) return NoEntry(request.parent, request.name);
+  if (request.file.value != 0 && *child != request.file)
+    return AnotherFile(request.name, *child, request.file);
   const Inode& inode = *Find(*child);
   if (inode.type == FileType::kDirectory && !request.directory)
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
@@ -400,6 +402,7 @@ void ManagerCore::State::DropInode(FileId file) {
   symlinks_.erase(file);
   directories_.erase(file);
   orphans_.erase(file);
+  fences_.ForgetFile(file);
   lingering_.erase(file);
   uncommitted_.erase(file);
   ForgetStaged(file);
@@ -432,6 +435,13 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
       return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
                     fmt::format("another client gives file {} its objects: try again in a moment",
                                 request.file.value));
+    if (*request.size_bytes < inode->size_bytes && inode->bytes &&
+        !inode->bytes->segments.empty() && !inode->bytes->is_inline &&
+        request.generation != inode->bytes->generation)
+      return Refuse(StatusCode::kAborted, ErrorReason::kStale,
+                    fmt::format("the objects of file {} were cut by layout generation {}, the "
+                                "current one is {}: cut them again",
+                                request.file.value, request.generation, inode->bytes->generation));
   }
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;

@@ -70,6 +70,10 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   cluster_dirty_ = true;
   node_names_.insert_or_assign(name, id);
   Node& node = nodes_[id];
+  if (new_incarnation || known == node_names_.end()) {
+    node.epoch = ++counters_.epoch;
+    effects_.writes.Put(CountersKey(), Encode(counters_));
+  }
   // A new incarnation has nothing of before.
   const Time listed_after = new_incarnation ? kNever : ListedAfter(node);
   if (new_incarnation) LoseUncommittedOf(node);
@@ -91,8 +95,11 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   WriteNode(node);
   ToNode& answer = effects_.to_nodes.emplace_back();
   answer.node = id;
-  answer.message = NodeRegistered{
-      .node = id, .cluster_name = cluster_.cluster_name, .capability_key = {}, .now = now_};
+  answer.message = NodeRegistered{.node = id,
+                                  .cluster_name = cluster_.cluster_name,
+                                  .capability_key = {},
+                                  .now = now_,
+                                  .epoch = node.epoch};
   std::vector<FileId> unowned = UnownedObjects(id, registration.objects);
   effects_.log.push_back(fmt::format(
       "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
@@ -185,6 +192,13 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
 // nobody. Files that were made after it was last heard cannot have had anything there.
 void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   const NodeId id = node.address.node;
+  std::vector<FileId> missed;
+  for (const auto& [file, writers] : fences_.absent()) {
+    const Inode* inode = Find(file);
+    const std::vector<NodeId> stored_on = inode ? LayoutOf(*inode).Nodes() : std::vector<NodeId>();
+    if (std::binary_search(stored_on.begin(), stored_on.end(), id)) missed.push_back(file);
+  }
+  for (const FileId file : missed) FenceAbsentWriters(file);
   for (const auto& [file, writers] : write_opens_) {
     Inode& inode = *Find(file);
     if (!inode.bytes || inode.birth_time > node.last_heard + kNodeDiesWithin) continue;
@@ -192,6 +206,8 @@ void ManagerCore::State::LoseUncommittedOf(const Node& node) {
     const std::vector<NodeId> first = LayoutOf(inode).Nodes();
     if (!stores || !std::binary_search(first.begin(), first.end(), id)) continue;
     ObjectOn(*inode.bytes, id).lost = true;
+    // What they have stored there cannot be committed.
+    if (!inode.bytes->is_inline) FenceWriters(file, inode, {});
     Touch(file);
   }
 }

@@ -12,6 +12,15 @@ Failure Invalid(std::string message) {
 
 }  // namespace
 
+Failure AnotherFile(std::string_view name, FileId found, FileId meant) {
+  const auto text = [](FileId file) {
+    return file.value == 0 ? std::string("nothing") : fmt::format("file {}", file.value);
+  };
+  return Refuse(
+      StatusCode::kAborted, ErrorReason::kStale,
+      fmt::format("'{}' is {} by now, not {}: look it up again", name, text(found), text(meant)));
+}
+
 // True if `directory` is `ancestor` or lies below it.
 bool ManagerCore::State::IsWithin(FileId directory, FileId ancestor) const {
   while (true) {
@@ -76,6 +85,10 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
         StatusCode::kNotFound, ErrorReason::kNoEntry,
         fmt::format("there is no '{}' to rename{}", moved ? request.new_name : request.old_name,
                     request.exchange ? ", and both must be there to be exchanged" : ""));
+  if (request.moved.value != 0 && *moved != request.moved)
+    return AnotherFile(request.old_name, *moved, request.moved);
+  if (request.replaced && target.value_or(FileId{}) != *request.replaced)
+    return AnotherFile(request.new_name, target.value_or(FileId{}), *request.replaced);
   if (request.exchange) {
     if (*moved != *target) {
       if (auto failure = CheckExchange(request, *moved, *target)) return *std::move(failure);

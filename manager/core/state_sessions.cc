@@ -9,7 +9,6 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint64_t kFileIdsAtOnce = 16384;
-constexpr Duration kRepliesKeptFor = Seconds(60);
 constexpr size_t kHostTextBytesMax = 4096;
 
 }  // namespace
@@ -36,8 +35,11 @@ void ManagerCore::State::Handle(const StartSession& command) {
     return RefuseSession(
         start.client, StatusCode::kResourceExhausted,
         fmt::format("{} sessions are open, and no more are taken; unmount some", sessions_.size()));
+  const bool was_known = session != nullptr;
+  // Of one that has run out they are kept for a while; of none at all nothing was repeated.
+  const bool replies_kept = was_known || reply_logs_.contains(start.client);
   if (session) {
-    ForgetHeld(*session, false);
+    ForgetHeld(*session, /*ended=*/false, /*clean=*/false);
     RetireSlot(session->slot);
   } else {
     session = &sessions_[start.client];
@@ -55,6 +57,8 @@ void ManagerCore::State::Handle(const StartSession& command) {
   session->interests = 0;
   session->slot = TakeSlot(start.client);
   session->heard = now_;
+  session->era = ++counters_.era;
+  effects_.writes.Put(CountersKey(), Encode(counters_));
   Schedule(now_ + kSessionLease);
   if (const auto log = reply_logs_.find(start.client); log != reply_logs_.end())
     log->second.drop_at.reset();
@@ -67,18 +71,20 @@ void ManagerCore::State::Handle(const StartSession& command) {
                      .nodes = {},
                      .file_ids = TakeFileIds(),
                      .chunk_bytes_default = options_.chunk_bytes,
-                     .inline_bytes_max = options_.inline_bytes_max};
+                     .inline_bytes_max = options_.inline_bytes_max,
+                     .era = session->era,
+                     .replies_kept = replies_kept};
   ready.nodes.reserve(nodes_.size());
   for (const auto& [id, node] : nodes_) ready.nodes.push_back(node.address);
   effects_.to_clients.push_back({start.client, std::move(ready)});
-  Redeclare(*session, start);
+  Redeclare(*session, start, was_known);
   EndGraceIfAllAreBack();
 }
 
 // What the client does not name again is not held any more. Its locks and delegations are left to
 // Redeclare, since others wait for them; so are recalls of what it may store by at this moment,
 // unless it has `ended` or has been asked for too long.
-void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
+void ManagerCore::State::ForgetHeld(Session& session, bool ended, bool clean) {
   const ClientId client = session.start.client;
   std::vector<RecallId> recalls;
   for (const auto& [id, recall] : session.recalls)
@@ -91,13 +97,16 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
       delegation->second.recalled = false;
     FinishRecall(session, {id});
   }
+  if (ended) fences_.ForgetClient(client);
   for (const FileId file : std::exchange(session.write_opens, {})) {
+    if (ended && !clean) fences_.NoteAbsent(file, client);
     const auto opens = write_opens_.find(file);
     opens->second.erase(client);
     if (opens->second.empty()) write_opens_.erase(opens);
     if (const Inode* inode = Find(file)) ReviewCopiesLater(file, *inode);
     if (orphans_.contains(file)) orphan_checks_.insert(file);
   }
+  while (const auto surplus = fences_.Surplus()) FenceAbsentWriters(*surplus);
   for (auto& [file, holders] : orphans_) {
     if (holders.erase(client) > 0) orphan_checks_.insert(file);
   }
@@ -110,7 +119,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended) {
   for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
 }
 
-void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) {
+void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, bool was_known) {
   const ClientId client = start.client;
   for (auto& [id, recall] : session.recalls) {
     recall.sent = now_;
@@ -121,6 +130,7 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start) 
     Inode* inode = Find(held.file);
     if (!inode || inode->type != FileType::kRegular) continue;
     if (held.write) {
+      NoteReturned(held.file, client, was_known);
       session.write_opens.insert(held.file);
       write_opens_[held.file].insert(client);
     }
@@ -188,7 +198,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   session.pending.clear();
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
-  ForgetHeld(session, true);
+  ForgetHeld(session, /*ended=*/true, clean);
   // If it comes back it may ask under the same number, and waits anew.
   for (auto& [other, open] : sessions_)
     for (auto& [id, recall] : open.recalls)
@@ -198,16 +208,14 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
   RetireSlot(session.slot);
   effects_.writes.Delete(SessionKey(client));
-  if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
-    if (clean) {
-      for (const auto& [id, replies] : log->second.replies)
-        effects_.writes.Delete(RepliesKey(client, id));
-      reply_logs_.erase(log);
-    } else {
-      // It may only be late, and ask again for what was done.
-      log->second.drop_at = now_ + kRepliesKeptFor;
-      Schedule(now_ + kRepliesKeptFor);
-    }
+  if (!clean) {
+    // It may only be late, and ask again for what was done. If nothing was, that is known too.
+    reply_logs_[client].drop_at = now_ + kRepliesKeptFor;
+    Schedule(now_ + kRepliesKeptFor);
+  } else if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
+    for (const auto& [id, replies] : log->second.replies)
+      effects_.writes.Delete(RepliesKey(client, id));
+    reply_logs_.erase(log);
   }
   sessions_.erase(client);
   if (!clean) effects_.to_clients.push_back({client, Push(SessionEndPush{std::string(reason)})});

@@ -9,6 +9,8 @@
 namespace mosa::manager {
 
 void ManagerCore::State::NoteWriter(Session& session, FileId file) {
+  fences_.TakeBack(file, session.start.client);
+  FenceAbsentWriters(file);
   session.write_opens.insert(file);
   write_opens_[file].insert(session.start.client);
   ForgetStaged(file);

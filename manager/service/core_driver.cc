@@ -228,7 +228,7 @@ void CoreDriver::GatherClient(ToClient& effect) {
     }
   }
   if (auto* const ready = std::get_if<SessionReady>(&effect.message)) {
-    ready->bulk_key = BulkKeyOf(options_.capability_key, effect.client, 0);
+    ready->bulk_key = BulkKeyOf(options_.capability_key, effect.client, ready->era);
     ready->bulk_tls = options_.bulk_tls;
   }
   const auto* const push = std::get_if<Push>(&effect.message);
@@ -342,9 +342,15 @@ void CoreDriver::FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& 
 
 Status CoreDriver::FillAccess(ClientId client, FileId file, DataAccess& access) {
   if (access.layout.bound()) {
-    access.capability = SealCapability(
-        {.file = file, .client = client, .may_write = access.may_write, .expires = access.expires},
-        options_.capability_key);
+    const CapabilityTerms terms = core_->TermsFor(client);
+    access.capability = SealCapability({.file = file,
+                                        .client = client,
+                                        .may_write = access.may_write,
+                                        .expires = access.expires,
+                                        .era = terms.era,
+                                        .generation = access.generation,
+                                        .epoch = terms.epoch},
+                                       options_.capability_key);
   }
   if (access.is_inline && access.inline_data.empty() && access.inline_valid_bytes > 0) {
     MOSA_ASSIGN_OR_RETURN(access.inline_data, InlineBytes(file));

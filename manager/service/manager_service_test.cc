@@ -117,7 +117,7 @@ TEST_F(ManagerServiceTest, CapabilitiesAreGoodForNodesAndForTheirFileOnly) {
   EXPECT_GT(capability->expires, registered.now);
   EXPECT_LE(capability->expires, registered.now + kCapabilityLifetime + Seconds(5));
   // What its client proves itself by on the bulk plane is what nodes work out for themselves.
-  EXPECT_EQ(anna->ready().bulk_key, BulkKeyOf(registered.capability_key, ClientId{1}, 0));
+  EXPECT_EQ(anna->ready().bulk_key, BulkKeyOf(registered.capability_key, ClientId{1}, anna->ready().era));
 
   // Removing the file orders the node to drop its object.
   anna->Ask(ReleaseRequest{make.file});

@@ -447,6 +447,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   commit.last_close = true;
   for (const auto& [node, bytes] : writer.allocated)
     commit.nodes.push_back({node, bytes, grants_.TakeUnreported(node)});
+  commit.generation = state.access.generation;
   if (!state.access.layout.bound()) {
     commit.inline_data = std::string(size_bytes, '\0');
     if (!state.unsent) commit.based_on_version = state.attributes.data_version;

@@ -14,7 +14,7 @@
 namespace mosa {
 namespace {
 
-constexpr uint8_t kVersion = 1;
+constexpr uint8_t kVersion = 2;
 constexpr uint8_t kRightToWrite = 1;
 constexpr size_t kMacBytes = 32;
 constexpr size_t kBodyBytes = kSealedCapabilityBytes - kMacBytes;
@@ -49,6 +49,9 @@ std::string SealCapability(const Capability& capability, std::string_view key) {
   sealed.push_back(static_cast<char>(kVersion));
   PutUint64(sealed, capability.file.value);
   PutUint64(sealed, capability.client.value);
+  PutUint64(sealed, capability.era);
+  PutUint64(sealed, capability.generation);
+  PutUint64(sealed, capability.epoch);
   PutUint64(sealed, static_cast<uint64_t>(capability.expires.ns));
   sealed.push_back(static_cast<char>(capability.may_write ? kRightToWrite : 0));
   const auto mac = Mac(sealed, key);
@@ -76,8 +79,11 @@ Result<Capability> OpenCapability(std::string_view sealed, std::string_view key,
   Capability capability;
   capability.file = FileId{GetUint64(body, 1)};
   capability.client = ClientId{GetUint64(body, 9)};
-  capability.expires = Time{static_cast<int64_t>(GetUint64(body, 17))};
-  const auto rights = static_cast<uint8_t>(body[25]);
+  capability.era = GetUint64(body, 17);
+  capability.generation = GetUint64(body, 25);
+  capability.epoch = GetUint64(body, 33);
+  capability.expires = Time{static_cast<int64_t>(GetUint64(body, 41))};
+  const auto rights = static_cast<uint8_t>(body[49]);
   capability.may_write = (rights & kRightToWrite) != 0;
   if (now >= capability.expires) {
     return PermissionDeniedError(fmt::format(

@@ -2,8 +2,9 @@
 // into, opened by storage nodes. Both sides hold the cluster's capability key; nobody without it
 // can make a capability or change one.
 //
-// Form, version 1, 58 bytes: version (1), file (8), client (8), expiry in ns (8), rights (1), and
-// HMAC-SHA-256 over all of these (32). Integers are little-endian.
+// Form, version 2, 82 bytes: version (1), file (8), client (8), era (8), generation (8), epoch (8),
+// expiry in ns (8), rights (1), and HMAC-SHA-256 over all of these (32). Integers are
+// little-endian.
 #ifndef MOSA_PROTO_CONVERT_CAPABILITY_H_
 #define MOSA_PROTO_CONVERT_CAPABILITY_H_
 
@@ -18,7 +19,7 @@
 namespace mosa {
 
 inline constexpr size_t kCapabilityKeyBytes = 32;
-inline constexpr size_t kSealedCapabilityBytes = 58;
+inline constexpr size_t kSealedCapabilityBytes = 82;
 
 // Seals `capability` under `key`, which is any non-empty secret. Pure: the same arguments give the
 // same bytes.
@@ -26,7 +27,8 @@ std::string SealCapability(const Capability& capability, std::string_view key);
 
 // Opens what SealCapability made. PermissionDenied says which of these it is: not a capability
 // (length), of another version, forged or of another cluster (the HMAC), or expired and since when.
-// Which file it is for is the caller's to check. The time that the comparison takes does not depend
+// Which file it is for, and whether era, generation and epoch are still current, is the caller's to
+// check. The time that the comparison takes does not depend
 // on the bytes.
 Result<Capability> OpenCapability(std::string_view sealed, std::string_view key, Time now);
 

@@ -11,7 +11,13 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::string kKey(kCapabilityKeyBytes, 'k');
-constexpr Capability kWriter{FileId{0x1122334455667788}, ClientId{7}, true, Time{5'000'000'000}};
+constexpr Capability kWriter{.file = FileId{0x1122334455667788},
+                             .client = ClientId{7},
+                             .may_write = true,
+                             .expires = Time{5'000'000'000},
+                             .era = 0x8877665544332211,
+                             .generation = 9,
+                             .epoch = UINT64_MAX};
 constexpr Time kNow{1'000'000'000};
 
 void ExpectRefused(std::string_view sealed, std::string_view key, Time now,
@@ -47,7 +53,7 @@ TEST(Capability, EveryShorterAndALongerOneIsRefused) {
   ExpectRefused("", kKey, kNow, "no capability was shown");
   for (size_t size = 1; size < sealed.size(); ++size)
     ExpectRefused(sealed.substr(0, size), kKey, kNow, "bytes");
-  ExpectRefused(sealed + "x", kKey, kNow, "59 bytes");
+  ExpectRefused(sealed + "x", kKey, kNow, "83 bytes");
 }
 
 TEST(Capability, AnotherClustersKeyDoesNotOpenIt) {

@@ -404,6 +404,27 @@ TEST(Convert, RefusesEnvelopesThatAreTooLong) {
   EXPECT_THAT(MessageOf(value.status()), HasSubstr("requests.requests has 4097 entries"));
 }
 
+TEST(Convert, RefusesTooManyRequestsGivenUp) {
+  v1::ClientMessage message;
+  for (size_t i = 0; i < kAbandonedMax; ++i) message.mutable_requests()->add_abandoned_ids(i + 1);
+  EXPECT_TRUE(FromProto(message).ok());
+  message.mutable_requests()->add_abandoned_ids(0);
+  EXPECT_THAT(MessageOf(FromProto(message).status()),
+              HasSubstr("requests.abandoned_ids has 4097 entries"));
+}
+
+TEST(Convert, RefusesGenerationsThatNobodyCanHaveCounted) {
+  v1::Request request;
+  request.mutable_commit()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("commit.generation"));
+  request.mutable_set_attributes()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("set_attributes.generation"));
+  v1::Reply reply;
+  reply.mutable_bind()->mutable_access()->mutable_layout();
+  reply.mutable_bind()->mutable_access()->set_generation(UINT64_MAX);
+  EXPECT_THAT(MessageOf(FromProto(reply).status()), HasSubstr("access.generation"));
+}
+
 TEST(Convert, RefusesClientZeroAndNamelessNodes) {
   v1::ClientMessage client;
   client.mutable_start();

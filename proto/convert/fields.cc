@@ -152,6 +152,8 @@ void Write(const DataAccess& value, wire::DataAccess* out) {
   out->set_frozen(value.frozen);
   out->set_copied_eagerly(value.copied_eagerly);
   out->set_close_copies(value.close_copies);
+  out->set_generation(value.generation);
+  WriteIds(value.empty_nodes, out->mutable_empty_node_ids());
 }
 
 DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
@@ -168,7 +170,10 @@ DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
           .lost = in.lost(),
           .frozen = in.frozen(),
           .copied_eagerly = in.copied_eagerly(),
-          .close_copies = in.close_copies()};
+          .close_copies = in.close_copies(),
+          .generation = check.Number("access.generation", in.generation()),
+          .empty_nodes =
+              ReadIds<NodeId>("access.empty_node_ids", in.empty_node_ids(), kNodesMax, check)};
 }
 
 void Write(const Failure& value, wire::Failure* out) {

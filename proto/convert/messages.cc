@@ -110,12 +110,14 @@ void Put(const RemoveRequest& value, wire::Request* out) {
   item->set_name(value.name);
   item->set_directory(value.directory);
   item->set_holds_open(value.holds_open);
+  item->set_file_id(value.file.value);
 }
 RemoveRequest Read(const wire::RemoveRequest& in, FieldChecker& check) {
   return {.parent = FileId{in.parent_id()},
           .name = check.Name("remove.name", in.name()),
           .directory = in.directory(),
-          .holds_open = in.holds_open()};
+          .holds_open = in.holds_open(),
+          .file = FileId{in.file_id()}};
 }
 
 void Put(const RenameRequest& value, wire::Request* out) {
@@ -127,15 +129,20 @@ void Put(const RenameRequest& value, wire::Request* out) {
   item->set_no_replace(value.no_replace);
   item->set_exchange(value.exchange);
   item->set_holds_open(value.holds_open);
+  item->set_moved_id(value.moved.value);
+  if (value.replaced) item->set_replaced_id(value.replaced->value);
 }
 RenameRequest Read(const wire::RenameRequest& in, FieldChecker& check) {
-  return {.old_parent = FileId{in.old_parent_id()},
-          .old_name = check.Name("rename.old_name", in.old_name()),
-          .new_parent = FileId{in.new_parent_id()},
-          .new_name = check.Name("rename.new_name", in.new_name()),
-          .no_replace = in.no_replace(),
-          .exchange = in.exchange(),
-          .holds_open = in.holds_open()};
+  return {
+      .old_parent = FileId{in.old_parent_id()},
+      .old_name = check.Name("rename.old_name", in.old_name()),
+      .new_parent = FileId{in.new_parent_id()},
+      .new_name = check.Name("rename.new_name", in.new_name()),
+      .no_replace = in.no_replace(),
+      .exchange = in.exchange(),
+      .holds_open = in.holds_open(),
+      .moved = FileId{in.moved_id()},
+      .replaced = in.has_replaced_id() ? std::optional(FileId{in.replaced_id()}) : std::nullopt};
 }
 
 void Put(const ReadSymlinkRequest& value, wire::Request* out) {
@@ -156,6 +163,7 @@ void Put(const SetAttributesRequest& value, wire::Request* out) {
   if (value.modify_time) item->set_modify_time_ns(value.modify_time->ns);
   item->set_access_time_now(value.access_time_now);
   item->set_modify_time_now(value.modify_time_now);
+  item->set_generation(value.generation);
 }
 SetAttributesRequest Read(const wire::SetAttributesRequest& in, FieldChecker& check) {
   SetAttributesRequest value;
@@ -172,6 +180,7 @@ SetAttributesRequest Read(const wire::SetAttributesRequest& in, FieldChecker& ch
   value.modify_time = OptionalTime(in.has_modify_time_ns(), in.modify_time_ns());
   value.access_time_now = in.access_time_now();
   value.modify_time_now = in.modify_time_now();
+  value.generation = check.Number("set_attributes.generation", in.generation());
   return value;
 }
 
@@ -244,6 +253,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
   item->set_inline_moved(value.inline_moved);
   item->set_last_close(value.last_close);
   if (value.based_on_version) item->set_based_on_version(*value.based_on_version);
+  item->set_generation(value.generation);
 }
 CommitRequest::NodeBytes Read(const wire::CommitRequest::NodeBytes& in, FieldChecker& check) {
   return {.node = NodeId{in.node_id()},
@@ -268,6 +278,7 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
   value.inline_moved = in.inline_moved();
   value.last_close = in.last_close();
   if (in.has_based_on_version()) value.based_on_version = in.based_on_version();
+  value.generation = check.Number("commit.generation", in.generation());
   return value;
 }
 

@@ -28,6 +28,7 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
   item->set_cluster_name(value.cluster_name);
   item->set_capability_key(value.capability_key);
   item->set_now_ns(value.now.ns);
+  item->set_epoch(value.epoch);
   item->set_bulk_tls(value.bulk_tls);
 }
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
@@ -50,6 +51,8 @@ void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
     out_relay->set_node_id(relay.node.value);
     out_relay->set_order(relay.order);
   }
+  item->set_epoch(value.epoch);
+  WriteIds(value.empty_sources, item->mutable_empty_source_ids());
 }
 CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
   check.Present("copy.sources", in.has_sources());
@@ -64,7 +67,10 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
           .follow = in.follow(),
           .sources = Read(in.sources(), check),
           .nodes = ReadList<NodeAddress>("copy.nodes", in.nodes(), kNodesMax, check),
-          .relays = std::move(relays)};
+          .relays = std::move(relays),
+          .epoch = in.epoch(),
+          .empty_sources =
+              ReadIds<NodeId>("copy.empty_source_ids", in.empty_source_ids(), kNodesMax, check)};
 }
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);
@@ -138,6 +144,7 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
           .capability_key = check.Bytes("registered.capability_key",
                                         in.registered().capability_key(), kOpaqueBytesMax),
           .now = {in.registered().now_ns()},
+          .epoch = in.registered().epoch(),
           .bulk_tls = in.registered().bulk_tls()};
     case wire::ManagerToNode::kRefused:
       return Read(in.refused(), check);

@@ -18,6 +18,8 @@ void Put(const RequestEnvelope& value, wire::ClientMessage* out) {
   item->set_answered_below_id(value.answered_below.value);
   item->mutable_requests()->Reserve(static_cast<int>(value.requests.size()));
   for (const Request& request : value.requests) ToProto(request, item->add_requests());
+  item->set_expires_ns(value.expires.ns);
+  WriteIds(value.abandoned, item->mutable_abandoned_ids());
 }
 void Put(const SessionClose&, wire::ClientMessage* out) { out->mutable_close(); }
 void Put(const ResidenceReport& value, wire::ClientMessage* out) {
@@ -36,6 +38,8 @@ void Put(const SessionReady& value, wire::ManagerMessage* out) {
   item->set_inline_bytes_max(value.inline_bytes_max);
   item->set_bulk_key(value.bulk_key);
   item->set_bulk_tls(value.bulk_tls);
+  item->set_era(value.era);
+  item->set_replies_kept(value.replies_kept);
 }
 void Put(const Failure& value, wire::ManagerMessage* out) { Write(value, out->mutable_refused()); }
 void Put(const ReplyEnvelope& value, wire::ManagerMessage* out) {
@@ -80,6 +84,10 @@ Result<RequestEnvelope> ReadEnvelope(const wire::RequestEnvelope& in) {
     MOSA_ASSIGN_OR_RETURN(Request request, FromProto(item));
     value.requests.push_back(std::move(request));
   }
+  value.expires = {in.expires_ns()};
+  value.abandoned =
+      ReadIds<RequestId>("requests.abandoned_ids", in.abandoned_ids(), kAbandonedMax, check);
+  if (!check.ok()) return check.status();
   return value;
 }
 
@@ -110,7 +118,9 @@ SessionReady Read(const wire::SessionReady& in, FieldChecker& check) {
           .inline_bytes_max =
               check.Number("ready.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
           .bulk_key = check.Bytes("ready.bulk_key", in.bulk_key(), kOpaqueBytesMax),
-          .bulk_tls = in.bulk_tls()};
+          .bulk_tls = in.bulk_tls(),
+          .era = in.era(),
+          .replies_kept = in.replies_kept()};
 }
 
 ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) {

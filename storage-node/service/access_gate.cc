@@ -21,12 +21,20 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
     MOSA_ASSIGN_OR_RETURN(shown.capability, OpenCapability(sealed, key, now));
     shown.sealed = sealed;
     shown.key_count = key_count;
+    lock.lock();
   }
   if (shown.capability.client != shown.client) {
     return PermissionDeniedError(fmt::format(
         "the capability for file {} is client {:016x}'s, the connection client {:016x}'s",
         file.value, shown.capability.client.value, shown.client.value));
   }
+  if (shown.capability.epoch < epoch_) {
+    return PermissionDeniedError(
+        fmt::format("the capability for file {} is of epoch {}, and this node holds its objects "
+                    "since epoch {}: open the file again",
+                    file.value, shown.capability.epoch, epoch_));
+  }
+  if (write) MOSA_RETURN_IF_ERROR(CheckEra(shown.capability));
   if (shown.capability.file != file) {
     return PermissionDeniedError(fmt::format("the capability is for file {}, not for file {}",
                                              shown.capability.file.value, file.value));
@@ -38,14 +46,30 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
   return shown.capability;
 }
 
-Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime) const {
+// What a client stores by a session that it has replaced may come long after. Holds mutex_.
+Status AccessGate::CheckEra(const Capability& shown) const {
+  if (eras_.size() >= kErasMax && !eras_.contains(shown.client.value)) eras_.clear();
+  uint64_t& latest = eras_[shown.client.value];
+  if (shown.era >= latest) {
+    latest = shown.era;
+    return OkStatus();
+  }
+  return PermissionDeniedError(
+      fmt::format("the capability of client {:016x} for file {} is of its session {}, and it has "
+                  "begun session {} since: open the file again",
+                  shown.client.value, shown.file.value, shown.era, latest));
+}
+
+Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
+                                               uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   if (key_.empty())
     return UnavailableError("the node has not registered with the manager yet: it has no key");
   return SealCapability({.file = file,
                          .client = kNodeClient,
                          .may_write = false,
-                         .expires = clock_.Monotonic() + offset_ + lifetime},
+                         .expires = clock_.Monotonic() + offset_ + lifetime,
+                         .epoch = epoch},
                         key_);
 }
 

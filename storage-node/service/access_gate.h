@@ -1,5 +1,6 @@
-// AccessGate: opens capabilities with the cluster's key, in the manager's time. Shut until the node
-// has registered. Safe from any thread.
+// AccessGate: opens capabilities with the cluster's key, in the manager's time, and refuses those
+// that were issued for an earlier incarnation of this node, or, to write, for a session that its
+// client has replaced. Shut until the node has registered. Safe from any thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 #define MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -22,17 +24,20 @@ class AccessGate {
   explicit AccessGate(const Clock& clock) : clock_(clock) {}
 
   // `manager_now` is the manager's time at this moment; capabilities expire in that time. It goes
-  // on evenly, so that a wall clock that is set here changes nothing.
-  void SetKey(std::string key, Time manager_now, bool bulk_tls = false) {
+  // on evenly, so that a wall clock that is set here changes nothing. Capabilities of an epoch
+  // before `epoch` are refused.
+  void SetKey(std::string key, Time manager_now, uint64_t epoch, bool bulk_tls) {
     const std::lock_guard lock(mutex_);
     key_ = std::move(key);
+    epoch_ = epoch;
     offset_ = manager_now - clock_.Monotonic();
     ++key_count_;
     bulk_tls_ = bulk_tls;
   }
 
-  // The right to read `file` on other nodes. Unavailable if the node has not registered yet.
-  Result<std::string> SealForReading(FileId file, Duration lifetime) const;
+  // The right to read `file` on other nodes, as they are known since `epoch`. Unavailable if the
+  // node has not registered yet.
+  Result<std::string> SealForReading(FileId file, Duration lifetime, uint64_t epoch) const;
 
   // What the session of `client` proves itself by. Unavailable if the node has not registered yet.
   Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
@@ -56,13 +61,21 @@ class AccessGate {
   Result<Capability> Check(std::string_view sealed, FileId file, bool write, Shown& shown) const;
 
  private:
+  // Clients whose latest session is remembered. Beyond that all are forgotten, which lets in what
+  // expires by its time.
+  static constexpr size_t kErasMax = 65'536;
+
+  Status CheckEra(const Capability& shown) const;
+
   const Clock& clock_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::string key_;
   Duration offset_;
+  uint64_t epoch_ = 0;
   uint64_t key_count_ = 0;
   bool bulk_tls_ = false;
+  mutable std::unordered_map<uint64_t, uint64_t> eras_;  // By client: the latest that was shown.
 };
 
 }  // namespace mosa::node

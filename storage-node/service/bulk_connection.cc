@@ -41,7 +41,10 @@ ErrorReason ReasonOf(StatusCode code) {
     case StatusCode::kInvalidArgument:
       return ErrorReason::kInvalid;
     case StatusCode::kNotFound:
+    case StatusCode::kOutOfRange:
       return ErrorReason::kNoEntry;
+    case StatusCode::kAborted:
+      return ErrorReason::kStale;
     case StatusCode::kUnimplemented:
       return ErrorReason::kUnsupported;
     default:
@@ -140,6 +143,10 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
   if (!capability.ok()) return Refuse(capability.status(), payload_bytes);
   const Status wrong = CheckRequest(payload_bytes);
   if (!wrong.ok()) return Refuse(wrong, payload_bytes);
+  if (NeedsWriteRight()) {
+    const Status admitted = AdmitWriter(*capability);
+    if (!admitted.ok()) return Refuse(admitted, payload_bytes);
+  }
   switch (request_.operation_case()) {
     case Operation::kRead:
       return AnswerRead();
@@ -152,6 +159,10 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
     default:
       return AnswerWith(Simple(*capability));
   }
+}
+
+Status BulkConnection::AdmitWriter(const Capability& capability) {
+  return engine_.AdmitWriter(capability.file, capability.generation);
 }
 
 bool BulkConnection::NeedsWriteRight() const {
@@ -308,6 +319,9 @@ Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
       FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
   if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
+  // The object may just have been made.
+  if (const Status admitted = AdmitWriter(shown_.capability); !admitted.ok())
+    return Refuse(admitted, payload_bytes);
   object_time_ = SystemClock().Monotonic() - begin;
   uint64_t left = payload_bytes;
   Status connection;
@@ -426,6 +440,7 @@ Status BulkConnection::Sum() {
   MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, range, sums, scratch_));
   reply_.set_size_bytes(sums.object_bytes);
   reply_.set_quiet(sums.quiet);
+  reply_.set_absent(sums.absent);
   reply_.set_incarnation(sums.incarnation);
   reply_.set_change(sums.change);
   reply_.set_all_changed(sums.all_changed);

@@ -61,6 +61,7 @@ class BulkConnection {
   bool NeedsWriteRight() const;
   // Receives and stores the payload; `left` is what was not received because of an error.
   Status StoreParts(ObjectEngine::Writer& writer, uint64_t& left, Status& connection);
+  Status AdmitWriter(const Capability& capability);
   Status Simple(const Capability& capability);  // Requests without payload or descriptor.
 
   const BulkConnectionOptions options_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -96,6 +97,12 @@ Status CheckOrder(const CopyOrder& order) {
   return OkStatus();
 }
 
+// Nothing was committed there yet, or the source is still fetching it itself.
+bool MayBeAbsent(const CopyOrder& order, NodeId source) {
+  return std::ranges::find(order.empty_sources, source) != order.empty_sources.end() ||
+         std::ranges::find(order.relays, source, &CopyRelay::node) != order.relays.end();
+}
+
 ErrorReason ReasonFor(StatusCode code) {
   if (code == StatusCode::kResourceExhausted) return ErrorReason::kNoSpace;
   if (code == StatusCode::kDataLoss) return ErrorReason::kCorrupt;
@@ -106,10 +113,11 @@ ErrorReason ReasonFor(StatusCode code) {
 
 struct Copier::Job {
   Job(CopyOrder order, const CopyLimits& limits)
-      : file(order.file), task(std::move(order), limits) {}
+      : file(order.file), epoch(order.epoch), task(std::move(order), limits) {}
 
   const FileId file;
-  CopyTask task;  // Guarded by Copier::mutex_.
+  std::atomic<uint64_t> epoch;  // Of the latest order.
+  CopyTask task;                // Guarded by Copier::mutex_.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
@@ -180,6 +188,7 @@ bool Copier::GoOn(const CopyOrder& order) {
   const auto found = jobs_.find(order.file);
   if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
   NoteNodes(order);
+  found->second->epoch = order.epoch;
   found->second->task.GoOnAs(order);
   changed_.notify_one();
   return true;
@@ -294,7 +303,7 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
     }
     served_last_ = *next;
     worked_last_ = now;
-    Turn turn{job, *action, {}, nullptr};
+    Turn turn{job, *action, {}, nullptr, MayBeAbsent(job->task.order(), action->source)};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
@@ -395,19 +404,24 @@ std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
 Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs,
                    BlockSums& own) {
   const FileId file = turn.job->file;
-  MOSA_ASSIGN_OR_RETURN(const std::string capability, gate_.SealForReading(file, kCapabilityLife));
+  MOSA_ASSIGN_OR_RETURN(const std::string capability,
+                        gate_.SealForReading(file, kCapabilityLife, turn.job->epoch));
   MOSA_ASSIGN_OR_RETURN(theirs, nodes_.Sums({turn.action.source, file, capability},
                                             {.range = turn.action.range,
                                              .after_change = turn.action.after_change,
                                              .wait = turn.hold,
                                              .about = turn.action.about}));
+  if (theirs.absent && !turn.may_be_absent) {
+    return DataLossError(fmt::format("node {} has lost its object of file {}",
+                                     turn.action.source.value, file.value));
+  }
   return engine_.SumBlocks(file, turn.action.range, own, scratch);
 }
 
 Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
   MOSA_CHECK(action.range.size() <= buffer.size());
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
-                        gate_.SealForReading(job.file, kCapabilityLife));
+                        gate_.SealForReading(job.file, kCapabilityLife, job.epoch));
   const auto bytes = buffer.first(action.range.size());
   MOSA_RETURN_IF_ERROR(
       nodes_.Read({action.source, job.file, capability}, action.range.begin, bytes));

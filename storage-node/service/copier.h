@@ -67,6 +67,7 @@ class Copier {
     CopyAction action;
     Duration hold;
     std::unique_ptr<std::byte[]> buffer;  // Of fetches; null: to be made.
+    bool may_be_absent = false;           // The source may have no object of the file.
   };
 
   void Run();

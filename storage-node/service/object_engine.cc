@@ -24,6 +24,10 @@ uint64_t RoundUpToPage(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
+Status AbsentError(FileId file) {
+  return NotFoundError(fmt::format("there is no object of file {}", file.value));
+}
+
 Status DroppedError(FileId file) {
   return NotFoundError(
       fmt::format("the object of file {} was dropped while it was written", file.value));
@@ -203,7 +207,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
   while (true) {
     auto opened = OpenObject(request.file, OpenMode::kRead);
     if (!opened.ok()) return Named(opened.status(), request.file);
-    if (opened->object == nullptr) return plan;
+    if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
     const bool buffered = MayHaveWriters(object, opened->fd.get()) || request.verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
@@ -446,7 +450,7 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
   auto opened = OpenObject(file, OpenMode::kRead);
   if (!opened.ok()) return Named(opened.status(), file);
   Description description;
-  if (opened->object == nullptr) return description;
+  if (opened->object == nullptr) return AbsentError(file);
   const Result<ObjectStat> stat = store_->Stat(opened->fd.get());
   if (!stat.ok()) return Named(stat.status(), file);
   description.stat = *stat;
@@ -458,11 +462,25 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
 Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
   auto opened = OpenObject(file, OpenMode::kRead);
   if (!opened.ok()) return Named(opened.status(), file);
-  if (opened->object == nullptr)
-    return NotFoundError(fmt::format("there is no object of file {}", file.value));
+  if (opened->object == nullptr) return AbsentError(file);
   const Result<uint64_t> at = store_->Seek(opened->fd.get(), offset, data);
+  if (at.status().code() == StatusCode::kNotFound)
+    return Status(StatusCode::kOutOfRange, MessageOf(Named(at.status(), file)));
   if (!at.ok()) return Named(at.status(), file);
   return *at;
+}
+
+Status ObjectEngine::AdmitWriter(FileId file, uint64_t generation) {
+  const ObjectRef object = Find(file);
+  if (object == nullptr) return OkStatus();
+  const std::lock_guard lock(object->mutex);
+  if (generation >= object->writer_generation) {
+    object->writer_generation = generation;
+    return OkStatus();
+  }
+  return AbortedError(
+      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
+                  file.value, object->writer_generation, generation));
 }
 
 }  // namespace mosa::node

@@ -74,6 +74,7 @@ class ObjectEngine {
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
+    uint64_t writer_generation = 0;      // The highest of those who were admitted to write.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     bool counted_unsealed = false;
   };
@@ -84,8 +85,8 @@ class ObjectEngine {
                                                     uint64_t limit_bytes, const Clock& clock);
   ~ObjectEngine();
 
-  // An absent object is an empty one. DataLoss names object and block that is corrupt. `scratch`
-  // has room for a block.
+  // NotFound if there is no such object: only the asker may know that this means zeroes. DataLoss
+  // names object and block that is corrupt. `scratch` has room for a block.
   Result<ReadPlan> PlanRead(const ReadRequest& request, std::span<std::byte> scratch);
 
   // One write of a known range, in pieces as they arrive. Room is reserved for its life.
@@ -122,9 +123,15 @@ class ObjectEngine {
     ObjectStat stat;
     bool sealed = false;
   };
-  // All zero if there is no such object.
+  // NotFound if there is no such object.
   Result<Description> Describe(FileId file);
+  // OutOfRange if there is none behind `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
+
+  // Somebody is going to write by a layout of this generation. Aborted if somebody else was
+  // admitted by a later one: the file's bytes may go elsewhere by now. Remembered only if there is
+  // an object: to be called again when it was made.
+  Status AdmitWriter(FileId file, uint64_t generation);
 
   // A descriptor to pass on. NotFound, if absent and not to be written; DataLoss, for reading, if
   // some block is known to be corrupt; FailedPrecondition, for writing, if the kernel cannot tell

@@ -105,9 +105,11 @@ BlockSums ObjectEngine::ChangesSince(FileId file, uint64_t after_change) {
   // Of no object there are no news: its count is 0, which no object's is.
   sums.all_changed = after_change != 0;
   const ObjectRef object = Find(file);
+  sums.absent = true;
   if (object == nullptr) return sums;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return sums;
+  sums.absent = false;
   if (!object->changes) object->changes = std::make_unique<ChangeLog>(++last_change_);
   sums.change = object->changes->last();
   sums.all_changed = true;

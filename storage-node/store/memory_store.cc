@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <map>
@@ -53,7 +54,8 @@ class MemoryStore final : public FdObjectStore {
       if (mode == OpenMode::kRead || mode == OpenMode::kWrite)
         return NotFoundError(fmt::format("there is no object of file {}", file.value));
       UniqueFd made(::memfd_create("mosa-object", MFD_CLOEXEC));
-      if (!made)
+      // The mode of all objects: who takes descriptors looks at it.
+      if (!made || ::fchmod(made.get(), S_IRUSR | S_IWUSR) != 0)
         return ErrnoStatus(errno, fmt::format("cannot make the object of file {}", file.value));
       found = objects_.emplace(file, std::move(made)).first;
     }

@@ -75,6 +75,7 @@ class Maker {
       commit.file = make.file;
       commit.size_bytes = 65536;
       commit.nodes = {{NodeId(1), 65536, 0}};
+      commit.generation = 1;  // It is bound just now.
       commit.last_close = true;
       requests.push_back(std::move(commit));
     } else if (!directory) {

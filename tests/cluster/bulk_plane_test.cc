@@ -146,12 +146,14 @@ TEST_P(BulkPlane, RangesAtTheEdgesOfBlocksAndFramesComeBack) {
   EXPECT_EQ(Read(7, 0), "");
 }
 
-TEST_P(BulkPlane, AnAbsentObjectIsEmpty) {
+TEST_P(BulkPlane, AnAbsentObjectIsNoHole) {
   Start();
-  EXPECT_EQ(Read(5, 10), std::string(10, '\0'));
-  const auto stat = node_->client().Stat(Reader());
-  ASSERT_TRUE(stat.ok());
-  EXPECT_EQ(stat->size_bytes, 0U);
+  EXPECT_EQ(ReadStatus(5, 10, reader_).code(), StatusCode::kNotFound);
+  EXPECT_EQ(node_->client().Stat(Reader()).status().code(), StatusCode::kNotFound);
+  const auto sums = node_->client().Sums(
+      Reader(), {.range = {0, kBlock}, .after_change = 0, .wait = {}, .about = {}});
+  ASSERT_TRUE(sums.ok());
+  EXPECT_TRUE(sums->absent);
   EXPECT_EQ(node_->client().Seek(Reader(), 0, true).status().code(), StatusCode::kNotFound);
   EXPECT_TRUE(node_->client().Truncate(Writer(), 0).ok());
   EXPECT_EQ(node_->client().OpenLocal(Reader(), false).status().code(), StatusCode::kNotFound);
@@ -275,7 +277,7 @@ TEST_P(BulkPlane, ChecksEveryCapability) {
     std::string capability;
     const char* because;
   } rows[] = {{"", "no capability was shown"},
-              {std::string(58, '\1'), "forged"},
+              {std::string(kSealedCapabilityBytes, '\2'), "forged"},
               {node_->Seal(kFile, false, Milliseconds(-10)), "expired"},
               {node_->Seal(FileId{43}, true), "for file 43, not for file 42"}};
   for (const auto& row : rows) {
@@ -347,7 +349,7 @@ TEST_P(BulkPlane, AFullNodeSaysSoAndLosesNothing) {
   EXPECT_EQ(Read(4096, more.size()), more);
   node_->engine().Drop(std::vector<FileId>{kFile});
   EXPECT_EQ(node_->engine().used_bytes(), 0U);
-  EXPECT_EQ(Read(0, 4), std::string(4, '\0'));
+  EXPECT_EQ(ReadStatus(0, 4, reader_).code(), StatusCode::kNotFound);
 }
 
 // ---- checksums

@@ -169,7 +169,8 @@ class StorageNodeTest : public ::testing::Test {
     return SealCapability({.file = file,
                            .client = ClientId{5},
                            .may_write = true,
-                           .expires = clock_.Now() + Seconds(1060)},
+                           .expires = clock_.Now() + Seconds(1060),
+                           .epoch = UINT64_MAX},
                           key_);
   }
   Status Write(FileId file, const std::string& data) {

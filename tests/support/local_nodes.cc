@@ -33,7 +33,7 @@ class LocalNodeApi final : public sai::NodeApi {
     if (node->before_read) node->before_read();
     std::memset(out.data(), 0, out.size());
     const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return OkStatus();
+    if (!fd) return NotFoundError("no object");
     const ssize_t got = pread(fd.get(), out.data(), out.size(), static_cast<off_t>(offset));
     return got < 0 ? ErrnoStatus(errno, "pread") : OkStatus();
   }
@@ -73,7 +73,7 @@ class LocalNodeApi final : public sai::NodeApi {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
     sai::ObjectStatus result;
     struct stat status {};
-    if (stat(node->PathOf(target.file).c_str(), &status) != 0) return result;
+    if (stat(node->PathOf(target.file).c_str(), &status) != 0) return NotFoundError("no object");
     result.size_bytes = static_cast<uint64_t>(status.st_size);
     result.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
     return result;
@@ -83,7 +83,8 @@ class LocalNodeApi final : public sai::NodeApi {
     const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return NotFoundError("no object");
     const off_t found = lseek(fd.get(), static_cast<off_t>(offset), data ? SEEK_DATA : SEEK_HOLE);
-    if (found < 0) return errno == ENXIO ? NotFoundError("none") : ErrnoStatus(errno, "lseek");
+    if (found < 0)
+      return errno == ENXIO ? Status(StatusCode::kOutOfRange, "none") : ErrnoStatus(errno, "lseek");
     return static_cast<uint64_t>(found);
   }
   Result<uint64_t> Append(const sai::ObjectTarget& target,

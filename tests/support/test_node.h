@@ -50,6 +50,7 @@ struct TestNodeOptions {
   uint64_t limit_bytes = uint64_t{1} << 30;
   node::ConnectionLimits limits = {};
   bool registered = true;
+  uint64_t epoch = 0;  // From which on capabilities are taken.
   bool bulk_tls = false;
 };
 
@@ -64,7 +65,7 @@ class TestNode {
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
-    if (options.registered) gate_.SetKey(key_, clock_.Now(), bulk_tls_);
+    if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch, bulk_tls_);
     StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
   }
@@ -103,12 +104,15 @@ class TestNode {
   }
 
   std::string Seal(FileId file, bool may_write, Duration lifetime = Seconds(60)) const {
-    return SealCapability({.file = file,
-                           .client = kTestClient,
-                           .may_write = may_write,
-                           .expires = clock_.Now() + lifetime},
-                          key_);
+    return Seal({.file = file, .client = kTestClient, .may_write = may_write, .expires = {}},
+                lifetime);
   }
+  std::string Seal(Capability capability, Duration lifetime = Seconds(60)) const {
+    capability.expires = clock_.Now() + lifetime;
+    return SealCapability(capability, key_);
+  }
+  // As if it had registered again.
+  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch, bulk_tls_); }
   // Looks for local writers and seals all that can be. The engine's time passes only here. A
   // descriptor that was just passed on may be open in the server still, for some moments of real
   // time.

@@ -1,0 +1,89 @@
+// Generations: which stores count. A file's layout generation rises whenever its bytes go
+// elsewhere, or a writer that was away must not go on as if nothing had happened; a commit names
+// the one by which its bytes were stored.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "manager/core/state.h"
+
+namespace mosa::manager {
+
+CapabilityTerms ManagerCore::State::TermsFor(ClientId client) const {
+  const auto session = sessions_.find(client);
+  return {.era = session == sessions_.end() ? 0 : session->second.era, .epoch = counters_.epoch};
+}
+
+void ManagerCore::State::RaiseGeneration(FileId file, Inode& inode) {
+  ++BytesOf(inode).generation;
+  dirty_.insert(file);
+}
+
+void ManagerCore::State::FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live) {
+  RaiseGeneration(file, inode);
+  FileBytes& bytes = *inode.bytes;
+  fences_.Fence(file, live, bytes.kept_since);
+  bytes.kept_since = bytes.generation;
+}
+
+void ManagerCore::State::FenceAbsentWriters(FileId file) {
+  if (!fences_.HasAbsent(file)) return;
+  Inode* const inode = Find(file);
+  // What is inline is merged by its version, and what has no objects was stored nowhere.
+  if (!inode || !inode->bytes || inode->bytes->segments.empty()) return fences_.ForgetFile(file);
+  const auto opens = write_opens_.find(file);
+  FenceWriters(file, *inode, opens == write_opens_.end() ? std::set<ClientId>() : opens->second);
+  effects_.log.push_back(
+      fmt::format("file {} is fenced: a session that had it open for writing has expired, and "
+                  "others go on with it",
+                  file.value));
+}
+
+// `was_known`: its session had not expired, so nobody can have gone past it.
+void ManagerCore::State::NoteReturned(FileId file, ClientId client, bool was_known) {
+  if (fences_.TakeBack(file, client) || was_known) return;
+  Inode* const inode = Find(file);
+  if (!inode || !inode->bytes || inode->bytes->segments.empty()) return;
+  std::set<ClientId> live;
+  if (const auto opens = write_opens_.find(file); opens != write_opens_.end()) live = opens->second;
+  live.erase(client);
+  FenceWriters(file, *inode, live);
+}
+
+std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& request,
+                                                           const Inode& inode) const {
+  if (request.inline_data || (!request.data_changed && request.nodes.empty())) return std::nullopt;
+  const uint64_t current = inode.bytes ? inode.bytes->generation : 0;
+  const uint64_t kept_since = fences_.KeptSince(request.file, actor_->start.client,
+                                                inode.bytes ? inode.bytes->kept_since : 0);
+  if (request.generation > current)
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  fmt::format("the bytes of file {} are said to be stored by layout generation {}, "
+                              "and its latest is {}",
+                              request.file.value, request.generation, current));
+  if (request.generation >= kept_since) return std::nullopt;
+  return Refuse(
+      StatusCode::kFailedPrecondition, ErrorReason::kStale,
+      fmt::format("the bytes of file {} went elsewhere while this mount was not heard: it has "
+                  "stored by layout generation {}, the current one is {}; open the file again and "
+                  "repeat what was written since the last sync",
+                  request.file.value, request.generation, current));
+}
+
+// Of the nodes in `layout`, those on which no byte of the file was committed, ascending.
+std::vector<NodeId> ManagerCore::State::EmptyNodesOf(const Inode& inode,
+                                                     const Layout& layout) const {
+  std::vector<NodeId> empty;
+  if (!layout.bound()) return empty;
+  const std::vector<NodeObject>& objects = inode.bytes->objects;
+  for (const NodeId node : layout.Nodes()) {
+    if (node == kNoNode) continue;
+    const auto at = std::lower_bound(objects.begin(), objects.end(), node,
+                                     [](const NodeObject& o, NodeId id) { return o.node < id; });
+    if (at == objects.end() || at->node != node || (at->allocated_bytes == 0 && !at->lost))
+      empty.push_back(node);
+  }
+  return empty;
+}
+
+}  // namespace mosa::manager

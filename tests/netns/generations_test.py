@@ -1,0 +1,219 @@
+"""Nothing that a program was told is done rests on what is no longer true.
+
+A writer's host stops, or loses its link, until the file's copy has become the first one: what it
+wrote is there afterwards, or fsync says that it is not. A removal or renaming that was answered
+with a time-out does nothing when the link is back. Reads that wait for a node which comes back empty
+give an error, or the bytes; never zeroes. A writer that merely paused goes on.
+"""
+
+import contextlib
+import errno
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import cluster
+from cluster import check, wait_until
+
+MIB = 1 << 20
+OLD, NEW = b"A" * (8 * MIB), b"B" * (4 * MIB)
+
+
+def location(path):
+    try:
+        return os.getxattr(path, "user.mosa.location").decode().split(",")
+    except OSError:
+        return []
+
+
+def has_copies(path):
+    layout = os.getxattr(path, "user.mosa.layout").decode()
+    return '"state":"valid"' in layout and '"state":"waiting"' not in layout
+
+
+def generation_test_file(mount, name, **hints):
+    """An old file with a valid copy of each of its bytes."""
+    directory = f"{mount}/{name}"
+    os.mkdir(directory)
+    for hint, value in hints.items():
+        cluster.set_hint(directory, hint, value)
+    path = f"{directory}/f"
+    pathlib.Path(path).write_bytes(OLD)
+    wait_until(lambda: has_copies(path), 60, f"the copies of {path}")
+    return path
+
+
+@contextlib.contextmanager
+def stopped(store, host):
+    """Mount and node of a host do not run, as while a virtual machine is paused."""
+    pids = [store.pid(kind, host) for kind in ("mount", "storage")]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def unplugged(store, host):
+    """The host has no link."""
+    link = ["ip", "-n", store.host(host)["net_namespace"], "link", "set", "eth0"]
+    subprocess.run([*link, "down"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*link, "up"], check=True)
+
+
+def session_is_back(mount):
+    """Asks the manager: what is cached does not count."""
+    try:
+        os.statvfs(mount)
+        os.close(os.open(f"{mount}/probe-{time.monotonic_ns()}", os.O_CREAT | os.O_WRONLY))
+        return True
+    except OSError:
+        return False
+
+
+def heads(store, path, count=8):
+    """What each host reads at the beginning."""
+    relative = os.path.relpath(path, store.mount("h1"))
+    found = {}
+    for host in store.hosts:
+        with open(f"{store.mount(host)}/{relative}", "rb") as file:
+            found[host] = file.read(count)
+    return found
+
+
+def write_while_away(store, kind, fault, during=False, **hints):
+    """The writer's host is away until others hold its bytes. Nothing acknowledged may be missing."""
+    path = generation_test_file(store.mount("h1"), f"{kind}-{fault.__name__}", **hints)
+    seen_by_others = path.replace(store.mount("h1"), store.mount("h2"))
+    file = os.open(path, os.O_RDWR)
+    check(os.pwrite(file, NEW, 0) == len(NEW), "a short write")
+    with fault(store, "h1"):
+        wait_until(lambda: "h1" not in location(seen_by_others), 60, "h1's bytes being elsewhere")
+        time.sleep(1)
+    wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")
+    failed = None
+    try:
+        if during:
+            os.pwrite(file, NEW[:4096], 0)
+        os.fsync(file)
+    except OSError as error:
+        failed = error
+    with contextlib.suppress(OSError):
+        os.close(file)
+    found = heads(store, path)
+    expected = {OLD[:8]} if failed else {NEW[:8]}
+    print(f"{kind}, {fault.__name__}: fsync {failed or 'ok'}; {sorted(set(found.values()))}")
+    if failed:
+        check(failed.errno == errno.ESTALE, f"fsync failed with {failed}")
+        check(len(set(found.values())) == 1, f"the hosts do not agree: {found}")
+    else:
+        check(set(found.values()) == expected, f"fsync was ok, and there is {found}")
+
+
+def pause_without_consequence(store):
+    """Nobody has touched the file meanwhile: the writer goes on, and nothing is lost."""
+    path = f"{store.mount('h1')}/paused"
+    with open(path, "w+b", buffering=0) as file:
+        file.write(OLD)
+        os.fsync(file.fileno())
+        os.pwrite(file.fileno(), NEW, 0)
+        pid = store.pid("mount", "h1")
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(8)
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")
+        os.fsync(file.fileno())
+    check(set(heads(store, path).values()) == {NEW[:8]}, "a paused writer has lost bytes")
+
+
+def change_after_time_out(store, change, name):
+    """What was answered ETIMEDOUT concerns nobody's newer file."""
+    mounts = [store.mount(host) for host in ("h1", "h2", "h3")]
+    pathlib.Path(f"{mounts[0]}/{name}").write_text("old")
+    pathlib.Path(f"{mounts[1]}/{name}-other").write_text("other")
+    check(pathlib.Path(f"{mounts[1]}/{name}").read_text() == "old", "h2 does not see the file")
+    with unplugged(store, "h2"):
+        begun = time.monotonic()
+        try:
+            change(f"{mounts[1]}/{name}")
+            check(False, f"{change.__name__} without a link has succeeded")
+        except OSError as error:
+            print(f"{change.__name__}: {error.strerror} after {time.monotonic() - begun:.1f} s")
+        os.unlink(f"{mounts[0]}/{name}")
+        pathlib.Path(f"{mounts[0]}/{name}").write_text("precious")
+    wait_until(lambda: session_is_back(mounts[1]), 60, "the mount of h2")
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        for mount in mounts:
+            text = pathlib.Path(f"{mount}/{name}").read_text()
+            check(text == "precious", f"{mount}/{name} is {text!r}")
+        time.sleep(0.2)
+
+
+def unlink(path):
+    os.unlink(path)
+
+
+def rename(path):
+    os.rename(f"{path}-other", path)
+
+
+def reads_of_an_emptied_node(store, count=40, size=512 << 10):
+    """Waiting reads end with an error or the bytes when their node comes back without any."""
+    directory = cluster.placed_directory(f"{store.mount('h2')}/emptied", "local")
+    for i in range(count):
+        pathlib.Path(f"{directory}/{i}").write_bytes(b"A" * size)
+    cluster.check_location(f"{directory}/0", "h2")
+    command = store.kill("storage", "h2")
+    objects = pathlib.Path(command[command.index("--dir") + 1])
+    subprocess.run(["find", str(objects), "-mindepth", "1", "-delete"], check=True)
+    results = [None] * count
+
+    def read(i):
+        path = f"{store.mount('h1')}/emptied/{i}"
+        done = subprocess.run(
+            ["dd", f"if={path}", "iflag=direct", f"bs={size}", "status=none"], capture_output=True
+        )
+        results[i] = (done.returncode, done.stdout)
+
+    threads = [threading.Thread(target=read, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.5)  # They are waiting for the node.
+    store.start("storage", "h2", command)
+    for thread in threads:
+        thread.join()
+    zeroes = sum(1 for _, data in results if data.strip(b"A"))
+    errors = sum(1 for code, _ in results if code != 0)
+    print(f"of {count} waiting reads {errors} ended with an error, {zeroes} with other bytes")
+    check(zeroes == 0, f"{zeroes} of {count} reads returned bytes that nobody wrote")
+    check(errors == count, f"{count - errors} reads of lost bytes succeeded")
+
+
+def test(arguments):
+    with cluster.Cluster(arguments.bin, 3) as store:
+        pause_without_consequence(store)
+        for fault in (stopped, unplugged):
+            local = {"replicas": "2", "placement": "local"}
+            write_while_away(store, "plain", fault, **local)
+            write_while_away(store, "striped", fault, replicas="2", placement="stripe")
+        change_after_time_out(store, unlink, "removed")
+        change_after_time_out(store, rename, "replaced")
+        reads_of_an_emptied_node(store)
+    with cluster.Cluster(arguments.bin, 3, ram="4G") as store:  # So much that kernels may write.
+        for fault in (stopped, unplugged):
+            local = {"replicas": "2", "placement": "local"}
+            write_while_away(store, "passthrough", fault, during=True, **local)
+
+
+if __name__ == "__main__":
+    cluster.main(test, limit_s=600, description=__doc__)
