@@ -199,8 +199,13 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
     identity = identity_;
     PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
   }
-  const Status status =
-      Introduce(*socket, identity, address_.name, std::min(deadline, Now() + options_.hello_wait));
+  const Time hello_end = std::min(deadline, Now() + options_.hello_wait);
+  Status status;
+  if (identity.tls && kind == Kind::kTcp) {
+    socket->UseTls(TlsStream::Client(socket->fd(), identity));
+    status = socket->Handshake(hello_end);
+  }
+  if (status.ok()) status = Introduce(*socket, identity, address_.name, hello_end);
   if (status.ok()) return socket;
   const std::lock_guard lock(mutex_);
   PoolOf(kind).busy.erase(socket.get());

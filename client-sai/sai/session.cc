@@ -72,7 +72,8 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   ++sessions_;
   lease_.BeginEra(ready.now);
   recalls_.NoteAll();
-  nodes_.SetIdentity({.client = client_, .era = ready.era, .key = ready.bulk_key});
+  nodes_.SetIdentity(
+      {.client = client_, .era = ready.era, .key = ready.bulk_key, .tls = ready.bulk_tls});
   nodes_.SetNodes(ready.nodes);
   NoteNodes(ready.nodes);
   bool again = false;

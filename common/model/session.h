@@ -93,6 +93,7 @@ struct SessionReady {
   uint64_t chunk_bytes_default = 0;
   uint64_t inline_bytes_max = 0;
   std::string bulk_key = {};  // Of the session: BulkIdentity. Filled in by the manager's shell.
+  bool bulk_tls = false;      // The bulk plane is encrypted. As well.
   uint64_t era = 0;  // The number of the session: of two sessions the later one has the higher.
   // The replies to requests of the client's earlier sessions are still known: one that comes again
   // does not run twice. If not, only what may run twice can be repeated.
@@ -105,7 +106,8 @@ struct SessionReady {
 struct BulkIdentity {
   ClientId client;
   uint64_t era = 0;
-  std::string key;  // Empty: there has been no session yet.
+  std::string key;   // Empty: there has been no session yet.
+  bool tls = false;  // TCP connections to nodes are encrypted.
   bool operator==(const BulkIdentity&) const = default;
 };
 

@@ -78,6 +78,7 @@ struct NodeRegistered {
   // Capabilities of an earlier epoch were issued when another incarnation of the node held the
   // objects: it refuses them.
   uint64_t epoch = 0;
+  bool bulk_tls = false;  // TCP connections of the bulk plane are to be encrypted.
   bool operator==(const NodeRegistered&) const = default;
 };
 

@@ -243,8 +243,10 @@ void CoreDriver::GatherClient(ToClient& effect) {
         answers = {asked->second.arrived, asked->second.kind, asked->second.span};
     }
   }
-  if (auto* const ready = std::get_if<SessionReady>(&effect.message))
+  if (auto* const ready = std::get_if<SessionReady>(&effect.message)) {
     ready->bulk_key = BulkKeyOf(options_.capability_key, effect.client, ready->era);
+    ready->bulk_tls = options_.bulk_tls;
+  }
   const auto* const push = std::get_if<Push>(&effect.message);
   const bool ends = std::holds_alternative<Failure>(effect.message) ||
                     (push != nullptr && std::holds_alternative<SessionEndPush>(*push));
@@ -260,6 +262,7 @@ void CoreDriver::GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& reg
   if (auto* const registered = std::get_if<NodeRegistered>(&effect.message)) {
     if (registering == nullptr) return;
     registered->capability_key = options_.capability_key;
+    registered->bulk_tls = options_.bulk_tls;
     std::shared_ptr<NodeSink>& current = nodes_[effect.node];
     if (current != nullptr && current != registering) {
       outputs_.emplace_back(NodeOutput{current, std::nullopt,

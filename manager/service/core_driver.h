@@ -47,6 +47,7 @@ class NodeSink {
 
 struct CoreDriverOptions {
   std::string capability_key;
+  bool bulk_tls = false;
   size_t inline_cache_bytes = size_t{64} << 20;
   // Where the store is: how full it is is told to the core. Null: it is never full.
   DataDirectory* directory = nullptr;

@@ -63,6 +63,7 @@ struct Flags {
   std::string platform;
   bool fsync = false;
   bool restored = false;
+  bool bulk_tls = false;
   std::string log_level = "info";
   std::string log_file;
   std::string ready_file;
@@ -100,6 +101,8 @@ void Declare(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 100));
   app.add_option("--platform", flags.platform,
                  "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
+  app.add_flag("--bulk-tls", flags.bulk_tls,
+               "Nodes and mounts encrypt the bytes of files that they send one another");
   app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
   app.add_flag("--restored", flags.restored,
                "The database is an older copy: nodes put aside what it does not know");
@@ -149,6 +152,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   options.data_directory = flags.data_directory;
   options.fsync = flags.fsync;
   options.restored = flags.restored;
+  options.bulk_tls = flags.bulk_tls;
   options.core.cluster_name = flags.cluster_name;
   options.core.stripe_width = flags.stripe_width;
   options.core.default_placement = flags.default_placement;

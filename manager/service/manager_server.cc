@@ -262,6 +262,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   parts->driver =
       std::make_unique<CoreDriver>(std::move(core), *parts->store,
                                    CoreDriverOptions{.capability_key = identity.capability_key,
+                                                     .bulk_tls = options.bulk_tls,
                                                      .directory = parts->directory.get(),
                                                      .stopping = &parts->stopping});
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);

@@ -26,6 +26,7 @@ struct ServerOptions {
   std::string data_directory;
   std::optional<ClusterSecret> secret;
   bool fsync = false;
+  bool bulk_tls = false;  // Nodes and mounts encrypt what they send one another.
   // The database is an older copy of one that was used since: it has forgotten what came after.
   bool restored = false;
   // The seed is that of the database, if it has one. Its quotas are those of `limits`.

@@ -22,6 +22,8 @@
 namespace mosa {
 namespace {
 
+constexpr size_t kTlsRecordBytesMax = 16 * 1024;
+
 void PutUint32(std::string& out, uint32_t value) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(value >> shift));
 }
@@ -58,23 +60,23 @@ UniqueFd TakeDescriptor(msghdr& message) {
 }  // namespace
 
 std::vector<std::string> BulkOperationNames(std::string_view prefix) {
-  using Request = v1::BulkRequest;
+  using Wire = v1::BulkRequest;
   std::vector<std::string> names(kResent + 1);
   const auto set = [&](size_t kind, std::string_view name) {
     names.at(kind) = std::string(prefix).append(name);
   };
-  set(Request::OPERATION_NOT_SET, "unknown");
-  set(Request::kRead, "read");
-  set(Request::kWrite, "write");
-  set(Request::kTruncate, "truncate");
-  set(Request::kAllocate, "allocate");
-  set(Request::kStat, "stat");
-  set(Request::kSeek, "seek");
-  set(Request::kAppend, "append");
-  set(Request::kOpenLocal, "open_local");
-  set(Request::kFinishLocalWrites, "finish_local_writes");
-  set(Request::kSums, "sums");
-  set(Request::kNoteWritten, "note_written");
+  set(Wire::OPERATION_NOT_SET, "unknown");
+  set(Wire::kRead, "read");
+  set(Wire::kWrite, "write");
+  set(Wire::kTruncate, "truncate");
+  set(Wire::kAllocate, "allocate");
+  set(Wire::kStat, "stat");
+  set(Wire::kSeek, "seek");
+  set(Wire::kAppend, "append");
+  set(Wire::kOpenLocal, "open_local");
+  set(Wire::kFinishLocalWrites, "finish_local_writes");
+  set(Wire::kSums, "sums");
+  set(Wire::kNoteWritten, "note_written");
   set(kHeldSums, "sums_held");
   set(kConnect, "connect");
   set(kResent, "resent");
@@ -111,7 +113,16 @@ FrameSocket::FrameSocket(UniqueFd socket)
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof slice);
 }
 
+Status FrameSocket::Handshake(Time deadline) {
+  while (true) {
+    MOSA_ASSIGN_OR_RETURN(const bool over, tls_->Handshake());
+    if (over) return OkStatus();
+    MOSA_RETURN_IF_ERROR(CheckDeadline(deadline, "agreeing on a key before"));
+  }
+}
+
 bool FrameSocket::HasFrame(Duration wait) const {
+  if (tls_ != nullptr && tls_->has_pending()) return true;
   pollfd event{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   return ::poll(&event, 1, static_cast<int>(wait.ns / 1'000'000)) > 0;
 }
@@ -128,12 +139,14 @@ Result<FramePrefix> FrameSocket::ReceiveStart(google::protobuf::MessageLite& hea
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const ssize_t n = ::recvmsg(socket_.get(), &message, MSG_WAITALL | MSG_CMSG_CLOEXEC);
+    const ssize_t n = tls_ != nullptr
+                          ? tls_->Receive(part.iov_base, part.iov_len)
+                          : ::recvmsg(socket_.get(), &message, MSG_WAITALL | MSG_CMSG_CLOEXEC);
     if (n == 0) return Closed();
     if (n < 0 && errno != EAGAIN && errno != EINTR)
       return ErrnoStatus(errno, "cannot receive a frame");
     if (n > 0) {
-      UniqueFd taken = TakeDescriptor(message);
+      UniqueFd taken = tls_ != nullptr ? UniqueFd() : TakeDescriptor(message);
       if (taken && descriptor != nullptr) *descriptor = std::move(taken);
       done += static_cast<size_t>(n);
     }
@@ -158,7 +171,7 @@ Result<FramePrefix> FrameSocket::ReceiveStart(google::protobuf::MessageLite& hea
 
 Status FrameSocket::Receive(std::span<std::byte> out, Time deadline) {
   while (!out.empty()) {
-    const ssize_t n = ::recv(socket_.get(), out.data(), out.size(), MSG_WAITALL);
+    const ssize_t n = ReceiveSome(out);
     if (n == 0) return Closed();
     if (n < 0 && errno != EAGAIN && errno != EINTR)
       return ErrnoStatus(errno, "cannot receive a frame");
@@ -166,6 +179,21 @@ Status FrameSocket::Receive(std::span<std::byte> out, Time deadline) {
     if (!out.empty()) MOSA_RETURN_IF_ERROR(CheckDeadline(deadline, "receiving"));
   }
   return OkStatus();
+}
+
+ssize_t FrameSocket::ReceiveSome(std::span<std::byte> out) {
+  if (tls_ != nullptr) return tls_->Receive(out.data(), out.size());
+  return ::recv(socket_.get(), out.data(), out.size(), MSG_WAITALL);
+}
+
+ssize_t FrameSocket::TryReceive(std::span<std::byte> out) {
+  if (tls_ != nullptr) return tls_->Receive(out.data(), out.size());
+  return ::recv(socket_.get(), out.data(), out.size(), MSG_DONTWAIT);
+}
+
+ssize_t FrameSocket::TrySend(std::span<const std::byte> data) {
+  if (tls_ != nullptr) return tls_->Send(data.data(), data.size());
+  return ::send(socket_.get(), data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 Status FrameSocket::Discard(uint64_t bytes, Time deadline) {
@@ -190,6 +218,10 @@ Status FrameSocket::SendFrame(const google::protobuf::MessageLite& header,
   return SendAll(nullptr, 0, std::as_bytes(std::span(start)), payload, 0, deadline);
 }
 
+Status FrameSocket::SendPayload(std::span<const std::byte> payload, Time deadline) {
+  return SendAll(nullptr, 0, {}, payload, 0, deadline);
+}
+
 Status FrameSocket::SendWithDescriptor(const google::protobuf::MessageLite& header, int descriptor,
                                        Time deadline) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -200,6 +232,20 @@ Status FrameSocket::SendWithDescriptor(const google::protobuf::MessageLite& head
   std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
   const std::string start = EncodeFrameStart(header, 0);
   return SendAll(control, sizeof control, std::as_bytes(std::span(start)), {}, 0, deadline);
+}
+
+// A small beginning shares its record with what follows. After an error the same bytes come again,
+// as OpenSSL demands.
+ssize_t FrameSocket::SendSome(std::span<const std::byte> start,
+                              std::span<const std::byte> payload) {
+  if (start.empty()) return tls_->Send(payload.data(), payload.size());
+  std::array<std::byte, kTlsRecordBytesMax> record;
+  if (payload.empty() || start.size() >= record.size())
+    return tls_->Send(start.data(), start.size());
+  const size_t more = std::min(payload.size(), record.size() - start.size());
+  std::memcpy(record.data(), start.data(), start.size());
+  std::memcpy(record.data() + start.size(), payload.data(), more);
+  return tls_->Send(record.data(), start.size() + more);
 }
 
 Status FrameSocket::SendAll(const void* control, size_t control_bytes,
@@ -214,7 +260,8 @@ Status FrameSocket::SendAll(const void* control, size_t control_bytes,
     message.msg_iovlen = 2;
     message.msg_control = const_cast<void*>(control);
     message.msg_controllen = control_bytes;
-    const ssize_t sent = ::sendmsg(socket_.get(), &message, flags | MSG_NOSIGNAL);
+    const ssize_t sent = tls_ != nullptr ? SendSome(start, payload)
+                                         : ::sendmsg(socket_.get(), &message, flags | MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
       return ErrnoStatus(errno, "cannot send a frame");
     if (sent > 0) {

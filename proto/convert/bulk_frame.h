@@ -5,14 +5,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
+#include "proto/convert/bulk_tls.h"
 
 namespace google::protobuf {
 class MessageLite;
@@ -58,6 +61,13 @@ class FrameSocket {
   // Takes a connected stream socket and sets its timeouts.
   explicit FrameSocket(UniqueFd socket);
 
+  // From now on all goes through `tls`, which is of this socket. Then sending and receiving need
+  // one thread. Passing descriptors is not possible.
+  void UseTls(std::unique_ptr<TlsStream> tls) { tls_ = std::move(tls); }
+  // Goes through the whole handshake.
+  Status Handshake(Time deadline);
+  TlsStream* tls() { return tls_.get(); }
+
   // Waits at most `wait` until there is something to receive: a frame, or an end or error that
   // ReceiveStart then reports.
   bool HasFrame(Duration wait) const;
@@ -66,6 +76,9 @@ class FrameSocket {
   Result<FramePrefix> ReceiveStart(google::protobuf::MessageLite& header, Time deadline,
                                    UniqueFd* descriptor = nullptr);
   Status Receive(std::span<std::byte> out, Time deadline);
+  // As recv(2) and send(2), without waiting; a socket with TLS must be in non-blocking mode.
+  ssize_t TryReceive(std::span<std::byte> out);
+  ssize_t TrySend(std::span<const std::byte> data);
   Status Discard(uint64_t bytes, Time deadline);
 
   // Sends prefix and header; with `more`, the payload is to follow at once.
@@ -73,6 +86,8 @@ class FrameSocket {
                    Time deadline);
   Status SendFrame(const google::protobuf::MessageLite& header, std::span<const std::byte> payload,
                    Time deadline);
+  // A part of the payload that SendStart has announced.
+  Status SendPayload(std::span<const std::byte> payload, Time deadline);
   // A frame without payload that carries a copy of `descriptor` (Unix sockets).
   Status SendWithDescriptor(const google::protobuf::MessageLite& header, int descriptor,
                             Time deadline);
@@ -91,8 +106,12 @@ class FrameSocket {
   Status SendAll(const void* control, size_t control_bytes, std::span<const std::byte> start,
                  std::span<const std::byte> payload, int flags, Time deadline);
 
+  ssize_t ReceiveSome(std::span<std::byte> out);
+  ssize_t SendSome(std::span<const std::byte> start, std::span<const std::byte> payload);
+
   UniqueFd socket_;
-  uint64_t lost_segments_ = 0;  // As taken last.
+  std::unique_ptr<TlsStream> tls_;  // Null: in clear.
+  uint64_t lost_segments_ = 0;      // As taken last.
 };
 
 }  // namespace mosa

@@ -30,6 +30,7 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
   item->set_capability_key(value.capability_key);
   item->set_now_ns(value.now.ns);
   item->set_epoch(value.epoch);
+  item->set_bulk_tls(value.bulk_tls);
 }
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
   ForEachPage(value.files, [&out](std::span<const FileId> page, bool) {
@@ -211,7 +212,8 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
           .capability_key = check.Bytes("registered.capability_key",
                                         in.registered().capability_key(), kOpaqueBytesMax),
           .now = {in.registered().now_ns()},
-          .epoch = in.registered().epoch()};
+          .epoch = in.registered().epoch(),
+          .bulk_tls = in.registered().bulk_tls()};
     case wire::ManagerToNode::kRefused:
       return Read(in.refused(), check);
     case wire::ManagerToNode::kDropObjects:

@@ -37,6 +37,7 @@ void Put(const SessionReady& value, wire::ManagerMessage* out) {
   item->set_chunk_bytes_default(value.chunk_bytes_default);
   item->set_inline_bytes_max(value.inline_bytes_max);
   item->set_bulk_key(value.bulk_key);
+  item->set_bulk_tls(value.bulk_tls);
   item->set_era(value.era);
   item->set_replies_kept(value.replies_kept);
 }
@@ -117,6 +118,7 @@ SessionReady Read(const wire::SessionReady& in, FieldChecker& check) {
           .inline_bytes_max =
               check.Number("ready.inline_bytes_max", in.inline_bytes_max(), kInlineBytesMax),
           .bulk_key = check.Bytes("ready.bulk_key", in.bulk_key(), kOpaqueBytesMax),
+          .bulk_tls = in.bulk_tls(),
           .era = in.era(),
           .replies_kept = in.replies_kept()};
 }

@@ -82,7 +82,8 @@ Result<std::string> AccessGate::BulkKeyFor(ClientId client, uint64_t era) const 
 
 BulkIdentity AccessGate::IdentityAtNodes() const {
   Result<std::string> key = BulkKeyFor(kNodeClient, 0);
-  return {.client = kNodeClient, .era = 0, .key = key.ok() ? *std::move(key) : ""};
+  return {
+      .client = kNodeClient, .era = 0, .key = key.ok() ? *std::move(key) : "", .tls = bulk_tls()};
 }
 
 }  // namespace mosa::node

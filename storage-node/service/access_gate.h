@@ -26,12 +26,13 @@ class AccessGate {
   // `manager_now` is the manager's time at this moment; capabilities expire in that time. It goes
   // on evenly, so that a wall clock that is set here changes nothing. Capabilities of an epoch
   // before `epoch` are refused.
-  void SetKey(std::string key, Time manager_now, uint64_t epoch) {
+  void SetKey(std::string key, Time manager_now, uint64_t epoch, bool bulk_tls) {
     const std::lock_guard lock(mutex_);
     key_ = std::move(key);
     epoch_ = epoch;
     offset_ = manager_now - clock_.Monotonic();
     ++key_count_;
+    bulk_tls_ = bulk_tls;
   }
 
   // The right to read `file` on other nodes, as they are known since `epoch`. Unavailable if the
@@ -40,6 +41,11 @@ class AccessGate {
 
   // What the session of `client` proves itself by. Unavailable if the node has not registered yet.
   Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
+  // Whether TCP connections are to be encrypted.
+  bool bulk_tls() const {
+    const std::lock_guard lock(mutex_);
+    return bulk_tls_;
+  }
   // Who this node is at other nodes; without a key if it has not registered yet.
   BulkIdentity IdentityAtNodes() const;
 
@@ -68,6 +74,7 @@ class AccessGate {
   Duration offset_;
   uint64_t epoch_ = 0;
   uint64_t key_count_ = 0;
+  bool bulk_tls_ = false;
   mutable std::unordered_map<uint64_t, uint64_t> eras_;  // By client: the latest that was shown.
 };
 

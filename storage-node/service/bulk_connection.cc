@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/crc32c.h"
+#include "common/base/errno_status.h"
 #include "common/base/log.h"
 #include "common/model/checksum_blocks.h"
 #include "common/model/messages.h"
@@ -277,9 +279,8 @@ Result<ReadPlan> BulkConnection::PlanRead() {
 Status BulkConnection::SendPlanned(ReadPlan& plan) {
   uint64_t sent = 0;
   while (sent < plan.length_bytes) {
-    MOSA_ASSIGN_OR_RETURN(
-        const size_t n, engine_.store().Send(plan.fd.get(), socket_.fd(), plan.offset_bytes + sent,
-                                             plan.length_bytes - sent));
+    MOSA_ASSIGN_OR_RETURN(const size_t n, SendPiece(plan.fd.get(), plan.offset_bytes + sent,
+                                                    plan.length_bytes - sent));
     sent += n;
     if (n == 0) {
       MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
@@ -293,6 +294,21 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
     }
   }
   return OkStatus();
+}
+
+Result<size_t> BulkConnection::SendPiece(int fd, uint64_t offset, uint64_t length) {
+  TlsStream* const tls = socket_.tls();
+  if (tls == nullptr) return engine_.store().Send(fd, socket_.fd(), offset, length);
+  if (tls->kernel_sends()) {
+    const ssize_t sent = tls->SendFile(fd, offset, length);
+    if (sent >= 0) return static_cast<size_t>(sent);
+    if (errno == EAGAIN || errno == EINTR) return 0;
+    return ErrnoStatus(errno, "cannot send a frame");
+  }
+  const std::span<std::byte> piece = scratch_.first(std::min<uint64_t>(length, scratch_.size()));
+  MOSA_ASSIGN_OR_RETURN(const size_t n, engine_.store().Read(fd, offset, piece));
+  MOSA_RETURN_IF_ERROR(socket_.SendPayload(piece.first(n), deadline_));
+  return n;
 }
 
 // ---- writing

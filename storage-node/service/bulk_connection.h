@@ -53,6 +53,8 @@ class BulkConnection {
   Status Refuse(const Status& why, uint64_t payload_left);
   Result<ReadPlan> PlanRead();
   Status SendPlanned(ReadPlan& plan);
+  // Sends a piece of it; the number of bytes, 0 if the object ends there or nothing could be sent.
+  Result<size_t> SendPiece(int fd, uint64_t offset, uint64_t length);
 
   // What is wrong with the request, its capability aside.
   Status CheckRequest(uint32_t payload_bytes) const;

@@ -2,12 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
 
 #include "common/base/errno_status.h"
-#include "proto/convert/bulk_frame.h"
 #include "proto/convert/bulk_hello.h"
 
 namespace mosa::node {
@@ -19,7 +19,27 @@ Result<FramePrefix> PrefixOf(const std::string& bytes) {
 
 }  // namespace
 
-Result<bool> BulkDoor::Advance(int socket) {
+Result<bool> BulkDoor::Encrypt(FrameSocket& socket) {
+  constexpr char kHandshakeRecord = 0x16;
+  char first = kHandshakeRecord;
+  if (::recv(socket.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first != kHandshakeRecord) {
+    socket.UseTls(nullptr);  // So that it understands the refusal.
+    return UnavailableError(
+        "this cluster's bulk plane is encrypted and the connection began in clear: open the "
+        "session "
+        "with the manager again");
+  }
+  const Result<bool> over = socket.tls()->Handshake();
+  if (!over.ok()) socket.UseTls(nullptr);
+  is_encrypted_ = over.ok() && *over;
+  return over;
+}
+
+Result<bool> BulkDoor::Advance(FrameSocket& socket) {
+  if (socket.tls() != nullptr && !is_encrypted_) {
+    MOSA_ASSIGN_OR_RETURN(const bool over, Encrypt(socket));
+    if (!over) return false;
+  }
   while (true) {
     size_t wanted = kFramePrefixBytes;
     if (bytes_.size() >= kFramePrefixBytes) wanted += PrefixOf(bytes_)->header_bytes;
@@ -29,12 +49,12 @@ Result<bool> BulkDoor::Advance(int socket) {
       if (proved) return true;
       continue;
     }
-    char room[kFramePrefixBytes + kHelloBytesMax];
-    const ssize_t n = ::recv(socket, room, wanted - bytes_.size(), MSG_DONTWAIT);
+    std::array<std::byte, kFramePrefixBytes + kHelloBytesMax> room{};
+    const ssize_t n = socket.TryReceive(std::span(room).first(wanted - bytes_.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return false;
     if (n <= 0) return UnavailableError("");
-    bytes_.append(room, static_cast<size_t>(n));
+    bytes_.append(reinterpret_cast<const char*>(room.data()), static_cast<size_t>(n));
     if (bytes_.size() != kFramePrefixBytes) continue;
     MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, PrefixOf(bytes_));
     // What is longer is no hello: the request of a program that knows none, or not of ours.
@@ -44,7 +64,7 @@ Result<bool> BulkDoor::Advance(int socket) {
   }
 }
 
-Result<bool> BulkDoor::OnHeader(int socket) {
+Result<bool> BulkDoor::OnHeader(FrameSocket& socket) {
   v1::BulkRequest request;
   if (!request.ParseFromArray(bytes_.data() + kFramePrefixBytes,
                               static_cast<int>(bytes_.size() - kFramePrefixBytes)))
@@ -63,18 +83,17 @@ Result<bool> BulkDoor::OnHeader(int socket) {
   return false;
 }
 
-bool SendAtOnce(int socket, const v1::BulkReply& reply) {
+bool SendAtOnce(FrameSocket& socket, const v1::BulkReply& reply) {
   const std::string frame = EncodeFrameStart(reply, 0);
-  return ::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-         static_cast<ssize_t>(frame.size());
+  return socket.TrySend(std::as_bytes(std::span(frame))) == static_cast<ssize_t>(frame.size());
 }
 
-void SayGoodbye(int socket, const Status& why) {
+void SayGoodbye(FrameSocket& socket, const Status& why) {
   v1::BulkReply reply;
   reply.set_code(static_cast<int>(why.code()));
   reply.set_message(MessageOf(why));
   SendAtOnce(socket, reply);
-  ::shutdown(socket, SHUT_WR);
+  ::shutdown(socket.fd(), SHUT_WR);
 }
 
 }  // namespace mosa::node

@@ -1,7 +1,7 @@
 // BulkDoor: what a connection of the bulk plane may do before it has proved whose it is. Reads the
 // hello without ever waiting, and never a byte of what follows it.
 //
-// Of one thread. The socket may be in blocking mode; nothing here blocks.
+// Of one thread. Nothing here blocks: a socket with TLS must be in non-blocking mode.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 
@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/model/session.h"
 #include "mosa/v1/bulk.pb.h"
+#include "proto/convert/bulk_frame.h"
 #include "storage-node/service/access_gate.h"
 
 namespace mosa::node {
@@ -24,17 +25,21 @@ class BulkDoor {
   BulkDoor(const AccessGate& gate, std::string_view node_name)
       : gate_(gate), node_name_(node_name) {}
 
-  // Takes in what has arrived. True once the peer has proved to be client(); false: more has to
-  // come. Unavailable without a message if the peer has gone, any other error is to be told it.
-  Result<bool> Advance(int socket);
+  // Goes through the handshake first if the socket has TLS. Takes in what has arrived. True once
+  // the peer has proved to be client(); false: more has to come. Unavailable without a message if
+  // the peer has gone, any other error is to be told it.
+  Result<bool> Advance(FrameSocket& socket);
   // Precondition: Advance has returned true.
   ClientId client() const { return client_; }
 
  private:
-  Result<bool> OnHeader(int socket);
+  // True when it is over.
+  Result<bool> Encrypt(FrameSocket& socket);
+  Result<bool> OnHeader(FrameSocket& socket);
 
   const AccessGate& gate_;
   const std::string_view node_name_;
+  bool is_encrypted_ = false;
   std::string bytes_;  // Of the frame that is arriving.
   std::optional<std::string> proof_expected_;
   ClientId client_;
@@ -42,9 +47,9 @@ class BulkDoor {
 
 // Sends a reply without waiting. False if the socket did not take all of it at once, which a
 // connection without anything under way does.
-bool SendAtOnce(int socket, const v1::BulkReply& reply);
+bool SendAtOnce(FrameSocket& socket, const v1::BulkReply& reply);
 // Tells the peer why the connection ends, and that nothing more is answered.
-void SayGoodbye(int socket, const Status& why);
+void SayGoodbye(FrameSocket& socket, const Status& why);
 
 }  // namespace mosa::node
 

@@ -1,6 +1,7 @@
 #include "storage-node/service/bulk_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -94,6 +95,11 @@ void TuneTcp(int socket) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);
+}
+
+void SetBlocking(int socket, bool blocks) {
+  const int flags = ::fcntl(socket, F_GETFL);
+  ::fcntl(socket, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
 // Whose connections count together. All nodes that copy have one client id.
@@ -224,6 +230,12 @@ void BulkServer::Accept(int listener, bool is_unix) {
     connection->fd = socket.get();
     connection->socket = FrameSocket(std::move(socket));
     connection->door = std::make_unique<BulkDoor>(gate_, options_.node_name);
+    if (!is_unix && gate_.bulk_tls()) {
+      SetBlocking(connection->fd, false);
+      connection->socket.UseTls(TlsStream::Server(
+          connection->fd,
+          [this](ClientId client, uint64_t era) { return gate_.BulkKeyFor(client, era); }));
+    }
     const std::lock_guard lock(mutex_);
     std::optional<ConnectionId> displaced;
     connection->id = book_.Accept(connection->host, clock_.Monotonic(), displaced);
@@ -259,7 +271,7 @@ void BulkServer::OnReadable(ConnectionId id) {
 }
 
 void BulkServer::OnDoor(const ConnectionRef& connection) {
-  const Result<bool> proved = connection->door->Advance(connection->fd);
+  const Result<bool> proved = connection->door->Advance(connection->socket);
   const std::lock_guard lock(mutex_);
   if (!connections_.contains(connection->id)) return;
   if (proved.ok() && *proved) return LetIn(connection);
@@ -313,6 +325,7 @@ void BulkServer::LetIn(const ConnectionRef& connection) {
   }
   if (!status.ok()) return SendAway(connection->id, status);
   connection->lacks_place.reset();
+  if (connection->socket.tls() != nullptr) SetBlocking(connection->fd, true);
   connection->served = std::make_unique<BulkConnection>(
       std::move(connection->socket),
       BulkConnectionOptions{.passes_descriptors = connection->is_unix,
@@ -321,7 +334,7 @@ void BulkServer::LetIn(const ConnectionRef& connection) {
                             .client = client},
       engine_, gate_, copier_);
   connection->door = nullptr;
-  if (!Arm(*connection)) Close(connection->id);
+  Await(*connection);
   Publish();
 }
 
@@ -346,6 +359,16 @@ bool BulkServer::Arm(const Connection& connection) {
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd, &event) == 0;
 }
 
+void BulkServer::Await(const Connection& connection) {
+  const TlsStream* const tls = connection.served->socket().tls();
+  if (tls != nullptr && tls->has_pending()) {  // The socket itself may have nothing more to show.
+    book_.Queue(connection.id);
+    Dispatch();
+  } else if (!Arm(connection)) {
+    Close(connection.id);
+  }
+}
+
 void BulkServer::Close(ConnectionId id) {
   if (connections_.erase(id) > 0) book_.Remove(id);
 }
@@ -357,7 +380,8 @@ void BulkServer::SendAway(ConnectionId id, const Status& why) {
     WarnRarely(
         fmt::format("a connection from {} was refused: {}", connection->peer, MessageOf(why)));
   }
-  SayGoodbye(connection->fd, why);
+  SayGoodbye(connection->served != nullptr ? connection->served->socket() : connection->socket,
+             why);
   book_.Part(id, clock_.Monotonic());
   if (!Arm(*connection)) Close(id);
 }
@@ -420,8 +444,12 @@ void BulkServer::Work(uint64_t worker) {
     const bool goes_on =
         connection->served->Serve({scratch.get(), kBulkScratchBytes}, others_wait_);
     lock.lock();
-    if (goes_on) book_.Idle(*id);
-    if (!goes_on || !Arm(*connection)) Close(*id);
+    if (goes_on) {
+      book_.Idle(*id);
+      Await(*connection);
+    } else {
+      Close(*id);
+    }
     LetInWaiting();
   }
   const auto self = workers_.find(worker);

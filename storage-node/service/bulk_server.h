@@ -91,7 +91,8 @@ class BulkServer {
   void LetIn(const ConnectionRef& connection);
   void LetInWaiting();
   void Review();  // Whether threads are to stay with connections that have no request.
-  bool Arm(const Connection& connection);  // Waits for its next byte.
+  bool Arm(const Connection& connection);    // Waits for its next byte.
+  void Await(const Connection& connection);  // An idle one's next request.
   void Close(ConnectionId id);
   void SendAway(ConnectionId id, const Status& why);
   void Publish();

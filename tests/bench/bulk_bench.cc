@@ -1,6 +1,6 @@
-// bulk_bench: how fast and at what CPU cost bytes cross the bulk plane on loopback, beside raw TCP
-// in the same run. JSON on standard output: per row the median of MB/s and of CPU seconds per GB
-// (client and server together), and the ratio of the rates.
+// bulk_bench: how fast and at what CPU cost bytes cross the bulk plane on loopback, in clear and
+// encrypted, beside raw TCP in the same run. JSON on standard output: per row the median of MB/s
+// and of CPU seconds per GB (client and server together), and the ratio of the rates.
 //
 // Usage: bulk_bench [--rounds N] [--bytes SIZE]
 #include <netinet/in.h>
@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <future>
@@ -155,23 +156,37 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-nlohmann::json Row(size_t piece, bool reading,
-                   const std::vector<std::pair<Sample, Sample>>& rounds) {
-  std::vector<double> bulk, raw, bulk_cpu, raw_cpu, ratio;
-  for (const auto& [ours, theirs] : rounds) {
-    bulk.push_back(ours.megabytes_per_second);
-    raw.push_back(theirs.megabytes_per_second);
-    bulk_cpu.push_back(ours.cpu_seconds_per_gigabyte);
-    raw_cpu.push_back(theirs.cpu_seconds_per_gigabyte);
-    ratio.push_back(ours.megabytes_per_second / theirs.megabytes_per_second);
-  }
-  return {{"operation", reading ? "read" : "write"},
-          {"piece_bytes", piece},
-          {"bulk_mb_per_s", Median(bulk)},
-          {"raw_tcp_mb_per_s", Median(raw)},
-          {"ratio", Median(ratio)},
-          {"bulk_cpu_s_per_gb", Median(bulk_cpu)},
-          {"raw_tcp_cpu_s_per_gb", Median(raw_cpu)}};
+struct Round {
+  Sample bulk;
+  Sample encrypted;
+  Sample raw;
+};
+
+nlohmann::json Row(size_t piece, bool reading, const std::vector<Round>& rounds) {
+  const auto median = [&rounds](const auto& number) {
+    std::vector<double> numbers;
+    for (const Round& round : rounds) numbers.push_back(number(round));
+    return Median(std::move(numbers));
+  };
+  const auto rate = [](const Sample& sample) { return sample.megabytes_per_second; };
+  const auto cpu = [](const Sample& sample) { return sample.cpu_seconds_per_gigabyte; };
+  return {
+      {"operation", reading ? "read" : "write"},
+      {"piece_bytes", piece},
+      {"bulk_mb_per_s", median([&](const Round& r) { return rate(r.bulk); })},
+      {"encrypted_mb_per_s", median([&](const Round& r) { return rate(r.encrypted); })},
+      {"raw_tcp_mb_per_s", median([&](const Round& r) { return rate(r.raw); })},
+      {"ratio", median([&](const Round& r) { return rate(r.bulk) / rate(r.raw); })},
+      {"encrypted_ratio", median([&](const Round& r) { return rate(r.encrypted) / rate(r.bulk); })},
+      {"bulk_cpu_s_per_gb", median([&](const Round& r) { return cpu(r.bulk); })},
+      {"encrypted_cpu_s_per_gb", median([&](const Round& r) { return cpu(r.encrypted); })},
+      {"raw_tcp_cpu_s_per_gb", median([&](const Round& r) { return cpu(r.raw); })}};
+}
+
+// Whether the kernel encrypts by itself what OpenSSL hands to it.
+bool KernelHasTls() {
+  const auto [client, server] = ConnectTcp();
+  return ::setsockopt(client.get(), IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") == 0;
 }
 
 int Run(int rounds, uint64_t total_bytes) {
@@ -179,14 +194,21 @@ int Run(int rounds, uint64_t total_bytes) {
   auto store = node::OpenDirectoryStore({.path = directory.path() + "/o", .node_name = "n1"});
   MOSA_CHECK(store.ok());
   testing::TestNode node(*std::move(store), {.limit_bytes = 2 * total_bytes});
-  MeasureBulk(node, total_bytes, 1 << 20, /*reading=*/false);  // The pages are there from now on.
+  auto other_store = node::OpenDirectoryStore({.path = directory.path() + "/e", .node_name = "n1"});
+  MOSA_CHECK(other_store.ok());
+  testing::TestNode encrypted(*std::move(other_store),
+                              {.limit_bytes = 2 * total_bytes, .bulk_tls = true});
+  // The pages are there from now on.
+  MeasureBulk(node, total_bytes, 1 << 20, /*reading=*/false);
+  MeasureBulk(encrypted, total_bytes, 1 << 20, /*reading=*/false);
   nlohmann::json rows = nlohmann::json::array();
   for (const bool reading : {true, false}) {
     for (const size_t piece : {size_t{64} << 10, size_t{1} << 20, size_t{16} << 20}) {
-      std::vector<std::pair<Sample, Sample>> samples;
+      std::vector<Round> samples;
       for (int i = 0; i < rounds; ++i) {
-        const Sample raw = MeasureRaw(total_bytes, piece, reading);
-        samples.emplace_back(MeasureBulk(node, total_bytes, piece, reading), raw);
+        samples.push_back({.bulk = MeasureBulk(node, total_bytes, piece, reading),
+                           .encrypted = MeasureBulk(encrypted, total_bytes, piece, reading),
+                           .raw = MeasureRaw(total_bytes, piece, reading)});
       }
       rows.push_back(Row(piece, reading, samples));
     }
@@ -212,6 +234,7 @@ int Run(int rounds, uint64_t total_bytes) {
   const nlohmann::json report = {{"total_bytes", total_bytes},
                                  {"rounds", rounds},
                                  {"cores", std::thread::hardware_concurrency()},
+                                 {"kernel_has_tls", KernelHasTls()},
                                  {"rows", rows}};
   std::printf("%s\n", report.dump(2).c_str());
   return 0;
@@ -227,6 +250,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--bytes", bytes, "Moved per measurement; whole 16M")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  std::signal(SIGPIPE, SIG_IGN);
   const auto parsed = mosa::ParseBytes(bytes);
   if (!parsed.ok() || *parsed <= 0 || *parsed % (16 << 20) != 0) {
     std::fprintf(stderr, "bulk_bench: --bytes must be a multiple of 16M, not %s\n", bytes.c_str());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -316,6 +317,50 @@ TEST_F(BulkDoorTest, HeldQuestionsLetOthersGoFirst) {
   }
   over = true;
   following.join();
+}
+
+// ---- encrypted
+
+TEST_F(BulkDoorTest, WhoDoesNotEncryptIsToldToAndWhoDoesIsServed) {
+  std::signal(SIGPIPE, SIG_IGN);
+  node_ = std::make_unique<TestNode>(node::NewMemoryStore("n1"),
+                                     testing::TestNodeOptions{.bulk_tls = true});
+  capability_ = node_->Seal(kFile, true);
+  ASSERT_TRUE(node_->client().Write(Target(), 0, Data()).ok());
+  EXPECT_TRUE(ReadBy(node_->client()).ok());
+  EXPECT_EQ(*node_->client().Append(Target(), Data()), data_.size());
+  EXPECT_TRUE(node_->client().OpenLocal(Target(), false).ok());  // By the Unix socket, in clear.
+
+  const auto clear = node_->NewClient();
+  BulkIdentity identity = node_->Identity();
+  identity.tls = false;
+  clear->SetIdentity(identity);
+  const Status refused = ReadBy(*clear);
+  EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("bulk plane is encrypted"));
+
+  const auto thief = node_->NewClient({}, ClientId{78});
+  EXPECT_EQ(ReadBy(*thief).code(), StatusCode::kPermissionDenied);
+  identity.tls = true;
+  identity.key = std::string(32, 'x');
+  thief->SetIdentity(identity);
+  EXPECT_EQ(ReadBy(*thief).code(), StatusCode::kUnavailable);
+
+  FrameSocket silent = Connect(*node_);
+  EXPECT_EQ(LastWordOf(silent), "");  // Ended, by the node.
+}
+
+TEST_F(BulkDoorTest, WhoEncryptsWhereTheClusterDoesNotIsRefused) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Start();
+  BulkIdentity identity = node_->Identity();
+  identity.tls = true;
+  const auto client = node_->NewClient();
+  client->SetIdentity(identity);
+  const Status refused = ReadBy(*client);
+  EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("the TLS handshake failed"));
+  EXPECT_TRUE(ReadBy(node_->client()).ok());
 }
 
 }  // namespace

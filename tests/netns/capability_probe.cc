@@ -39,7 +39,8 @@ class Listener final : public SessionListener {
   void OnSessionReady(const SessionReady& ready) override {
     const std::scoped_lock lock(mutex_);
     nodes_ = ready.nodes;
-    bulk_identity_ = {.client = client_, .era = ready.era, .key = ready.bulk_key};
+    bulk_identity_ = {
+        .client = client_, .era = ready.era, .key = ready.bulk_key, .tls = ready.bulk_tls};
   }
   void OnPush(const Push& push) override {
     if (const auto* recall = std::get_if<RecallPush>(&push)) {
@@ -139,7 +140,7 @@ Result<bool> RunSession(ManagerApi& manager, const Listener& listener, const Opt
       shown += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     fmt::print("capability {}\n", shown);
     const BulkIdentity identity = listener.bulk_identity();
-    fmt::print("client {}\nbulk_key ", identity.client.value);
+    fmt::print("client {}\nera {}\nbulk_key ", identity.client.value, identity.era);
     for (const char byte : identity.key) fmt::print("{:02x}", static_cast<unsigned char>(byte));
     fmt::print("\n");
     const ObjectTarget other{node.node, second, opened.access.capability};

@@ -45,13 +45,12 @@ def frame(operation, file_id, capability, payload=b""):
 def ask(address, request, introduced=None):
     """(code, message, payload) of the reply; None if the connection was ended instead.
 
-    introduced: (client, key, node's name) for a hello that comes first.
+    introduced: (client, era, key, node's name) for a hello that comes first.
     """
     with socket.create_connection(address, timeout=10) as connection:
         answer = None
         if introduced:
-            client, key, node = introduced
-            answer = introduce(connection, client, 0, key, node)
+            answer = introduce(connection, *introduced)
         if answer is None:
             connection.sendall(request)
             answer = receive_frame(connection)
@@ -167,42 +166,43 @@ def misuse_rights(store, probe):
     for name, content in data.items():
         seen = get(f"{store.mount('h2')}/{name}")
         cluster.check(seen == content, f"{name} is not the same any more")
-    return lines["capability"], lines["client"], lines["bulk_key"]
+    return tuple(lines[name] for name in ("capability", "client", "era", "bulk_key"))
 
 
-def read_first(store, capability, client, key):
+def read_first(store, capability, client, era, key):
     """What h2's node answers in h1's namespace to a read of the file "first"."""
     node = store.command("storage", "h2")
     address = node[node.index("--listen") + 1]
     file_id = str(os.stat(f"{store.mount('h2')}/first").st_ino)
-    tried = store.exec("h1", sys.executable, __file__, "--reader", address, file_id, capability, client, key)
+    words = ["--reader", address, file_id, capability, client, era, key]
+    tried = store.exec("h1", sys.executable, __file__, *words)
     cluster.check(tried.returncode == 0, f"{tried.stdout[-2000:]}{tried.stderr[-2000:]}")
     code, _, message = tried.stdout.strip().partition(" ")
     return int(code), message
 
 
-def overhear(store, capability, client, key):
+def overhear(store, capability, client, era, key):
     """A true capability in the hands of who is not its client."""
     for whose, other, other_key in (
         ("nobody's", client, "-"),
         ("of a client without its key", client, "00" * 32),
         ("of another client with the key", str(int(client) ^ 1), key),
     ):
-        code, message = read_first(store, capability, other, other_key)
+        code, message = read_first(store, capability, other, era, other_key)
         print(f"right: read with a capability that was overheard, {whose}: {message}")
         cluster.check(code in (*REFUSED, ENDED), f"{whose}: {code} {message}")
 
 
-def outlive(store, capability, client, key, library):
+def outlive(store, capability, client, era, key, library):
     """A true capability, when by the manager's clock its time is over."""
-    code, message = read_first(store, capability, client, key)
+    code, message = read_first(store, capability, client, era, key)
     cluster.check(code == 0, f"a read with a true capability: {code} {message}")
     environment = {"LD_PRELOAD": library, "MOSA_TEST_SKEW_S": "700"}
     command = store.kill("manager", "h0")
     store.start("manager", "h0", command, environment=environment)
     code, message = cluster.wait_until(
         lambda: next(
-            (a for a in [read_first(store, capability, client, key)] if a[0] != 0), None
+            (a for a in [read_first(store, capability, client, era, key)] if a[0] != 0), None
         ),
         20,
         "the refusal of a capability that has expired",
@@ -241,8 +241,8 @@ def test(arguments):
 def reader(arguments):
     host, _, port = arguments.reader[0].rpartition(":")
     file_id, capability = int(arguments.reader[1]), bytes.fromhex(arguments.reader[2])
-    client, key = int(arguments.reader[3]), arguments.reader[4]
-    introduced = None if key == "-" else (client, bytes.fromhex(key), "h2")
+    client, era, key = int(arguments.reader[3]), int(arguments.reader[4]), arguments.reader[5]
+    introduced = None if key == "-" else (client, era, bytes.fromhex(key), "h2")
     try:
         reply = ask((host, int(port)), frame("read", file_id, capability), introduced)
     except AssertionError as mistrust:
@@ -259,7 +259,7 @@ if __name__ == "__main__":
     if "--stranger" in sys.argv or "--reader" in sys.argv:
         parser = argparse.ArgumentParser()
         parser.add_argument("--stranger", nargs=3)
-        parser.add_argument("--reader", nargs=5)
+        parser.add_argument("--reader", nargs=6)
         given = parser.parse_args()
         try:
             (stranger if given.stranger else reader)(given)

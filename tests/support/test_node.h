@@ -51,6 +51,7 @@ struct TestNodeOptions {
   node::ConnectionLimits limits = {};
   bool registered = true;
   uint64_t epoch = 0;  // From which on capabilities are taken.
+  bool bulk_tls = false;
 };
 
 // Whose capabilities a TestNode seals.
@@ -59,12 +60,12 @@ inline constexpr ClientId kTestClient{77};
 class TestNode {
  public:
   TestNode(std::unique_ptr<node::ObjectStore> store, const TestNodeOptions& options = {})
-      : id_(options.id), key_(options.key), gate_(clock_) {
+      : id_(options.id), key_(options.key), bulk_tls_(options.bulk_tls), gate_(clock_) {
     auto engine = node::ObjectEngine::Open(std::move(store), options.limit_bytes, engine_clock_);
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
     copier_ = std::make_unique<node::Copier>(*engine_, gate_);
-    if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch);
+    if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch, bulk_tls_);
     StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
   }
@@ -91,7 +92,7 @@ class TestNode {
             .state = NodeState::kLive};
   }
   BulkIdentity Identity(ClientId client = kTestClient) const {
-    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0)};
+    return {.client = client, .era = 0, .key = BulkKeyOf(key_, client, 0), .tls = bulk_tls_};
   }
   std::unique_ptr<sai::BulkNodeApi> NewClient(sai::NodeChannelOptions channel = {},
                                               ClientId as = kTestClient) const {
@@ -111,7 +112,7 @@ class TestNode {
     return SealCapability(capability, key_);
   }
   // As if it had registered again.
-  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch); }
+  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch, bulk_tls_); }
   // Looks for local writers and seals all that can be. The engine's time passes only here. A
   // descriptor that was just passed on may be open in the server still, for some moments of real
   // time.
@@ -136,6 +137,7 @@ class TestNode {
  private:
   const NodeId id_;
   const std::string key_;
+  const bool bulk_tls_;
   const TemporaryDirectory directory_;
   const SystemClock clock_;
   ManualClock engine_clock_{Time{1}};
