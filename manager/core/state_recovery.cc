@@ -67,6 +67,10 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
       for (auto& cells : inode->bytes->copies)
         for (CopyCell& cell : cells)
           if (cell.data_version == inode->data_version) cell.data_version = floor - 1;
+      // Nor do stores count by a layout that may have been forgotten.
+      FileBytes& bytes = *inode->bytes;
+      bytes.generation = std::max(bytes.generation, floor);
+      bytes.kept_since = std::max(bytes.kept_since, floor);
     }
     inode->data_version = floor;
   }
