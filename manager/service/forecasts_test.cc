@@ -156,6 +156,7 @@ void MakeStriped(TestClient& client, const std::string& name) {
   const auto bound = client.api().Call({make, BindRequest{make.file, 1}});
   const auto& access = std::get<BindReply>(bound.back()).access;
   for (const NodeId node : access.layout.Nodes()) commit.nodes.push_back({node, 1 << 20, 0});
+  commit.generation = access.generation;
   commit.last_close = true;
   EXPECT_TRUE(std::holds_alternative<AttributesReply>(client.Ask(commit)));
 }

@@ -171,6 +171,24 @@ TEST_F(SessionStreamTest, CallsUnderWayAreAnsweredByARestartedManager) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(SessionStreamTest, ARemovalThatTimedOutWithoutAManagerNeverRuns) {
+  const auto client = Client(1);
+  const MakeRequest make = client->MakeOf(kRootFile, "x");
+  ASSERT_TRUE(std::holds_alternative<MakeReply>(client->Ask(make)));
+  server_->Stop();
+  server_.reset();
+  const auto replies =
+      client->api().Call({RemoveRequest{.parent = kRootFile, .name = "x"}}, Milliseconds(500));
+  ASSERT_EQ(replies.size(), 1U);
+  ASSERT_TRUE(std::holds_alternative<Failure>(replies[0]));
+  EXPECT_EQ(std::get<Failure>(replies[0]).reason, ErrorReason::kTimedOut);
+  StartServer();
+  // Requests run in their order: whatever was repeated ran before this one.
+  const Reply found = client->Ask(LookupRequest{.parent = kRootFile, .name = "x"});
+  ASSERT_TRUE(std::holds_alternative<EntryReply>(found));
+  EXPECT_EQ(std::get<EntryReply>(found).entry.file, make.file);
+}
+
 TEST_F(SessionStreamTest, ACallEndsAtItsDeadlineWithoutAManager) {
   const auto client = Client(1);
   server_.reset();
