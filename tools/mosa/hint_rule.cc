@@ -64,6 +64,7 @@ nlohmann::json ToJson(const HintRule& rule) {
   for (const HintValue& hint : rule.hints) PutBytes(hints, hint.name, hint.value);
   nlohmann::json json = {{"id", rule.id}, {"hints", std::move(hints)}};
   PutBytes(json, "glob", rule.glob);
+  if (rule.owner) json["owner_uid"] = *rule.owner;
   return json;
 }
 
@@ -76,12 +77,13 @@ Status List(const ManagerChoice& choice, const CommandLine& line) {
     PrintJson(json);
     return OkStatus();
   }
-  Table table({"ID", "GLOB", "HINTS"});
+  Table table({"ID", "FOR", "GLOB", "HINTS"});
   for (const HintRule& rule : rules) {
     std::string hints;
     for (const HintValue& hint : rule.hints)
       hints += fmt::format("{}{}={}", hints.empty() ? "" : " ", hint.name, hint.value);
-    table.Add({std::to_string(rule.id), rule.glob, hints});
+    table.Add({std::to_string(rule.id), rule.owner ? fmt::format("uid {}", *rule.owner) : "all",
+               rule.glob, hints});
   }
   table.Print();
   return OkStatus();
