@@ -194,7 +194,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
     driver.Flush();
     if (driver.Now() >= limits_at) {
       limits_at = driver.Now() + Seconds(1);
-      limits.Set(services.Status().limits);
+      limits.Set(services.DescribeCluster().limits);
     }
     services.EndOverdue(is_shut_down);
     if (next == Next::SHUTDOWN) return;

@@ -203,7 +203,7 @@ void Services::AcceptNode(grpc::ServerCompletionQueue& queue) {
       [this, &queue] { AcceptNode(queue); });
 }
 
-ClusterStatus Services::Status() {
+ClusterStatus Services::DescribeCluster() {
   ClusterStatus status = driver_.FlushedCore().GetClusterStatus(driver_.Now());
   status.limits.push_back(
       {.name = "streams", .used = streams_.count(), .limit = streams_.streams_max()});
@@ -223,7 +223,7 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         status_.RequestGetClusterStatus(context, request, writer, &queue, &queue, asked);
       },
       [this](const v1::GetClusterStatusRequest&, v1::GetClusterStatusResponse* response) {
-        ToProto(Status(), response);
+        ToProto(DescribeCluster(), response);
         return OkStatus();
       });
   UnaryCall<v1::GetFileStatusRequest, v1::GetFileStatusResponse>::Serve(

@@ -53,7 +53,7 @@ class Services {
     streams_.CutOverdue();
   }
   // With the limits of the service beside those of the core.
-  ClusterStatus Status();
+  ClusterStatus DescribeCluster();
 
  private:
   void AcceptClient(grpc::ServerCompletionQueue& queue);
