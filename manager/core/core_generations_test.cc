@@ -1,5 +1,6 @@
 // What was stored by a layout that is no longer the file's is not taken for the file's bytes.
 #include "manager/core/core_copies_fixture.h"
+#include "manager/core/writer_fences.h"
 
 namespace mosa::manager {
 namespace {
@@ -83,7 +84,9 @@ TEST_F(CoreGenerations, AWriterThatWasAwayIsFencedByAnother) {
     Expire(kAnna, {kBen}, touch == Touch::kEmptyNode ? Others({nodes_[0]}) : nodes_);
     if (touch == Touch::kOpen) Open(kBen, f, true);
     if (touch == Touch::kLock) Ok<EmptyReply>(kBen, SetLockRequest{f, lock, false});
-    if (touch == Touch::kWaitingLock) EXPECT_TRUE(Answered(kBen, waiting));
+    if (touch == Touch::kWaitingLock) {
+      EXPECT_TRUE(Answered(kBen, waiting));
+    }
     if (touch == Touch::kEmptyNode) AddNode("n1", 1 << 30, 8);
     ComeBack(kAnna, {{f, true}});
     EXPECT_EQ(Refused(kAnna, CommitOf(f, before)), ErrorReason::kStale) << static_cast<int>(touch);
