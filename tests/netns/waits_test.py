@@ -69,28 +69,26 @@ def check_closes_keep_nobody(store, closes):
 
 
 def check_killed_programs_die(store):
-    """A read of a node that does not answer, and SIGKILL, also behind another signal."""
-    directory = cluster.placed_directory(f"{store.mount('h2')}/far", "local")
-    path = f"{directory}/file"
-    put(path, os.urandom(8 * MIB))
-    far = f"{store.mount('h1')}/far/file"
-    with stopped(store, "storage", "h2"):
+    """A look at a name while the manager does not answer, and SIGKILL, also behind a signal."""
+    program = (
+        "import os, signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None);"
+        "os.write(1, b'x'); os.stat(sys.argv[1])"
+    )
+    with stopped(store, "manager", "h0"):
         for before in ((), (signal.SIGUSR1,)):
-            program = (
-                "import os, signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None);"
-                "os.pread(os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), 1 << 20, 0)"
-            )
-            child = subprocess.Popen([sys.executable, "-c", program, far])
-            time.sleep(0.7)
+            command = [sys.executable, "-c", program, f"{store.mount('h1')}/absent{len(before)}"]
+            child = subprocess.Popen(command, stdout=subprocess.PIPE)
+            child.stdout.read(1)
+            time.sleep(0.3)
             for number in before:
                 child.send_signal(number)
                 time.sleep(0.2)
-            cluster.check(child.poll() is None, "the read does not wait for the stopped node")
+            cluster.check(child.poll() is None, "the program does not wait for the manager")
             begin = time.monotonic()
             child.kill()
             child.wait()
             took = time.monotonic() - begin
-            print(f"killed while it read, after {len(before)} signals: gone in {took:.2f} s")
+            print(f"killed while it waited, after {len(before)} signals: gone in {took:.2f} s")
             cluster.check(took < DIES_WITHIN_S, f"a killed program lived on for {took:.1f} s")
 
 
