@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -71,12 +70,19 @@ class ActingForTest : public ::testing::Test {
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;
   }
-  // 0 or the errno of making a file there.
-  static int Make(const std::string& directory) {
-    const int file = open((directory + "/f").c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);
-    if (file < 0) return errno;
+  // Makes a set-group-id program there. Whether the bit has stayed, as it does for who is in the
+  // directory's group.
+  static bool KeepsSetGroupId(const std::string& directory) {
+    const std::string path = directory + "/f";
+    unlink(path.c_str());
+    const mode_t mask = umask(0);
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY, 02775);
+    umask(mask);
+    EXPECT_GE(file, 0) << path;
+    struct stat made {};
+    EXPECT_EQ(fstat(file, &made), 0);
     close(file);
-    return 0;
+    return (made.st_mode & S_ISGID) != 0;
   }
   static std::vector<gid_t> Groups() {
     std::vector<gid_t> groups(64);
@@ -86,12 +92,12 @@ class ActingForTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(ActingForTest, AMemberOfAProjectMakesFilesInItsDirectory) {
+TEST_F(ActingForTest, AMemberOfAProjectMakesItsProgramsInItsDirectory) {
   const std::string project = Directory("project", kProject, 02775);
   const Program member({7, kProject, 9});
   {
     const ActingFor caller({kUser, kUser, member.pid()});
-    EXPECT_EQ(Make(project), 0);
+    EXPECT_TRUE(KeepsSetGroupId(project));
   }
   struct stat made {};
   ASSERT_EQ(stat((project + "/f").c_str(), &made), 0);
@@ -101,11 +107,11 @@ TEST_F(ActingForTest, AMemberOfAProjectMakesFilesInItsDirectory) {
 }
 
 TEST_F(ActingForTest, NobodyActsInTheGroupsOfRoot) {
-  const std::string roots = Directory("roots", kRoots, 0775);
+  const std::string roots = Directory("roots", kRoots, 02777);
   const Program stranger({});
   for (const pid_t pid : {stranger.pid(), pid_t{0}, pid_t{0x3fffffff}}) {
     const ActingFor caller({kUser, kUser, pid});
-    EXPECT_EQ(Make(roots), EACCES);
+    EXPECT_FALSE(KeepsSetGroupId(roots));
     EXPECT_TRUE(Groups().empty());
   }
   EXPECT_EQ(Groups(), std::vector<gid_t>{kRoots});
