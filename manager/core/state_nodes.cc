@@ -96,15 +96,11 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                   .capability_key = {},
                                   .now = now_,
                                   .epoch = node.epoch};
+  effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
+                                     registration.address, registration.objects.size(),
+                                     new_incarnation ? "; it begins anew" : ""));
   RecoveryRules recovery{*this};
-  const RecoveryRules::Unowned unowned = recovery.FindUnowned(id, registration);
-  effects_.log.push_back(fmt::format(
-      "node {} at {} registers with {} objects, {} of them nobody's{}", name, registration.address,
-      registration.objects.size(), unowned.dropped.size() + unowned.aside.size(),
-      new_incarnation ? "; it begins anew" : ""));
-  if (!unowned.dropped.empty()) SendOrder(id, DropObjectsOrder{unowned.dropped});
-  recovery.SetAside(id, unowned.aside);
-  recovery.NoteAside(id, registration.aside);
+  recovery.DisposeOfUnowned(id, registration);
   const std::set<FileId> present =
       new_incarnation ? std::set<FileId>() : recovery.PresentOn(id, registration);
   LoseObjectsOf(id, present, listed_after);

@@ -124,12 +124,22 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
   return unowned;
 }
 
-void ManagerCore::State::RecoveryRules::SetAside(NodeId node, const std::vector<FileId>& files) {
-  if (files.empty()) return;
-  state.effects_.log.push_back(
-      fmt::format("node {} puts {} objects aside that no known file owns: 'mosa adopt' lists them",
-                  state.NameOf(node), files.size()));
-  state.SendOrder(node, AsideOrder{AsideAction::kSetAside, files});
+void ManagerCore::State::RecoveryRules::DisposeOfUnowned(NodeId node,
+                                                         const NodeRegistration& registration) {
+  Unowned unowned = FindUnowned(node, registration);
+  if (!unowned.dropped.empty()) {
+    state.effects_.log.push_back(fmt::format("node {} drops {} objects that are nobody's",
+                                             state.NameOf(node), unowned.dropped.size()));
+    state.SendOrder(node, DropObjectsOrder{std::move(unowned.dropped)});
+  }
+  if (!unowned.aside.empty()) {
+    state.effects_.log.push_back(
+        fmt::format("node {} puts {} objects aside that no known file owns: 'mosa adopt' lists "
+                    "them",
+                    state.NameOf(node), unowned.aside.size()));
+    state.SendOrder(node, AsideOrder{AsideAction::kSetAside, std::move(unowned.aside)});
+  }
+  NoteAside(node, registration.aside);
 }
 
 // True if the object cannot have all that was committed of it: it is shorter than the file asks,

@@ -22,13 +22,9 @@ struct ManagerCore::State::RecoveryRules {
   void FinishLoad();
 
   // ---- a node registers
-  struct Unowned {
-    std::vector<FileId> dropped;  // Of files that are known to be gone.
-    std::vector<FileId> aside;    // Perhaps of files that were forgotten.
-  };
-  // Never gives an id that the node holds an object of to another file.
-  Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
-  void SetAside(NodeId node, const std::vector<FileId>& files);
+  // Has the node drop what no file owns, or put aside what a file may own that was forgotten. An id
+  // that the node holds an object of is never given to another file.
+  void DisposeOfUnowned(NodeId node, const NodeRegistration& registration);
   // The objects that the node has, without those that have lost bytes since they were committed.
   std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
   // All that the node has put aside. What belongs to files that are known by now is ordered back.
@@ -40,6 +36,11 @@ struct ManagerCore::State::RecoveryRules {
   std::vector<AsideFile> ListAside(size_t files_max, FileId after) const;
 
  private:
+  struct Unowned {
+    std::vector<FileId> dropped;  // Of files that are known to be gone.
+    std::vector<FileId> aside;    // Perhaps of files that were forgotten.
+  };
+  Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
   // "/lost+found", which is made if it is not there; nothing if that name is no directory.
   std::optional<FileId> AdoptedDirectory();
   void MakeAdopted(FileId file, FileId directory, const std::string& name,
