@@ -99,11 +99,9 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
                                      registration.address, registration.objects.size(),
                                      new_incarnation ? "; it begins anew" : ""));
-  RecoveryRules recovery{*this};
-  recovery.DisposeOfUnowned(id, registration);
-  const std::set<FileId> present =
-      new_incarnation ? std::set<FileId>() : recovery.PresentOn(id, registration);
-  LoseObjectsOf(id, present, listed_after);
+  const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
+  // A new incarnation has nothing of before.
+  LoseObjectsOf(id, new_incarnation ? std::set<FileId>() : present, listed_after);
   ForgetCopiesBy(id);
   StartCopyScan();
   PushNodes();

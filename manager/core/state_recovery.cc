@@ -124,8 +124,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
   return unowned;
 }
 
-void ManagerCore::State::RecoveryRules::DisposeOfUnowned(NodeId node,
-                                                         const NodeRegistration& registration) {
+std::set<FileId> ManagerCore::State::RecoveryRules::TakeObjects(
+    NodeId node, const NodeRegistration& registration) {
   Unowned unowned = FindUnowned(node, registration);
   if (!unowned.dropped.empty()) {
     state.effects_.log.push_back(fmt::format("node {} drops {} objects that are nobody's",
@@ -140,6 +140,7 @@ void ManagerCore::State::RecoveryRules::DisposeOfUnowned(NodeId node,
     state.SendOrder(node, AsideOrder{AsideAction::kSetAside, std::move(unowned.aside)});
   }
   NoteAside(node, registration.aside);
+  return PresentOn(node, registration);
 }
 
 // True if the object cannot have all that was committed of it: it is shorter than the file asks,

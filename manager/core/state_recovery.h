@@ -23,10 +23,9 @@ struct ManagerCore::State::RecoveryRules {
 
   // ---- a node registers
   // Has the node drop what no file owns, or put aside what a file may own that was forgotten. An id
-  // that the node holds an object of is never given to another file.
-  void DisposeOfUnowned(NodeId node, const NodeRegistration& registration);
-  // The objects that the node has, without those that have lost bytes since they were committed.
-  std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
+  // that the node holds an object of is never given to another file. Returns the objects that the
+  // node has, without those that have lost bytes since they were committed.
+  std::set<FileId> TakeObjects(NodeId node, const NodeRegistration& registration);
   // All that the node has put aside. What belongs to files that are known by now is ordered back.
   void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
 
@@ -41,6 +40,7 @@ struct ManagerCore::State::RecoveryRules {
     std::vector<FileId> aside;    // Perhaps of files that were forgotten.
   };
   Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
+  std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
   // "/lost+found", which is made if it is not there; nothing if that name is no directory.
   std::optional<FileId> AdoptedDirectory();
   void MakeAdopted(FileId file, FileId directory, const std::string& name,
