@@ -54,6 +54,9 @@ struct NodeHeartbeat {
   uint64_t unsealed_objects = 0;
   uint64_t corrupt_blocks = 0;
   std::vector<FileId> corrupt_objects;  // Found since the last heartbeat.
+  // The same: local programs have changed their bytes, and no mount has asked about it; it may have
+  // been killed.
+  std::vector<FileId> untold_objects;
   bool operator==(const NodeHeartbeat&) const = default;
 };
 

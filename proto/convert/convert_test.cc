@@ -233,7 +233,8 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                            .descriptors_passed = 7,
                            .unsealed_objects = 8,
                            .corrupt_blocks = 9,
-                           .corrupt_objects = {FileId{10}, FileId{11}}};
+                           .corrupt_objects = {FileId{10}, FileId{11}},
+                           .untold_objects = {FileId{12}}};
   v1::NodeMessage message;
   ToProto(sent, &message);
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);

@@ -287,6 +287,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   out->set_unsealed_objects(value.unsealed_objects);
   out->set_corrupt_blocks(value.corrupt_blocks);
   WriteIds(value.corrupt_objects, out->mutable_corrupt_object_ids());
+  WriteIds(value.untold_objects, out->mutable_untold_object_ids());
 }
 
 NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
@@ -300,7 +301,9 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
           .unsealed_objects = in.unsealed_objects(),
           .corrupt_blocks = in.corrupt_blocks(),
           .corrupt_objects = ReadIds<FileId>("heartbeat.corrupt_object_ids",
-                                             in.corrupt_object_ids(), kListMax, check)};
+                                             in.corrupt_object_ids(), kListMax, check),
+          .untold_objects = ReadIds<FileId>("heartbeat.untold_object_ids", in.untold_object_ids(),
+                                            kListMax, check)};
 }
 
 wire::RequestLogOrder ToProto(RequestLogOrder order) {
