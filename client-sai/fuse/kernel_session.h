@@ -49,6 +49,9 @@ struct KernelSessionOptions {
   uint64_t flags = kMountFlags;
   bool allow_other = false;
   bool passthrough = true;
+  // No newer protocol than 7.`minor_max` is agreed on, and nothing that came with a newer one: for
+  // kernels whose newer features are faulty.
+  uint32_t minor_max = kernel::kMinorNewest;
   uint32_t threads = 8;  // Kept ready; more are started while all are busy.
   // Where requests are counted by KernelRequestKind; null: nowhere. Outlives the session.
   DurationTable* residence = nullptr;
@@ -59,6 +62,7 @@ struct KernelAgreement {
   uint32_t protocol_minor = 0;
   uint64_t flags = 0;
   bool epoch = false;
+  bool drops_pages = false;
   bool passthrough = false;
   std::string passthrough_reason;  // Why not; empty if so.
 };
@@ -104,6 +108,7 @@ class KernelSession final : public KernelNotifier {
   Capabilities capabilities() const override;
   void InvalidateEntries() override;
   void InvalidateFile(FileId file) override;
+  void InvalidateAttributes(FileId file) override;
 
  private:
   Status Negotiate();
@@ -116,6 +121,8 @@ class KernelSession final : public KernelNotifier {
   void EndWorkers();
   // From here on notices are not sent; waits for those that are under way.
   void EndNotices();
+  // Has the kernel drop what it caches of `file`: its attributes, and its pages from `offset` on.
+  void NotifyStale(FileId file, int64_t offset);
   bool BeginNotice();  // False: it is not to be sent.
   void EndNotice();
 

@@ -49,6 +49,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       lease_(clock),
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
+      watched_(clock),
       io_(options_.io_threads),
       reads_(options_.fetch_threads),
       fetches_(reads_),
@@ -65,12 +66,15 @@ Status Filesystem::Impl::Start() {
   timer_ = std::thread([this] { RunTimers(); });
   // Apart: it may wait for the manager, and what is queued must not wait with it.
   follower_ = std::thread([this] { Repeat([this](uint64_t) { FollowKernelWrites(); }); });
+  finisher_ = std::thread([this] { LookAtWatched(); });
   started_ = true;
   return OkStatus();
 }
 
 Status Filesystem::Impl::Stop() {
   if (!started_.exchange(false)) return stop_status_;
+  watched_.Stop();
+  finisher_.join();
   std::vector<InodePtr> all;
   {
     const std::lock_guard lock(table_mutex_);
@@ -79,12 +83,14 @@ Status Filesystem::Impl::Stop() {
   for (const InodePtr& inode : all) {
     const std::lock_guard io(inode->io);
     RefreshFromKernelWrites(*inode);
+    CatchStores(*inode);
     Drain(*inode);
     const Outcome<Done> committed = Commit(*inode, true);
     if (!committed.ok() && stop_status_.ok())
       stop_status_ = AbortedError(fmt::format("file {} could not be stored: {}", inode->file.value,
                                               committed.failure().message));
   }
+  NameKept();
   {
     const std::lock_guard lock(timer_mutex_);
     stopping_ = true;

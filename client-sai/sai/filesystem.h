@@ -21,8 +21,8 @@
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/trace/traced_mount.h"
-#include "common/base/duration_table.h"
 #include "common/base/clock.h"
+#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
 #include "common/base/time.h"
@@ -46,6 +46,8 @@ class KernelNotifier {
   struct Capabilities {
     bool passthrough = false;  // A descriptor in OpenMode may be registered as a backing file.
     bool epoch = false;        // InvalidateEntries() works; otherwise names get no kernel timeout.
+    // A write that goes past the page cache drops the pages that it touches, before it is sent.
+    bool drops_pages = false;
   };
   virtual ~KernelNotifier() = default;
   // Constant from the first request on.
@@ -55,6 +57,9 @@ class KernelNotifier {
   virtual void InvalidateEntries() = 0;
   // The attributes and pages of `file` (which may be a directory) are out of date.
   virtual void InvalidateFile(FileId file) = 0;
+  // Only its attributes are. Never blocks, so it may be called while a request for the file is
+  // served.
+  virtual void InvalidateAttributes(FileId file) = 0;
 };
 
 struct FilesystemOptions {
@@ -116,12 +121,14 @@ struct OpenResult {
   HandleId handle;
   OpenMode mode;
   uint64_t size_bytes = 0;  // Of the file.
+  uint64_t data_version = 0;
 };
 struct CreateResult {
   EntryResult entry;
   HandleId handle;
   OpenMode mode;
   uint64_t size_bytes = 0;
+  uint64_t data_version = 0;
 };
 
 // What read(2) returns: either `bytes` (kept alive by `keep`) or the range [offset,
@@ -173,7 +180,7 @@ enum class SeekKind : uint8_t { kData = 1, kHole };
 // Serves one mount, from Start to Stop. Owned by the program; borrows what it is made with.
 //
 // Threads: every method may be called from any thread and may block, for manager or nodes at most
-// about kWaitMax; none calls the KernelNotifier on the caller's thread.
+// about kWaitMax; none calls the KernelNotifier on the caller's thread, but InvalidateAttributes.
 // Failures: a Failure whose reason names the errno; kNone only for what has no better errno than
 // EIO. State is as before a failed call, except that a failed write may have written a part.
 // Invariants: (1) nothing is answered from a cache after the session's lease has run out; (2) a

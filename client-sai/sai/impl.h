@@ -24,6 +24,7 @@
 #include "client-sai/sai/inode.h"
 #include "client-sai/sai/lease.h"
 #include "client-sai/sai/stats.h"
+#include "client-sai/sai/watched_files.h"
 #include "client-sai/trace/task_names.h"
 
 namespace mosa::sai {
@@ -189,8 +190,6 @@ class Filesystem::Impl final : public SessionListener {
   void FollowKernelWrites();
   std::optional<NodeId> LocalHolder(const DataAccess& access) const;
   Outcome<Done> Flush(HandleId handle, uint64_t lock_owner);
-  void Release(HandleId handle, std::optional<uint64_t> flock_owner);
-  void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
   Outcome<Done> Fsync(HandleId handle);
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
@@ -213,6 +212,28 @@ class Filesystem::Impl final : public SessionListener {
   void KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
+
+  // ---- ends of handles, and what comes after them (unfinished.cc)
+  void Release(HandleId handle, std::optional<uint64_t> flock_owner);
+  bool CommitAtRelease(Inode& inode);
+  bool KeepHandle(const std::shared_ptr<OpenFile>& handle);
+  void DropObject(OpenFile& handle);
+  void EndHandle(OpenFile& handle);
+  void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
+  // What was written behind the file's last close is lost: it is named.
+  void NoteUnsaved(const Inode& inode, const Failure& failure);
+  // Whether a program may have the object mapped to store into it, by passthrough.
+  static bool MayBeMapped(const OpenFile& handle);
+  void WatchIfMappable(const std::shared_ptr<OpenFile>& handle);
+  // Asks the node what was stored through mappings; it becomes what is to be committed. True if a
+  // program can still store, as far as is known; bytes are then compared only if `while_written`.
+  bool LookAtStores(Inode& inode, bool while_written);
+  // The same before a close, fsync or utimensat returns. Caller holds the inode's io.
+  void CatchStores(Inode& inode);
+  void CloseWritable(Inode& inode);
+  void LookAtWatched();                       // Runs until the mount stops.
+  bool LookAt(const WatchedFiles::Due& due);  // True: it is finished.
+  void NameKept();
 
   // ---- writing (writer.cc, spill.cc, commit.cc); the caller holds the inode's io
   // `memory`: whose the data are, if they may be kept instead of copied.
@@ -329,6 +350,8 @@ class Filesystem::Impl final : public SessionListener {
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
+  // Clears set-user-id and set-group-id if the kernel has written the file with them.
+  Outcome<Done> TakePrivileges(Inode& inode);
   struct CommitKind {
     bool last_close = false;
     // Only if the manager does not know the file: its make, with what was written so far. The
@@ -435,7 +458,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Unlock(Inode& inode, const Lock& lock);
   void DropLocksOf(Inode& inode, uint64_t owner, bool whole_file);
 
-  std::string StatsJson() const { return stats_.Json(); }
+  std::string StatsJson() const;
 
   // ---- for a trace (tracing.cc)
   Time ManagerNow() { return lease_.ManagerNow(); }
@@ -458,6 +481,8 @@ class Filesystem::Impl final : public SessionListener {
   BlockCache blocks_;
   TaskNames tasks_;
   Stats stats_;
+  WatchedFiles watched_;
+  UnsavedFiles unsaved_;
   Executor io_;       // Writes behind, truncation.
   Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
   Lanes fetches_;     // What reads_ runs, by file and node.
@@ -517,6 +542,7 @@ class Filesystem::Impl final : public SessionListener {
   bool stopping_ = false;  // Guarded by timer_mutex_.
   std::thread timer_;
   std::thread follower_;
+  std::thread finisher_;  // Of what is watched.
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

@@ -46,6 +46,11 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
                       "has no leases, or fs.leases-enable is 0",
                       file.value));
     }
+    if (!object.told) {
+      object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
+      object.told_bytes = object.size_bytes;
+    }
+    object.left_untold.reset();
     ForgetChecksums(object);
     object.lent = true;
     {
@@ -69,7 +74,9 @@ Status ObjectEngine::FinishLocalWrites(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
-  return LookForWriters(*object);
+  const Status looked = LookForWriters(*object);
+  if (looked.ok() && !object->lent) NoteTold(*object);
+  return looked;
 }
 
 // ---- dropping and accounting
@@ -114,6 +121,7 @@ void ObjectEngine::Account() {
     const Status looked = LookForWriters(*object);
     if (!looked.ok()) LogWarning("file {}: {}", file.value, MessageOf(looked));
   }
+  TellUntold();
 }
 
 std::vector<FileId> ObjectEngine::ListObjects() const {
@@ -141,6 +149,8 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   for (const auto& [file, blocks] : corrupt_blocks_of_) heartbeat.corrupt_blocks += blocks;
   heartbeat.corrupt_objects.assign(corrupt_to_report_.begin(), corrupt_to_report_.end());
   corrupt_to_report_.clear();
+  heartbeat.untold_objects.assign(untold_to_report_.begin(), untold_to_report_.end());
+  untold_to_report_.clear();
   return heartbeat;
 }
 

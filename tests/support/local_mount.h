@@ -25,10 +25,12 @@ class CountingNotifier final : public sai::KernelNotifier {
     ++files;
     if (on_file) on_file();
   }
+  void InvalidateAttributes(FileId) override { ++attributes; }
 
-  Capabilities can{.passthrough = false, .epoch = true};
+  Capabilities can{.passthrough = false, .epoch = true, .drops_pages = true};
   std::atomic<uint64_t> entries{0};
   std::atomic<uint64_t> files{0};
+  std::atomic<uint64_t> attributes{0};
   std::function<void()> on_file;  // Set while nothing runs.
 };
 
