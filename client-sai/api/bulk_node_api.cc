@@ -303,4 +303,36 @@ Status BulkNodeApi::FinishLocalWrites(const ObjectTarget& target) {
   return Call(target, std::move(request)).status();
 }
 
+Result<LocalWrites> BulkNodeApi::LookAtLocalWrites(const ObjectTarget& target,
+                                                   const LookQuestion& question) {
+  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
+  const TimedRequest timed = Measure(v1::BulkRequest::kFinishLocalWrites, *channel);
+  v1::BulkRequest request = RequestFor(target);
+  v1::BulkFinishLocalWrites& look = *request.mutable_finish_local_writes();
+  look.set_look(true);
+  look.set_look_from_bytes(question.from_bytes);
+  look.set_look_while_written(question.while_written);
+  SetSpan(request);
+  request.set_id(1);
+  const Time deadline = Deadline();
+  v1::BulkReply reply;
+  const auto exchange = [&](FrameSocket& socket) {
+    MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
+    return ReceiveReply(socket, request.id(), reply, deadline).status();
+  };
+  // Not repeated: the node remembers what it has answered.
+  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = false, .deadline = deadline}));
+  MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
+  const v1::BulkLocalWrites& answer = reply.local_writes();
+  if (!answer.complete() && answer.next_bytes() <= question.from_bytes)
+    return InternalError(fmt::format("{} looked at file {} from {} on, and got no further than {}",
+                                     channel->Name(), target.file.value, question.from_bytes,
+                                     answer.next_bytes()));
+  return LocalWrites{.writers_left = answer.writers_left(),
+                     .changed = answer.changed(),
+                     .unknown = answer.unknown(),
+                     .complete = answer.complete(),
+                     .next_bytes = answer.next_bytes()};
+}
+
 }  // namespace mosa::sai

@@ -52,6 +52,8 @@ class BulkNodeApi final : public NodeApi {
   bool IsLocal(NodeId node) const override;
   Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) override;
   Status FinishLocalWrites(const ObjectTarget& target) override;
+  Result<LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
+                                        const LookQuestion& question) override;
   Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) override;
 
   // For nodes that copy: see BulkSums in bulk.proto. `wait` comes on top of call_wait.

@@ -36,6 +36,19 @@ struct ObjectStatus {
   bool sealed = false;  // The node knows a checksum of every block.
 };
 
+// A look at an object that programs on its host may have mapped: their stores are seen by nobody.
+struct LookQuestion {
+  uint64_t from_bytes = 0;
+  bool while_written = false;  // Compare bytes though a program can still store.
+};
+struct LocalWrites {
+  bool writers_left = false;  // Some program has it open for writing, or mapped from such an open.
+  bool changed = false;       // Bytes differ from what they were at the last look.
+  bool unknown = false;       // What some were then is not known.
+  bool complete = true;       // Else the next step goes on from `next_bytes`.
+  uint64_t next_bytes = 0;
+};
+
 class NodeApi {
  public:
   virtual ~NodeApi() = default;
@@ -70,9 +83,13 @@ class NodeApi {
   // The object itself: read-only, or read-write with a write capability (made if absent). Local
   // nodes only.
   virtual Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) = 0;
-  // Every descriptor that this client wrote through is closed or idle: the node may compute
-  // checksums.
+  // Every descriptor that this client wrote through is closed or idle, and the manager knows all
+  // that was written: the node may compute checksums.
   virtual Status FinishLocalWrites(const ObjectTarget& target) = 0;
+  // One step of a look at what local programs store without telling anybody; the first is from 0.
+  // If it fails, what it has found is lost: the bytes may have changed.
+  virtual Result<LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
+                                                const LookQuestion& question) = 0;
   // Bytes were written through a descriptor: nodes that copy the file while it is written hear of
   // it.
   virtual Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) = 0;

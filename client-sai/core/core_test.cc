@@ -267,5 +267,32 @@ TEST(Rules, ReadsTheNearestCopyFirst) {
   EXPECT_EQ(OrderCopies({{a, false, false}, {b, false, true}}, 5), (std::vector{b, a}));
 }
 
+TEST(Rules, AWriteTakesWhatItsWriterMayNotKeep) {
+  for (const auto& [before, after] : {std::pair{0755U, 0755U},
+                                      {04755U, 0755U},
+                                      {06755U, 0755U},
+                                      {02644U, 02644U},
+                                      {06644U, 02644U},
+                                      {01777U, 01777U}})
+    EXPECT_EQ(WithoutPrivileges(before), after) << std::oct << before;
+}
+
+TEST(Rules, PagesOfAWriteThatWentPastThemAreKeptOnlyIfNobodyCanHaveFilledOneMeanwhile) {
+  using enum PagesAfterWrite;
+  struct Row {
+    bool kernel_drops, opened_meanwhile, open_now;
+    PagesAfterWrite expected;
+  };
+  for (const Row& row : {Row{true, false, false, kKeep}, Row{true, true, false, kForget},
+                         Row{true, false, true, kDrop}, Row{true, true, true, kDrop},
+                         Row{false, false, false, kForget}, Row{false, true, false, kForget},
+                         Row{false, false, true, kDrop}, Row{false, true, true, kDrop}})
+    EXPECT_EQ(PagesAfter({.kernel_drops_pages = row.kernel_drops,
+                          .opened_meanwhile = row.opened_meanwhile,
+                          .open_by_pages = row.open_now}),
+              row.expected)
+        << row.kernel_drops << row.opened_meanwhile << row.open_now;
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -25,6 +25,20 @@ uint64_t GrantWish(uint64_t need_bytes, uint64_t last_wish_bytes) {
   return std::max(wish, need_bytes);
 }
 
+uint32_t WithoutPrivileges(uint32_t permissions) {
+  constexpr uint32_t kSetUser = 04000;
+  constexpr uint32_t kSetGroup = 02000;
+  constexpr uint32_t kGroupExecutes = 00010;
+  permissions &= ~kSetUser;
+  return (permissions & kGroupExecutes) != 0 ? permissions & ~kSetGroup : permissions;
+}
+
+PagesAfterWrite PagesAfter(const DirectWrite& write) {
+  if (write.open_by_pages) return PagesAfterWrite::kDrop;
+  if (write.opened_meanwhile || !write.kernel_drops_pages) return PagesAfterWrite::kForget;
+  return PagesAfterWrite::kKeep;
+}
+
 bool GrantIsLow(uint64_t held_bytes, uint64_t last_wish_bytes) {
   return held_bytes < last_wish_bytes / 2;
 }

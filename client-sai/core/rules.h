@@ -24,6 +24,25 @@ inline constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
 // aside for it: 1 GiB, and a quarter of its limit.
 bool PassthroughWriteAllowed(uint64_t node_free_bytes, uint64_t node_limit_bytes);
 
+// What of a file's permissions is left once somebody without CAP_FSETID has written it: neither
+// set-user-id, nor set-group-id of what its group may execute.
+uint32_t WithoutPrivileges(uint32_t permissions);
+
+// What becomes of the pages that the kernel caches of a file after a write went past them. A reader
+// may have filled one while the write was under way, with bytes from before it, or cut off at the
+// old end.
+enum class PagesAfterWrite : uint8_t {
+  kKeep,    // They are those of the write.
+  kForget,  // Nobody reads by them now: whoever opens the file next begins without them.
+  kDrop,    // Somebody has the file open by them: they go before the write returns.
+};
+struct DirectWrite {
+  bool kernel_drops_pages = false;  // The kernel drops them before each such write (Linux 6.6).
+  bool opened_meanwhile = false;    // Somebody opened the file to read it by pages.
+  bool open_by_pages = false;       // Somebody has it open so now.
+};
+PagesAfterWrite PagesAfter(const DirectWrite& write);
+
 // How much room to ask of a node when `need_bytes` are wanted at once and `last_wish_bytes` were
 // asked for the time before: doubling from 4 MiB to 64 MiB, so that a small file takes little and a
 // stream seldom waits.

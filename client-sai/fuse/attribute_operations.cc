@@ -60,18 +60,18 @@ AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
 
 void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, int wanted,
                    fuse_file_info* info) {
-  Filesystem& filesystem = MountOf(request).filesystem;
+  Mount& mount = MountOf(request);
   const AttributeChanges changes = ToChanges(*attributes, wanted);
   std::optional<HandleId> handle;
   if (info != nullptr) handle = DecodeHandle(info->fh).handle;
   // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
   const bool kills_privileges =
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
-  if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
-  Mount& mount = MountOf(request);
+  if (kills_privileges) KillPrivileges(mount, FileId{ino});
   const Tracer::Use use(mount.tracer);
   const Time start = changes.size_bytes ? TraceBegin(mount) : Time{};
-  const Outcome<AttributesResult> changed = filesystem.SetAttributes(FileId{ino}, changes, handle);
+  const Outcome<AttributesResult> changed =
+      mount.filesystem.SetAttributes(FileId{ino}, changes, handle);
   if (start != Time{} && changed.ok()) {
     TraceEvent event;
     event.kind = TraceKind::kTruncate;

@@ -1,7 +1,10 @@
 #include "client-sai/fuse/convert.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 
+#include "client-sai/fuse/passthrough.h"
 #include "client-sai/fuse/to_errno.h"
 #include "gtest/gtest.h"
 
@@ -99,6 +102,27 @@ TEST(Convert, EveryReasonHasAnErrno) {
   EXPECT_EQ(ToErrno({StatusCode::kUnavailable, ErrorReason::kNone, ""}), EIO);
   EXPECT_EQ(ToErrno({StatusCode::kUnavailable, ErrorReason::kTimedOut, ""}), ETIMEDOUT);
   EXPECT_EQ(ToErrno({StatusCode::kDataLoss, ErrorReason::kCorrupt, ""}), EIO);
+}
+
+TEST(Passthrough, WhatADroppedObjectWouldBeMappedForIsNotOpened) {
+  struct Row {
+    bool is_linked, has_the_bytes;
+    uint32_t flags;
+    bool expected;
+  };
+  for (const Row& row : {Row{true, false, O_RDONLY, true}, Row{true, false, O_RDWR, true},
+                         Row{false, true, O_RDONLY, true}, Row{false, false, O_RDONLY, false},
+                         Row{false, true, O_RDWR, false}, Row{false, false, O_RDWR, false},
+                         Row{false, false, O_WRONLY, true}})
+    EXPECT_EQ(MayBeJoined(row.is_linked, row.has_the_bytes, row.flags), row.expected)
+        << row.is_linked << row.has_the_bytes << row.flags;
+}
+
+TEST(Passthrough, AProtocolHasNothingThatCameWithANewerOne) {
+  EXPECT_EQ(~kernel::FlagsOfMinor(38),
+            kernel::kDirectIoAllowMmap | kernel::kPassthrough | kernel::kNoExportSupport);
+  EXPECT_EQ(~kernel::FlagsOfMinor(39), kernel::kPassthrough | kernel::kNoExportSupport);
+  EXPECT_EQ(~kernel::FlagsOfMinor(45), 0U);
 }
 
 }  // namespace

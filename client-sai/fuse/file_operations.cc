@@ -26,10 +26,21 @@ constexpr size_t kCutBytesMin = 4096;
 
 // The kernel's answer to an open: its flags, and its backing file if it has one. A descriptor that
 // the kernel does not take is opened in the way that the Filesystem then says.
-kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode mode) {
+// FailedPrecondition if it cannot be opened now; see BackingFiles::Join.
+struct Opened {
+  FileId file;
+  HandleId handle;
+  OpenMode mode;
+  uint32_t flags = 0;
+  uint64_t data_version = 0;
+};
+Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
   kernel::OpenOut out{};
+  const auto& [file, handle, mode_wanted, flags, data_version] = opened;
+  OpenMode mode = mode_wanted;
   if (mode.kind == OpenMode::Kind::kPassthrough) {
-    const Result<int32_t> backing = mount.session.backing_files().Acquire(file, mode.descriptor);
+    const Result<int32_t> backing =
+        mount.session.backing_files().Acquire(file, mode.descriptor, data_version);
     if (backing.ok()) {
       out.open_flags = kernel::kOpenPassthrough;
       out.backing_id = *backing;
@@ -43,11 +54,16 @@ kernel::OpenOut PrepareOpen(Mount& mount, FileId file, HandleId handle, OpenMode
     out.open_flags = FOPEN_KEEP_CACHE;
   if (mode.kind == OpenMode::Kind::kDirect) {
     out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
-    out.backing_id = mount.session.backing_files().AcquireIfAny(file);
+    MOSA_ASSIGN_OR_RETURN(out.backing_id,
+                          mount.session.backing_files().Join(file, flags, data_version));
     if (out.backing_id != 0) out.open_flags |= kernel::kOpenPassthrough;
   }
   out.handle = EncodeHandle({handle, out.backing_id != 0});
   return out;
+}
+
+Failure Busy(const Status& status) {
+  return {StatusCode::kFailedPrecondition, ErrorReason::kBusy, MessageOf(status)};
 }
 
 std::optional<Tracer::OpenRecord> TraceOpen(Mount& mount, fuse_req_t request, TraceKind kind,
@@ -119,7 +135,16 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   const FileId file = made->entry.entry.file;
   kernel::CreateOut out{};
   out.entry = ToEntryOut(made->entry);
-  out.open = PrepareOpen(mount, file, made->handle, made->mode);
+  const Result<kernel::OpenOut> open = PrepareOpen(
+      mount,
+      {file, made->handle, made->mode, static_cast<uint32_t>(info->flags), made->data_version});
+  if (!open.ok()) {
+    mount.filesystem.Release(made->handle, std::nullopt);
+    mount.filesystem.Forget(file, 1);
+    ReplyFailure(request, Busy(open.status()), "create", file);
+    return;
+  }
+  out.open = *open;
   if (traced) TraceName(mount, FileId{parent}, name, file);
   if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
     ReleaseHandle(mount, file, out.open.handle, std::nullopt);
@@ -140,8 +165,16 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
     ReplyFailure(request, opened.failure(), "open", file);
     return;
   }
-  if (RequestKillsPrivileges()) KillPrivileges(mount.filesystem, file);
-  const kernel::OpenOut out = PrepareOpen(mount, file, opened->handle, opened->mode);
+  if (RequestKillsPrivileges()) KillPrivileges(mount, file);
+  const Result<kernel::OpenOut> prepared =
+      PrepareOpen(mount, {file, opened->handle, opened->mode, static_cast<uint32_t>(info->flags),
+                          opened->data_version});
+  if (!prepared.ok()) {
+    mount.filesystem.Release(opened->handle, std::nullopt);
+    ReplyFailure(request, Busy(prepared.status()), "open", file);
+    return;
+  }
+  const kernel::OpenOut& out = *prepared;
   if (fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof(out)) != 0) {
     ReleaseHandle(mount, file, out.handle, std::nullopt);
     return;
@@ -238,7 +271,7 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
     ReplyFailure(request, written.failure(), "write", FileId{ino});
     return;
   }
-  if (kills_privileges) KillPrivileges(filesystem, FileId{ino});
+  if (kills_privileges) KillPrivileges(mount, FileId{ino});
   // Of what goes through its pages the kernel itself asks for an fsync; past them it leaves that to
   // whoever has the flags.
   constexpr int kDirectAndStored = O_DIRECT | O_DSYNC;
@@ -305,11 +338,13 @@ void Fsync(fuse_req_t request, fuse_ino_t ino, int, fuse_file_info* info) {
 
 void Allocate(fuse_req_t request, fuse_ino_t ino, int mode, off_t offset, off_t length,
               fuse_file_info* info) {
-  ReplyDone(request,
-            MountOf(request).filesystem.Allocate(DecodeHandle(info->fh).handle, mode,
-                                                 static_cast<uint64_t>(offset),
-                                                 static_cast<uint64_t>(length)),
-            "fallocate", FileId{ino});
+  Mount& mount = MountOf(request);
+  const Outcome<Done> allocated =
+      mount.filesystem.Allocate(DecodeHandle(info->fh).handle, mode, static_cast<uint64_t>(offset),
+                                static_cast<uint64_t>(length));
+  // The kernel does not say whether the caller may keep them, as it does of a write.
+  if (allocated.ok() && fuse_req_ctx(request)->uid != 0) KillPrivileges(mount, FileId{ino});
+  ReplyDone(request, allocated, "fallocate", FileId{ino});
 }
 
 void Seek(fuse_req_t request, fuse_ino_t ino, off_t offset, int whence, fuse_file_info* info) {

@@ -20,6 +20,18 @@ inline constexpr uint64_t kNoExportSupport = uint64_t{1} << 38;    // 40
 
 inline constexpr uint32_t kOpenPassthrough = 1U << 7;  // 40: FOPEN_PASSTHROUGH
 
+// What of FUSE_INIT's flags a protocol of that minor has; of those that are named here.
+inline constexpr uint64_t FlagsOfMinor(uint32_t minor) {
+  uint64_t newer = 0;
+  if (minor < 39) newer |= kDirectIoAllowMmap;
+  if (minor < 40) newer |= kPassthrough | kNoExportSupport;
+  return ~newer;
+}
+
+// The first minor whose kernels (6.6) drop the pages that a write past them touches, before they
+// send it. Older ones drop none.
+inline constexpr uint32_t kMinorOfDroppedPages = 39;
+
 // The first minor with FUSE_NOTIFY_INC_EPOCH; nothing is negotiated.
 inline constexpr uint32_t kMinorOfEpoch = 44;
 inline constexpr int32_t kNotifyIncrementEpoch = 8;  // 44

@@ -45,6 +45,8 @@ constexpr uint32_t kRequestHeaderBytesMax = 4096;  // As libfuse counts.
 constexpr uint16_t kBackgroundMax = 64;
 constexpr uint16_t kCongestionThreshold = 48;
 constexpr int kWakeSignal = SIGUSR1;
+// As the offset of a notice about an inode.
+constexpr int64_t kAttributesOnly = -1;
 
 static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 
@@ -206,22 +208,27 @@ Status KernelSession::Negotiate() {
     if (!probe.ok()) agreement_.passthrough_reason = PassthroughReason(probe);
   }
   backing_files_.emplace(device_);
-  capabilities_ = {agreement_.passthrough, agreement_.epoch};
+  capabilities_ = {.passthrough = agreement_.passthrough,
+                   .epoch = agreement_.epoch,
+                   .drops_pages = agreement_.drops_pages};
   return OkStatus();
 }
 
 Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_in& init) {
-  const uint64_t offered =
+  const uint64_t offered_by_kernel =
       init.flags |
       ((init.flags & FUSE_INIT_EXT) != 0 ? static_cast<uint64_t>(init.flags2) << 32 : 0);
   if (header.opcode != FUSE_INIT || init.major != FUSE_KERNEL_VERSION) {
     return UnavailableError(
         fmt::format("the kernel speaks FUSE {}.{}, not 7", init.major, init.minor));
   }
-  if ((offered & FUSE_MAX_PAGES) == 0 || (offered & FUSE_EXPLICIT_INVAL_DATA) == 0) {
+  if ((offered_by_kernel & FUSE_MAX_PAGES) == 0 ||
+      (offered_by_kernel & FUSE_EXPLICIT_INVAL_DATA) == 0) {
     return UnavailableError(
         fmt::format("the kernel speaks FUSE 7.{}: Linux 5.17 or newer is needed", init.minor));
   }
+  agreement_.protocol_minor = std::min({init.minor, kernel::kMinorNewest, options_.minor_max});
+  const uint64_t offered = offered_by_kernel & kernel::FlagsOfMinor(agreement_.protocol_minor);
   uint64_t flags = offered & options_.flags;
   if (!options_.passthrough) {
     agreement_.passthrough_reason = "switched off by --no-passthrough";
@@ -229,14 +236,14 @@ Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_i
     agreement_.passthrough_reason = fmt::format(
         "the kernel (FUSE 7.{}) has none: Linux 6.9 or newer with CONFIG_FUSE_PASSTHROUGH is "
         "needed",
-        init.minor);
+        agreement_.protocol_minor);
   } else {
     flags |= kernel::kPassthrough;
     agreement_.passthrough = true;
   }
-  agreement_.protocol_minor = std::min(init.minor, kernel::kMinorNewest);
   agreement_.flags = flags;
   agreement_.epoch = agreement_.protocol_minor >= kernel::kMinorOfEpoch;
+  agreement_.drops_pages = agreement_.protocol_minor >= kernel::kMinorOfDroppedPages;
 
   kernel::InitOut out{};
   out.major = FUSE_KERNEL_VERSION;

@@ -52,6 +52,9 @@ struct KernelSessionOptions {
   uint64_t flags = kMountFlags;
   bool allow_other = false;
   bool passthrough = true;
+  // No newer protocol than 7.`minor_max` is agreed on, and nothing that came with a newer one: for
+  // kernels whose newer features are faulty.
+  uint32_t minor_max = kernel::kMinorNewest;
   uint32_t threads = 8;  // Kept ready; more are started while all are busy.
   // Where requests are counted by KernelRequestKind; null: nowhere. Outlives the session.
   DurationTable* residence = nullptr;
@@ -62,6 +65,7 @@ struct KernelAgreement {
   uint32_t protocol_minor = 0;
   uint64_t flags = 0;
   bool epoch = false;
+  bool drops_pages = false;
   bool passthrough = false;
   std::string passthrough_reason;  // Why not; empty if so.
 };

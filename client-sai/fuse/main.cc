@@ -49,6 +49,7 @@ struct MountOptions {
   std::string secret_path;
   bool allow_other = false;
   bool no_passthrough = false;
+  uint32_t minor_max = kernel::kMinorNewest;
   uint32_t threads = 8;
   std::string log_level = "info";
   std::string log_file;
@@ -66,6 +67,12 @@ void AddFlags(CLI::App& app, MountOptions& options) {
                "Other users may use the mount (root, or user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-passthrough", options.no_passthrough,
                "Never let the kernel read and write objects by itself");
+  app.add_option(
+         "--fuse-minor-max", options.minor_max,
+         "Agree on no newer protocol than FUSE 7.N with the kernel, whatever it offers: for "
+         "a kernel whose newer features are faulty")
+      ->check(CLI::Range(36U, kernel::kMinorNewest))
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "Workers kept ready for requests")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -168,6 +175,7 @@ Status Run(const MountOptions& options) {
   session_options.mount_point = mount_point;
   session_options.allow_other = options.allow_other;
   session_options.passthrough = !options.no_passthrough;
+  session_options.minor_max = options.minor_max;
   session_options.threads = options.threads;
   MountResidence residence;
   session_options.residence = &residence.kernel;

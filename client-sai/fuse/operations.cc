@@ -1,7 +1,6 @@
 #include "client-sai/fuse/operations.h"
 
-#include <sys/stat.h>
-
+#include "client-sai/core/rules.h"
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/to_errno.h"
 #include "common/base/log.h"
@@ -25,6 +24,7 @@ std::string MountStatsJson(const Mount& mount) {
   stats["fuse"] = {{"protocol", fmt::format("7.{}", agreement.protocol_minor)},
                    {"flags", fmt::format("{:#x}", agreement.flags)},
                    {"epoch", agreement.epoch},
+                   {"drops_pages", agreement.drops_pages},
                    {"passthrough", agreement.passthrough},
                    {"passthrough_reason", agreement.passthrough_reason},
                    {"backing_files", mount.session.backing_files().size()},
@@ -79,16 +79,16 @@ void TraceName(Mount& mount, FileId parent, std::string_view name, FileId file) 
   mount.tracer.Note(event, name);
 }
 
-void KillPrivileges(Filesystem& filesystem, FileId file) {
-  const Outcome<Attributes> current = filesystem.GetUnsettledAttributes(file);
+void KillPrivileges(Mount& mount, FileId file) {
+  const Outcome<Attributes> current = mount.filesystem.GetUnsettledAttributes(file);
   if (!current.ok() || current->type != FileType::kRegular) return;
-  const uint32_t permissions = current->permissions;
-  uint32_t killed = permissions & ~static_cast<uint32_t>(S_ISUID);
-  if ((permissions & S_IXGRP) != 0) killed &= ~static_cast<uint32_t>(S_ISGID);
-  if (killed == permissions) return;
   AttributeChanges changes;
-  changes.permissions = killed;
-  const Outcome<AttributesResult> changed = filesystem.SetAttributes(file, changes, std::nullopt);
+  changes.permissions = WithoutPrivileges(current->permissions);
+  if (*changes.permissions == current->permissions) return;
+  const Outcome<AttributesResult> changed =
+      mount.filesystem.SetAttributes(file, changes, std::nullopt);
+  // The kernel's answer to the program is not about its permissions: it keeps those that it knows.
+  mount.session.InvalidateAttributes(file);
   if (!changed.ok()) {
     LogWarning("cannot clear the set-user-id bits of file {}: {}", file.value,
                changed.failure().message);

@@ -48,9 +48,9 @@ void ReplyDone(fuse_req_t request, const Outcome<Done>& done, std::string_view w
 // Replies with an entry; takes its lookup back if the kernel no longer waits.
 void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::string_view what,
                 FileId parent);
-// Clears set-user-id, and set-group-id of group-executable files. Failures are logged: what asked
-// for it has happened.
-void KillPrivileges(Filesystem& filesystem, FileId file);
+// Clears set-user-id, and set-group-id of group-executable files, here and in what the kernel has
+// cached. Failures are logged: what asked for it has happened.
+void KillPrivileges(Mount& mount, FileId file);
 
 // For a trace: the time, or nothing while there is none.
 inline Time TraceBegin(const Mount& mount) {

@@ -1,9 +1,12 @@
 #include "client-sai/fuse/passthrough.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "client-sai/fuse/kernel_protocol.h"
 #include "common/base/check.h"
@@ -27,7 +30,25 @@ void CloseBacking(int device, int32_t id) {
   MOSA_CHECK(ioctl(device, kernel::kBackingClose, &number) == 0 || errno != ENOENT);
 }
 
+bool IsLinked(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && status.st_nlink > 0;
+}
+
+bool SameObject(int one, int other) {
+  struct stat a {};
+  struct stat b {};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 }  // namespace
+
+bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags) {
+  const uint32_t mode = flags & O_ACCMODE;
+  if (is_linked || mode == O_WRONLY) return true;  // What is open only for writing is not mapped.
+  return mode == O_RDONLY && has_the_bytes;
+}
 
 Status ProbePassthrough(int device) {
   const UniqueFd memory(memfd_create("mosa-passthrough-probe", MFD_CLOEXEC));
@@ -37,24 +58,37 @@ Status ProbePassthrough(int device) {
   return OkStatus();
 }
 
-Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor) {
+Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor, uint64_t data_version) {
   const std::lock_guard lock(mutex_);
   const auto found = backings_.find(file);
   if (found != backings_.end()) {
+    if (!SameObject(found->second.object.get(), descriptor)) {
+      return FailedPreconditionError(
+          "the kernel still has an object of it open that its node has dropped");
+    }
     ++found->second.opens;
     return found->second.id;
   }
+  UniqueFd object(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!object) return ErrnoStatus(errno, "cannot duplicate an object's descriptor");
   MOSA_ASSIGN_OR_RETURN(const int32_t id, OpenBacking(device_, descriptor));
-  backings_[file] = {id, 1};
+  backings_[file] = {id, 1, std::move(object), data_version};
   return id;
 }
 
-int32_t BackingFiles::AcquireIfAny(FileId file) {
+Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, uint64_t data_version) {
   const std::lock_guard lock(mutex_);
   const auto found = backings_.find(file);
   if (found == backings_.end()) return 0;
-  ++found->second.opens;
-  return found->second.id;
+  Backing& backing = found->second;
+  if (!MayBeJoined(IsLinked(backing.object.get()), backing.data_version == data_version, flags)) {
+    return FailedPreconditionError(
+        "programs on this host have it open by an object that its node has dropped, and which "
+        "would "
+        "be mapped in place of the file: open it again when they have closed it");
+  }
+  ++backing.opens;
+  return backing.id;
 }
 
 void BackingFiles::Release(FileId file) {

@@ -2,7 +2,9 @@
 // Linux 6.9, CONFIG_FUSE_PASSTHROUGH, CAP_SYS_ADMIN).
 //
 // The kernel wants one backing file for all opens of an inode at a time, so a file's descriptor is
-// registered by its first passthrough open and forgotten with the last. On libfuse >= 3.17 the
+// registered by its first passthrough open and forgotten with the last. Meanwhile every other open
+// must name it too, or fails with EIO; one that bypasses the page cache reads and writes past it,
+// but what it maps is the backing file. On libfuse >= 3.17 the
 // library's fuse_passthrough_open() could replace the two ioctls here; nothing else would change.
 #ifndef MOSA_CLIENT_SAI_FUSE_PASSTHROUGH_H_
 #define MOSA_CLIENT_SAI_FUSE_PASSTHROUGH_H_
@@ -12,6 +14,7 @@
 #include <mutex>
 
 #include "common/base/status.h"
+#include "common/base/unique_fd.h"
 #include "common/model/ids.h"
 
 namespace mosa::sai {
@@ -20,6 +23,10 @@ namespace mosa::sai {
 // memory. The error says why not.
 Status ProbePassthrough(int device);
 
+// Whether an open with `flags`, that reads and writes past the backing file but maps it, may be
+// answered: the backing file has a name on its node still, or has the bytes that the file has.
+bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags);
+
 // Thread-safe. Borrows the device, which must outlive every call.
 class BackingFiles {
  public:
@@ -27,12 +34,16 @@ class BackingFiles {
   BackingFiles(const BackingFiles&) = delete;
   BackingFiles& operator=(const BackingFiles&) = delete;
 
-  // One more open of `file` by passthrough; registers `descriptor` if it is the first. Returns the
-  // id for the open's reply. The caller owes one Release for each success.
-  Result<int32_t> Acquire(FileId file, int descriptor);
-  // The same for an open that bypasses the page cache: the kernel wants it to name the backing file
-  // that the inode has. 0, and nothing owed, if it has none.
-  int32_t AcquireIfAny(FileId file);
+  // One more open of `file` by passthrough; registers `descriptor`, an object that holds the file
+  // as it was at `data_version`, if it is the first. Returns the id for the open's reply; the
+  // caller owes one Release for each success. FailedPrecondition if the kernel has another object
+  // as the file's: this one was stored anew while programs still read the old one.
+  Result<int32_t> Acquire(FileId file, int descriptor, uint64_t data_version);
+  // The same for an open that bypasses the page cache: the id that the kernel wants it to name. 0,
+  // and nothing owed, if the file has no backing file. `flags` are those of open(2), and the file
+  // is at `data_version`. FailedPrecondition if a mapping would show other bytes than the file's,
+  // or lose what is stored into it: the backing file was dropped by its node.
+  Result<int32_t> Join(FileId file, uint32_t flags, uint64_t data_version);
   // Precondition: an Acquire of `file` is not yet released.
   void Release(FileId file);
   size_t size() const;
@@ -41,6 +52,8 @@ class BackingFiles {
   struct Backing {
     int32_t id = 0;
     uint64_t opens = 0;
+    UniqueFd object;
+    uint64_t data_version = 0;
   };
 
   const int device_;

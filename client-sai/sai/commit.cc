@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "client-sai/sai/wait_budget.h"
 #include "common/base/log.h"
@@ -117,7 +118,30 @@ void Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
 // Another mount was faster. Caller holds the inode's mutex.
 void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.attributes_era = 0; }
 
+// What the kernel wrote by itself was written without asking here who may keep set-user-id.
+Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
+  SetAttributesRequest request;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!std::exchange(inode.must_lose_privileges, false)) return Done{};
+    request.file = inode.file;
+    request.permissions = WithoutPrivileges(inode.attributes.permissions);
+    if (*request.permissions == inode.attributes.permissions) return Done{};
+  }
+  const Mark mark = MarkNow();
+  auto reply = Ask<AttributesReply>(request);
+  if (!reply.ok()) {
+    const std::lock_guard lock(inode.mutex);
+    inode.must_lose_privileges = true;
+    return reply.failure();
+  }
+  StoreAttributes(inode, reply->attributes, mark, true);
+  notifier_.InvalidateAttributes(inode.file);
+  return Done{};
+}
+
 Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
+  MOSA_RETURN_IF_FAILED(TakePrivileges(inode));
   for (int attempt = 1;; ++attempt) {
     bool outdated = false;
     const Outcome<Done> committed = CommitOnce(inode, {.last_close = last_close}, &outdated);

@@ -50,6 +50,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
       copy_waits_(manager, clock),
+      watched_(clock),
       io_(options_.io_threads, options_.io_threads_max),
       reads_(options_.fetch_threads),
       stores_(io_),
@@ -72,12 +73,15 @@ Status Filesystem::Impl::Start() {
       EndOverdueAppends();
     });
   });
+  finisher_ = std::thread([this] { LookAtWatched(); });
   started_ = true;
   return OkStatus();
 }
 
 Status Filesystem::Impl::Stop() {
   if (!started_.exchange(false)) return stop_status_;
+  watched_.Stop();
+  finisher_.join();
   std::vector<InodePtr> all;
   {
     const std::lock_guard lock(table_mutex_);
@@ -87,12 +91,14 @@ Status Filesystem::Impl::Stop() {
     const std::lock_guard io(inode->io);
     RefreshFromKernelWrites(*inode);
     if (inode->append_hold && !EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
+    CatchStores(*inode);
     Drain(*inode);
     const Outcome<Done> committed = Commit(*inode, true);
     if (!committed.ok() && stop_status_.ok())
       stop_status_ = AbortedError(fmt::format("file {} could not be stored: {}", inode->file.value,
                                               committed.failure().message));
   }
+  NameKept();
   {
     const std::lock_guard lock(timer_mutex_);
     stopping_ = true;

@@ -46,6 +46,8 @@ class KernelNotifier {
   struct Capabilities {
     bool passthrough = false;  // A descriptor in OpenMode may be registered as a backing file.
     bool epoch = false;        // InvalidateEntries() works; otherwise names get no kernel timeout.
+    // A write that goes past the page cache drops the pages that it touches, before it is sent.
+    bool drops_pages = false;
   };
   virtual ~KernelNotifier() = default;
   // Constant from the first request on.
@@ -56,7 +58,8 @@ class KernelNotifier {
   // The attributes and pages of `file` (which may be a directory) are out of date. May wait for
   // pages that a request has locked.
   virtual void InvalidateFile(FileId file) = 0;
-  // Only the attributes are. Waits for nothing.
+  // Only its attributes are. Never blocks, so it may be called while a request for the file is
+  // served.
   virtual void InvalidateAttributes(FileId file) = 0;
 };
 
@@ -120,12 +123,14 @@ struct OpenResult {
   HandleId handle;
   OpenMode mode;
   uint64_t size_bytes = 0;  // Of the file.
+  uint64_t data_version = 0;
 };
 struct CreateResult {
   EntryResult entry;
   HandleId handle;
   OpenMode mode;
   uint64_t size_bytes = 0;
+  uint64_t data_version = 0;
 };
 
 // What read(2) returns: either `bytes` (kept alive by `keep`) or the range [offset,
@@ -184,7 +189,7 @@ enum class SeekKind : uint8_t { kData = 1, kHole };
 // Serves one mount, from Start to Stop. Owned by the program; borrows what it is made with.
 //
 // Threads: every method may be called from any thread and may block, for manager or nodes at most
-// about kWaitMax; none calls the KernelNotifier on the caller's thread.
+// about kWaitMax; none calls the KernelNotifier on the caller's thread, but InvalidateAttributes.
 // Failures: a Failure whose reason names the errno; kNone only for what has no better errno than
 // EIO. State is as before a failed call, except that a failed write may have written a part.
 // Invariants: (1) nothing is answered from a cache after the session's lease has run out; (2) a

@@ -25,6 +25,7 @@
 #include "client-sai/sai/inode.h"
 #include "client-sai/sai/lease.h"
 #include "client-sai/sai/stats.h"
+#include "client-sai/sai/watched_files.h"
 #include "client-sai/trace/task_names.h"
 
 namespace mosa::sai {
@@ -200,8 +201,6 @@ class Filesystem::Impl final : public SessionListener {
   // All of it but the wait for copies: for which, if for any.
   Outcome<Done> FlushData(HandleId handle, uint64_t lock_owner,
                           std::optional<AwaitCopiesRequest>* awaited);
-  void Release(HandleId handle, std::optional<uint64_t> flock_owner);
-  void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
   Outcome<Done> Fsync(HandleId handle);
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // The right to the bytes, asked for if it is not held. The inode's mutex is not held.
@@ -224,6 +223,28 @@ class Filesystem::Impl final : public SessionListener {
   void KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
+
+  // ---- ends of handles, and what comes after them (unfinished.cc)
+  void Release(HandleId handle, std::optional<uint64_t> flock_owner);
+  bool CommitAtRelease(Inode& inode, HandleId handle);
+  bool KeepHandle(const std::shared_ptr<OpenFile>& handle);
+  void DropObject(OpenFile& handle);
+  void EndHandle(OpenFile& handle);
+  void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
+  // What was written behind the file's last close is lost: it is named.
+  void NoteUnsaved(const Inode& inode, const Failure& failure);
+  // Whether a program may have the object mapped to store into it, by passthrough.
+  static bool MayBeMapped(const OpenFile& handle);
+  void WatchIfMappable(const std::shared_ptr<OpenFile>& handle);
+  // Asks the node what was stored through mappings; it becomes what is to be committed. True if a
+  // program can still store, as far as is known; bytes are then compared only if `while_written`.
+  bool LookAtStores(Inode& inode, bool while_written);
+  // The same before a close, fsync or utimensat returns. Caller holds the inode's io.
+  void CatchStores(Inode& inode);
+  void CloseWritable(Inode& inode);
+  void LookAtWatched();                       // Runs until the mount stops.
+  bool LookAt(const WatchedFiles::Due& due);  // True: it is finished.
+  void NameKept();
 
   // ---- writing (writer.cc, spill.cc, commit.cc); the caller holds the inode's io
   // `memory`: whose the data are, if they may be kept instead of copied.
@@ -352,6 +373,8 @@ class Filesystem::Impl final : public SessionListener {
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);
+  // Clears set-user-id and set-group-id if the kernel has written the file with them.
+  Outcome<Done> TakePrivileges(Inode& inode);
   struct CommitKind {
     bool last_close = false;
     // Only if the manager does not know the file: its make, with what was written so far. The
@@ -375,8 +398,8 @@ class Filesystem::Impl final : public SessionListener {
   void FinishBeforeCopies(Inode& inode);
   // After it: what to wait for, if for anything.
   std::optional<AwaitCopiesRequest> AwaitedCopies(Inode& inode);
-  // Calls `done` when they are there, or with an error when they have made no progress for long. The
-  // bytes are committed already, and stay. Holds no thread; `done` must not wait.
+  // Calls `done` when they are there, or with an error when they have made no progress for long.
+  // The bytes are committed already, and stay. Holds no thread; `done` must not wait.
   void AwaitCopies(const AwaitCopiesRequest& request, std::function<void(Outcome<Done>)> done);
   // Written through a descriptor: nodes that follow the file hear of it now and then.
   void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
@@ -468,7 +491,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Unlock(Inode& inode, const Lock& lock);
   void DropLocksOf(Inode& inode, uint64_t owner, bool whole_file);
 
-  std::string StatsJson() const { return stats_.Json(); }
+  std::string StatsJson() const;
 
   // ---- for a trace (tracing.cc)
   Time ManagerNow() { return lease_.ManagerNow(); }
@@ -492,7 +515,9 @@ class Filesystem::Impl final : public SessionListener {
   CopyWaits copy_waits_;
   TaskNames tasks_;
   Stats stats_;
-  Executor io_;       // Writes behind.
+  WatchedFiles watched_;
+  UnsavedFiles unsaved_;
+  Executor io_;       // Writes behind, truncation.
   Executor reads_;    // Reads ahead: they do not wait for a node that hangs in a write.
   Lanes stores_;      // What io_ runs, by node: one that hangs does not hold the writes to others.
   Lanes fetches_;     // What reads_ runs, by file and node.
@@ -558,6 +583,7 @@ class Filesystem::Impl final : public SessionListener {
   bool stopping_ = false;  // Guarded by timer_mutex_.
   std::thread timer_;
   std::thread follower_;
+  std::thread finisher_;  // Of what is watched.
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

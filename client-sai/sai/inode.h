@@ -26,6 +26,8 @@ struct LocalObject {
   NodeId node;
   UniqueFd fd;
   bool writable = false;
+  // Only read, to see what programs change that this mount no longer holds the object open for.
+  bool watched = false;
 };
 
 // A directory's names, as far as they are known under interest.
@@ -114,6 +116,17 @@ struct Inode : Unsaved {
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
+  // Of those, opens by which programs may have mapped the object to store into it; with a handle
+  // that is kept because of that.
+  uint32_t mappable_handles = 0;
+  // Since the node has last looked at the bytes, nothing was written but through mappings: what
+  // differs at the next look is not committed yet.
+  bool stores_known = false;
+  bool look_was_lost = false;  // With what it had found.
+  uint32_t finishing = 0;      // How often the node is being told of the end of local writes.
+  uint64_t cached_opens = 0;   // Counts opens that read by the kernel's pages.
+  // The kernel has written it by itself while it was set-user-id or set-group-id.
+  bool must_lose_privileges = false;
   // Changes whose new size the kernel must not learn yet: it may still cache the page at the old
   // end, which is zero where the new bytes are.
   uint32_t unsettled = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
@@ -229,7 +230,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
   if (inode.passthrough_writers == 0) return;
   for (const auto& [node, object] : inode.objects) {
     struct stat status {};
-    if (!object->writable || fstat(object->fd.get(), &status) != 0) continue;
+    if ((!object->writable && !object->watched) || fstat(object->fd.get(), &status) != 0) continue;
     const Time modified{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
     const auto size = static_cast<uint64_t>(status.st_size);
     const auto allocated = static_cast<uint64_t>(status.st_blocks) * 512;
@@ -238,6 +239,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
         size <= View(inode).size_bytes)
       continue;
     inode.kernel_modify_time = modified;
+    inode.stores_known = false;
     const uint64_t grown = size > View(inode).size_bytes ? size - View(inode).size_bytes : 0;
     stats_.Add(Counter::kBytesWrittenPassthrough, grown);
     if (allocated > inode.kernel_allocated) {
@@ -251,6 +253,9 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
+    // Who has written is not known, nor whether he may keep them.
+    if (WithoutPrivileges(inode.attributes.permissions) != inode.attributes.permissions)
+      inode.must_lose_privileges = true;
     inode.allocated[node] = allocated;
   }
 }
@@ -317,6 +322,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
     if (changes.size_bytes) MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
     RefreshFromKernelWrites(*inode);
+    if (changes.modify_time || changes.modify_time_now) CatchStores(*inode);
     bool must_commit = false;
     {
       const std::lock_guard lock(inode->mutex);

@@ -12,18 +12,18 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
-
 // False if its node has dropped the object, as one does that comes back empty.
 bool IsThere(const LocalObject& object) {
   struct stat status {};
   return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
 }
 
-// Not while others must hear of what is written, or wait until nobody can write.
-bool MayBeWrittenByKernel(const DataAccess& access) {
+// Not while others must hear of what is written, or wait until nobody can write, nor while a write
+// takes privileges away.
+bool MayBeWrittenByKernel(const DataAccess& access, const Attributes& attributes) {
   return access.may_write && access.layout.OnOneNode() && !access.copied_eagerly &&
-         access.close_copies <= 1;
+         access.close_copies <= 1 &&
+         WithoutPrivileges(attributes.permissions) == attributes.permissions;
 }
 
 bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
@@ -281,7 +281,7 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
   ReserveHandle(*inode, flags);
   const OpenResult opened = AddHandle(inode, flags, request.task);
   return CreateResult{EntryOf(*inode, may_keep && KnownName(*parent, name) == inode->file),
-                      opened.handle, opened.mode, opened.size_bytes};
+                      opened.handle, opened.mode, opened.size_bytes, opened.data_version};
 }
 
 Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint32_t flags) {
@@ -301,7 +301,8 @@ Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint
     Forget(file, 1);
     return opened.failure();
   }
-  return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes};
+  return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes,
+                      opened->data_version};
 }
 
 Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Caller& caller) {
@@ -396,13 +397,16 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   }
   ChooseMode(*handle);
   uint64_t size_bytes = 0;
+  uint64_t data_version = 0;
   {
     const std::lock_guard lock(inode->mutex);
     size_bytes = View(*inode).size_bytes;
+    data_version = inode->attributes.data_version;
   }
+  WatchIfMappable(handle);
   const std::lock_guard lock(handles_mutex_);
   files_[handle->id.value] = handle;
-  return {handle->id, handle->mode, size_bytes};
+  return {handle->id, handle->mode, size_bytes, data_version};
 }
 
 // The node of this host, if it has a copy of every byte.
@@ -422,10 +426,9 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
     if (inode.cached_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
     access = inode.access;
     size = View(inode).size_bytes;
+    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
   }
-  if (!access || access->is_inline || access->lost || access->frozen ||
-      (write && !MayBeWrittenByKernel(*access)))
-    return nullptr;
+  if (access->is_inline || access->lost || access->frozen) return nullptr;
   const std::optional<NodeId> node = LocalHolder(*access);
   if (!node) return nullptr;
   auto object = LocalObjectOf(inode, *access, *node, write);
@@ -448,7 +451,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
   const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra() &&
                        !inode.fenced && !inode.access->frozen && !inode.access->is_inline &&
                        object && inode.access->layout.HoldsAll(object->node) &&
-                       (!handle.write || MayBeWrittenByKernel(*inode.access));
+                       (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes));
   if (object && current && inode.cached_handles == 0) {
     struct stat status {};
     if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {
@@ -456,6 +459,9 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
       inode.kernel_allocated = static_cast<uint64_t>(status.st_blocks) * 512;
     }
     ++inode.passthrough_handles;
+    if ((handle.flags & O_ACCMODE) == O_RDWR && inode.mappable_handles++ == 0)
+      inode.stores_known = !inode.data_dirty && !inode.committing.data_dirty &&
+                           !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
     if (handle.write) {
       if (inode.passthrough_writers == 0) inode.kernel_stored_by = 0;
       inode.kernel_stored_by = OlderGeneration(inode.kernel_stored_by, inode.access->generation);
@@ -478,6 +484,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
     return;
   }
   ++inode.cached_handles;
+  ++inode.cached_opens;
   const uint64_t version = inode.attributes.data_version;
   handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
   inode.pages_version = version;
@@ -490,6 +497,7 @@ void Filesystem::Impl::LeavePassthrough(OpenFile& handle) {
   {
     const std::lock_guard lock(inode.mutex);
     --inode.passthrough_handles;
+    if (MayBeMapped(handle)) --inode.mappable_handles;
     if (handle.write && --inode.passthrough_writers == 0)
       unused = std::exchange(inode.kernel_room, 0);
   }
@@ -567,11 +575,13 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
   if (concerned) {
     const std::lock_guard io(inode.io);
     RefreshFromKernelWrites(inode);
+    CatchStores(inode);
     Drain(inode);
     bool last = false;
     {
       const std::lock_guard lock(inode.mutex);
-      last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held;
+      last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held &&
+             inode.mappable_handles == 0;
     }
     const bool has_news = HasDataToCommit(inode);
     if (last && has_news) FinishBeforeCopies(inode);
@@ -593,92 +603,11 @@ Outcome<Done> Filesystem::Impl::Fsync(HandleId id) {
   if (!handle) return Done{};
   const std::lock_guard io(handle->inode->io);
   RefreshFromKernelWrites(*handle->inode);
+  CatchStores(*handle->inode);
   Drain(*handle->inode);
   const Outcome<Done> committed = Commit(*handle->inode, false);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
   return committed;
-}
-
-void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner) {
-  std::shared_ptr<OpenFile> handle;
-  {
-    const std::lock_guard lock(handles_mutex_);
-    const auto it = files_.find(id.value);
-    if (it == files_.end()) return;
-    handle = std::move(it->second);
-    files_.erase(it);
-  }
-  const InodePtr inode = handle->inode;
-  if (handle->object) LeavePassthrough(*handle);
-  if (handle->reader) ReaderCloses(*handle);
-  if (handle->write) {
-    // Pages that were stored into through mmap come after the flush.
-    const std::lock_guard io(inode->io);
-    EndAppendOf(*inode, id);
-    Drain(*inode);
-    if (!Commit(*inode, false).ok()) stats_.Add(Counter::kErrors);
-  }
-  if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
-  // Nobody else can hold this handle any more.
-  for (const uint64_t owner : handle->lock_owners) {
-    DropLocksOf(*inode, owner, false);
-    const std::lock_guard lock(inode->mutex);
-    inode->owners_closing.erase(owner);
-    inode->changed.notify_all();
-  }
-  bool release = false;
-  bool finish = false;
-  bool last = false;
-  AccessPtr access;
-  {
-    const std::lock_guard lock(inode->mutex);
-    if (handle->mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
-    if (handle->write) --inode->write_handles;
-    --inode->handles;
-    last = inode->handles == 0;
-    const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
-    release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
-              (last && (inode->told_held || inode->manager_counts_open));
-    if (release) inode->manager_counts_open = inode->told_held = false;
-    if (inode->write_handles == 0) {
-      finish = std::exchange(inode->wrote_locally, false);
-      // Nobody here can write it any more: what its node copies or seals waits for that.
-      std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
-    }
-    access = inode->access;
-    if (last) {
-      inode->objects.clear();
-      inode->pages.Clear();
-      inode->allocated.clear();
-      inode->allocated_known = false;
-      // What could not be stored was reported, and nobody is left who could try again.
-      inode->inline_buffer.reset();
-      inode->inline_ranges.Clear();
-      static_cast<Unsaved&>(*inode) = {};
-      if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
-        inline_cached_bytes_ -= access->inline_data.size();
-        auto without = std::make_shared<DataAccess>(*access);
-        without->inline_data.clear();
-        inode->access = std::move(without);
-        inode->access_era = 0;
-      }
-    }
-  }
-  if (release) QueueRelease(inode->file);
-  if (last) blocks_.DropFile(inode->file);  // What is read again is in the kernel's cache.
-  if (finish && access) FinishLocalWrites(inode, access);
-}
-
-void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
-  for (const NodeId node : access->layout.Nodes()) {
-    if (!nodes_.IsLocal(node)) continue;
-    RunStore(node, [this, inode, access, node] {
-      // A node that misses this computes its checksums when the object is next read.
-      const Status told = nodes_.FinishLocalWrites({node, inode->file, access->capability});
-      if (!told.ok() && told.code() != StatusCode::kPermissionDenied)  // An old capability.
-        stats_.Add(Counter::kErrors);
-    });
-  }
 }
 
 }  // namespace mosa::sai

@@ -29,14 +29,18 @@ constexpr const char* kNames[] = {
     "errors",
     "closes_without_copies",
     "pages_waits_ended",
+    "stores_found",
+    "files_unsaved",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Counter::kCount));
 
 }  // namespace
 
-std::string Stats::Json() const {
+std::string Stats::Json(const Files& files) const {
   nlohmann::ordered_json json;
   for (size_t i = 0; i < std::size(kNames); ++i) json[kNames[i]] = Get(static_cast<Counter>(i));
+  json["kept"] = files.files_kept;
+  json["files"] = {{"kept", files.kept}, {"unsaved", files.unsaved}};
   return json.dump();
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "client-sai/sai/wait_budget.h"
 #include "common/base/errno_status.h"
@@ -54,19 +55,24 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
+  uint64_t opens_before = 0;
   {
     const std::lock_guard lock(inode.mutex);
     ++inode.unsettled;
+    opens_before = inode.cached_opens;
   }
   const Outcome<Done> written = WriteThrough(*handle, piece, data, memory);
-  bool pages_cached = false;
+  PagesAfterWrite pages = PagesAfterWrite::kKeep;
   {
     const std::lock_guard lock(inode.mutex);
-    pages_cached = handle->mode.kind == OpenMode::Kind::kDirect && inode.cached_handles > 0;
+    if (handle->mode.kind == OpenMode::Kind::kDirect)
+      pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
+                          .opened_meanwhile = inode.cached_opens != opens_before,
+                          .open_by_pages = inode.cached_handles > 0});
+    if (pages != PagesAfterWrite::kKeep) inode.pages_version.reset();
   }
-  // The kernel dropped its pages before this write; a reader may have filled one again meanwhile,
-  // cut off at the old size. Not under io: dropping a dirty page writes it first.
-  if (pages_cached)
+  // Not under io: dropping a dirty page writes it first.
+  if (pages == PagesAfterWrite::kDrop)
     DropPagesNow(inode.file, [this, changed = handle->inode] { Settle(*changed); });
   else
     Settle(inode);
@@ -625,6 +631,7 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   {
     const std::lock_guard lock(inode.mutex);
     inode.wrote_locally = true;
+    inode.stores_known = false;
   }
   if (access.copied_eagerly)
     NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});

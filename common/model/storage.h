@@ -109,6 +109,9 @@ struct NodeHeartbeat {
   uint64_t corrupt_blocks = 0;
   std::vector<FileId> corrupt_objects{};  // Found since the last heartbeat.
   std::vector<FileId> healed_objects{};   // All their damaged blocks were replaced since then.
+  // Found since then: local programs have changed their bytes, and no mount has asked about it; it
+  // may have been killed.
+  std::vector<FileId> untold_objects{};
   BulkUse bulk = {};
   bool operator==(const NodeHeartbeat&) const = default;
 };

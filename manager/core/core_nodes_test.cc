@@ -42,6 +42,26 @@ TEST_F(CoreNodes, WhatWasCommittedAfterARestartIsNotLostByANodeThatComesBackLate
   Ok<OpenReply>(kAnna, OpenRequest{after, false, ""});
 }
 
+// The mount of a program that has mapped the file may have been killed.
+TEST_F(CoreNodes, StoresThatANodeAloneKnowsOfAreSeenByWhoeverHasReadTheFile) {
+  const NodeId n1 = AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  const NodeId n2 = AddNode("n2");
+  const Attributes before = Ok<OpenReply>(kAnna, OpenRequest{f, false, ""}).attributes;
+  now_ = now_ + Seconds(1);
+  for (const FileId file : {f, FileId{123'456}, kRootFile}) {
+    Step(NodeReport{n1, {.used_bytes = 8192, .limit_bytes = 1 << 30, .untold_objects = {file}}});
+  }
+  const Attributes after = Ok<AttributesReply>(kAnna, GetAttributesRequest{f}).attributes;
+  EXPECT_EQ(after.data_version, before.data_version + 1);
+  EXPECT_EQ(after.modify_time, now_);
+  EXPECT_EQ(after.size_bytes, before.size_bytes);
+  Step(NodeReport{n2, {.used_bytes = 0, .limit_bytes = 1 << 30, .untold_objects = {f}}});
+  EXPECT_EQ(Ok<AttributesReply>(kAnna, GetAttributesRequest{f}).attributes.data_version,
+            after.data_version)
+      << "its bytes are not there";
+}
+
 // An order to drop could arrive after the next binding, and take the new bytes.
 TEST_F(CoreNodes, AHintThatUnbindsAFileDropsItsObjectsOnlyWithTheFile) {
   const NodeId n1 = AddNode("n1");

@@ -72,6 +72,7 @@ struct ManagerCore::State {
   void Handle(const SessionClosed& command);
   void Handle(const RegisterNode& command);
   void Handle(const NodeReport& command);
+  void TakeUntold(const Node& node, FileId file);
   void Handle(const NodeStreamLost& command);
   void Handle(const NodeReportedAside& command);
   void Handle(const NodeCopyReport& command);

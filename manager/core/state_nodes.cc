@@ -195,12 +195,38 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
   for (const FileId file : heartbeat.healed_objects) NoteHealed(command.node, file);
   for (const FileId file : heartbeat.corrupt_objects) NoteDamage(command.node, file);
+  for (const FileId file : heartbeat.untold_objects) TakeUntold(*node, file);
   node->last_heartbeat = heartbeat;
   node->last_heartbeat.corrupt_objects.clear();
   node->last_heartbeat.healed_objects.clear();
+  node->last_heartbeat.untold_objects.clear();
   if (node->address.state == NodeState::kSilent) SetNodeState(*node, NodeState::kLive);
   Schedule(now_ + kNodeDeadAfter);
   if (!space_queue_.empty()) space_changed_ = true;
+}
+
+// A program has stored into the object, and no mount commits that: whoever has read the file reads
+// it anew, and copies follow.
+void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
+  Inode* const inode = Find(file);
+  if (!inode || !inode->bytes || inode->bytes->is_inline) return;
+  const std::vector<NodeId> first = LayoutOf(*inode).Nodes();
+  if (!std::binary_search(first.begin(), first.end(), node.address.node)) {
+    effects_.log.push_back(
+        fmt::format("node {}: a program has stored into its copy of file {}, which is none of the "
+                    "nodes that hold the file's first copy: its stores are not taken",
+                    node.address.name, file.value));
+    return;
+  }
+  ++inode->data_version;
+  ContentChanged(file);
+  inode->modify_time = inode->change_time = now_;
+  ReviewCopiesLater(file, *inode);
+  Touch(file);
+  effects_.log.push_back(
+      fmt::format("node {}: a program has stored into file {} behind its last close, and its mount "
+                  "has ended: the file is at version {} now",
+                  node.address.name, file.value, inode->data_version));
 }
 
 void ManagerCore::State::Handle(const NodeStreamLost& command) {

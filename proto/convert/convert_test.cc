@@ -284,6 +284,7 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                            .unsealed_objects = 8,
                            .corrupt_blocks = 9,
                            .corrupt_objects = {FileId{10}, FileId{11}},
+                           .untold_objects = {FileId{21}},
                            .bulk = {.connections = 12,
                                     .connections_max = 13,
                                     .unproven = 14,

@@ -303,6 +303,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   use->set_buffer_bytes_max(bulk.buffer_bytes_max);
   use->set_turned_away(bulk.turned_away);
   WriteIds(value.healed_objects, out->mutable_healed_object_ids());
+  WriteIds(value.untold_objects, out->mutable_untold_object_ids());
 }
 
 namespace {
@@ -322,20 +323,23 @@ BulkUse Read(const wire::BulkUse& in) {
 }  // namespace
 
 NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
-  return {.used_bytes = check.Number("heartbeat.used_bytes", in.used_bytes()),
-          .limit_bytes = check.Number("heartbeat.limit_bytes", in.limit_bytes()),
-          .object_count = in.object_count(),
-          .bytes_read_remote = in.read_remote_bytes(),
-          .bytes_written_remote = in.written_remote_bytes(),
-          .bytes_written_local = in.written_local_bytes(),
-          .descriptors_passed = in.descriptors_passed(),
-          .unsealed_objects = in.unsealed_objects(),
-          .corrupt_blocks = in.corrupt_blocks(),
-          .corrupt_objects = ReadIds<FileId>("heartbeat.corrupt_object_ids",
-                                             in.corrupt_object_ids(), kListMax, check),
-          .healed_objects = ReadIds<FileId>("heartbeat.healed_object_ids", in.healed_object_ids(),
-                                            kListMax, check),
-          .bulk = Read(in.bulk_now())};
+  return {
+      .used_bytes = check.Number("heartbeat.used_bytes", in.used_bytes()),
+      .limit_bytes = check.Number("heartbeat.limit_bytes", in.limit_bytes()),
+      .object_count = in.object_count(),
+      .bytes_read_remote = in.read_remote_bytes(),
+      .bytes_written_remote = in.written_remote_bytes(),
+      .bytes_written_local = in.written_local_bytes(),
+      .descriptors_passed = in.descriptors_passed(),
+      .unsealed_objects = in.unsealed_objects(),
+      .corrupt_blocks = in.corrupt_blocks(),
+      .corrupt_objects =
+          ReadIds<FileId>("heartbeat.corrupt_object_ids", in.corrupt_object_ids(), kListMax, check),
+      .healed_objects =
+          ReadIds<FileId>("heartbeat.healed_object_ids", in.healed_object_ids(), kListMax, check),
+      .untold_objects =
+          ReadIds<FileId>("heartbeat.untold_object_ids", in.untold_object_ids(), kListMax, check),
+      .bulk = Read(in.bulk_now())};
 }
 
 wire::RequestLogOrder ToProto(RequestLogOrder order) {

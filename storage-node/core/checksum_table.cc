@@ -59,6 +59,20 @@ std::optional<uint32_t> ChecksumTable::Get(BlockIndex block, uint64_t size_bytes
   return CrcOfZeroes(ExtentOf(block, size_bytes));
 }
 
+bool ChecksumTable::MayDiffer(const ChecksumTable& before, uint64_t before_bytes,
+                              const ChecksumTable& after, uint64_t after_bytes) {
+  if (before_bytes != after_bytes || !before.sealed() || !after.sealed()) return true;
+  for (const auto* const table : {&before, &after}) {
+    for (const auto& [number, group] : table->groups_) {
+      for (uint64_t i = 0; i < kGroupBlocks; ++i) {
+        const BlockIndex block{number * kGroupBlocks + i};
+        if (before.Get(block, before_bytes) != after.Get(block, after_bytes)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void ChecksumTable::Set(BlockIndex block, uint32_t crc) {
   if (crc == CrcOfZeroes(kChecksumBlockBytes)) {
     Remove(block);

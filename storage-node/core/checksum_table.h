@@ -72,6 +72,10 @@ class ChecksumTable {
   // Every block with data has been summed or is marked; from now on unknown ones are zeroes.
   void SetComplete() { complete_ = true; }
 
+  // Whether an object whose blocks were `before` in `before_bytes` may have other bytes now.
+  static bool MayDiffer(const ChecksumTable& before, uint64_t before_bytes,
+                        const ChecksumTable& after, uint64_t after_bytes);
+
   bool complete() const { return complete_; }
   bool sealed() const { return complete_ && stale_count_ == 0; }
   // The first block at or after `block` whose checksum must be computed, in a complete table.

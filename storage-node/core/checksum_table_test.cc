@@ -37,6 +37,9 @@ struct Model {
       bytes[i] = '\0';
     table.Punched(offset, length, bytes.size());
   }
+  bool MayDifferFrom(const Model& other) const {
+    return ChecksumTable::MayDiffer(table, bytes.size(), other.table, other.bytes.size());
+  }
   uint32_t TrueCrc(BlockIndex block) const {
     return Crc32c(bytes.data() + BeginOf(block), ExtentOf(block, bytes.size()));
   }
@@ -179,6 +182,28 @@ TEST(ChecksumTable, NeverClaimsAWrongChecksum) {
       if (::testing::Test::HasFailure()) return;
     }
   }
+}
+
+TEST(ChecksumTable, SaysOfTwoSealedObjectsWhetherTheirBytesMayDiffer) {
+  Model before;
+  before.Write(0, std::string(20 * kBlock, 'a'));
+  EXPECT_FALSE(before.MayDifferFrom(before));
+  for (const uint64_t block : {0U, 7U, 19U}) {
+    Model after = before;
+    after.Write(block * kBlock, std::string(kBlock, 'b'));
+    EXPECT_TRUE(before.MayDifferFrom(after)) << block;
+    EXPECT_TRUE(after.MayDifferFrom(before)) << block;
+  }
+  Model longer = before;
+  longer.Write(20 * kBlock, std::string(1, '\0'));
+  EXPECT_TRUE(before.MayDifferFrom(longer));
+  Model sparse = before;
+  sparse.Write(30 * kBlock, "x");
+  Model zeroes = sparse;
+  zeroes.Write(25 * kBlock, std::string(kBlock, '\0'));
+  EXPECT_FALSE(sparse.MayDifferFrom(zeroes)) << "a hole reads as zeroes";
+  zeroes.table.Forget();
+  EXPECT_TRUE(sparse.MayDifferFrom(zeroes)) << "of one nothing is known";
 }
 
 }  // namespace

@@ -219,6 +219,8 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
       return CheckRange(request_.allocate().offset_bytes(), request_.allocate().length_bytes());
     case Operation::kSeek:
       return CheckRange(request_.seek().offset_bytes(), 0);
+    case Operation::kFinishLocalWrites:
+      return CheckRange(request_.finish_local_writes().look_from_bytes(), 0);
     case Operation::kNoteWritten:
       return CheckRange(request_.note_written().offset_bytes(),
                         request_.note_written().length_bytes());
@@ -398,7 +400,7 @@ Status BulkConnection::Simple(const Capability& capability) {
       return engine_.Allocate(file, request_.allocate().mode(), request_.allocate().offset_bytes(),
                               request_.allocate().length_bytes());
     case Operation::kFinishLocalWrites:
-      return engine_.FinishLocalWrites(file);
+      return FinishLocalWrites();
     case Operation::kNoteWritten: {
       const v1::BulkNoteWritten& note = request_.note_written();
       return engine_.NoteLocalWrite(
@@ -421,6 +423,23 @@ Status BulkConnection::Simple(const Capability& capability) {
       return OkStatus();
     }
   }
+}
+
+Status BulkConnection::FinishLocalWrites() {
+  const FileId file{request_.file_id()};
+  const v1::BulkFinishLocalWrites& asked = request_.finish_local_writes();
+  if (!asked.look()) return engine_.FinishLocalWrites(file);
+  MOSA_ASSIGN_OR_RETURN(
+      const ObjectEngine::LocalWrites look,
+      engine_.LookAtLocalWrites(file, asked.look_from_bytes(), asked.look_while_written(),
+                                std::span(scratch_.get(), kScratchBytes)));
+  v1::BulkLocalWrites& answer = *reply_.mutable_local_writes();
+  answer.set_writers_left(look.writers_left);
+  answer.set_changed(look.changed);
+  answer.set_unknown(look.unknown);
+  answer.set_complete(look.complete);
+  answer.set_next_bytes(look.next_bytes);
+  return OkStatus();
 }
 
 // What has changed is read first, then how far the own order is, then the bytes: whatever happens

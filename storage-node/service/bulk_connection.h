@@ -50,6 +50,7 @@ class BulkConnection {
   Status AnswerOpenLocal();
   Status AnswerWith(const Status& status);
   Status Sum();
+  Status FinishLocalWrites();
   Status Refuse(const Status& why, uint64_t payload_left);
   Result<ReadPlan> PlanRead();
   Status SendPlanned(ReadPlan& plan);

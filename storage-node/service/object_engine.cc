@@ -125,6 +125,7 @@ bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
   const Result<bool> writers = store_->HasWriters(fd);
   if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
   object.lent = false;
+  NoteLeft(object);
   NoteAllChanged(object);
   {
     const std::lock_guard lock(account_mutex_);
@@ -203,6 +204,8 @@ void ObjectEngine::Remove(Object& object) {
   if (object.counted_unsealed) --unsealed_objects_;
   seal_queue_.Remove(object.file);
   lent_.erase(object.file);
+  left_untold_.erase(object.file);
+  untold_to_report_.erase(object.file);
   corrupt_blocks_of_.erase(object.file);
   corrupt_to_report_.erase(object.file);
   healed_.erase(object.file);

@@ -77,6 +77,12 @@ class ObjectEngine {
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
     uint64_t writer_generation = 0;      // The highest of those who were admitted to write.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
+    // What its blocks were when they were last looked at: since it was lent, until the mount that
+    // it was lent to has told all. Of what is written through this node nothing is known.
+    std::optional<ChecksumTable> told;
+    uint64_t told_bytes = 0;  // Its size then.
+    // Since when nobody can store into it, while that is not told.
+    std::optional<Time> left_untold;
     bool counted_unsealed = false;
     bool recorded = false;      // The store keeps its checksums.
     bool unverified = false;    // Its bytes were not compared with these since the machine crashed.
@@ -144,8 +150,24 @@ class ObjectEngine {
   // some block is known to be corrupt; FailedPrecondition, for writing, if the kernel cannot tell
   // who has a file open.
   Result<UniqueFd> OpenLocal(FileId file, bool write);
-  // A local writer may have ended: looks now instead of with the next Account.
+  // A local writer may have ended, and all that it wrote is told: looks now instead of with the
+  // next Account, and remembers no longer what the bytes were.
   Status FinishLocalWrites(FileId file);
+  // One step of a look at what local programs store without telling anybody: a store into a page
+  // that is mapped leaves no trace but the bytes.
+  struct LocalWrites {
+    bool writers_left =
+        false;                // Some program has it open for writing, or mapped from such an open.
+    bool changed = false;     // Bytes differ from what they were at the last look.
+    bool unknown = false;     // What some were then is not known.
+    uint64_t next_bytes = 0;  // The next step begins there.
+    bool complete = true;     // This was the last step.
+  };
+  // Compares at most kLookBytesMax from `from_bytes` on, and if a writer is left only if
+  // `while_written`. `scratch` holds whole blocks.
+  static constexpr uint64_t kLookBytesMax = uint64_t{256} << 20;
+  Result<LocalWrites> LookAtLocalWrites(FileId file, uint64_t from_bytes, bool while_written,
+                                        std::span<std::byte> scratch);
 
   // ---- for nodes that copy (object_sums.cc)
 
@@ -169,7 +191,10 @@ class ObjectEngine {
   // again with each Account.
   void Drop(std::span<const FileId> files);
   // Looks at the lent objects, but those that somebody else is at, and repeats drops that failed.
+  // What local programs have changed, and no mount has asked about for kTellAfter since they ended,
+  // goes into the next heartbeat.
   // To be called a few times a second.
+  static constexpr Duration kTellAfter = Seconds(6);
   void Account();
   // Seals one object if one is ready; false if there was nothing to do. `scratch` holds whole
   // blocks.
@@ -234,6 +259,10 @@ class ObjectEngine {
   // These need the object's lock.
   bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
   Status LookForWriters(Object& object);
+  void NoteLeft(Object& object);
+  void NoteTold(Object& object);
+  void TellUntold();
+  Status ComparePiece(Object& object, int fd, LocalWrites& look, std::span<std::byte> scratch);
   Status RefreshSize(Object& object, int fd);
   void AccountFor(Object& object, const ObjectStat& stat);
   void NoteChange(Object& object, Duration rest);  // Counts sealed or not, and queues for sealing.
@@ -314,6 +343,8 @@ class ObjectEngine {
   SealQueue seal_queue_;
   std::set<FileId> lent_;
   std::set<FileId> drops_to_repeat_;
+  std::set<FileId> left_untold_;  // Those whose left_untold is set.
+  std::set<FileId> untold_to_report_;
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
   // Objects whose damage was replaced, and those of them that no heartbeat has named yet.

@@ -26,6 +26,7 @@ uint64_t RoundUpToPage(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 // ---- what has changed
 
 void ObjectEngine::NoteWritten(Object& object, ByteRange range) {
+  if (object.told) object.told = ChecksumTable::ForUnknownBytes();
   if (object.changes) object.changes->Note(range, ++last_change_);
   Wake(object.file);
 }

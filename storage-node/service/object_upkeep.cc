@@ -68,6 +68,11 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
                       "has no leases, or fs.leases-enable is 0",
                       file.value));
     }
+    if (!object.told) {
+      object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
+      object.told_bytes = object.size_bytes;
+    }
+    object.left_untold.reset();
     ForgetChecksums(object);
     object.lent = true;
     {
@@ -91,7 +96,9 @@ Status ObjectEngine::FinishLocalWrites(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
-  return LookForWriters(*object);
+  const Status looked = LookForWriters(*object);
+  if (looked.ok() && !object->lent) NoteTold(*object);
+  return looked;
 }
 
 // ---- dropping and accounting
@@ -137,6 +144,7 @@ void ObjectEngine::Account() {
     const Status looked = LookForWriters(*object);
     if (!looked.ok()) LogWarning("file {}: {}", file.value, MessageOf(looked));
   }
+  TellUntold();
 }
 
 std::vector<FileId> ObjectEngine::ListObjects() const {
@@ -193,6 +201,7 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   for (const auto& [file, blocks] : corrupt_blocks_of_) heartbeat.corrupt_blocks += blocks;
   heartbeat.corrupt_objects = TakeSome(corrupt_to_report_);
   heartbeat.healed_objects = TakeSome(healed_to_report_);
+  heartbeat.untold_objects = TakeSome(untold_to_report_);
   return heartbeat;
 }
 

@@ -27,7 +27,7 @@ class CountingNotifier final : public sai::KernelNotifier {
   }
   void InvalidateAttributes(FileId) override { ++attributes; }
 
-  Capabilities can{.passthrough = false, .epoch = true};
+  Capabilities can{.passthrough = false, .epoch = true, .drops_pages = true};
   std::atomic<uint64_t> entries{0};
   std::atomic<uint64_t> files{0};
   std::atomic<uint64_t> attributes{0};

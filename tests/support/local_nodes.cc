@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <utility>
 
@@ -19,6 +20,17 @@
 
 namespace mosa::testing {
 namespace {
+
+bool HasWriters(int fd) {
+  if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return true;
+  fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class LocalNodeApi final : public sai::NodeApi {
  public:
@@ -103,13 +115,21 @@ class LocalNodeApi final : public sai::NodeApi {
   }
   Result<UniqueFd> OpenLocal(const sai::ObjectTarget& target, bool write) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    if (write) node->NoteLent(target.file);
     if (write) return OpenForWrite(*node, target.file);
     UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return NotFoundError("no object");
     return fd;
   }
+  Result<sai::LocalWrites> LookAtLocalWrites(const sai::ObjectTarget& target,
+                                             const sai::LookQuestion& question) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    return node->LookAtLocalWrites(target.file, question);
+  }
   Status FinishLocalWrites(const sai::ObjectTarget& target) override {
-    return Reach(target.node).status();
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    node->ForgetLent(target.file);
+    return OkStatus();
   }
   Status NoteWritten(const sai::ObjectTarget& target, uint64_t, uint64_t) override {
     return Reach(target.node).status();
@@ -162,6 +182,31 @@ void LocalNode::Execute(const NodeOrder& order) {
   const std::lock_guard lock(mutex);
   if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
     for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
+}
+
+void LocalNode::NoteLent(FileId file) {
+  const std::lock_guard lock(mutex);
+  if (!told_.contains(file)) told_[file] = ContentOf(PathOf(file));
+}
+
+void LocalNode::ForgetLent(FileId file) {
+  const std::lock_guard lock(mutex);
+  const UniqueFd fd(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && !HasWriters(fd.get())) told_.erase(file);
+}
+
+Result<sai::LocalWrites> LocalNode::LookAtLocalWrites(FileId file,
+                                                      const sai::LookQuestion& question) {
+  const std::lock_guard lock(mutex);
+  sai::LocalWrites look;
+  const UniqueFd fd(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return look;
+  look.writers_left = HasWriters(fd.get());
+  if (look.writers_left && !question.while_written) return look;
+  std::string now = ContentOf(PathOf(file));
+  look.changed = told_[file] != now;
+  told_[file] = std::move(now);
+  return look;
 }
 
 uint64_t LocalNode::UsedBytes() const {

@@ -26,6 +26,13 @@ class LocalNode {
   void Execute(const NodeOrder& order);
   NodeHeartbeat Report() const;
 
+  // As a storage node: who can write is asked of the kernel, bytes are compared whole.
+  Result<sai::LocalWrites> LookAtLocalWrites(FileId file, const sai::LookQuestion& question);
+  // Remembers what the bytes are: somebody can write them from here on.
+  void NoteLent(FileId file);
+  // All of that is told, unless somebody can still write them.
+  void ForgetLent(FileId file);
+
   std::string PathOf(FileId file) const;
   const std::string& name() const { return name_; }
   uint64_t UsedBytes() const;
@@ -40,6 +47,7 @@ class LocalNode {
   const std::string name_;
   const uint64_t limit_bytes_;
   std::string directory_;
+  std::map<FileId, std::string> told_;  // Guarded by mutex: content at the last look.
 };
 
 // The nodes of a cluster.

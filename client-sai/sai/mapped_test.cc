@@ -1,0 +1,226 @@
+// Stores through mappings of an object that the kernel serves by itself: no call tells of them.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client-sai/sai/cluster_fixture.h"
+#include "client-sai/sai/inode.h"
+#include "client-sai/sai/watched_files.h"
+#include "nlohmann/json.hpp"
+
+namespace mosa::sai {
+namespace {
+
+constexpr size_t kSize = 256 << 10;
+
+// A file of mount a's node, which mount b has read.
+class Mapped : public ::testing::Test {
+ protected:
+  Mapped() : cluster_(uint64_t{8} << 30, uint64_t{8} << 30, true) {
+    EXPECT_TRUE(Ok(cluster_.a().MakeDirectory("/d")));
+    EXPECT_TRUE(Ok(cluster_.a().SetXattr("/d", "user.mosa.placement", "local")));
+    EXPECT_TRUE(Ok(cluster_.a().WriteFile("/d/f", std::string(kSize, 'A'))));
+    EXPECT_TRUE(Seen('A'));
+  }
+  ~Mapped() override { Unmap(); }
+
+  bool Seen(char letter) { return *cluster_.b().ReadFile("/d/f") == std::string(kSize, letter); }
+  uint64_t Version() { return cluster_.b().Stat("/d/f")->data_version; }
+  uint64_t Count(const char* name) {
+    return nlohmann::json::parse(cluster_.a().fs().StatsJson())[name].get<uint64_t>();
+  }
+  OpenResult OpenAndMap() {
+    auto opened = cluster_.a().Open("/d/f", O_RDWR);
+    EXPECT_TRUE(Ok(opened));
+    EXPECT_EQ(opened->mode.kind, OpenMode::Kind::kPassthrough);
+    bytes_ = static_cast<char*>(
+        mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, opened->mode.descriptor, 0));
+    EXPECT_NE(static_cast<void*>(bytes_), MAP_FAILED);
+    // Read faults: stores leave no trace in the object's times.
+    EXPECT_EQ(std::count(bytes_, bytes_ + kSize, 'A'), static_cast<int64_t>(kSize));
+    return *opened;
+  }
+  void Store(char letter) { memset(bytes_, letter, kSize); }
+  void Unmap() {
+    if (bytes_ != nullptr) munmap(std::exchange(bytes_, nullptr), kSize);
+  }
+
+  Cluster cluster_;
+  char* bytes_ = nullptr;
+};
+
+TEST_F(Mapped, StoresBehindTheCloseAreSeenByOtherMounts) {
+  const OpenResult opened = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  const Time before = cluster_.b().Stat("/d/f")->modify_time;
+  Store('B');
+  Unmap();
+  EXPECT_TRUE(Eventually([&] { return Seen('B'); }));
+  EXPECT_GT(cluster_.b().Stat("/d/f")->modify_time, before);
+  EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+}
+
+TEST_F(Mapped, StoresBeforeTheCloseAreSeenWhenItReturns) {
+  const OpenResult opened = OpenAndMap();
+  Store('B');
+  Unmap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  EXPECT_TRUE(Seen('B'));
+}
+
+TEST_F(Mapped, StoresAreSeenWhileTheMappingLivesOn) {
+  const OpenResult opened = OpenAndMap();
+  Store('B');
+  EXPECT_TRUE(Eventually([&] { return Seen('B'); })) << "while it is open";
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  for (const char letter : {'C', 'D'}) {
+    Store(letter);
+    EXPECT_TRUE(Eventually([&] { return Seen(letter); })) << letter;
+    EXPECT_EQ(Count("kept"), 1U);
+  }
+}
+
+TEST_F(Mapped, WhoOnlyReadsChangesNothing) {
+  const uint64_t version = Version();
+  const Time modified = cluster_.b().Stat("/d/f")->modify_time;
+  const OpenResult opened = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  Unmap();
+  ASSERT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+  EXPECT_EQ(Version(), version);
+  EXPECT_EQ(cluster_.b().Stat("/d/f")->modify_time, modified);
+}
+
+TEST_F(Mapped, ATimeThatWasSetStays) {
+  const OpenResult opened = OpenAndMap();
+  ASSERT_EQ(pwrite(opened.mode.descriptor, "BB", 2, 0), 2);
+  Store('B');
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  AttributeChanges changes;
+  changes.modify_time = Time{1'000'000'000'000'000'000};
+  const FileId file = *cluster_.a().Find("/d/f");
+  ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes, std::nullopt)));
+  Unmap();
+  ASSERT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+  EXPECT_TRUE(Seen('B'));
+  EXPECT_EQ(cluster_.b().Stat("/d/f")->modify_time, *changes.modify_time);
+}
+
+TEST_F(Mapped, WhileItMayBeStoredIntoTheManagerCountsItAsOpen) {
+  const OpenResult opened = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  EXPECT_EQ(ReasonOf(cluster_.b().SetXattr("/d/f", "user.mosa.placement", "stripe")),
+            ErrorReason::kBusy)
+      << "its bytes stay where they are";
+  Unmap();
+  EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+}
+
+TEST_F(Mapped, ALookThatFailsIsRepeatedAndFindsTheSame) {
+  const OpenResult opened = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  Store('B');
+  cluster_.nodes().FailOperation(1, 2, StatusCode::kUnavailable);
+  Unmap();
+  EXPECT_TRUE(Eventually([&] { return Seen('B'); }));
+}
+
+TEST_F(Mapped, StoresBehindTheCloseAreCommittedWhenTheMountEnds) {
+  const OpenResult opened = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  Store('B');
+  ASSERT_TRUE(cluster_.a().fs().Stop().ok());
+  EXPECT_TRUE(Seen('B'));
+}
+
+TEST_F(Mapped, SetUserIdGoesWithWhatTheKernelWritesByItself) {
+  const FileId file = *cluster_.a().Find("/d/f");
+  const auto set = [&](uint32_t permissions) {
+    AttributeChanges changes;
+    changes.permissions = permissions;
+    ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes, std::nullopt)));
+  };
+  set(06755);
+  auto opened = cluster_.a().Open("/d/f", O_WRONLY);
+  EXPECT_NE(opened->mode.kind, OpenMode::Kind::kPassthrough) << "its writes are to be seen";
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+  set(0755);
+  opened = cluster_.a().Open("/d/f", O_WRONLY);
+  ASSERT_EQ(opened->mode.kind, OpenMode::Kind::kPassthrough);
+  set(06755);
+  const uint64_t told = cluster_.a().notifier().attributes;
+  ASSERT_EQ(pwrite(opened->mode.descriptor, "BB", 2, 0), 2);
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+  EXPECT_EQ(cluster_.b().Stat("/d/f")->permissions, 0755U);
+  EXPECT_EQ(cluster_.a().Stat("/d/f")->permissions, 0755U);
+  EXPECT_GT(cluster_.a().notifier().attributes, told);
+}
+
+// A reader that opens and closes while a write past the pages is under way may leave an old one.
+TEST(Pages, AreNotKeptOverAWriteThatAReaderMetOrThatTheKernelDoesNotDropThemFor) {
+  for (const bool drops : {true, false}) {
+    for (const bool meets : {true, false}) {
+      Cluster cluster;
+      cluster.a().notifier().can.drops_pages = drops;
+      ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", std::string(kSize, 'A'))));
+      const auto keeps = [&] {
+        auto opened = cluster.a().Open("/f", O_RDONLY);
+        EXPECT_EQ(opened->mode.kind, OpenMode::Kind::kCached);
+        EXPECT_TRUE(Ok(cluster.a().Close(opened->handle)));
+        return opened->mode.keep_cache;
+      };
+      keeps();
+      ASSERT_TRUE(keeps()) << "nothing was written";
+      auto writer = cluster.a().Open("/f", O_WRONLY | O_APPEND);
+      ASSERT_EQ(writer->mode.kind, OpenMode::Kind::kDirect);
+      std::atomic<bool> armed = meets;
+      cluster.a().OnAnswer([&](const std::vector<Request>&) {
+        if (armed.exchange(false)) std::thread([&] { keeps(); }).join();
+      });
+      ASSERT_TRUE(Ok(cluster.a().Write(writer->handle, 0, "BB")));
+      cluster.a().OnAnswer(nullptr);
+      ASSERT_TRUE(Ok(cluster.a().Close(writer->handle)));
+      EXPECT_EQ(keeps(), drops && !meets) << drops << meets;
+    }
+  }
+}
+
+TEST(WatchedFiles, KeepsOneHandleOfAFileAndLooksAtTheNextThatIsDue) {
+  SystemClock clock;
+  WatchedFiles watched(clock);
+  const auto inode = [](uint64_t id) { return std::make_shared<Inode>(FileId{id}); };
+  const auto handle = std::make_shared<OpenFile>();
+  watched.Watch(FileId{1}, inode(1), clock.Monotonic() + Seconds(100));
+  watched.Watch(FileId{2}, inode(2), clock.Monotonic() + Milliseconds(20));
+  auto due = watched.AwaitDue();
+  EXPECT_EQ(due->file, FileId{2});
+  EXPECT_FALSE(due->keeps);
+  EXPECT_EQ(watched.Keep(FileId{2}, inode(2), handle), WatchedFiles::Keeping::kKept);
+  EXPECT_EQ(watched.Keep(FileId{2}, inode(2), std::make_shared<OpenFile>()),
+            WatchedFiles::Keeping::kOneIsKept);
+  EXPECT_EQ(watched.Finish(FileId{2}), nullptr) << "it came after the look had begun";
+  EXPECT_EQ(watched.kept(), 1U);
+  due = watched.AwaitDue();
+  EXPECT_TRUE(due->keeps);
+  EXPECT_EQ(watched.Finish(FileId{2}), handle);
+  EXPECT_EQ(watched.Keep(FileId{1}, inode(1), handle), WatchedFiles::Keeping::kKept);
+  EXPECT_EQ(watched.AwaitDue()->file, FileId{1}) << "what is kept is due at once";
+  watched.Stop();
+  EXPECT_FALSE(watched.AwaitDue());
+}
+
+TEST(WatchedFiles, RefusesMoreThanItsLimit) {
+  SystemClock clock;
+  WatchedFiles watched(clock);
+  const auto handle = std::make_shared<OpenFile>();
+  const auto inode = std::make_shared<Inode>(FileId{1});
+  for (uint64_t id = 1; id <= WatchedFiles::kFilesMax; ++id)
+    ASSERT_EQ(watched.Keep(FileId{id}, inode, handle), WatchedFiles::Keeping::kKept);
+  EXPECT_EQ(watched.Keep(FileId{1u << 20}, inode, handle), WatchedFiles::Keeping::kTooMany);
+  watched.Watch(FileId{1u << 20}, inode, Time{});
+  EXPECT_EQ(watched.kept(), WatchedFiles::kFilesMax);
+}
+
+}  // namespace
+}  // namespace mosa::sai

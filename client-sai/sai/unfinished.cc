@@ -1,0 +1,390 @@
+// The end of an open file, and what comes after it: a program that has mapped an object by
+// passthrough stores into it without this mount seeing it, also when its descriptor is closed long
+// since; and a commit may fail when nobody is left who could try again.
+//
+// Who is at it is known of the kernel by the node (nobody can have a lease on what somebody can
+// write), and what was stored by comparing the bytes with what they were at the last look.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "client-sai/sai/impl.h"
+#include "common/base/log.h"
+
+namespace mosa::sai {
+namespace {
+
+constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
+// What may be stored into is looked at so often, but of one thread's time no more than a share.
+constexpr Duration kLookEvery = Seconds(1);
+constexpr int64_t kLookShare = 32;
+// At the kernel's release its own reference to the object may last a moment longer.
+constexpr uint32_t kQuickLooks = 4;
+constexpr Duration kQuickLookFirst = Milliseconds(2);
+// A close or fsync compares no more than this itself: of larger files the next look does.
+constexpr uint64_t kLookAtOnceBytesMax = uint64_t{1} << 30;
+
+Duration PauseAfter(const WatchedFiles::Due& due, Duration took) {
+  if (!due.keeps || due.looks >= kQuickLooks) return std::max(kLookEvery, took * kLookShare);
+  return kQuickLookFirst * (int64_t{1} << (2 * due.looks));
+}
+
+// Asking again may help; else the file, or the right to it, is gone.
+bool MayBeTriedAgain(const Failure& failure) {
+  return failure.reason == ErrorReason::kTimedOut || failure.code == StatusCode::kUnavailable ||
+         failure.code == StatusCode::kAborted || failure.code == StatusCode::kDeadlineExceeded;
+}
+
+// The file was removed: nothing of it is missed.
+bool IsGone(const Failure& failure) {
+  return failure.reason == ErrorReason::kStale || failure.reason == ErrorReason::kNoEntry;
+}
+
+}  // namespace
+
+bool Filesystem::Impl::MayBeMapped(const OpenFile& handle) {
+  return handle.object != nullptr && (handle.flags & O_ACCMODE) == O_RDWR;
+}
+
+void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) {
+  {
+    const std::lock_guard lock(handle->inode->mutex);
+    if (!MayBeMapped(*handle)) return;
+  }
+  watched_.Watch(handle->inode->file, handle->inode, clock_.Monotonic() + kLookEvery);
+}
+
+// ---- stores that nobody told of
+
+bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
+  AccessPtr access;
+  bool known = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+    // What is written meanwhile in a way that this mount sees takes it back.
+    known = std::exchange(inode.stores_known, true);
+  }
+  if (!access || !access->layout.bound()) return false;
+  // A right that has run out, or soon does, is asked for anew.
+  if (const auto fresh = EnsureAccess(inode, access->may_write); fresh.ok()) access = *fresh;
+  const std::optional<NodeId> node = LocalHolder(*access);
+  if (!node) return false;
+  const ObjectTarget target{*node, inode.file, access->capability};
+  LocalWrites found;
+  for (LookQuestion question{0, while_written};; question.from_bytes = found.next_bytes) {
+    const auto step = nodes_.LookAtLocalWrites(target, question);
+    if (!step.ok()) {
+      stats_.Add(Counter::kErrors);
+      // The node may have answered: what it compares with next is what it has seen now.
+      const std::lock_guard lock(inode.mutex);
+      inode.stores_known = false;
+      inode.look_was_lost = true;
+      return true;
+    }
+    found = {.writers_left = found.writers_left || step->writers_left,
+             .changed = found.changed || step->changed,
+             .unknown = found.unknown || step->unknown,
+             .complete = step->complete,
+             .next_bytes = step->next_bytes};
+    if (found.complete) break;
+  }
+  const std::lock_guard lock(inode.mutex);
+  if (found.writers_left && !while_written) {
+    inode.stores_known = inode.stores_known && known;
+    return true;
+  }
+  if (found.changed || found.unknown || std::exchange(inode.look_was_lost, false)) {
+    stats_.Add(Counter::kStoresFound);
+    inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
+    inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
+    // What differs may be what is committed already: then its time stays.
+    const bool is_new = known && found.changed;
+    if (is_new)
+      inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
+    else if (!inode.modify_time)
+      inode.modify_time = View(inode).modify_time;
+  }
+  return found.writers_left;
+}
+
+void Filesystem::Impl::CatchStores(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.mappable_handles == 0 || inode.data_dirty ||
+        View(inode).size_bytes > kLookAtOnceBytesMax)
+      return;
+  }
+  LookAtStores(inode, /*while_written=*/true);
+}
+
+// ---- the end of a handle
+
+void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner) {
+  std::shared_ptr<OpenFile> handle;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    const auto it = files_.find(id.value);
+    if (it == files_.end()) return;
+    handle = std::move(it->second);
+    files_.erase(it);
+  }
+  const InodePtr inode = handle->inode;
+  const bool mapped = MayBeMapped(*handle);
+  if (handle->object && !mapped) LeavePassthrough(*handle);
+  if (handle->reader) ReaderCloses(*handle);
+  bool unfinished = false;
+  if (handle->write) unfinished = !CommitAtRelease(*inode, id);
+  if (mapped) {
+    // Nothing can be stored into a mapping of no bytes.
+    const std::lock_guard lock(inode->mutex);
+    unfinished = unfinished || View(*inode).size_bytes > 0;
+  }
+  if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
+  // Nobody else can hold this handle any more.
+  for (const uint64_t owner : handle->lock_owners) {
+    DropLocksOf(*inode, owner, false);
+    const std::lock_guard lock(inode->mutex);
+    inode->owners_closing.erase(owner);
+    inode->changed.notify_all();
+  }
+  if (mapped) DropObject(*handle);
+  if (unfinished && KeepHandle(handle)) return;
+  if (mapped) LeavePassthrough(*handle);
+  EndHandle(*handle);
+}
+
+// Pages that were stored into through mmap come after the flush. False: to be tried again.
+bool Filesystem::Impl::CommitAtRelease(Inode& inode, HandleId id) {
+  const std::lock_guard io(inode.io);
+  EndAppendOf(inode, id);
+  RefreshFromKernelWrites(inode);
+  uint64_t errors_before = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    errors_before = inode.error_count;
+  }
+  Drain(inode);
+  std::optional<Failure> lost;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.error_count != errors_before) lost = inode.error;
+  }
+  if (lost) NoteUnsaved(inode, *lost);
+  const Outcome<Done> committed = Commit(inode, false);
+  if (committed.ok()) return true;
+  stats_.Add(Counter::kErrors);
+  if (MayBeTriedAgain(committed.failure())) return false;
+  if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
+  return true;
+}
+
+void Filesystem::Impl::NoteUnsaved(const Inode& inode, const Failure& failure) {
+  stats_.Add(Counter::kFilesUnsaved);
+  unsaved_.Note(inode.file);
+  LogWarning("what was written to file {} behind its last close is not stored: {}",
+             inode.file.value, failure.message);
+}
+
+bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
+  Inode& inode = *handle->inode;
+  switch (watched_.Keep(inode.file, handle->inode, handle)) {
+    case WatchedFiles::Keeping::kOneIsKept:
+      return false;
+    case WatchedFiles::Keeping::kTooMany:
+      NoteUnsaved(inode,
+                  Fail(StatusCode::kResourceExhausted, ErrorReason::kNone,
+                       fmt::format("{} files wait to be looked at again, and more are not kept: "
+                                   "stores that come later are told by the file's node",
+                                   WatchedFiles::kFilesMax)));
+      return false;
+    case WatchedFiles::Keeping::kKept:
+      return true;
+  }
+  return false;
+}
+
+// Whether somebody else can store is to be seen: what this mount itself could store by is closed,
+// and the object is looked at by a descriptor for reading.
+void Filesystem::Impl::CloseWritable(Inode& inode) {
+  const std::lock_guard io(inode.io);
+  AccessPtr access;
+  std::optional<NodeId> node;
+  std::shared_ptr<LocalObject> written;
+  {
+    const std::lock_guard lock(inode.mutex);
+    access = inode.access;
+    if (access) node = LocalHolder(*access);
+    if (!node || inode.write_handles > 1) return;  // Others write by it.
+    const auto found = inode.objects.find(*node);
+    if (found != inode.objects.end() && found->second->watched) return;
+    if (found != inode.objects.end()) written = found->second;
+  }
+  UniqueFd looked_at;
+  if (written) {
+    const std::string path = fmt::format("/proc/self/fd/{}", written->fd.get());
+    looked_at = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  if (!looked_at) {
+    auto opened = nodes_.OpenLocal({*node, inode.file, access->capability}, false);
+    if (!opened.ok()) return;  // The node is asked again with the next look.
+    looked_at = *std::move(opened);
+  }
+  const std::lock_guard lock(inode.mutex);
+  if (inode.write_handles > 1) return;
+  std::erase_if(inode.objects, [](const auto& each) { return each.second->writable; });
+  inode.objects[*node] = std::make_shared<LocalObject>(
+      LocalObject{.node = *node, .fd = std::move(looked_at), .watched = true});
+}
+
+// From here on the handle holds no descriptor of the object, and no room for what the kernel would
+// write: a mapping does not make a file longer.
+void Filesystem::Impl::DropObject(OpenFile& handle) {
+  Inode& inode = *handle.inode;
+  uint64_t unused = 0;
+  const NodeId node = handle.object->node;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.passthrough_writers == 1) unused = std::exchange(inode.kernel_room, 0);
+    handle.object = std::make_shared<LocalObject>(LocalObject{.node = node, .fd = {}});
+  }
+  if (unused > 0) grants_.Unreserve(node, unused);
+}
+
+// Nobody has the handle any more.
+void Filesystem::Impl::EndHandle(OpenFile& handle) {
+  const InodePtr inode = handle.inode;
+  bool release = false;
+  bool finish = false;
+  bool last = false;
+  AccessPtr access;
+  {
+    const std::lock_guard lock(inode->mutex);
+    if (handle.mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
+    if (handle.write) --inode->write_handles;
+    --inode->handles;
+    last = inode->handles == 0;
+    const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
+    release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
+              (last && (inode->told_held || inode->manager_counts_open));
+    if (release) inode->manager_counts_open = inode->told_held = false;
+    if (inode->write_handles == 0) {
+      finish = std::exchange(inode->wrote_locally, false);
+      if (finish) ++inode->finishing;
+      // Nobody here can write it any more: what its node copies or seals waits for that.
+      std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
+    }
+    access = inode->access;
+    if (last) {
+      inode->objects.clear();
+      inode->pages.Clear();
+      inode->allocated.clear();
+      inode->allocated_known = false;
+      // What could not be stored was reported, and nobody is left who could try again.
+      inode->inline_buffer.reset();
+      inode->inline_ranges.Clear();
+      static_cast<Unsaved&>(*inode) = {};
+      if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
+        inline_cached_bytes_ -= access->inline_data.size();
+        auto without = std::make_shared<DataAccess>(*access);
+        without->inline_data.clear();
+        inode->access = std::move(without);
+        inode->access_era = 0;
+      }
+    }
+  }
+  if (release) QueueRelease(inode->file);
+  if (last) blocks_.DropFile(inode->file);  // What is read again is in the kernel's cache.
+  if (finish) FinishLocalWrites(inode, access);
+}
+
+void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
+  // Ends with the last of what is started here.
+  const std::shared_ptr<void> finishing(nullptr, [inode](void*) {
+    const std::lock_guard lock(inode->mutex);
+    --inode->finishing;
+  });
+  for (const NodeId node : access ? access->layout.Nodes() : std::vector<NodeId>()) {
+    if (!nodes_.IsLocal(node)) continue;
+    RunStore(node, [this, inode, access, node, finishing] {
+      // A node that misses this computes its checksums when the object is next read.
+      const Status told = nodes_.FinishLocalWrites({node, inode->file, access->capability});
+      if (!told.ok() && told.code() != StatusCode::kPermissionDenied)  // An old capability.
+        stats_.Add(Counter::kErrors);
+    });
+  }
+}
+
+// ---- looking again
+
+void Filesystem::Impl::LookAtWatched() {
+  while (const std::optional<WatchedFiles::Due> due = watched_.AwaitDue()) {
+    const Time begun = clock_.Monotonic();
+    if (LookAt(*due)) {
+      if (const std::shared_ptr<OpenFile> kept = watched_.Finish(due->file)) {
+        if (kept->object) LeavePassthrough(*kept);
+        EndHandle(*kept);
+        SendQueued();
+      }
+      continue;
+    }
+    const Time ended = clock_.Monotonic();
+    watched_.LookAgain(due->file, ended + PauseAfter(*due, ended - begun));
+  }
+}
+
+bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
+  if (lease_.ValidEra() == 0) return false;  // The manager is to be heard of first.
+  Inode& inode = *due.inode;
+  bool mappable = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    mappable = inode.mappable_handles > 0;
+  }
+  if (!mappable && !due.keeps) return true;
+  bool writers_left = false;
+  if (mappable) {
+    if (due.keeps) CloseWritable(inode);
+    RefreshFromKernelWrites(inode);
+    // Not under io: a large file takes its time, and others may close it meanwhile.
+    writers_left = LookAtStores(inode, !due.keeps || due.looks >= kQuickLooks);
+  }
+  const std::lock_guard io(inode.io);
+  RefreshFromKernelWrites(inode);
+  Drain(inode);
+  const Outcome<Done> committed = Commit(inode, false);
+  if (!committed.ok()) {
+    // Who still has it open is told at the close.
+    if (!due.keeps || MayBeTriedAgain(committed.failure())) return false;
+    if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
+    return true;
+  }
+  return due.keeps && !writers_left;
+}
+
+// This mount ends, and with it what it could have told of these.
+void Filesystem::Impl::NameKept() {
+  for (const FileId file : watched_.Kept(WatchedFiles::kFilesMax)) {
+    LogWarning(
+        "file {} may still be mapped for writing as this mount ends: what is stored from now on is "
+        "told by its node once nobody has it mapped",
+        file.value);
+  }
+}
+
+std::string Filesystem::Impl::StatsJson() const {
+  const auto numbers = [](const std::vector<FileId>& files) {
+    std::vector<uint64_t> ids;
+    for (const FileId file : files) ids.push_back(file.value);
+    return ids;
+  };
+  return stats_.Json({.files_kept = watched_.kept(),
+                      .kept = numbers(watched_.Kept(UnsavedFiles::kFilesMax)),
+                      .unsaved = numbers(unsaved_.All())});
+}
+
+}  // namespace mosa::sai

@@ -1,0 +1,111 @@
+// The part of ObjectEngine that finds what local programs store through mappings.
+#include <algorithm>
+
+#include "common/base/crc32c.h"
+#include "storage-node/service/object_engine.h"
+
+namespace mosa::node {
+
+Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, uint64_t from_bytes,
+                                                                  bool while_written,
+                                                                  std::span<std::byte> scratch) {
+  LocalWrites look;
+  const ObjectRef object = Find(file);
+  if (object == nullptr) return look;
+  UniqueFd fd;
+  {
+    const std::lock_guard lock(object->mutex);
+    MOSA_RETURN_IF_ERROR(LookForWriters(*object));
+    look.writers_left = object->lent;
+    if (object->left_untold) object->left_untold = clock_.Monotonic();  // A mount asks.
+    if (object->dropped || (look.writers_left && !while_written)) return look;
+    if (!object->told) {
+      // It has been lent since before this process began, or to somebody who has told all.
+      object->told = ChecksumTable::ForUnknownBytes();
+    }
+    MOSA_ASSIGN_OR_RETURN(fd, store_->Open(file, OpenMode::kRead));
+  }
+  look.next_bytes = from_bytes;
+  look.complete = false;
+  while (!look.complete && look.next_bytes - from_bytes < kLookBytesMax) {
+    const std::lock_guard lock(object->mutex);
+    if (object->dropped) return LocalWrites{};
+    MOSA_RETURN_IF_ERROR(ComparePiece(*object, fd.get(), look, scratch));
+    // Nothing can be stored any more, so there is no later look that would need the rest.
+    if (!look.writers_left && (look.changed || look.unknown)) look.complete = true;
+  }
+  return look;
+}
+
+// Compares the blocks of the next piece with data, and remembers what they are now.
+Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
+                                  std::span<std::byte> scratch) {
+  if (!object.told) object.told = ChecksumTable::ForUnknownBytes();
+  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd));
+  const Result<uint64_t> data = store_->Seek(fd, look.next_bytes, /*data=*/true);
+  if (!data.ok() && data.status().code() != StatusCode::kNotFound) return data.status();
+  if (!data.ok()) {
+    look.changed = look.changed || object.told_bytes != stat.size_bytes;
+    object.told->SetComplete();
+    object.told_bytes = stat.size_bytes;
+    look.complete = true;
+    return OkStatus();
+  }
+  const uint64_t begin = BeginOf(BlockOf(*data));
+  MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, begin, scratch));
+  for (uint64_t at = 0; at < got; at += kChecksumBlockBytes) {
+    const BlockIndex block = BlockOf(begin + at);
+    const uint64_t extent = std::min<uint64_t>(kChecksumBlockBytes, got - at);
+    const uint32_t crc = Crc32c(scratch.data() + at, extent);
+    const std::optional<uint32_t> before = object.told->Get(block, object.told_bytes);
+    look.unknown = look.unknown || !before;
+    look.changed = look.changed || (before && *before != crc);
+    object.told->Set(block, crc);
+    // Nobody can store into it any more: nobody needs to compute this again.
+    if (!object.lent && stat.size_bytes == object.size_bytes &&
+        extent == ExtentOf(block, object.size_bytes) &&
+        !object.checksums.Get(block, object.size_bytes))
+      object.checksums.Set(block, crc);
+  }
+  look.next_bytes = begin + std::max<uint64_t>(got, kChecksumBlockBytes);
+  return OkStatus();
+}
+
+// Nobody can store into it any more; what was is told by the mount that asks next.
+void ObjectEngine::NoteLeft(Object& object) {
+  if (!object.told) return;
+  object.left_untold = clock_.Monotonic();
+  const std::lock_guard lock(account_mutex_);
+  left_untold_.insert(object.file);
+}
+
+void ObjectEngine::NoteTold(Object& object) {
+  object.told.reset();
+  object.left_untold.reset();
+  const std::lock_guard lock(account_mutex_);
+  left_untold_.erase(object.file);
+}
+
+void ObjectEngine::TellUntold() {
+  std::set<FileId> left;
+  {
+    const std::lock_guard lock(account_mutex_);
+    left = left_untold_;
+  }
+  for (const FileId file : left) {
+    const ObjectRef object = Find(file);
+    if (object == nullptr) continue;
+    const std::unique_lock lock(object->mutex, std::try_to_lock);
+    if (!lock || !object->left_untold || object->lent) continue;
+    if (clock_.Monotonic() - *object->left_untold < kTellAfter) continue;
+    if (!object->checksums.sealed()) continue;  // What it is now is being summed.
+    const bool changed = ChecksumTable::MayDiffer(*object->told, object->told_bytes,
+                                                  object->checksums, object->size_bytes);
+    NoteTold(*object);
+    if (!changed) continue;
+    const std::lock_guard account(account_mutex_);
+    untold_to_report_.insert(file);
+  }
+}
+
+}  // namespace mosa::node

@@ -1,0 +1,120 @@
+// What local programs store without telling anybody: found by its bytes, told by a mount or by the
+// node.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "common/base/rng.h"
+#include "storage-node/store/object_store.h"
+#include "tests/support/test_node.h"
+
+namespace mosa {
+namespace {
+
+using sai::ObjectTarget;
+using testing::kTestNode;
+using testing::TemporaryDirectory;
+using testing::TestNode;
+
+constexpr FileId kFile{42};
+constexpr uint64_t kBlock = kChecksumBlockBytes;
+
+std::string Noise(size_t size, uint64_t seed) {
+  Rng rng(seed);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(rng.Next());
+  return bytes;
+}
+
+class LocalWrites : public ::testing::Test {
+ protected:
+  LocalWrites() {
+    auto store = node::OpenDirectoryStore({.path = directory_.path() + "/o", .node_name = "n1"});
+    MOSA_CHECK(store.ok());
+    node_ = std::make_unique<TestNode>(*std::move(store));
+    writer_ = node_->Seal(kFile, true);
+  }
+  ObjectTarget Writer() const { return {kTestNode, kFile, writer_}; }
+  void Write(uint64_t offset, const std::string& data) {
+    const Status status = node_->client().Write(Writer(), offset, std::as_bytes(std::span(data)));
+    ASSERT_TRUE(status.ok()) << MessageOf(status);
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<TestNode> node_;
+  std::string writer_;
+};
+
+TEST_F(LocalWrites, StoresIntoAMappingAreFoundByTheirBytes) {
+  Write(0, Noise(5 * kBlock + 1, 11));
+  node_->SealAll();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  const size_t size = 5 * kBlock + 1;
+  auto* const bytes =
+      static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0));
+  ASSERT_NE(static_cast<void*>(bytes), MAP_FAILED);
+  fd->reset();
+  const auto look = [&](bool while_written) {
+    const auto found = node_->client().LookAtLocalWrites(Writer(), {0, while_written});
+    EXPECT_TRUE(found.ok()) << MessageOf(found.status());
+    EXPECT_TRUE(found->complete);
+    return std::tuple(found->writers_left, found->changed, found->unknown);
+  };
+  EXPECT_EQ(look(true), std::tuple(true, false, false)) << "the node had sealed it";
+  for (const size_t at : {size_t{0}, 3 * kBlock, size - 1}) {
+    bytes[at] = static_cast<char>(bytes[at] + 1);
+    EXPECT_EQ(look(false), std::tuple(true, false, false)) << "only who is at it is asked";
+    EXPECT_EQ(look(true), std::tuple(true, true, false)) << at;
+    EXPECT_EQ(look(true), std::tuple(true, false, false)) << at;
+  }
+  Write(kBlock, Noise(kBlock, 12));
+  EXPECT_EQ(look(true), std::tuple(true, false, true)) << "another client's bytes are its to tell";
+  bytes[kBlock] = static_cast<char>(bytes[kBlock] + 1);
+  ::munmap(bytes, size);
+  EXPECT_EQ(look(false), std::tuple(false, true, false));
+  EXPECT_EQ(look(false), std::tuple(false, false, false));
+  node_->SealAll();
+  EXPECT_TRUE(node_->client().Stat(Writer())->sealed);
+  ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+}
+
+// Its mount may have been killed.
+TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
+  Write(0, Noise(2 * kBlock, 13));
+  const auto store_through = [&](const std::string& bytes) {
+    node_->SealAll();
+    auto fd = node_->client().OpenLocal(Writer(), true);
+    ASSERT_TRUE(fd.ok());
+    ASSERT_EQ(::pwrite(fd->get(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+  };
+  const auto told = [&] {
+    std::vector<FileId> files;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (files.empty() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      node_->engine().Account();
+      node_->SealAll();
+      files = node_->engine().TakeHeartbeat().untold_objects;
+    }
+    return files;
+  };
+  store_through("stored");
+  EXPECT_EQ(told(), std::vector{kFile});
+  store_through("stored");
+  EXPECT_EQ(told(), std::vector<FileId>()) << "the same bytes";
+  store_through("another");
+  ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+  EXPECT_EQ(told(), std::vector<FileId>()) << "the mount has told it";
+}
+
+}  // namespace
+}  // namespace mosa
