@@ -94,8 +94,10 @@ void ManagerCore::State::FinishStep() {
   }
   dirty_.clear();
   if (std::exchange(cluster_dirty_, false)) WriteCluster();
-  if (std::exchange(recovery_dirty_, false))
+  if (std::exchange(recovery_dirty_, false)) {
     effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));
+    effects_.writes.Put(CountersKey(), Encode(counters_));
+  }
   for (auto& [node, files] : drops_) SendOrder(node, DropObjectsOrder{std::move(files)});
   drops_.clear();
   if (next_tick_ != kNever) effects_.wake_at = next_tick_;

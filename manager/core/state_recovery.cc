@@ -53,6 +53,10 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
   if (state.options_.may_have_forgotten) {
     ClusterRecord& cluster = state.cluster_;
     cluster.next_file_id = state.recovery_.Recover(cluster.next_file_id, state.now_);
+    // Nodes know sessions and incarnations that were forgotten, and refuse what is not newer.
+    const uint64_t floor = state.recovery_.record().version_floor;
+    state.counters_.era = std::max(state.counters_.era, floor);
+    state.counters_.epoch = std::max(state.counters_.epoch, floor);
     state.cluster_dirty_ = true;
     state.recovery_dirty_ = true;
     state.load_log_.push_back(
@@ -233,6 +237,7 @@ void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId director
   bytes.chunk_bytes = joined.layout.chunk_bytes;
   bytes.segments = joined.layout.segments;
   bytes.copies.resize(bytes.segments.size());
+  bytes.generation = bytes.kept_since = inode.data_version;
   state.SetReason(bytes, "adopted: where the bytes were found");
   for (const NodeId node : joined.layout.Nodes()) {
     const AsideObject& part = *parts.at(node);
