@@ -153,6 +153,28 @@ TEST_F(CoreRecovery, VersionsContinueAboveThoseThatWereForgotten) {
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version, first);
 }
 
+// Nodes refuse a session, an incarnation or a layout that is older than what they have seen.
+TEST_F(CoreRecovery, GenerationsContinueAboveThoseThatWereForgotten) {
+  AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  const auto image = image_;
+  for (int i = 0; i < 3; ++i) Start(kAnna);
+  AddNode("n2");
+  const CapabilityTerms forgotten = core_->TermsFor(kAnna);
+  Crash(image);
+  Register("n1", {f});
+  Start(kAnna);
+  EXPECT_GT(core_->TermsFor(kAnna).era, forgotten.era);
+  EXPECT_GT(core_->TermsFor(kAnna).epoch, forgotten.epoch);
+  const uint64_t generation = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.generation;
+  EXPECT_GT(generation, 1U);
+  Restart();
+  Register("n1", {f});
+  Start(kAnna);
+  EXPECT_GT(core_->TermsFor(kAnna).era, forgotten.era);
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.generation, generation);
+}
+
 TEST_F(CoreRecovery, FilesWhoseLastChangeWasForgottenAreNamed) {
   AddNode("n1");
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);

@@ -9,9 +9,9 @@
 //     this manager began: whoever wrote it then was served by a manager that knew more.
 // Such objects are put aside by their nodes, never dropped. People decide (`mosa adopt`).
 //
-// What a recovery gives out is above anything that was given out before it: file ids, data_versions,
-// layout generations, eras and epochs continue at the time in microseconds, faster than which none
-// of them can be used up.
+// What a recovery gives out is above anything that was given out before it: file ids,
+// data_versions, layout generations, eras and epochs continue at the time in microseconds, faster
+// than which none of them can be used up.
 #ifndef MOSA_MANAGER_CORE_RECOVERY_H_
 #define MOSA_MANAGER_CORE_RECOVERY_H_
 
