@@ -62,7 +62,8 @@ void AddFlags(CLI::App& app, MountOptions& options) {
   app.add_option("--manager", options.manager, "HOST:PORT of the manager")->required();
   app.add_option("--name", options.node_name,
                  "Name of this host's storage node, for \"local\" placement");
-  app.add_option("--secret", options.secret_path, "A secret of the role mount (mosa secret create)");
+  app.add_option("--secret", options.secret_path,
+                 "A secret of the role mount (mosa secret create)");
   app.add_flag("--allow-other", options.allow_other,
                "Other users may use the mount (root, or user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-passthrough", options.no_passthrough,

@@ -11,8 +11,8 @@
 
 namespace mosa {
 
-// Opens (O_PATH) the directory at the absolute `path`, of which no component may be a symbolic link: make
-// files in it with openat(2), so that they are in this one. NotFound if there is none,
+// Opens (O_PATH) the directory at the absolute `path`, of which no component may be a symbolic
+// link: make files in it with openat(2), so that they are in this one. NotFound if there is none,
 // FailedPrecondition if it cannot be opened so.
 Result<UniqueFd> OpenWithoutLinks(const std::string& path);
 

@@ -97,8 +97,8 @@ class RequestLog {
   static Status CheckDirectory(std::string_view directory);
   // Has a file of its own made in the directory, which nobody else can read: once `state` is not
   // busy any more it is, or a fault says why not. Who names the directory may lack the daemon's
-  // rights: only one as of OpenPrivateDirectory will do. InvalidArgument of a directory that cannot be;
-  // FailedPrecondition if a log is written already. Waits for no disk, as Stop.
+  // rights: only one as of OpenPrivateDirectory will do. InvalidArgument of a directory that cannot
+  // be; FailedPrecondition if a log is written already. Waits for no disk, as Stop.
   Status Start(const Options& options);
   // Ends it, if one is written: once `state` is not busy any more the file is whole.
   void Stop();

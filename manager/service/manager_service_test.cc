@@ -122,7 +122,8 @@ TEST_F(ManagerServiceTest, CapabilitiesAreGoodForNodesAndForTheirFileOnly) {
   EXPECT_GT(capability->expires, registered.now);
   EXPECT_LE(capability->expires, registered.now + kCapabilityLifetime + Seconds(5));
   // What its client proves itself by on the bulk plane is what nodes work out for themselves.
-  EXPECT_EQ(anna->ready().bulk_key, BulkKeyOf(registered.capability_key, ClientId{1}, anna->ready().era));
+  EXPECT_EQ(anna->ready().bulk_key,
+            BulkKeyOf(registered.capability_key, ClientId{1}, anna->ready().era));
 
   // Removing the file orders the node to drop its object.
   anna->Ask(ReleaseRequest{make.file});
@@ -440,7 +441,8 @@ TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
   }
   TestClient without(2, server_->address(), std::nullopt, Seconds(1));
   EXPECT_FALSE(without.Start().ok());
-  TestClient wrong(3, server_->address(), SecretOf(CreateAuthority().value(), {.role = Role::kMount}), Seconds(1));
+  TestClient wrong(3, server_->address(),
+                   SecretOf(CreateAuthority().value(), {.role = Role::kMount}), Seconds(1));
   EXPECT_FALSE(wrong.Start().ok());
 }
 

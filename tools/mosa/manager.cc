@@ -105,7 +105,8 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& ch
   }
   std::optional<ClusterSecret> secret;
   if (!secret_path.empty()) {
-    MOSA_ASSIGN_OR_RETURN(secret, LoadSecret(secret_path, {Role::kAdmin, Role::kUser, Role::kMount}));
+    MOSA_ASSIGN_OR_RETURN(secret,
+                          LoadSecret(secret_path, {Role::kAdmin, Role::kUser, Role::kMount}));
   }
   return std::make_unique<sai::AdminClient>(address, secret);
 }

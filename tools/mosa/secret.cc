@@ -86,8 +86,8 @@ void AddIssue(CLI::App& noun, CommandLine& line) {
   CLI::App* command =
       noun.add_subcommand("issue",
                           "Make one more secret, for one role\n\n"
-                          "  mosa secret issue /root/mosa-secrets alice.pem --uid 1000\n"
-                          "  mosa secret issue /root/mosa-secrets n1.pem --role node --node n1");
+                          "  mosa secret issue ~/mosa-secrets alice.pem --uid 1000\n"
+                          "  mosa secret issue ~/mosa-secrets n1.pem --role node --node n1");
   command->add_option("directory", issue->directory, "Where `create` put ca.pem")->required();
   command->add_option("file", issue->path, "Where to write the secret")->required();
   command->add_option("--role", issue->role, "user, node, mount, admin or manager")
@@ -106,9 +106,9 @@ void AddRotate(CLI::App& noun, CommandLine& line) {
   CLI::App* command = noun.add_subcommand(
       "rotate",
       "Exchange the authority and all keys of a cluster that runs, in three steps\n\n"
-      "  mosa secret rotate begin /root/mosa-secrets    every secret trusts both authorities\n"
-      "  mosa secret rotate switch /root/mosa-secrets   every secret is issued by the new one\n"
-      "  mosa secret rotate end /root/mosa-secrets      nothing trusts the old one\n\n"
+      "  mosa secret rotate begin ~/mosa-secrets    every secret trusts both authorities\n"
+      "  mosa secret rotate switch ~/mosa-secrets   every secret is issued by the new one\n"
+      "  mosa secret rotate end ~/mosa-secrets      nothing trusts the old one\n\n"
       "Copy the files to the machines after each; daemons read them again by themselves.");
   command->add_option("step", rotation->step, "begin, switch or end")->required();
   command->add_option("directory", rotation->directory, "Where ca.pem is")->required();
@@ -128,8 +128,8 @@ void AddSecret(CLI::App& app, CommandLine& line) {
   CLI::App* create = noun->add_subcommand(
       "create",
       "Make a cluster's authority, and a secret for each role: certificates and keys\n\n"
-      "  mosa secret create /root/mosa-secrets\n"
-      "  scp /root/mosa-secrets/{node,mount}.pem node2:/etc/mosa/");
+      "  mosa secret create ~/mosa-secrets\n"
+      "  scp ~/mosa-secrets/{node,mount}.pem node2:/etc/mosa/");
   create->add_option("directory", *path, "What to make; it must not exist")->required();
   create->callback([path, &line] { line.action = [path, &line] { return Create(*path, line); }; });
   AddIssue(*noun, line);
