@@ -161,8 +161,8 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
   lock.unlock();
   auto opened = Open(kind, deadline);
   lock.lock();
-  --pool.connecting;
   if (opened.ok()) return opened;
+  --pool.connecting;
   const bool untrusted = opened.status().code() == StatusCode::kUnauthenticated;
   if (kind == Kind::kUnix) {
     if (untrusted) Distrust(opened.status());
@@ -198,6 +198,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
     }
     identity = identity_;
     PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
+    --PoolOf(kind).connecting;
   }
   const Time hello_end = std::min(deadline, Now() + options_.hello_wait);
   Status status;
@@ -210,6 +211,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
   const std::lock_guard lock(mutex_);
   PoolOf(kind).busy.erase(socket.get());
   PoolOf(kind).outdated.erase(socket.get());
+  ++PoolOf(kind).connecting;
   return status;
 }
 

@@ -91,7 +91,8 @@ class NodeChannel {
   };
 
   Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
-  // A new connection, counted as busy, whose hello is over. Its place is counted as `connecting`.
+  // A new connection whose hello is over. Its place, so far counted as connecting, counts as busy
+  // then; after an error it is as it was.
   Result<std::unique_ptr<FrameSocket>> Open(Kind kind, Time deadline);
   Result<std::unique_ptr<FrameSocket>> OpenOnce(Kind kind, Time deadline);
   void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);

@@ -262,6 +262,20 @@ TEST_F(CoreLimits, TextsOfTasksAreLeftOutWhenTheyHaveNoRoom) {
   EXPECT_EQ(Used("texts"), 0U);
 }
 
+TEST_F(CoreLimits, TheNodeThatIsNearestToALimitOfItsConnectionsIsShown) {
+  Begin({});
+  const NodeId first = AddNode("n1");
+  const NodeId second = AddNode("n2");
+  EXPECT_EQ(Used("connections of a node"), 0U);
+  NodeHeartbeat heartbeat{.used_bytes = 0, .limit_bytes = uint64_t{1} << 30};
+  heartbeat.bulk = {.connections = 300, .connections_max = 4096, .unproven = 2, .unproven_max = 256};
+  Step(NodeReport{first, heartbeat});
+  heartbeat.bulk = {.connections = 90, .connections_max = 100, .unproven = 1, .unproven_max = 256};
+  Step(NodeReport{second, heartbeat});
+  EXPECT_EQ(Used("connections of a node"), 90U);
+  EXPECT_EQ(Used("connections not proven"), 2U);
+}
+
 // Random requests; after each the counts are those of a core that has counted from scratch.
 class CoreLimitsModel : public CoreLimits, public ::testing::WithParamInterface<uint32_t> {
  protected:

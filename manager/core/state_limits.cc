@@ -121,6 +121,25 @@ std::vector<LimitStatus> ManagerCore::State::ListLimits() const {
   add("bytes of requests waiting", waiting_bytes_, options_.waiting_bytes_max, true);
   add("bytes of replies kept", reply_log_bytes_, options_.reply_log_bytes_max, true);
   add("locks", locks_.held(), kLocksMax, false);
+  // Each node has limits of its own: the node is shown that is nearest to one.
+  const auto add_nearest = [&](const char* name, uint64_t BulkUse::*own,
+                               uint64_t BulkUse::*own_most, bool is_bytes) {
+    const auto share = [&](const BulkUse& use) {
+      return static_cast<double>(use.*own) /
+             static_cast<double>(std::max<uint64_t>(use.*own_most, 1));
+    };
+    const BulkUse* nearest = nullptr;
+    for (const auto& [id, node] : nodes_) {
+      const BulkUse& use = node.last_heartbeat.bulk;
+      if (use.*own_most > 0 && (nearest == nullptr || share(use) > share(*nearest))) nearest = &use;
+    }
+    if (nearest != nullptr) add(name, nearest->*own, nearest->*own_most, is_bytes);
+  };
+  add_nearest("connections of a node", &BulkUse::connections, &BulkUse::connections_max, false);
+  add_nearest("connections not proven", &BulkUse::unproven, &BulkUse::unproven_max, false);
+  add_nearest("requests under way at a node", &BulkUse::threads, &BulkUse::threads_max, false);
+  add_nearest("bytes under way at a node", &BulkUse::buffer_bytes, &BulkUse::buffer_bytes_max,
+              true);
 
   std::vector<std::pair<uint32_t, Amounts>> users(quotas_.users().begin(), quotas_.users().end());
   std::stable_sort(users.begin(), users.end(),
