@@ -42,8 +42,10 @@ class CoreHintLimits : public CoreFixture {
     InodeRecord record = *Decode<InodeRecord>(InodeKey(file), value);
     record.hints = hints;
     record.copies.clear();
+    record.objects.clear();  // Of each it knew less.
     value = Encode(record);
-    value.resize(value.size() - sizeof(uint32_t));  // The number of copies: it knew of none.
+    // It knew nothing of copies, generations, and whether copies may differ.
+    value.resize(value.size() - sizeof(uint32_t) - 2 * sizeof(uint64_t) - 1 - sizeof(uint32_t));
     value[0] = 1;
   }
 };
