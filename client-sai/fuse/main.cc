@@ -158,6 +158,18 @@ Result<std::unique_ptr<MetricsServer>> ServeMetrics(
   return MetricsServer::Start({.listen = listen}, [&snapshot] { return MetricsText(snapshot()); });
 }
 
+KernelSessionOptions SessionOptionsOf(const MountOptions& options, const std::string& mount_point,
+                                      MountResidence& residence) {
+  KernelSessionOptions session;
+  session.mount_point = mount_point;
+  session.allow_other = options.allow_other;
+  session.passthrough = !options.no_passthrough;
+  session.minor_max = options.minor_max;
+  session.threads = options.threads;
+  session.residence = &residence.kernel;
+  return session;
+}
+
 Status Run(const MountOptions& options) {
   RaiseProcessLimits();
   MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
@@ -172,18 +184,11 @@ Status Run(const MountOptions& options) {
   filesystem_options.mount_point = mount_point;
   filesystem_options.passthrough = !options.no_passthrough;
 
-  KernelSessionOptions session_options;
-  session_options.mount_point = mount_point;
-  session_options.allow_other = options.allow_other;
-  session_options.passthrough = !options.no_passthrough;
-  session_options.minor_max = options.minor_max;
-  session_options.threads = options.threads;
   MountResidence residence;
-  session_options.residence = &residence.kernel;
   filesystem_options.waits = &residence.waits;
 
   const SystemClock clock;
-  KernelSession session(session_options);
+  KernelSession session(SessionOptionsOf(options, mount_point, residence));
   BulkNodeApiOptions node_options;
   node_options.host_identity = filesystem_options.host_identity;
   node_options.residence = &residence.nodes;

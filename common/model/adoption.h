@@ -2,6 +2,7 @@
 #ifndef MOSA_COMMON_MODEL_ADOPTION_H_
 #define MOSA_COMMON_MODEL_ADOPTION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "common/model/ids.h"
 
 namespace mosa {
+
+// Files in one question or answer.
+inline constexpr size_t kAdoptedFilesMax = 10'000;
 
 // What one node has put aside of a file.
 struct AsidePart {

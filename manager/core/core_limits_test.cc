@@ -268,7 +268,8 @@ TEST_F(CoreLimits, TheNodeThatIsNearestToALimitOfItsConnectionsIsShown) {
   const NodeId second = AddNode("n2");
   EXPECT_EQ(Used("connections of a node"), 0U);
   NodeHeartbeat heartbeat{.used_bytes = 0, .limit_bytes = uint64_t{1} << 30};
-  heartbeat.bulk = {.connections = 300, .connections_max = 4096, .unproven = 2, .unproven_max = 256};
+  heartbeat.bulk = {
+      .connections = 300, .connections_max = 4096, .unproven = 2, .unproven_max = 256};
   Step(NodeReport{first, heartbeat});
   heartbeat.bulk = {.connections = 90, .connections_max = 100, .unproven = 1, .unproven_max = 256};
   Step(NodeReport{second, heartbeat});

@@ -29,7 +29,8 @@ class CoreOwners : public CoreFixture {
     return Ok<MakeReply>(kAnna, make).entry.file;
   }
   std::string HintOf(const std::string& path, const std::string& name) {
-    for (const ExplainedHint& hint : core_->ExplainHints(path)->hints)
+    const auto explained = core_->ExplainHints(path);
+    for (const ExplainedHint& hint : explained->hints)
       if (hint.name == name) return hint.value;
     return "";
   }

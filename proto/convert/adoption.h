@@ -6,7 +6,6 @@
 #ifndef MOSA_PROTO_CONVERT_ADOPTION_H_
 #define MOSA_PROTO_CONVERT_ADOPTION_H_
 
-#include <cstddef>
 #include <vector>
 
 #include "common/base/status.h"
@@ -14,9 +13,6 @@
 #include "mosa/v1/manager_service.pb.h"
 
 namespace mosa {
-
-// In one message.
-inline constexpr size_t kAdoptedFilesMax = 10'000;
 
 void ToProto(const std::vector<AsideFile>& files, v1::ListAsideResponse* out);
 Result<std::vector<AsideFile>> FromProto(const v1::ListAsideResponse& message);

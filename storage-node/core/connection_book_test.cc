@@ -40,6 +40,20 @@ class ConnectionBookTest : public ::testing::Test {
                         .parting_wait = Seconds(2)}};
   std::optional<ConnectionId> displaced_;
   std::vector<ConnectionId> parting_;
+
+  enum class State { kUnproven, kIdle, kServed, kParting };
+  void CheckCounts(const std::map<ConnectionId, State>& model) const {
+    const auto count = [&](State state) {
+      return static_cast<size_t>(
+          std::count_if(model.begin(), model.end(), [&](auto& m) { return m.second == state; }));
+    };
+    ASSERT_EQ(book_.unproven(), count(State::kUnproven));
+    ASSERT_EQ(book_.served(), count(State::kServed));
+    ASSERT_EQ(book_.proven(), count(State::kIdle) + count(State::kServed));
+    ASSERT_LE(book_.unproven(), 4U);
+    ASSERT_LE(book_.proven(), 6U);
+    ASSERT_LE(book_.served(), 3U);
+  }
 };
 
 TEST_F(ConnectionBookTest, WhoSaysNothingGoesAfterTwoSeconds) {
@@ -158,7 +172,6 @@ TEST_F(ConnectionBookTest, KeepsItsLimitsInRandomOrders) {
   const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 7;
   SCOPED_TRACE("MOSA_SEED=" + std::to_string(seed));
   Rng rng(seed);
-  enum class State { kUnproven, kIdle, kServed, kParting };
   std::map<ConnectionId, State> model;
   const auto pick = [&](State state) -> std::optional<ConnectionId> {
     std::vector<ConnectionId> found;
@@ -216,16 +229,7 @@ TEST_F(ConnectionBookTest, KeepsItsLimitsInRandomOrders) {
           model.erase(id);
         }
     }
-    const auto count = [&](State state) {
-      return static_cast<size_t>(
-          std::count_if(model.begin(), model.end(), [&](auto& m) { return m.second == state; }));
-    };
-    ASSERT_EQ(book_.unproven(), count(State::kUnproven));
-    ASSERT_EQ(book_.served(), count(State::kServed));
-    ASSERT_EQ(book_.proven(), count(State::kIdle) + count(State::kServed));
-    ASSERT_LE(book_.unproven(), 4U);
-    ASSERT_LE(book_.proven(), 6U);
-    ASSERT_LE(book_.served(), 3U);
+    ASSERT_NO_FATAL_FAILURE(CheckCounts(model));
   }
 }
 

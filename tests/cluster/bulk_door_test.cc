@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/socket_address.h"
 #include "proto/convert/bulk_hello.h"
 #include "storage-node/store/object_store.h"
 #include "tests/support/test_node.h"
@@ -24,6 +23,7 @@ namespace mosa {
 namespace {
 
 using sai::ObjectTarget;
+using testing::Connect;
 using ::testing::HasSubstr;
 using testing::kTestClient;
 using testing::kTestNode;
@@ -38,15 +38,6 @@ bool Becomes(const std::function<bool()>& condition) {
   const Time end = Soon();
   while (!condition() && Now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return condition();
-}
-
-FrameSocket Connect(TestNode& node, const std::string& source = "127.0.0.1") {
-  const auto address = ResolveAddress(node.server().address());
-  const auto own = ResolveAddress(source + ":0");
-  UniqueFd socket(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  MOSA_CHECK(::bind(socket.get(), own->get(), own->size()) == 0);
-  MOSA_CHECK(::connect(socket.get(), address->get(), address->size()) == 0);
-  return FrameSocket(std::move(socket));
 }
 
 // What the node has said when it ends the connection; empty if nothing.

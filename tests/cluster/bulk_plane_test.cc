@@ -30,6 +30,7 @@ namespace {
 
 using node::FaultyObjectStore;
 using sai::ObjectTarget;
+using testing::Connect;
 using ::testing::HasSubstr;
 using testing::kTestNode;
 using testing::TemporaryDirectory;
@@ -53,14 +54,6 @@ std::string Noise(size_t size, uint64_t seed) {
 }
 
 Time Soon() { return SystemClock().Monotonic() + Seconds(10); }
-
-// A connection to the node that has said nothing yet.
-FrameSocket Connect(TestNode& node) {
-  const auto address = ResolveAddress(node.server().address());
-  UniqueFd socket(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  MOSA_CHECK(::connect(socket.get(), address->get(), address->size()) == 0);
-  return FrameSocket(std::move(socket));
-}
 
 // True if the node ends the connection in time. What it sends before is of no interest.
 bool EndsWithin(FrameSocket& socket, Duration wait) {

@@ -4,6 +4,7 @@
 #define MOSA_TESTS_SUPPORT_TEST_NODE_H_
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/host_identity.h"
+#include "common/base/socket_address.h"
 #include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 #include "storage-node/service/bulk_server.h"
@@ -147,6 +149,16 @@ class TestNode {
   std::unique_ptr<node::BulkServer> server_;
   std::unique_ptr<sai::BulkNodeApi> client_;
 };
+
+// A connection to the node, from that address, that has said nothing yet.
+inline FrameSocket Connect(TestNode& node, const std::string& source = "127.0.0.1") {
+  const auto address = ResolveAddress(node.server().address());
+  const auto own = ResolveAddress(source + ":0");
+  UniqueFd socket(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  MOSA_CHECK(::bind(socket.get(), own->get(), own->size()) == 0);
+  MOSA_CHECK(::connect(socket.get(), address->get(), address->size()) == 0);
+  return FrameSocket(std::move(socket));
+}
 
 }  // namespace mosa::testing
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "proto/convert/adoption.h"
+#include "common/model/adoption.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/manager.h"
 
