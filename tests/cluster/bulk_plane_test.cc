@@ -1,6 +1,5 @@
 // The bulk plane from end to end: BulkNodeApi, sockets, bulk server, engine, and a store on the RAM
 // disk or in memory.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +17,6 @@
 #include <vector>
 
 #include "common/base/rng.h"
-#include "common/base/socket_address.h"
 #include "proto/convert/bulk_hello.h"
 #include "proto/convert/status.h"
 #include "storage-node/store/faulty_object_store.h"
