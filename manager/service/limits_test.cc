@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "manager/service/service_fixture.h"
+#include "manager/service/stream.h"
 #include "mosa/v1/session.grpc.pb.h"
 #include "proto/convert/session.h"
 
