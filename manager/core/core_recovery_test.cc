@@ -89,10 +89,10 @@ TEST_F(CoreRecovery, ObjectsThatAreNewerThanTheImageArePutAside) {
   const Time written = now_;
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "removed", false, false});
   const auto image = image_;
-  now_ = now_ + Seconds(60);
+  now_ = now_ + Seconds(2);
   const FileId newer = MakeBound(kAnna, kRootFile, "newer", 8192);
   const Time written_later = now_;
-  now_ = now_ + Seconds(60);
+  now_ = now_ + Seconds(2);
   image_ = image;
   dropped_.clear();
   Restart();
@@ -291,7 +291,7 @@ TEST(JoinParts, FindsStripesHolesAndCopies) {
   EXPECT_EQ(JoinParts({{a, &empty}}, 4096, 10)->layout.segments,
             (std::vector<Segment>{{0, 1, {a}}}));
   EXPECT_FALSE(JoinParts({}, 4096, 10));
-  const AsideObject odd_bits = Part(9 * mib, {{0, 4096, 0, 1}, {3 * mib, mib, 0, 1}});
+  const AsideObject odd_bits = Part(9 * mib, {{0, 4096, 0, 1}, {9 * mib, mib, 0, 1}});
   EXPECT_FALSE(JoinParts({{a, &odd_bits}, {c, &odd}}, 4096, 2));
 }
 

@@ -48,9 +48,10 @@ std::vector<Piece> Merged(const std::vector<Piece>& a, const std::vector<Piece>&
   return merged;
 }
 
-// One segment that stripes over `width` nodes, if all pieces lie as it says.
+// One segment that stripes over `width` nodes, if all pieces lie as it says, and one node at least
+// has several.
 std::optional<Layout> AsStripe(const std::vector<Piece>& pieces, size_t width) {
-  if (pieces.size() < 2 || width < 2) return std::nullopt;
+  if (width < 2 || pieces.size() <= width) return std::nullopt;
   const uint64_t chunk = pieces[1].begin - pieces[0].begin;
   if (chunk == 0 || pieces[0].begin != 0) return std::nullopt;
   Layout layout;
