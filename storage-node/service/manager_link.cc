@@ -149,7 +149,9 @@ Status ManagerLink::RunStream(bool& was_registered) {
     beat_now_ = true;
     changed_.notify_all();
   }
-  context.TryCancel();  // First, since it ends a write that the manager does not take.
+  // Ends a write that the manager does not take. A stream that the manager has ended is over
+  // already; cancelling it would hide why.
+  if (!status.ok()) context.TryCancel();
   {
     const std::lock_guard write_lock(write_mutex_);
     stream_ = nullptr;
