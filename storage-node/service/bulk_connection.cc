@@ -429,10 +429,9 @@ Status BulkConnection::FinishLocalWrites() {
   const FileId file{request_.file_id()};
   const v1::BulkFinishLocalWrites& asked = request_.finish_local_writes();
   if (!asked.look()) return engine_.FinishLocalWrites(file);
-  MOSA_ASSIGN_OR_RETURN(
-      const ObjectEngine::LocalWrites look,
-      engine_.LookAtLocalWrites(file, asked.look_from_bytes(), asked.look_while_written(),
-                                std::span(scratch_.get(), kScratchBytes)));
+  MOSA_ASSIGN_OR_RETURN(const ObjectEngine::LocalWrites look,
+                        engine_.LookAtLocalWrites(file, asked.look_from_bytes(),
+                                                  asked.look_while_written(), scratch_));
   v1::BulkLocalWrites& answer = *reply_.mutable_local_writes();
   answer.set_writers_left(look.writers_left);
   answer.set_changed(look.changed);
