@@ -324,8 +324,11 @@ bool CoreDriver::CommitBatch() {
     if (options_.stopping != nullptr && *options_.stopping) return false;
     std::this_thread::sleep_for(kRoomAwaitedFor);
   }
-  for (const KvBatch::Write& write : batch_.writes)
+  for (const KvBatch::Write& write : batch_.writes) {
     written_since_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
+    freed_since_reclaim_ =
+        freed_since_reclaim_ || (!write.value && write.key.starts_with(kInlineDataPrefix));
+  }
   batch_.writes.clear();
   return true;
 }
@@ -341,8 +344,10 @@ void CoreDriver::LookAtRoomIfDue() {
   const RoomView room = options_.directory->Look();
   SetStorePressure pressure{room.used_bytes, room.limit_bytes, {}};
   if (room.is_full) pressure.refusal = options_.directory->WhyFull(room);
-  if (room.is_full && (!reclaimed_ || now - *reclaimed_ > kReclaimEvery)) {
+  // To rewrite what nobody has removed anything of would free nothing.
+  if (room.is_full && freed_since_reclaim_ && (!reclaimed_ || now - *reclaimed_ > kReclaimEvery)) {
     reclaimed_ = now;
+    freed_since_reclaim_ = false;
     store_.Reclaim();
   }
   Step(pressure);

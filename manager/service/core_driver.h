@@ -180,6 +180,7 @@ class CoreDriver {
   std::optional<Time> looked_at_room_;
   uint64_t written_since_bytes_ = 0;  // Since then.
   size_t reply_bytes_ = 0;
+  bool freed_since_reclaim_ = false;
   std::optional<Time> reclaimed_;
 };
 

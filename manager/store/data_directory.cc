@@ -42,7 +42,7 @@ RoomPlan PlanRoom(uint64_t capacity_bytes) {
   plan.buffer_bytes = std::clamp(capacity_bytes / 64, kMiB, 8 * kMiB);
   plan.log_bytes = std::clamp(capacity_bytes / 64, 4 * kMiB, 64 * kMiB);
   plan.reserve_bytes = plan.log_bytes + 4 * plan.buffer_bytes;
-  plan.watermark_bytes = std::clamp(capacity_bytes / 8, 8 * kMiB, kGiB);
+  plan.watermark_bytes = std::clamp(capacity_bytes / 6, 8 * kMiB, kGiB);
   return plan;
 }
 

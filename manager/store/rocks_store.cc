@@ -6,9 +6,12 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,29 +33,46 @@ constexpr int kFormatVersion = 2;
 rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// RocksDB would look every five seconds whether there is room again; Commit does so itself.
-class RecoversOnDemand final : public rocksdb::EventListener {
+// RocksDB would look every five seconds whether there is room again; Commit does so itself. Called
+// by any thread.
+class BackgroundErrors final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
                             bool* auto_recovery) override {
     *auto_recovery = false;
   }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status*) override {
+    happened_ = true;
+  }
+  // True once for what has happened since.
+  bool Take() { return happened_.exchange(false); }
+  void PutBack() { happened_ = true; }
+
+ private:
+  std::atomic<bool> happened_ = false;
 };
+
+bool IsWithoutRoom(const rocksdb::Status& status) {
+  return status.IsNoSpace() ||
+         (status.IsIOError() && status.subcode() == rocksdb::Status::kSpaceLimit);
+}
 
 // The image is small and read whole once; all later reads are of single inline files. So little
 // memory is given to RocksDB: the manager's own working set is the cache.
-rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgotten) {
+rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgotten,
+                                 const std::shared_ptr<BackgroundErrors>& listener) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = sizes.buffer_bytes;
   options.max_write_buffer_number = 3;
   options.max_total_wal_size = sizes.log_bytes;
   // Where there is little room, a compaction rewrites little at once.
-  options.target_file_size_base = std::min<uint64_t>(sizes.buffer_bytes * 8, sizes.log_bytes);
-  options.max_bytes_for_level_base = 4 * options.target_file_size_base;
+  options.target_file_size_base = std::max(sizes.log_bytes / 4, uint64_t{1} << 20);
+  options.max_bytes_for_level_base = 2 * sizes.log_bytes;
+  options.max_compaction_bytes = 2 * sizes.log_bytes;
   // On a full disk a start writes no tables.
   options.avoid_flush_during_recovery = true;
-  options.listeners.push_back(std::make_shared<RecoversOnDemand>());
+  options.listeners.push_back(listener);
   options.max_open_files = 256;
   options.max_background_jobs = 2;
   options.keep_log_file_num = 2;
@@ -86,14 +106,18 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
   if (status.IsBusy() || why.find("While lock file: ") != std::string::npos ||
       why.find("lock hold by current process") != std::string::npos)
     return UnavailableError(text + "; another manager may be running with it: stop it first");
-  if (status.IsNoSpace()) return ResourceExhaustedError(text + "; free space on that file system");
+  if (IsWithoutRoom(status))
+    return ResourceExhaustedError(text + "; free space on that file system");
   return InternalError(text + "; check that the directory exists, is writable and has room");
 }
 
 class RocksStore final : public MetadataStore {
  public:
-  RocksStore(const RocksOptions& options, std::unique_ptr<rocksdb::DB> database)
+  RocksStore(const RocksOptions& options, std::shared_ptr<BackgroundErrors> errors,
+             std::unique_ptr<rocksdb::DB> database)
       : path_(options.path),
+        options_(options),
+        errors_(std::move(errors)),
         mark_{.boot_id = options.boot_id, .synced = options.fsync},
         database_(std::move(database)) {
     write_options_.sync = options.fsync;
@@ -101,7 +125,8 @@ class RocksStore final : public MetadataStore {
 
   ~RocksStore() override {
     if (!begun_) return;
-    const rocksdb::Status synced = database_->SyncWAL();
+    const rocksdb::Status synced =
+        database_ == nullptr ? rocksdb::Status::NoSpace() : database_->SyncWAL();
     mark_.ended = synced.ok();
     const Status written = WriteRunMark(path_, mark_);
     if (!synced.ok() || !written.ok())
@@ -147,11 +172,16 @@ class RocksStore final : public MetadataStore {
           write.value ? writes.Put(write.key, *write.value) : writes.Delete(write.key);
       if (!added.ok()) return StatusOf(added, path_, "cannot write to");
     }
-    rocksdb::Status written = database_->Write(write_options_, &writes);
-    // Whatever found no room before, in the background too, has stopped the database. A log that
-    // ends in the middle of this batch is replaced by a new one before anything else is written.
-    if (written.IsNoSpace() && database_->Resume().ok())
-      written = database_->Write(write_options_, &writes);
+    if (database_ == nullptr) MOSA_RETURN_IF_ERROR(OpenAgain());
+    // A log that ends in the middle of a record takes no more: better it is not begun.
+    if (!HasRoomFor(writes.GetDataSize()))
+      return ResourceExhaustedError(fmt::format(
+          "the metadata store {} has no room for {} bytes; free space on that file system", path_,
+          writes.GetDataSize()));
+    ResumeIfStopped();
+    const rocksdb::Status written = database_->Write(write_options_, &writes);
+    // Opened again it begins a new log. What was not written whole is not in it.
+    if (IsWithoutRoom(written)) database_.reset();
     MOSA_RETURN_IF_ERROR(StatusOf(written, path_, "cannot write to"));
     if (!mark_.behind) return OkStatus();
     mark_.behind = false;
@@ -160,8 +190,7 @@ class RocksStore final : public MetadataStore {
 
   // What was removed goes when the tables that have it are written anew without it.
   void Reclaim() override {
-    // A compaction that found no room stays stopped until then.
-    database_->Resume().PermitUncheckedError();
+    if (database_ == nullptr) return;
     rocksdb::FlushOptions flush;
     flush.wait = false;
     flush.allow_write_stall = true;
@@ -171,6 +200,9 @@ class RocksStore final : public MetadataStore {
   }
 
   Result<std::string> Get(std::string_view key) override {
+    if (database_ == nullptr)
+      return ResourceExhaustedError(
+          fmt::format("the metadata store {} waits for room; free space there", path_));
     std::string value;
     const rocksdb::Status read = database_->Get(rocksdb::ReadOptions(), SliceOf(key), &value);
     if (read.IsNotFound())
@@ -212,6 +244,33 @@ class RocksStore final : public MetadataStore {
   }
 
  private:
+  // Enough for what the database's own threads may take before the batch is written.
+  static constexpr uint64_t kRoomBytesMin = uint64_t{2} << 20;
+  static constexpr std::chrono::seconds kResumeEvery{1};
+
+  // True where nobody knows.
+  bool HasRoomFor(uint64_t bytes) const {
+    struct statvfs room {};
+    if (::statvfs(path_.c_str(), &room) != 0) return true;
+    return uint64_t{room.f_bavail} * room.f_frsize >= bytes + kRoomBytesMin;
+  }
+
+  // A flush or a compaction that found no room, or failed otherwise, stays stopped until then.
+  void ResumeIfStopped() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - resumed_at_ < kResumeEvery || !errors_->Take()) return;
+    resumed_at_ = now;
+    if (!database_->Resume().ok()) errors_->PutBack();
+  }
+
+  Status OpenAgain() {
+    rocksdb::DB* opened = nullptr;
+    const rocksdb::Status status =
+        rocksdb::DB::Open(DatabaseOptions(options_, false, errors_), path_, &opened);
+    database_.reset(opened);
+    return StatusOf(status, path_, "cannot open again");
+  }
+
   Status BeginFormat() {
     const std::unique_ptr<rocksdb::Iterator> cursor(database_->NewIterator(rocksdb::ReadOptions()));
     cursor->SeekToFirst();
@@ -235,10 +294,13 @@ class RocksStore final : public MetadataStore {
   }
 
   const std::string path_;
+  const RocksOptions options_;
+  const std::shared_ptr<BackgroundErrors> errors_;
   RunMark mark_;
   bool is_new_ = false, begun_ = false;
   int found_version_ = 0;
-  const std::unique_ptr<rocksdb::DB> database_;
+  std::unique_ptr<rocksdb::DB> database_;  // Null after a write without room, until the next one.
+  std::chrono::steady_clock::time_point resumed_at_;
   rocksdb::WriteOptions write_options_;
 };
 
@@ -247,11 +309,12 @@ class RocksStore final : public MetadataStore {
 Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& options) {
   const bool may_have_forgotten = MayHaveForgotten(ReadRunMark(options.path), options.boot_id);
   rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::Open(DatabaseOptions(options, may_have_forgotten), options.path, &opened);
+  auto errors = std::make_shared<BackgroundErrors>();
+  const rocksdb::Status status = rocksdb::DB::Open(
+      DatabaseOptions(options, may_have_forgotten, errors), options.path, &opened);
   std::unique_ptr<rocksdb::DB> database(opened);
   MOSA_RETURN_IF_ERROR(StatusOf(status, options.path, "cannot open"));
-  auto store = std::make_unique<RocksStore>(options, std::move(database));
+  auto store = std::make_unique<RocksStore>(options, std::move(errors), std::move(database));
   MOSA_RETURN_IF_ERROR(store->CheckFormat());
   MOSA_RETURN_IF_ERROR(store->Begin(may_have_forgotten));
   MOSA_RETURN_IF_ERROR(store->RaiseFormat());
