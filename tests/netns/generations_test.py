@@ -8,6 +8,7 @@ give an error, or the bytes; never zeroes. A writer that merely paused goes on.
 
 import contextlib
 import errno
+import json
 import os
 import pathlib
 import signal
@@ -22,16 +23,14 @@ MIB = 1 << 20
 OLD, NEW = b"A" * (8 * MIB), b"B" * (4 * MIB)
 
 
-def location(path):
-    try:
-        return os.getxattr(path, "user.mosa.location").decode().split(",")
-    except OSError:
-        return []
+def is_elsewhere(path, host):
+    """The first copy has nothing on `host` any more."""
+    return host not in json.loads(os.getxattr(path, "user.mosa.layout"))["nodes"]
 
 
 def has_copies(path):
-    layout = os.getxattr(path, "user.mosa.layout").decode()
-    return '"state":"valid"' in layout and '"state":"waiting"' not in layout
+    copies = json.loads(os.getxattr(path, "user.mosa.layout"))["copies"]
+    return copies and all(copy["state"] == "valid" for copy in copies)
 
 
 def generation_test_file(mount, name, **hints):
@@ -59,15 +58,29 @@ def stopped(store, host):
             os.kill(pid, signal.SIGCONT)
 
 
+class Shell:
+    """Runs commands. Begun before files are opened: a fork of their writer would commit them."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            ["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def run(self, command):
+        self.process.stdin.write(f"{command} && echo ok || echo failed\n")
+        check(self.process.stdout.readline() == "ok\n", f"failed: {command}")
+
+
 @contextlib.contextmanager
 def unplugged(store, host):
     """The host has no link."""
-    link = ["ip", "-n", store.host(host)["net_namespace"], "link", "set", "eth0"]
-    subprocess.run([*link, "down"], check=True)
+    shell = store.shell
+    link = f"ip -n {store.host(host)['net_namespace']} link set eth0"
+    shell.run(f"{link} down")
     try:
         yield
     finally:
-        subprocess.run([*link, "up"], check=True)
+        shell.run(f"{link} up")
 
 
 def session_is_back(mount):
@@ -97,7 +110,7 @@ def write_while_away(store, kind, fault, during=False, **hints):
     file = os.open(path, os.O_RDWR)
     check(os.pwrite(file, NEW, 0) == len(NEW), "a short write")
     with fault(store, "h1"):
-        wait_until(lambda: "h1" not in location(seen_by_others), 60, "h1's bytes being elsewhere")
+        wait_until(lambda: is_elsewhere(seen_by_others, "h1"), 60, "h1's bytes being elsewhere")
         time.sleep(1)
     wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")
     failed = None
@@ -201,6 +214,7 @@ def reads_of_an_emptied_node(store, count=40, size=512 << 10):
 
 def test(arguments):
     with cluster.Cluster(arguments.bin, 3) as store:
+        store.shell = Shell()
         pause_without_consequence(store)
         for fault in (stopped, unplugged):
             local = {"replicas": "2", "placement": "local"}
@@ -210,6 +224,7 @@ def test(arguments):
         change_after_time_out(store, rename, "replaced")
         reads_of_an_emptied_node(store)
     with cluster.Cluster(arguments.bin, 3, ram="4G") as store:  # So much that kernels may write.
+        store.shell = Shell()
         for fault in (stopped, unplugged):
             local = {"replicas": "2", "placement": "local"}
             write_while_away(store, "passthrough", fault, during=True, **local)
