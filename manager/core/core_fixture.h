@@ -87,7 +87,8 @@ class CoreFixture : public ::testing::Test {
       // As a mount does, unless the test says otherwise.
       if (auto* commit = std::get_if<CommitRequest>(&requests[i]); commit && !names_generations_)
         commit->generation = generations_[{client, commit->file}];
-      if (auto* cut = std::get_if<SetAttributesRequest>(&requests[i]); cut && !names_generations_)
+      if (auto* cut = std::get_if<SetAttributesRequest>(&requests[i]);
+          cut && !names_generations_ && cut->generation == 0)
         cut->generation = generations_[{client, cut->file}];
     }
     Step(SessionRequest{client, {id, RequestId(0), std::move(requests)}});

@@ -91,6 +91,7 @@ TEST_F(CoreStaging, AChangeMakesItUnstagedAgain) {
   EXPECT_EQ(Stage(file), StageOutcome::kStaged);
   SetAttributesRequest cut{.file = file};
   cut.size_bytes = 7;
+  cut.generation = 1;
   Ok<AttributesReply>(kBen, cut);
   EXPECT_EQ(Unstaged(), 1U);
   Restart();

@@ -247,7 +247,7 @@ TEST_F(CoreWaits, WhoWaitsForRoomHearsOfWhatChangedMeanwhile) {
 
 // ---- nodes
 
-TEST_F(CoreWaits, WhatIsStoredOnANodeThatComesBackEmptyBeforeItIsCommittedIsLost) {
+TEST_F(CoreWaits, WhatIsStoredOnANodeThatComesBackEmptyBeforeItIsCommittedIsAnErrorOfTheClose) {
   const NodeId n1 = AddNode("n1");
   const auto made = [this](const std::string& name) {
     const FileId file = Make(kAnna, kRootFile, name, FileType::kRegular, true);
@@ -259,12 +259,14 @@ TEST_F(CoreWaits, WhatIsStoredOnANodeThatComesBackEmptyBeforeItIsCommittedIsLost
   const FileId after = made("after");
   Step(NodeStreamLost{n1});
   AddNode("n1", 1 << 30, /*incarnation=*/8);
-  for (const FileId file : {before, after}) {
+  const auto close = [&](FileId file) {
     CommitRequest commit{.file = file, .size_bytes = kMiB, .last_close = true};
     commit.nodes = {{n1, kMiB, 0}};
-    Ok<AttributesReply>(kAnna, commit);
-  }
-  EXPECT_EQ(Refused(kBen, OpenRequest{before, false, ""}), ErrorReason::kNodeLost);
+    return Refused(kAnna, commit);
+  };
+  EXPECT_EQ(close(before), ErrorReason::kStale);
+  EXPECT_EQ(Ok<OpenReply>(kBen, OpenRequest{before, false, ""}).attributes.size_bytes, 0U);
+  EXPECT_EQ(close(after), ErrorReason::kNone);
   Ok<OpenReply>(kBen, OpenRequest{after, false, ""});
 }
 
