@@ -70,11 +70,11 @@ class MemoryStore final : public FdObjectStore {
   }
   Status RestoreAside(FileId file) override {
     const std::lock_guard lock(mutex_);
+    if (!aside_.contains(file))
+      return NotFoundError(fmt::format("file {} is not put aside", file.value));
     if (objects_.contains(file))
       return FailedPreconditionError(fmt::format("there is an object of file {}", file.value));
-    auto object = aside_.extract(file);
-    if (!object) return NotFoundError(fmt::format("file {} is not put aside", file.value));
-    objects_.insert(std::move(object));
+    objects_.insert(aside_.extract(file));
     return OkStatus();
   }
   Status DiscardAside(FileId file) override {
