@@ -258,7 +258,7 @@ TEST(DirectoryStore, IsPrivate) {
     EXPECT_EQ(status.st_mode & 0777, S_ISDIR(status.st_mode) ? 0700U : 0600U) << entry.path();
     files += S_ISDIR(status.st_mode) ? 0 : 1;
   }
-  EXPECT_EQ(files, 4U);  // Record, lock, object.
+  EXPECT_EQ(files, 4U);  // Record, lock, object, checksums.
 }
 
 TEST(DirectoryStore, RefusesWhatIsNotItsOwnAndLeavesItAsItWas) {
