@@ -147,10 +147,13 @@ void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
   FileStatus status;
   DescribeCopies(file, inode, status);
   const auto full = copy_.full.find(file);
-  // Nodes that could be asked are there, but have no room.
+  const auto usable = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& entry) {
+    return Stays(entry.first) && IsReachable(entry.first);
+  });
+  // Nodes that could have a copy are there, but have no room.
   const bool lacks_room =
       (full != copy_.full.end() && !full->second.empty()) ||
-      (!status.copies_missing.empty() && CountStayingNodes() >= reply.copies_wanted);
+      (!status.copies_missing.empty() && static_cast<size_t>(usable) >= reply.copies_wanted);
   reply.no_room = lacks_room || HintsOf(inode).strict;
   reply.reason = DamageOf(inode);
   if (reply.reason.empty()) reply.reason = status.copies_missing;

@@ -122,20 +122,13 @@ void ChecksumTable::RemoveRange(BlockIndex begin, BlockIndex end) {
   }
 }
 
-void ChecksumTable::NotePagesAnew(BlockIndex block, uint64_t offset, uint64_t end,
+void ChecksumTable::NoteBytesAnew(BlockIndex block, uint64_t offset, uint64_t end,
                                   uint64_t size_bytes) {
   const auto corrupt = corrupt_.find(block);
   if (corrupt == corrupt_.end()) return;
-  constexpr uint64_t kPageBytes = kChecksumBlockBytes / 16;
+  corrupt->second.Add({offset, end});
   const uint64_t block_end = BeginOf(block) + ExtentOf(block, size_bytes);
-  bool whole = true;
-  for (uint64_t i = 0; i < 16; ++i) {
-    const uint64_t page = BeginOf(block) + i * kPageBytes;
-    if (page >= block_end) break;
-    if (offset <= page && std::min(page + kPageBytes, block_end) <= end) corrupt->second |= Bit(i);
-    whole = whole && (corrupt->second & Bit(i)) != 0;
-  }
-  if (whole) corrupt_.erase(corrupt);
+  if (corrupt->second.Missing({BeginOf(block), block_end}).empty()) corrupt_.erase(corrupt);
 }
 
 void ChecksumTable::Written(uint64_t offset, uint64_t length, std::span<const uint32_t> crcs,
@@ -154,7 +147,7 @@ void ChecksumTable::Written(uint64_t offset, uint64_t length, std::span<const ui
       corrupt_.erase(block);
     } else {
       MarkStale(block);
-      NotePagesAnew(block, at, end, size_after);
+      NoteBytesAnew(block, at, end, size_after);
     }
     at = end;
   }
@@ -166,7 +159,7 @@ void ChecksumTable::Cut(uint64_t size_before, uint64_t size_after) {
   RemoveRange(BlockIndex{kept_blocks}, BlockIndex{UINT64_MAX});
   if (size_after % kChecksumBlockBytes == 0) return;
   MarkStale(BlockOf(size_after));
-  NotePagesAnew(BlockOf(size_after), size_after, size_after, size_after);
+  NoteBytesAnew(BlockOf(size_after), size_after, size_after, size_after);
 }
 
 void ChecksumTable::Punched(uint64_t offset, uint64_t length, uint64_t size_bytes) {
@@ -181,7 +174,7 @@ void ChecksumTable::Punched(uint64_t offset, uint64_t length, uint64_t size_byte
   for (const BlockIndex edge : {BlockOf(offset), BlockOf(end - 1)}) {
     if (edge >= begin_whole && edge < end_whole) continue;
     MarkStale(edge);
-    NotePagesAnew(edge, offset, end, size_bytes);
+    NoteBytesAnew(edge, offset, end, size_bytes);
   }
 }
 

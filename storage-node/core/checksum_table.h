@@ -20,6 +20,7 @@
 
 #include "common/model/checksum_blocks.h"
 #include "common/model/ids.h"
+#include "common/model/ranges.h"
 
 namespace mosa::node {
 
@@ -81,7 +82,7 @@ class ChecksumTable {
   // The first block at or after `block` whose checksum must be computed, in a complete table.
   std::optional<BlockIndex> NextStale(BlockIndex block) const;
 
-  void MarkCorrupt(BlockIndex block) { corrupt_.insert_or_assign(block, uint16_t{0}); }
+  void MarkCorrupt(BlockIndex block) { corrupt_[block].Clear(); }
   // The first corrupt block of [begin, end), if any.
   std::optional<BlockIndex> CorruptIn(BlockIndex begin, BlockIndex end) const;
   uint64_t corrupt_count() const { return corrupt_.size(); }
@@ -100,12 +101,12 @@ class ChecksumTable {
   void Remove(BlockIndex block);
   // Forgets blocks of [begin, end) without visiting the absent ones.
   void RemoveRange(BlockIndex begin, BlockIndex end);
-  // The pages of a block, in an object of `size_bytes`, that lie in [offset, end) are as they
-  // should be; of a corrupt block that was the rest, it is whole again.
-  void NotePagesAnew(BlockIndex block, uint64_t offset, uint64_t end, uint64_t size_bytes);
+  // Bytes [offset, end) of a block, in an object of `size_bytes`, are as they should be; if they
+  // were the rest of a corrupt block, it is whole again.
+  void NoteBytesAnew(BlockIndex block, uint64_t offset, uint64_t end, uint64_t size_bytes);
 
   std::map<uint64_t, Group> groups_;
-  std::map<BlockIndex, uint16_t> corrupt_;  // Bit i: page i was written since.
+  std::map<BlockIndex, IntervalSet> corrupt_;  // With what was written of each since.
   uint64_t stale_count_ = 0;
   bool complete_ = false;
 };

@@ -122,25 +122,25 @@ TEST(ChecksumTable, CorruptBlocksHealOnlyWhenWrittenWholeOrCut) {
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
-TEST(ChecksumTable, CorruptBlocksHealInPiecesOfWholePages) {
-  constexpr uint64_t kPage = 4096;
+TEST(ChecksumTable, CorruptBlocksHealInPieces) {
   Model model;
   model.Write(0, std::string(2 * kBlock, 'x'));
   for (uint64_t i = 0; i < 2; ++i) model.table.MarkCorrupt(BlockIndex{i});
-  model.Write(0, std::string(9 * kPage, 'y'));
-  model.Write(10 * kPage + 1, std::string(6 * kPage - 1, 'y'));
-  EXPECT_EQ(model.table.corrupt_count(), 2U) << "page 9 and a byte of page 10 are missing";
-  model.Punch(9 * kPage, 2 * kPage);
+  // A program's buffers begin anywhere, and so do the requests that they are cut into.
+  model.Write(0, std::string(kBlock - 33, 'y'));
+  model.Write(kBlock - 32, std::string(32, 'y'));
+  EXPECT_EQ(model.table.corrupt_count(), 2U) << "one byte is missing";
+  model.Punch(kBlock - 40, 20);
   EXPECT_EQ(model.table.corrupt_count(), 1U);
   // Of a block at the end of the object counts what it has.
-  model.Write(kBlock, std::string(3 * kPage, 'z'));
-  model.Cut(kBlock + 3 * kPage);
+  model.Write(kBlock, std::string(12'345, 'z'));
+  model.Cut(kBlock + 12'345);
   EXPECT_EQ(model.table.corrupt_count(), 0U);
   // Damage that is found anew is not healed by what was written before.
   model.table.MarkCorrupt(BlockIndex{0});
-  model.Write(0, std::string(9 * kPage, 'y'));
+  model.Write(0, std::string(40'000, 'y'));
   model.table.MarkCorrupt(BlockIndex{0});
-  model.Write(9 * kPage, std::string(7 * kPage, 'y'));
+  model.Write(40'000, std::string(kBlock - 40'000, 'y'));
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
