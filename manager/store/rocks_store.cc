@@ -125,13 +125,11 @@ class RocksStore final : public MetadataStore {
 
   ~RocksStore() override {
     if (!begun_) return;
-    const rocksdb::Status synced =
-        database_ == nullptr ? rocksdb::Status::NoSpace() : database_->SyncWAL();
-    mark_.ended = synced.ok();
+    mark_.ended = SyncAll();
     const Status written = WriteRunMark(path_, mark_);
-    if (!synced.ok() || !written.ok())
-      LogWarning("the metadata store {} could not be closed in order; {}", path_,
-                 synced.ok() ? MessageOf(written) : synced.ToString());
+    if (mark_.ended && written.ok()) return;
+    LogWarning("the metadata store {} could not be closed in order; {}", path_,
+               written.ok() ? "it may not be on the disk as a whole" : MessageOf(written));
   }
 
   bool may_have_forgotten() const override { return mark_.behind; }
@@ -180,6 +178,7 @@ class RocksStore final : public MetadataStore {
           writes.GetDataSize()));
     ResumeIfStopped();
     const rocksdb::Status written = database_->Write(write_options_, &writes);
+    write_failed_ = !written.ok();
     // Opened again it begins a new log. What was not written whole is not in it.
     if (IsWithoutRoom(written)) database_.reset();
     MOSA_RETURN_IF_ERROR(StatusOf(written, path_, "cannot write to"));
@@ -248,6 +247,18 @@ class RocksStore final : public MetadataStore {
   static constexpr uint64_t kRoomBytesMin = uint64_t{2} << 20;
   static constexpr std::chrono::seconds kResumeEvery{1};
 
+  // True if all that was committed is on the disk. A log that has taken an error must not be
+  // synced: RocksDB ends the process for it. A write, which is refused then, syncs what is before
+  // it as well.
+  bool SyncAll() {
+    if (database_ == nullptr || write_failed_) return false;
+    if (options_.fsync) return true;
+    if (!HasRoomFor(0)) return false;
+    rocksdb::WriteOptions synced;
+    synced.sync = true;
+    return database_->Put(synced, SliceOf(kFormatKey), std::to_string(kFormatVersion)).ok();
+  }
+
   // True where nobody knows.
   bool HasRoomFor(uint64_t bytes) const {
     struct statvfs room {};
@@ -298,6 +309,7 @@ class RocksStore final : public MetadataStore {
   const std::shared_ptr<BackgroundErrors> errors_;
   RunMark mark_;
   bool is_new_ = false, begun_ = false;
+  bool write_failed_ = false;  // The last one.
   int found_version_ = 0;
   std::unique_ptr<rocksdb::DB> database_;  // Null after a write without room, until the next one.
   std::chrono::steady_clock::time_point resumed_at_;
