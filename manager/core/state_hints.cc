@@ -224,6 +224,10 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
                                                         command.path.size(), kPathBytesMax)));
   FileId deepest = kRootFile;
   const auto file = FileAt(command.path, &deepest);
+  if (file.ok() && command.asker && Find(*file)->uid != *command.asker) {
+    return AnswerAdmin(
+        PermissionDeniedError(fmt::format("'{}' is not user {}'s", command.path, *command.asker)));
+  }
   // A mount may have made files there that nobody has heard of, and may make more.
   const FileId directory = file.ok() ? *file : deepest;
   if (delegations_.contains(directory)) {
@@ -237,10 +241,6 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
     return AnswerAdmin(
         PermissionDeniedError(fmt::format("attribute '{}' can only be read", command.name)));
   Inode& inode = *Find(*file);
-  if (command.asker && inode.uid != *command.asker) {
-    return AnswerAdmin(
-        PermissionDeniedError(fmt::format("'{}' is not user {}'s", command.path, *command.asker)));
-  }
   if (inode.type != FileType::kRegular && inode.type != FileType::kDirectory)
     return AnswerAdmin(
         InvalidArgumentError(fmt::format("'{}' is neither file nor directory", command.path)));
