@@ -304,7 +304,6 @@ void CoreDriver::Count(const Answered& answered, const std::optional<Commit>& co
 // The core is ahead of the store meanwhile, and nobody has heard of it: what came before is written
 // and answered first, or never.
 bool CoreDriver::CommitBatch() {
-  std::optional<Time> logged;
   while (true) {
     const Status committed = store_.Commit(batch_);
     if (committed.ok()) break;
@@ -316,8 +315,8 @@ bool CoreDriver::CommitBatch() {
     if (options_.directory != nullptr) options_.directory->GiveReserveUp();
     looked_at_room_.reset();
     const Time now = clock_.Monotonic();
-    if (!logged || now - *logged > kSaidAgainAfter) {
-      logged = now;
+    if (!said_no_room_ || now - *said_no_room_ > kSaidAgainAfter) {
+      said_no_room_ = now;
       LogError("nobody is answered until there is room for what was changed: {}",
                MessageOf(committed));
     }

@@ -181,7 +181,7 @@ class CoreDriver {
   uint64_t written_since_bytes_ = 0;  // Since then.
   size_t reply_bytes_ = 0;
   bool freed_since_reclaim_ = false;
-  std::optional<Time> reclaimed_;
+  std::optional<Time> reclaimed_, said_no_room_;
 };
 
 }  // namespace mosa::manager

@@ -90,7 +90,9 @@ def fill(directory, limit=20000):
             finally:
                 os.close(descriptor)
         except OSError as error:
-            os.unlink(directory / f"f{number}")
+            # Its name may stand, without bytes.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(directory / f"f{number}")
             return number, error.errno
     return limit, 0
 
