@@ -235,6 +235,9 @@ class Filesystem::Impl final : public SessionListener {
   void NoteUnsaved(const Inode& inode, const Failure& failure);
   // Whether a program may have the object mapped to store into it, by passthrough.
   static bool MayBeMapped(const OpenFile& handle);
+  // The same of a file: nothing can be stored into a mapping of no bytes. Caller holds the inode's
+  // mutex.
+  bool MayBeStoredInto(const Inode& inode) const;
   void WatchIfMappable(const std::shared_ptr<OpenFile>& handle);
   // Asks the node what was stored through mappings; it becomes what is to be committed. True if a
   // program can still store, as far as is known; bytes are then compared only if `while_written`.

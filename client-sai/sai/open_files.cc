@@ -581,7 +581,7 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     {
       const std::lock_guard lock(inode.mutex);
       last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held &&
-             inode.mappable_handles == 0;
+             !MayBeStoredInto(inode);
     }
     const bool has_news = HasDataToCommit(inode);
     if (last && has_news) FinishBeforeCopies(inode);

@@ -50,6 +50,10 @@ bool Filesystem::Impl::MayBeMapped(const OpenFile& handle) {
   return handle.object != nullptr && (handle.flags & O_ACCMODE) == O_RDWR;
 }
 
+bool Filesystem::Impl::MayBeStoredInto(const Inode& inode) const {
+  return inode.mappable_handles > 0 && View(inode).size_bytes > 0;
+}
+
 void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) {
   {
     const std::lock_guard lock(handle->inode->mutex);
@@ -140,9 +144,8 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   bool unfinished = false;
   if (handle->write) unfinished = !CommitAtRelease(*inode, id);
   if (mapped) {
-    // Nothing can be stored into a mapping of no bytes.
     const std::lock_guard lock(inode->mutex);
-    unfinished = unfinished || View(*inode).size_bytes > 0;
+    unfinished = unfinished || MayBeStoredInto(*inode);
   }
   if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
   // Nobody else can hold this handle any more.
