@@ -26,7 +26,7 @@ constexpr int64_t kLookShare = 32;
 constexpr uint32_t kQuickLooks = 4;
 constexpr Duration kQuickLookFirst = Milliseconds(2);
 // A close or fsync compares no more than this itself: of larger files the next look does.
-constexpr uint64_t kLookAtOnceBytesMax = uint64_t{1} << 30;
+constexpr uint64_t kLookAtOnceBytesMax = uint64_t{128} << 20;
 
 Duration PauseAfter(const WatchedFiles::Due& due, Duration took) {
   if (!due.keeps || due.looks >= kQuickLooks) return std::max(kLookEvery, took * kLookShare);
