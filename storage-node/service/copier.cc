@@ -415,7 +415,13 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
     return DataLossError(fmt::format("node {} has lost its object of file {}",
                                      turn.action.source.value, file.value));
   }
-  return engine_.SumBlocks(file, turn.action.range, own, scratch);
+  MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, turn.action.range, own, scratch));
+  if (own.quiet) return OkStatus();
+  // As one whose file has another first copy by now: what was compared may change unseen.
+  return FailedPreconditionError(
+      fmt::format("a program of this host has the object of file {} open for writing, so that it "
+                  "cannot become a copy: close the file there",
+                  file.value));
 }
 
 Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
