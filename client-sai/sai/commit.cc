@@ -48,11 +48,13 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
         const auto fresh = EnsureAccess(inode, access->may_write);
         if (fresh.ok()) asked = nodes_.Stat({node, inode.file, (*fresh)->capability});
       }
+      const bool absent = asked.status().code() == StatusCode::kNotFound;
       if (asked.ok()) {
         bytes.allocated_bytes = asked->allocated_bytes;
-      } else if (allocated[node] == 0 && !(asked.status().code() == StatusCode::kNotFound &&
-                                           IsKnownEmpty(inode, *access, node))) {
-        continue;  // What the manager knows stands. What was stored just now is there in any case.
+      } else if (absent && IsKnownEmpty(*access, node)) {
+        bytes.allocated_bytes = 0;  // What room was taken for there has gone on elsewhere.
+      } else if (absent || allocated[node] == 0) {
+        continue;  // What the manager knows stands.
       }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);

@@ -453,8 +453,8 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> FetchPiece(Inode& inode, const DataAccess& access, const Piece& piece,
                            std::byte* out);
   // True if an object that is absent on this node has no bytes: the manager has said that none was
-  // committed there, and this mount has stored none.
-  static bool IsKnownEmpty(Inode& inode, const DataAccess& access, NodeId node);
+  // committed there. What this mount has stored there itself makes the object.
+  static bool IsKnownEmpty(const DataAccess& access, NodeId node);
   // The node has no object though it should: the manager is asked anew, and may know why.
   Failure ObjectMissing(Inode& inode, NodeId node);
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);

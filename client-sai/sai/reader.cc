@@ -345,7 +345,7 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
     // While there is another copy nobody waits for a node to come back.
     status = is_last ? WithRetries(inode, order[i], false, read)
                      : read({order[i], inode.file, access.capability});
-    if (status.code() == StatusCode::kNotFound && IsKnownEmpty(inode, access, order[i])) {
+    if (status.code() == StatusCode::kNotFound && IsKnownEmpty(access, order[i])) {
       std::memset(out, 0, size);
       return Done{};
     }
@@ -359,11 +359,8 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
   return FromStatus(status);
 }
 
-bool Filesystem::Impl::IsKnownEmpty(Inode& inode, const DataAccess& access, NodeId node) {
-  if (!std::binary_search(access.empty_nodes.begin(), access.empty_nodes.end(), node)) return false;
-  const std::lock_guard lock(inode.mutex);
-  const auto own = inode.allocated.find(node);
-  return own == inode.allocated.end() || own->second == 0;
+bool Filesystem::Impl::IsKnownEmpty(const DataAccess& access, NodeId node) {
+  return std::binary_search(access.empty_nodes.begin(), access.empty_nodes.end(), node);
 }
 
 Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
@@ -425,7 +422,7 @@ Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, Node
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
-    if (IsKnownEmpty(inode, *access, node)) return found;
+    if (IsKnownEmpty(*access, node)) return found;
     return ObjectMissing(inode, node);
   }
   if (!status.ok()) return FromStatus(status);

@@ -28,6 +28,7 @@ void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
   const std::lock_guard lock(inode.mutex);
   inode.error = std::move(failure);
   ++inode.error_count;
+  inode.allocated_known = false;  // What was to be stored may not be there.
 }
 
 Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
