@@ -70,6 +70,11 @@ Status ObjectEngine::SetAside(FileId file) {
 }
 
 Status ObjectEngine::RestoreAside(FileId file) {
+  {
+    // The order is repeated until the manager has heard that it was carried out.
+    const std::lock_guard lock(aside_mutex_);
+    if (!aside_.contains(file)) return OkStatus();
+  }
   // Whoever makes an object of that file now waits, or finds this one.
   const ObjectRef present = Find(file);
   if (present != nullptr)
