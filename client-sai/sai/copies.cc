@@ -20,7 +20,8 @@ constexpr Duration kCopiesPatience = kWaitMax - Milliseconds(300);
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
   const std::string message =
       fmt::format("file {} has {} of {} copies, so its close fails; its bytes are kept: {}",
-                  file.value, last.copies_valid, last.copies_wanted, last.reason);
+                  file.value, last.copies_valid, last.copies_wanted,
+                  last.reason.empty() ? "the manager does not answer" : last.reason);
   if (last.no_room) return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace, message};
   return {StatusCode::kUnavailable, ErrorReason::kNodeLost, message};
 }

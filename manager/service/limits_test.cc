@@ -129,7 +129,6 @@ TEST_F(FullDirectoryTest, AnswersNoSpaceAndRemovalsMakeRoomAgainThreeTimes) {
     EXPECT_EQ(reason, ErrorReason::kNoSpace);
     EXPECT_GT(count, 1'500) << "round " << round;
     CheckFiles(*client);
-    EXPECT_FALSE(Makes(*client, "one more"));
     for (int i = 0; i < count; ++i)
       ASSERT_TRUE(Removes(*client, fmt::format("f{}", i))) << i << " of round " << round;
     EXPECT_TRUE(
@@ -142,7 +141,6 @@ TEST_F(FullDirectoryTest, StartsOnAFullDiskAndTakesRemovals) {
   auto client = Client(1);
   const auto [count, reason] = Fill(*client);
   EXPECT_EQ(reason, ErrorReason::kNoSpace);
-  FillDisk();
   client.reset();
   server_.reset();
   FillDisk();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/experimental.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
@@ -9,9 +10,12 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdarg>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -52,6 +56,45 @@ class BackgroundErrors final : public rocksdb::EventListener {
   std::atomic<bool> happened_ = false;
 };
 
+// What RocksDB says of errors, at most once a minute. Its own log would be a file beside the
+// database, and writing on after that has found no room ends the process.
+class ErrorLog final : public rocksdb::Logger {
+ public:
+  ErrorLog() : Logger(rocksdb::InfoLogLevel::ERROR_LEVEL) {}
+  using Logger::Logv;
+  void Logv(const char* format, va_list arguments) override {
+    constexpr std::chrono::steady_clock::rep kSaidAgainAfterS = 60;
+    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+    const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(since_boot).count();
+    auto said_s = said_s_.load();
+    if (now_s - said_s < kSaidAgainAfterS || !said_s_.compare_exchange_strong(said_s, now_s))
+      return;
+    std::array<char, 500> line{};
+    std::vsnprintf(line.data(), line.size(), format, arguments);
+    LogWarning("RocksDB: {}", line.data());
+  }
+  void LogHeader(const char*, va_list) override {}
+
+ private:
+  std::atomic<std::chrono::steady_clock::rep> said_s_ = -60;
+};
+
+// Enough for what the database's own threads may take before a batch is written.
+constexpr uint64_t kRoomBytesMin = uint64_t{2} << 20;
+
+// True where nobody knows.
+bool HasRoomFor(const std::string& path, uint64_t bytes) {
+  struct statvfs room {};
+  if (::statvfs(path.c_str(), &room) != 0) return true;
+  return uint64_t{room.f_bavail} * room.f_frsize >= bytes + kRoomBytesMin;
+}
+
+Status NoRoom(const std::string& path, uint64_t bytes) {
+  return ResourceExhaustedError(
+      fmt::format("the metadata store {} has no room for {} bytes; free space on that file system",
+                  path, bytes + kRoomBytesMin));
+}
+
 bool IsWithoutRoom(const rocksdb::Status& status) {
   return status.IsNoSpace() ||
          (status.IsIOError() && status.subcode() == rocksdb::Status::kSpaceLimit);
@@ -75,8 +118,7 @@ rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgot
   options.listeners.push_back(listener);
   options.max_open_files = 256;
   options.max_background_jobs = 2;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = size_t{1} << 20;
+  options.info_log = std::make_shared<ErrorLog>();
   options.stats_dump_period_sec = 0;
   options.compression = rocksdb::kNoCompression;
   // A torn record at the log's end was never acknowledged; damage anywhere else must be noticed.
@@ -170,12 +212,12 @@ class RocksStore final : public MetadataStore {
           write.value ? writes.Put(write.key, *write.value) : writes.Delete(write.key);
       if (!added.ok()) return StatusOf(added, path_, "cannot write to");
     }
-    if (database_ == nullptr) MOSA_RETURN_IF_ERROR(OpenAgain());
+    if (database_ == nullptr) {
+      if (!HasRoomFor(path_, 0)) return NoRoom(path_, 0);
+      MOSA_RETURN_IF_ERROR(OpenAgain());
+    }
     // A log that ends in the middle of a record takes no more: better it is not begun.
-    if (!HasRoomFor(writes.GetDataSize()))
-      return ResourceExhaustedError(fmt::format(
-          "the metadata store {} has no room for {} bytes; free space on that file system", path_,
-          writes.GetDataSize()));
+    if (!HasRoomFor(path_, writes.GetDataSize())) return NoRoom(path_, writes.GetDataSize());
     ResumeIfStopped();
     const rocksdb::Status written = database_->Write(write_options_, &writes);
     write_failed_ = !written.ok();
@@ -243,8 +285,6 @@ class RocksStore final : public MetadataStore {
   }
 
  private:
-  // Enough for what the database's own threads may take before the batch is written.
-  static constexpr uint64_t kRoomBytesMin = uint64_t{2} << 20;
   static constexpr std::chrono::seconds kResumeEvery{1};
 
   // True if all that was committed is on the disk. A log that has taken an error must not be
@@ -253,17 +293,10 @@ class RocksStore final : public MetadataStore {
   bool SyncAll() {
     if (database_ == nullptr || write_failed_) return false;
     if (options_.fsync) return true;
-    if (!HasRoomFor(0)) return false;
+    if (!HasRoomFor(path_, 0)) return false;
     rocksdb::WriteOptions synced;
     synced.sync = true;
     return database_->Put(synced, SliceOf(kFormatKey), std::to_string(kFormatVersion)).ok();
-  }
-
-  // True where nobody knows.
-  bool HasRoomFor(uint64_t bytes) const {
-    struct statvfs room {};
-    if (::statvfs(path_.c_str(), &room) != 0) return true;
-    return uint64_t{room.f_bavail} * room.f_frsize >= bytes + kRoomBytesMin;
   }
 
   // A flush or a compaction that found no room, or failed otherwise, stays stopped until then.
@@ -321,6 +354,7 @@ class RocksStore final : public MetadataStore {
 Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& options) {
   const bool may_have_forgotten = MayHaveForgotten(ReadRunMark(options.path), options.boot_id);
   rocksdb::DB* opened = nullptr;
+  if (!HasRoomFor(options.path, 0)) return NoRoom(options.path, 0);
   auto errors = std::make_shared<BackgroundErrors>();
   const rocksdb::Status status = rocksdb::DB::Open(
       DatabaseOptions(options, may_have_forgotten, errors), options.path, &opened);

@@ -139,9 +139,9 @@ Result<bool> RunSession(ManagerApi& manager, const Listener& listener, const Opt
     for (const char byte : own.capability)
       shown += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     fmt::print("capability {}\n", shown);
-    const BulkIdentity identity = listener.bulk_identity();
-    fmt::print("client {}\nera {}\nbulk_key ", identity.client.value, identity.era);
-    for (const char byte : identity.key) fmt::print("{:02x}", static_cast<unsigned char>(byte));
+    const BulkIdentity own_identity = listener.bulk_identity();
+    fmt::print("client {}\nera {}\nbulk_key ", own_identity.client.value, own_identity.era);
+    for (const char byte : own_identity.key) fmt::print("{:02x}", static_cast<unsigned char>(byte));
     fmt::print("\n");
     const ObjectTarget other{node.node, second, opened.access.capability};
     return TryRights(nodes, own, other);
