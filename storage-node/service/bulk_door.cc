@@ -22,13 +22,15 @@ Result<FramePrefix> PrefixOf(const std::string& bytes) {
 Result<bool> BulkDoor::Encrypt(FrameSocket& socket) {
   constexpr char kHandshakeRecord = 0x16;
   char first = kHandshakeRecord;
-  if (::recv(socket.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first != kHandshakeRecord) {
+  // Only the first record: those that end the handshake are of other kinds.
+  if (!has_begun_ && ::recv(socket.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
+      first != kHandshakeRecord) {
     socket.UseTls(nullptr);  // So that it understands the refusal.
     return UnavailableError(
         "this cluster's bulk plane is encrypted and the connection began in clear: open the "
-        "session "
-        "with the manager again");
+        "session with the manager again");
   }
+  has_begun_ = true;
   const Result<bool> over = socket.tls()->Handshake();
   if (!over.ok()) socket.UseTls(nullptr);
   is_encrypted_ = over.ok() && *over;

@@ -39,6 +39,7 @@ class BulkDoor {
 
   const AccessGate& gate_;
   const std::string_view node_name_;
+  bool has_begun_ = false;  // The handshake.
   bool is_encrypted_ = false;
   std::string bytes_;  // Of the frame that is arriving.
   std::optional<std::string> proof_expected_;
