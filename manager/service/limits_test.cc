@@ -277,10 +277,10 @@ TEST_F(LimitsTest, WhoDoesNotReadIsNotReadFromAndOthersGoOn) {
     longest = std::max(longest, Duration{(Clock::now() - begun).count()});
     queued_most = std::max(queued_most, UsedOf("bytes queued to peers"));
   }
-  EXPECT_LT(longest.ns, Seconds(2).ns);
+  EXPECT_LT(longest.ns, Seconds(5).ns);
   EXPECT_GT(queued_most, 0U);
   EXPECT_LE(queued_most, kStreamQueueBytesMax);
-  EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") == 0; }, seconds(30)));
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") == 0; }, seconds(60)));
 }
 
 TEST_F(LimitsTest, AStreamThatDoesNotSayWhoseItIsIsEnded) {
