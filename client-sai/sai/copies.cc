@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
-#include "common/base/log.h"
 
 namespace mosa::sai {
 namespace {
@@ -85,9 +84,7 @@ void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
                    [this, file = request.file, done = std::move(done)](const auto& last) {
                      if (last.copies_valid >= last.copies_wanted) return done(Done{});
                      stats_.Add(Counter::kClosesWithoutCopies);
-                     const Failure failure = TooFewCopies(file, last);
-                     LogWarning("{}", failure.message);
-                     done(failure);
+                     done(TooFewCopies(file, last));
                    });
 }
 
