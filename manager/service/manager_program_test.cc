@@ -118,7 +118,8 @@ TEST_F(ManagerProgramTest, SaysWhatIsWrongWithPortOrDatabase) {
       std::ofstream(entry.path(), std::ios::trunc) << "damage";
     }
   }
-  Refuses({"--listen", "127.0.0.1:0", "--data-dir", directory_ / "store"}, 6, "put a good copy in another one");
+  Refuses({"--listen", "127.0.0.1:0", "--data-dir", directory_ / "store"}, 6,
+          "put a good copy in another one");
 }
 
 // One client's work: makes files f0, f1, ... and counts those that were acknowledged.

@@ -216,9 +216,10 @@ class RocksStore final : public MetadataStore {
       if (!HasRoomFor(path_, 0)) return NoRoom(path_, 0);
       MOSA_RETURN_IF_ERROR(OpenAgain());
     }
+    // First, as what it goes on with may free room.
+    ResumeIfStopped();
     // A log that ends in the middle of a record takes no more: better it is not begun.
     if (!HasRoomFor(path_, writes.GetDataSize())) return NoRoom(path_, writes.GetDataSize());
-    ResumeIfStopped();
     const rocksdb::Status written = database_->Write(write_options_, &writes);
     write_failed_ = !written.ok();
     // Opened again it begins a new log. What was not written whole is not in it.
@@ -231,7 +232,8 @@ class RocksStore final : public MetadataStore {
 
   // What was removed goes when the tables that have it are written anew without it.
   void Reclaim() override {
-    if (database_ == nullptr) return;
+    // A compaction without room for what it writes would only take the rest from the commits.
+    if (database_ == nullptr || !HasRoomFor(path_, 2 * options_.log_bytes)) return;
     rocksdb::FlushOptions flush;
     flush.wait = false;
     flush.allow_write_stall = true;
