@@ -171,7 +171,8 @@ TEST_P(BulkPlane, DoesWhatAStringDoes) {
   const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 7;
   SCOPED_TRACE("MOSA_SEED=" + std::to_string(seed));
   Rng rng(seed);
-  std::string model;
+  std::string model = "an object";
+  Write(0, model);
   constexpr uint64_t kSizeMax = 30 * kBlock;
   for (int i = 0; i < 300 && !HasFailure(); ++i) {
     uint64_t offset = rng.Below(kSizeMax);
@@ -291,6 +292,7 @@ TEST_P(BulkPlane, ChecksEveryCapability) {
 
 TEST_P(BulkPlane, ACapabilityEndsWithinAConnection) {
   Start();
+  Write(0, "abc");
   const std::string brief = node_->Seal(kFile, false, Milliseconds(300));
   EXPECT_TRUE(ReadStatus(0, 1, brief).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(350));
@@ -608,6 +610,7 @@ TEST_P(BulkPlane, ADropThatFailsIsRepeated) {
 
 TEST_P(BulkPlane, SilentAndLostNodesAreUnavailableAtOnce) {
   Start();
+  Write(0, "abc");
   for (const NodeState state : {NodeState::kSilent, NodeState::kLost}) {
     NodeAddress address = node_->Address();
     address.state = state;
@@ -648,8 +651,7 @@ TEST_P(BulkPlane, MoreThreadsThanConnectionsTakeTurns) {
   for (auto& thread : threads) thread.join();
 }
 
-// Frames that are none, and frames whose header says nonsense: the connection may end, the node and
-// its other connections go on.
+// Bytes that are no frame, and headers that say nonsense: at most their own connection ends.
 TEST_P(BulkPlane, GarbageEndsAtMostItsOwnConnection) {
   Start();
   Write(0, "abc");
@@ -679,7 +681,6 @@ TEST_P(BulkPlane, GarbageEndsAtMostItsOwnConnection) {
     std::string bytes = EncodeFrameStart(request, rng.Chance(500) ? 0 : 1000);
     bytes += Noise(rng.Below(1100), seed);
     if (rng.Chance(400)) bytes[rng.Below(bytes.size())] = static_cast<char>(rng.Next());
-    // In place of the hello, and after it.
     for (const bool introduced : {false, true}) {
       if (introduced && GetParam() == Kind::kEncrypted) continue;
       FrameSocket socket = Connect(*node_);

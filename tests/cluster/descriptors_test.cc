@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <chrono>
@@ -62,6 +63,7 @@ TEST(Descriptors, AStoppedNodeHoldsUpNobodyWhoWantsDescriptors) {
   address.socket_path.copy(name.sun_path, sizeof name.sun_path - 1);
   const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(::chmod(address.socket_path.c_str(), S_IRUSR | S_IWUSR), 0);  // As a node's.
   ASSERT_EQ(::listen(listener.get(), 128), 0);
 
   const BulkIdentity identity{.client = ClientId{5}, .era = 0, .key = "a session's key"};
