@@ -198,7 +198,7 @@ TEST_F(TracerTest, RefusesWhatCannotBe) {
   ASSERT_TRUE(End());
   EXPECT_EQ(tracer_.Start(Into("a")).code(), StatusCode::kAlreadyExists);
   const Status missing = tracer_.Start({"/nonexistent", "a", "/mnt", false});
-  EXPECT_THAT(MessageOf(missing), HasSubstr("No such file"));
+  EXPECT_THAT(MessageOf(missing), HasSubstr("there is no directory"));
   Tracer::Options itself = Into("c");
   itself.mount_point = directory_.string();
   EXPECT_THAT(MessageOf(tracer_.Start(itself)), HasSubstr("would trace itself"));

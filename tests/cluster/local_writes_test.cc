@@ -101,8 +101,8 @@ TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (files.empty() && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      node_->SealAll();  // Takes heartbeats itself.
       node_->engine().Account();
-      node_->SealAll();
       files = node_->engine().TakeHeartbeat().untold_objects;
     }
     return files;

@@ -28,6 +28,7 @@
 #include "common/base/socket_address.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/node.h"
+#include "proto/convert/protocol_version.h"
 #include "tests/support/test_node.h"
 
 namespace mosa {
@@ -55,7 +56,8 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
   ~ScriptedManager() override { server_->Shutdown(std::chrono::system_clock::now()); }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
-  grpc::Status Session(grpc::ServerContext*, Stream* stream) override {
+  grpc::Status Session(grpc::ServerContext* context, Stream* stream) override {
+    context->AddInitialMetadata(kProtocolKey, ToText(kProtocolVersions));
     NodeRegistration registration;
     v1::NodeMessage message;
     bool registered = false;
