@@ -145,6 +145,7 @@ class CopierTest : public ::testing::Test {
     order.sources.chunk_bytes = kMiB;
     order.sources.segments = {{0, 1, {source.id()}}};
     order.nodes = {source.node().Address()};
+    if (source.node().engine().ListObjects().empty()) order.empty_sources = {source.id()};
     return order;
   }
   CopyReport Copy(Member& target, const CopyOrder& order) {
