@@ -234,6 +234,21 @@ def copies(path):
     return json.dumps(json.loads(os.getxattr(path, "user.mosa.layout"))).count('"valid"')
 
 
+def check_a_killed_mount(store):
+    """Its program maps on, and ends: nobody but the node can tell."""
+    path, other = new_file(store, "orphan")
+    mapper = Mapper(path)
+    mapper("read", "close")
+    command = store.kill("mount", "h1")
+    time.sleep(FORGOTTEN_S)
+    check(digest(other) == content("A"), "the other host reads something else before the stores")
+    mapper("store B")
+    mapper.end()
+    seen(other, "B", "stores behind the death of the mount", 60)
+    store.start("mount", "h1", command)
+    check(digest(path) == content("B"), "the host of the mount that was killed reads something else")
+
+
 def check_copies_follow(store):
     """With two copies and the first one's node dying afterwards the stores are there."""
     path, other = new_file(store, "copies", replicas="2")
@@ -282,21 +297,6 @@ def check_a_dropped_object(store):
         check(mapping[:4] == b"BBBB", f"the mapping shows {mapping[:4]}")
         mapping[:] = b"C" * SIZE
     seen(path, "C", "stores of the host that had the copy")
-
-
-def check_a_killed_mount(store):
-    """Its program maps on, and ends: nobody but the node can tell."""
-    path, other = new_file(store, "orphan")
-    mapper = Mapper(path)
-    mapper("read", "close")
-    command = store.kill("mount", "h1")
-    time.sleep(FORGOTTEN_S)
-    check(digest(other) == content("A"), "the other host reads something else before the stores")
-    mapper("store B")
-    mapper.end()
-    seen(other, "B", "stores behind the death of the mount", 60)
-    store.start("mount", "h1", command)
-    check(digest(path) == content("B"), "the host of the mount that was killed reads something else")
 
 
 def check_pages_written_behind_the_last_close(store):
