@@ -58,7 +58,8 @@ TEST_F(Mapped, StoresBehindTheCloseAreSeenByOtherMounts) {
   Store('B');
   Unmap();
   EXPECT_TRUE(Eventually([&] { return Seen('B'); }));
-  EXPECT_GT(cluster_.b().Stat("/d/f")->modify_time, before);
+  // Bytes may be read before the commit that tells of them.
+  EXPECT_TRUE(Eventually([&] { return cluster_.b().Stat("/d/f")->modify_time > before; }));
   EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
 }
 
