@@ -53,7 +53,7 @@ static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 thread_local bool request_kills_privileges = false;
 // Where requests are received: the kernel sends none that is larger than was agreed.
 thread_local LargeBuffer request_memory;
-// Of the request that this worker serves; `request_detached`: its callback answers it later.
+// The request that this worker serves; `request_detached`: its callback answers it later.
 thread_local uint64_t request_unique = 0;
 thread_local bool request_detached = false;
 

@@ -140,7 +140,7 @@ class KernelSession final : public KernelNotifier {
   bool ShouldRetire();
   // Serves what this worker has received; `request_memory` owns it.
   void Serve(const fuse_buf& request);
-  // Of requests about bytes: serves it, or leaves it to whoever has a turn next.
+  // A request about bytes is served here, or left to whoever has a turn next.
   void ServeInTurn(const fuse_buf& request);
   void Dispatch(const fuse_buf& request);
   void AnswerKilled(uint64_t request);

@@ -10,7 +10,7 @@
 
 namespace mosa::sai {
 
-// Of thread `pid`, which waits in a write for the answer to a request. 0 if it cannot be known: it
+// For thread `pid`, which waits in a write for the answer to a request. 0 if it cannot be known: it
 // is in another call (io_uring), of another PID namespace, or not this user's to look at.
 uint64_t BytesOfWriteCall(int32_t pid);
 

@@ -268,7 +268,7 @@ class Filesystem::Impl final : public SessionListener {
   // Commits, if anything was `stored`, and gives the lock back.
   Outcome<Done> EndAppend(Inode& inode, bool stored);
   void EndAppendOf(Inode& inode, HandleId handle);  // If it is that handle's.
-  // Of programs that do not go on.
+  // For programs that do not go on.
   void EndOverdueAppends();
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
   // Makes `inline_buffer` what is fresh with this mount's own bytes on top. Caller holds the

@@ -116,7 +116,7 @@ struct Inode : Unsaved {
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
-  // Of those, opens by which programs may have mapped the object to store into it; with a handle
+  // Those by which programs may have mapped the object to store into it; with a handle
   // that is kept because of that.
   uint32_t mappable_handles = 0;
   // Since the node has last looked at the bytes, nothing was written but through mappings: what

@@ -14,7 +14,7 @@
 
 namespace mosa::sai {
 
-// Of the thread that makes it, while it exists; at most one at a time.
+// Belongs to the thread that makes it, while it exists; at most one at a time.
 class WaitBudget {
  public:
   // A second less than kWaitMax, of which the last question may need half.

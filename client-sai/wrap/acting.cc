@@ -63,7 +63,7 @@ const std::vector<gid_t>& StartedGroups() {
   return started;
 }
 
-// Of this thread alone: glibc's own call changes all threads. Fails only where a user namespace
+// For this thread alone: glibc's own call changes all threads. Fails only where a user namespace
 // forbids it, and then nobody there has groups.
 void SetGroups(const std::vector<gid_t>& groups) {
   if (syscall(SYS_setgroups, groups.size(), groups.data()) == 0) return;

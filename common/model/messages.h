@@ -326,7 +326,7 @@ struct CommitRequest {
   std::optional<uint64_t> based_on_version;
   // The content that was inline is in the objects now: by whom the file is frozen for this.
   bool inline_moved = false;
-  // Of what is reported as stored in objects: the oldest layout generation by which any of it was
+  // For what is reported as stored in objects: the oldest layout generation by which any of it was
   // stored. Refused with kStale if what was stored by that generation is not part of the file: its
   // bytes went to other nodes while this session was not heard. 0 if the file was never bound.
   uint64_t generation = 0;

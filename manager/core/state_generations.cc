@@ -70,7 +70,7 @@ std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& 
                   request.file.value, request.generation, current));
 }
 
-// Of the nodes in `layout`, those on which no byte of the file was committed, ascending.
+// The nodes in `layout` on which no byte of the file was committed, ascending.
 std::vector<NodeId> ManagerCore::State::EmptyNodesOf(const Inode& inode,
                                                      const Layout& layout) const {
   std::vector<NodeId> empty;

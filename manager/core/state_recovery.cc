@@ -10,7 +10,7 @@ namespace {
 // Ids beyond this are nobody's, and are not believed.
 constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 constexpr std::string_view kAdoptedName = "lost+found";
-// Of one adopted file: each is a segment of its layout.
+// Parts of one adopted file: each is a segment of its layout.
 constexpr size_t kPiecesMax = 4096;
 // Files named in the log one by one, of what one node says.
 constexpr size_t kNamedMax = 20;

@@ -83,7 +83,7 @@ class TextPool {
   }
 
  private:
-  // Of a text, besides its bytes.
+  // Overhead of a text, besides its bytes.
   static constexpr uint64_t kOverheadBytes = 128;
 
   struct Slot {

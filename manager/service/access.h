@@ -31,7 +31,7 @@ Asker AskerFor(const Identity& caller);
 // A node's certificate may be for one name alone.
 Status CheckNodeName(const Identity& caller, std::string_view name);
 
-// Of one server: looks at callers. Of the loop's thread.
+// One per server: looks at callers. Used by the loop's thread.
 class Access {
  public:
   // Without `secured` there are no certificates, and whoever reaches the port (on loopback) is an

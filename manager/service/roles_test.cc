@@ -64,7 +64,7 @@ class RolesTest : public ManagerServiceTest {
     ASSERT_TRUE(std::holds_alternative<MakeReply>(mount_->Ask(make)));
   }
   sai::AdminClient As(const Identity& identity) { return {server_->address(), Secret(identity)}; }
-  // Of a session that a certificate of the role would have.
+  // As a session with a certificate of the role has them.
   Status OpenSession(const Identity& identity) {
     return TestClient(9, server_->address(), Secret(identity), Seconds(5)).Start();
   }

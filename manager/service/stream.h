@@ -98,7 +98,7 @@ class Stream : private OpenStreams::Member {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // Of callers that have the right. `calls` and `open` outlive it. `peer`, a literal, is what
+  // Serves callers that have the right. `calls` and `open` outlive it. `peer`, a literal, is what
   // calls: "mount".
   Stream(Calls& calls, Right right, OpenStreams& open, std::string_view peer)
       : calls_(calls), right_(right), open_(open), peer_(peer) {

@@ -31,7 +31,7 @@ ConnectionId ConnectionBook::Accept(const std::string& host, Time now,
   // The newcomer counts for its host, and is its newest: the host's oldest goes.
   const auto most =
       std::max_element(unproven_of_.begin(), unproven_of_.end(), [](const auto& a, const auto& b) {
-        // Of several hosts, the one that has waited longest.
+        // Among several hosts, the one that has waited longest.
         if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
         return *a.second.begin() > *b.second.begin();
       });

@@ -1,7 +1,7 @@
 // BulkDoor: what a connection of the bulk plane may do before it has proved whose it is. Reads the
 // hello without ever waiting, and never a byte of what follows it.
 //
-// Of one thread. Nothing here blocks: a socket with TLS must be in non-blocking mode.
+// Used by one thread. Nothing here blocks: a socket with TLS must be in non-blocking mode.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 

@@ -150,7 +150,7 @@ Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path
   record.cluster_name = json["cluster"].get<std::string>();
   record.node_name = json["node"].get<std::string>();
   record.incarnation = json["incarnation"].get<uint64_t>();
-  // Of a directory from before there were these, nothing is known.
+  // Nothing is known of a directory from before there were these.
   if (json.contains("boot") && json["boot"].is_string())
     record.boot_id = json["boot"].get<std::string>();
   const auto flag = [&json](const char* name, bool absent) {
