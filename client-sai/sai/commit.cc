@@ -78,6 +78,7 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   if (request.generation == 0 && inode.access) request.generation = inode.access->generation;
   request.inline_moved = inode.moves_inline;
   request.modify_time = inode.committing.modify_time;
+  request.modify_time_stays = request.data_changed && !request.modify_time;
   if (inode.inline_buffer) {
     request.inline_data = *inode.inline_buffer;
     if (inode.make_state == MakeState::kSent) request.based_on_version = inode.inline_version;

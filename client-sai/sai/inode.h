@@ -54,7 +54,9 @@ struct Unsaved {
   bool needs_commit = false;  // Made or written since the last commit.
   bool data_dirty = false;
   uint64_t dirty_end = 0;           // Where the furthest of its writes ends.
-  std::optional<Time> modify_time;  // Of its last write.
+  // When its last write was. None although data_dirty: that the bytes differ was found by looking,
+  // and they may be older than the file's time.
+  std::optional<Time> modify_time;
   // The oldest layout generation by which any of it was stored on nodes; 0: nothing was.
   uint64_t stored_by = 0;
 };
@@ -90,9 +92,13 @@ struct Inode : Unsaved {
   const FileId file;
 
   // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
-  // never take it. Lock order: io, then mutex; never two inodes' at once.
+  // never take it. Lock order: io, then look, then mutex; never two inodes' at once.
   std::mutex io;
   std::optional<AppendHold> append_hold;  // Guarded by io.
+
+  // Held by who asks the node what was stored through mappings, until its answer is noted here:
+  // what one look has found the next one does not find again.
+  std::mutex look;
 
   // Held briefly, never across a call.
   std::mutex mutex;
@@ -123,6 +129,7 @@ struct Inode : Unsaved {
   // differs at the next look is not committed yet.
   bool stores_known = false;
   bool look_was_lost = false;  // With what it had found.
+  uint64_t times_set = 0;      // How often a time of change was set.
   uint32_t finishing = 0;      // How often the node is being told of the end of local writes.
   uint64_t cached_opens = 0;   // Counts opens that read by the kernel's pages.
   // The kernel has written it by itself while it was set-user-id or set-group-id.

@@ -349,6 +349,10 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
       return inode->cut_by;
     };
     request.generation = cut_by();
+    if (changes.modify_time || changes.modify_time_now) {
+      const std::lock_guard lock(inode->mutex);
+      ++inode->times_set;
+    }
     Mark mark = MarkNow();
     auto reply = Ask<AttributesReply>(request);
     while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {

@@ -65,11 +65,14 @@ void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) 
 // ---- stores that nobody told of
 
 bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
+  const std::lock_guard look(inode.look);
   AccessPtr access;
   bool known = false;
+  uint64_t times_set = 0;
   {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
+    times_set = inode.times_set;
     // What is written meanwhile in a way that this mount sees takes it back.
     known = std::exchange(inode.stores_known, true);
   }
@@ -106,12 +109,10 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     stats_.Add(Counter::kStoresFound);
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
-    // What differs may be what is committed already: then its time stays.
-    const bool is_new = known && found.changed;
+    // Else what differs may be committed already, or may be older than the time that was set.
+    const bool is_new = known && found.changed && inode.times_set == times_set;
     if (is_new)
       inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
-    else if (!inode.modify_time)
-      inode.modify_time = View(inode).modify_time;
   }
   return found.writers_left;
 }

@@ -316,6 +316,9 @@ struct CommitRequest {
   bool size_is_exact =
       true;  // False: the size is at least this (another writer may have grown it).
   std::optional<Time> modify_time;
+  // Without a modify_time a change of data or size is of now; but if this is true the time that the
+  // file has stays: the bytes may have been there when somebody set it.
+  bool modify_time_stays = false;
   std::optional<Time> access_time;
   std::optional<std::string> inline_data;
   std::vector<NodeBytes> nodes;

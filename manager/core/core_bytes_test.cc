@@ -126,9 +126,16 @@ TEST_F(CoreBytes, CommitTimesLieBetweenBirthAndNow) {
     EXPECT_EQ(Ok<AttributesReply>(kAnna, commit).attributes.modify_time, row.expected);
   }
   CommitRequest commit{.file = f, .size_bytes = 0, .size_is_exact = false};
-  const Attributes a = Ok<AttributesReply>(kAnna, commit).attributes;
+  Attributes a = Ok<AttributesReply>(kAnna, commit).attributes;
   EXPECT_EQ(a.size_bytes, 1U);
   EXPECT_EQ(a.data_version, 4U);
+  EXPECT_EQ(a.modify_time, now_);
+  const Time before = a.modify_time;
+  now_ = now_ + Seconds(1);
+  commit.modify_time_stays = true;
+  a = Ok<AttributesReply>(kAnna, commit).attributes;
+  EXPECT_EQ(a.data_version, 5U);
+  EXPECT_EQ(a.modify_time, before);
 }
 
 // ---- opens and orphans

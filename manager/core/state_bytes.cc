@@ -489,7 +489,8 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   if (request.modify_time) {
     // A file is not older than itself, nor from the future: make and Snakemake decide by this.
     inode.modify_time = std::clamp(*request.modify_time, std::min(inode.birth_time, now_), now_);
-  } else if (request.data_changed || inode.size_bytes != size_before) {
+  } else if (!request.modify_time_stays &&
+             (request.data_changed || inode.size_bytes != size_before)) {
     inode.modify_time = now_;
   }
   if (request.access_time) inode.access_time = std::clamp(*request.access_time, Time{0}, now_);

@@ -254,6 +254,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
   item->set_last_close(value.last_close);
   if (value.based_on_version) item->set_based_on_version(*value.based_on_version);
   item->set_generation(value.generation);
+  item->set_modify_time_stays(value.modify_time_stays);
 }
 CommitRequest::NodeBytes Read(const wire::CommitRequest::NodeBytes& in, FieldChecker& check) {
   return {.node = NodeId{in.node_id()},
@@ -279,6 +280,7 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
   value.last_close = in.last_close();
   if (in.has_based_on_version()) value.based_on_version = in.based_on_version();
   value.generation = check.Number("commit.generation", in.generation());
+  value.modify_time_stays = in.modify_time_stays();
   return value;
 }
 

@@ -227,7 +227,7 @@ Status ManagerLink::Adopt(const NodeRegistered& registered) {
   MOSA_RETURN_IF_ERROR(engine_.store().SetCluster(registered.cluster_name));
   gate_.SetKey(registered.capability_key, registered.now, registered.epoch, registered.bulk_tls);
   copier_.CancelAll();  // What is to go on is ordered again.
-  engine_.RepeatCorruptObjects();
+  engine_.RepeatReports();
   LogInfo("registered as node {} of cluster {}", registered.node.value, registered.cluster_name);
   return OkStatus();
 }

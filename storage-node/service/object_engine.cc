@@ -123,6 +123,8 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
 bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
   if (!object.lent) return false;
   const Result<bool> writers = store_->HasWriters(fd);
+  // It was lent before this process began: its mount may have ended, so that nobody else tells.
+  if (writers.ok() && *writers && !object.told) object.told = ChecksumTable::ForUnknownBytes();
   if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
   object.lent = false;
   NoteLeft(object);
@@ -206,6 +208,7 @@ void ObjectEngine::Remove(Object& object) {
   lent_.erase(object.file);
   left_untold_.erase(object.file);
   untold_to_report_.erase(object.file);
+  untold_reported_.erase(object.file);
   corrupt_blocks_of_.erase(object.file);
   corrupt_to_report_.erase(object.file);
   healed_.erase(object.file);

@@ -221,12 +221,15 @@ class ObjectEngine {
   // All objects with their sizes as the store has them now, ascending; without sizes if the store
   // does not say.
   void ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const;
-  // Counters now, and some of the objects found corrupt, or healed, that no call has named yet.
+  // Counters now, and some of the objects found corrupt, healed, or stored into, that no call has
+  // named yet.
   NodeHeartbeat TakeHeartbeat();
   BulkUse UseOfBulkPlane() const;
-  // Puts every corrupt and every healed object into the next heartbeats: the manager is a new one.
-  void RepeatCorruptObjects();
+  // The stream to the manager is a new one. The next heartbeats name every corrupt and every healed
+  // object, and those stored into that were named so lately that the old stream may have lost it.
+  void RepeatReports();
   uint64_t used_bytes() const;
+  uint64_t unsealed_objects() const;
   ObjectStore& store() { return *store_; }
   MemoryBudget& budget() { return budget_; }
   void CountSent(uint64_t bytes) { bytes_read_remote_ += bytes; }
@@ -345,6 +348,7 @@ class ObjectEngine {
   std::set<FileId> drops_to_repeat_;
   std::set<FileId> left_untold_;  // Those whose left_untold is set.
   std::set<FileId> untold_to_report_;
+  std::map<FileId, Time> untold_reported_;  // When a heartbeat has named it.
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
   // Objects whose damage was replaced, and those of them that no heartbeat has named yet.

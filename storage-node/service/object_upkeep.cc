@@ -21,6 +21,9 @@ constexpr Duration kSealAgainAfter = Seconds(1);
 // A heartbeat names so many damaged or healed objects; the others follow in the next ones.
 constexpr size_t kObjectsPerHeartbeat = 4096;
 
+// A stream that does not take what is written to it is given up long before.
+constexpr Duration kMayBeLostWithin = Seconds(60);
+
 std::vector<FileId> TakeSome(std::set<FileId>& files) {
   std::vector<FileId> some;
   while (!files.empty() && some.size() < kObjectsPerHeartbeat)
@@ -202,6 +205,10 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   heartbeat.corrupt_objects = TakeSome(corrupt_to_report_);
   heartbeat.healed_objects = TakeSome(healed_to_report_);
   heartbeat.untold_objects = TakeSome(untold_to_report_);
+  const Time now = clock_.Monotonic();
+  std::erase_if(untold_reported_,
+                [&](const auto& each) { return now - each.second > kMayBeLostWithin; });
+  for (const FileId file : heartbeat.untold_objects) untold_reported_[file] = now;
   return heartbeat;
 }
 
@@ -242,15 +249,22 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
   return snapshot;
 }
 
-void ObjectEngine::RepeatCorruptObjects() {
+void ObjectEngine::RepeatReports() {
   const std::lock_guard lock(account_mutex_);
   for (const auto& [file, blocks] : corrupt_blocks_of_) corrupt_to_report_.insert(file);
   healed_to_report_ = healed_;
+  for (const auto& [file, reported] : std::exchange(untold_reported_, {}))
+    untold_to_report_.insert(file);
 }
 
 uint64_t ObjectEngine::used_bytes() const {
   const std::lock_guard lock(account_mutex_);
   return admission_.used_bytes();
+}
+
+uint64_t ObjectEngine::unsealed_objects() const {
+  const std::lock_guard lock(account_mutex_);
+  return unsealed_objects_;
 }
 
 // ---- sealing

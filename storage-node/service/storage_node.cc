@@ -81,7 +81,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
                                            .node_name = options.name,
                                            .limits = {}},
                                           *node->engine_, node->gate_, *node->copier_));
-  const uint64_t unsealed = node->engine_->TakeHeartbeat().unsealed_objects;
+  const uint64_t unsealed = node->engine_->unsealed_objects();
   if (unsealed > 0) {
     LogInfo(
         "{} objects were here already; of those without a record the checksums are computed anew",

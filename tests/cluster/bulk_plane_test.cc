@@ -377,7 +377,7 @@ TEST_P(BulkPlane, ACorruptBlockIsNeverServed) {
   EXPECT_EQ(healed.corrupt_blocks, 0U);
   EXPECT_EQ(healed.healed_objects, std::vector<FileId>{kFile});
   EXPECT_TRUE(node_->engine().TakeHeartbeat().healed_objects.empty());
-  node_->engine().RepeatCorruptObjects();
+  node_->engine().RepeatReports();
   EXPECT_EQ(node_->engine().TakeHeartbeat().healed_objects, std::vector<FileId>{kFile});
 }
 

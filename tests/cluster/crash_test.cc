@@ -81,7 +81,7 @@ class NodeCrash : public ::testing::Test {
     object << "XXXX";
   }
   std::vector<FileId> Corrupt() {
-    engine_->RepeatCorruptObjects();
+    engine_->RepeatReports();
     return engine_->TakeHeartbeat().corrupt_objects;
   }
 

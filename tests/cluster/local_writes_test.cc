@@ -101,7 +101,7 @@ TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (files.empty() && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      node_->SealAll();  // Takes heartbeats itself.
+      node_->SealAll();
       node_->engine().Account();
       files = node_->engine().TakeHeartbeat().untold_objects;
     }
@@ -109,6 +109,9 @@ TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
   };
   store_through("stored");
   EXPECT_EQ(told(), std::vector{kFile});
+  EXPECT_EQ(told(), std::vector<FileId>()) << "once on each stream";
+  node_->engine().RepeatReports();
+  EXPECT_EQ(told(), std::vector{kFile}) << "the stream may have lost it";
   store_through("stored");
   EXPECT_EQ(told(), std::vector<FileId>()) << "the same bytes";
   store_through("another");

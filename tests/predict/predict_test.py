@@ -158,7 +158,7 @@ def test_malformed_traces(mosa, directory):
         (spoiled(lambda root, task: task.update(pid="h1")), "pid or tid is no whole number"),
         (spoiled(lambda root, task: task.update(pid=9)), "a process without a name"),
         (spoiled(lambda root, task: task.update(tid=99)), "a thread without a name"),
-        (spoiled(lambda root, task: task.update(dur=task["dur"] / 2)), "overlaps another of its track in part"),
+        (spoiled(lambda root, task: task.update(dur=task["dur"] // 2)), "overlaps another of its track in part"),
         (spoiled(lambda root, task: root["traceEvents"].append(root["traceEvents"][0])), "it is named twice"),
     ]
     for spoilt, expected in rows:

@@ -120,7 +120,7 @@ class TestNode {
   // time.
   void SealAll() {
     std::vector<std::byte> scratch(1 << 20);
-    for (int i = 0; i < 20 && engine_->TakeHeartbeat().unsealed_objects > 0; ++i) {
+    for (int i = 0; i < 20 && engine_->unsealed_objects() > 0; ++i) {
       if (i >= 3) std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));
       engine_->Account();
       engine_clock_.Advance(Seconds(10));
