@@ -53,7 +53,7 @@ enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
 struct Unsaved {
   bool needs_commit = false;  // Made or written since the last commit.
   bool data_dirty = false;
-  uint64_t dirty_end = 0;           // Where the furthest of its writes ends.
+  uint64_t dirty_end = 0;  // Where the furthest of its writes ends.
   // When its last write was. None although data_dirty: that the bytes differ was found by looking,
   // and they may be older than the file's time.
   std::optional<Time> modify_time;

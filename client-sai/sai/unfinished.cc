@@ -111,8 +111,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
     // Else what differs may be committed already, or may be older than the time that was set.
     const bool is_new = known && found.changed && inode.times_set == times_set;
-    if (is_new)
-      inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
+    if (is_new) inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
   }
   return found.writers_left;
 }

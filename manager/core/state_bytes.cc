@@ -38,8 +38,7 @@ HintDefaults ManagerCore::State::Defaults() const {
 const EffectiveHints& ManagerCore::State::HintsOf(const Inode& inode) const {
   const std::string& text = texts_.TextOf(inode.hints);
   KnownHints& known = known_hints_[inode.hints % known_hints_.size()];
-  if (!known.hints || known.text != text)
-    known = {text, Evaluate(DecodedHints(inode), Defaults())};
+  if (!known.hints || known.text != text) known = {text, Evaluate(DecodedHints(inode), Defaults())};
   return *known.hints;
 }
 
