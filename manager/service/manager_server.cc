@@ -45,7 +45,7 @@ constexpr std::string_view kCapabilityKeyKey = "~capability_key";
 struct Identity {
   std::string cluster_name;
   uint64_t cluster_seed = 0;
-  std::string capability_key;
+  std::string cluster_key;  // The capability key is made of it.
 };
 
 Result<std::optional<std::string>> Find(MetadataStore& store, std::string_view key) {
@@ -65,7 +65,7 @@ Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options
     // The seed is as random as the key, and tells nothing of it.
     const Identity identity{.cluster_name = options.core.cluster_name,
                             .cluster_seed = Hash64(NewCapabilityKey()),
-                            .capability_key = NewCapabilityKey()};
+                            .cluster_key = NewCapabilityKey()};
     return identity;
   }
   Identity identity;
@@ -84,7 +84,7 @@ Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options
                     options.data_directory, *name, options.core.cluster_name));
   }
   identity.cluster_name = *name;
-  identity.capability_key = *key;
+  identity.cluster_key = *key;
   return identity;
 }
 
@@ -92,8 +92,13 @@ Status SaveIdentity(MetadataStore& store, const Identity& identity) {
   KvBatch batch;
   batch.Put(std::string(kClusterNameKey), identity.cluster_name);
   batch.Put(std::string(kClusterSeedKey), fmt::format("{}", identity.cluster_seed));
-  batch.Put(std::string(kCapabilityKeyKey), identity.capability_key);
+  batch.Put(std::string(kCapabilityKeyKey), identity.cluster_key);
   return store.Commit(batch);
+}
+
+std::string CapabilityKeyOf(const Identity& identity, const std::optional<ClusterSecret>& secret) {
+  return CapabilityKeyFor(identity.cluster_key,
+                          secret ? FactsOf(*secret).trusted : std::vector<std::string>());
 }
 
 Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const ManagerOptions& options) {
@@ -259,12 +264,12 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   core_options.text_bytes_max = limits.text_bytes;
   MOSA_ASSIGN_OR_RETURN(auto core, LoadCore(*parts->store, core_options));
   if (fresh) MOSA_RETURN_IF_ERROR(SaveIdentity(*parts->store, identity));
-  parts->driver =
-      std::make_unique<CoreDriver>(std::move(core), *parts->store,
-                                   CoreDriverOptions{.capability_key = identity.capability_key,
-                                                     .bulk_tls = options.bulk_tls,
-                                                     .directory = parts->directory.get(),
-                                                     .stopping = &parts->stopping});
+  parts->driver = std::make_unique<CoreDriver>(
+      std::move(core), *parts->store,
+      CoreDriverOptions{.capability_key = CapabilityKeyOf(identity, options.secret),
+                        .bulk_tls = options.bulk_tls,
+                        .directory = parts->directory.get(),
+                        .stopping = &parts->stopping});
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
   parts->services = std::make_unique<Services>(
       *parts->driver, parts->forecasts.get(), options.residence_wait,

@@ -6,6 +6,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -99,6 +100,17 @@ std::string NewCapabilityKey() {
   MOSA_CHECK(
       RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), static_cast<int>(key.size())) == 1);
   return key;
+}
+
+std::string CapabilityKeyFor(std::string_view cluster_key, std::vector<std::string> authorities) {
+  std::sort(authorities.begin(), authorities.end());
+  std::string text = "mosa capability key";
+  for (const std::string& authority : authorities) {
+    text.push_back('\0');
+    text.append(authority);
+  }
+  const auto mac = Mac(text, cluster_key);
+  return {reinterpret_cast<const char*>(mac.data()), mac.size()};
 }
 
 }  // namespace mosa

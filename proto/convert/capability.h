@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
@@ -34,6 +35,11 @@ Result<Capability> OpenCapability(std::string_view sealed, std::string_view key,
 
 // A fresh random key of kCapabilityKeyBytes from the system's generator.
 std::string NewCapabilityKey();
+
+// The capability key of a cluster that keeps `cluster_key` to itself and whose members trust these
+// authorities (in any order). Nodes learn only this key: once a cluster has changed its authority,
+// a node that is no longer trusted holds one that opens nothing.
+std::string CapabilityKeyFor(std::string_view cluster_key, std::vector<std::string> authorities);
 
 }  // namespace mosa
 

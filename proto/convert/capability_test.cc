@@ -73,5 +73,15 @@ TEST(Capability, KeysAreFresh) {
   EXPECT_NE(NewCapabilityKey(), NewCapabilityKey());
 }
 
+TEST(Capability, TheKeyChangesWithTheTrustedAuthorities) {
+  const std::string key = NewCapabilityKey();
+  const std::string old_one = CapabilityKeyFor(key, {"old"});
+  EXPECT_EQ(old_one.size(), kCapabilityKeyBytes);
+  EXPECT_EQ(CapabilityKeyFor(key, {"new", "old"}), CapabilityKeyFor(key, {"old", "new"}));
+  EXPECT_NE(CapabilityKeyFor(key, {"new", "old"}), old_one);
+  EXPECT_NE(CapabilityKeyFor(key, {"new"}), old_one);
+  EXPECT_NE(CapabilityKeyFor(NewCapabilityKey(), {"old"}), old_one);
+}
+
 }  // namespace
 }  // namespace mosa
