@@ -45,7 +45,7 @@ class ManagerApi {
   // Sends requests as one envelope and waits for the replies; at most `deadline`, then one Failure
   // kTimedOut: the requests may have run by then, and do not run any more. The last reply may be a
   // Failure; then later requests did not run.
-  virtual std::vector<Reply> Call(std::vector<Request> requests, Duration deadline = kWaitMax) = 0;
+  virtual std::vector<Reply> Call(std::vector<Request> requests, Duration deadline) = 0;
   // The same without waiting, however long it takes. `done` runs on the delivery thread and must
   // not block. Returns the request's id.
   virtual RequestId Send(std::vector<Request> requests, Callback done) = 0;

@@ -319,16 +319,18 @@ void KernelSession::Serve(const fuse_buf& request) {
     ServeInTurn(request);
     return;
   }
-  Dispatch(request);
+  Dispatch(request, std::chrono::steady_clock::now());
 }
 
 void KernelSession::ServeInTurn(const fuse_buf& request) {
+  const auto arrived = std::chrono::steady_clock::now();
   if (parked_.TakeTurn()) {
-    Dispatch(request);
+    Dispatch(request, arrived);
     parked_.EndTurn();
   } else {
     ParkedRequest parked;
     parked.size_bytes = request.size;
+    parked.arrived = arrived;
     if (request.size <= kSmallRequestBytes) {
       const auto* const bytes = static_cast<const std::byte*>(request.mem);
       parked.small.assign(bytes, bytes + request.size);
@@ -337,7 +339,7 @@ void KernelSession::ServeInTurn(const fuse_buf& request) {
     }
     if (!parked_.Park(parked)) {
       if (parked.large.data() != nullptr) request_memory = std::move(parked.large);
-      Dispatch(request);
+      Dispatch(request, arrived);
     }
   }
   while (std::optional<ParkedRequest> next = parked_.NextWithTurn()) {
@@ -345,7 +347,7 @@ void KernelSession::ServeInTurn(const fuse_buf& request) {
     again.mem = next->data();
     again.size = next->size_bytes;
     request_memory = std::move(next->large);
-    Dispatch(again);
+    Dispatch(again, next->arrived);
     parked_.EndTurn();
   }
 }
@@ -360,7 +362,8 @@ bool KernelSession::ShouldRetire() {
   return true;
 }
 
-void KernelSession::Dispatch(const fuse_buf& received) {
+void KernelSession::Dispatch(const fuse_buf& received,
+                             std::chrono::steady_clock::time_point arrived) {
   requests_.fetch_add(1, std::memory_order_relaxed);
   fuse_buf request = received;
   std::array<std::byte, kSmallRequestBytes> small;
@@ -373,7 +376,7 @@ void KernelSession::Dispatch(const fuse_buf& received) {
   TimedRequest timed(options_.residence, KernelRequestKind(header.opcode));
   if (header.opcode == FUSE_READ) timed.set_bytes(BodyOf<fuse_read_in>(request).size);
   if (header.opcode == FUSE_WRITE) timed.set_bytes(BodyOf<fuse_write_in>(request).size);
-  const WaitBudget budget;
+  const WaitBudget budget(arrived);
   request_unique = header.unique;
   request_detached = false;
   if (header.opcode == kernel::kOpcodeStatx) {

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -142,7 +143,7 @@ class KernelSession final : public KernelNotifier {
   void Serve(const fuse_buf& request);
   // A request about bytes is served here, or left to whoever has a turn next.
   void ServeInTurn(const fuse_buf& request);
-  void Dispatch(const fuse_buf& request);
+  void Dispatch(const fuse_buf& request, std::chrono::steady_clock::time_point arrived);
   void AnswerKilled(uint64_t request);
   void AnswerStatx(const fuse_in_header& header);
   void EndWorkers();

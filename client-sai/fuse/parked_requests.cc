@@ -30,8 +30,8 @@ bool ParkedRequests::Park(ParkedRequest& request) {
   return true;
 }
 
-// Who parks counts first and looks for a turn then; who ends a turn looks for the count then. So
-// one of both finds it.
+// Parking raises the count before it looks for a turn; ending a turn frees it before it looks at
+// the count. So one of the two always finds the request.
 std::optional<ParkedRequest> ParkedRequests::NextWithTurn() {
   if (count_.load() == 0 || !TakeTurn()) return std::nullopt;
   {

@@ -7,6 +7,7 @@
 #define MOSA_CLIENT_SAI_FUSE_PARKED_REQUESTS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -23,6 +24,7 @@ struct ParkedRequest {
   std::vector<std::byte> small;
   LargeBuffer large;  // Instead of `small`.
   size_t size_bytes = 0;
+  std::chrono::steady_clock::time_point arrived{};
 
   void* data() { return large.data() != nullptr ? large.data() : small.data(); }
 };

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "client-sai/core/rules.h"
+#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
 
-// As long as a call waits: what is asked ahead is repeated until it is answered.
-constexpr std::chrono::seconds kAnswerWaitMax{kWaitMax.ns / 1'000'000'000};
+// What is asked ahead is repeated until it is answered.
+std::chrono::steady_clock::time_point AnswerIsDue() {
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(WaitBudget::ForQuestion().ns);
+}
 
 }  // namespace
 
@@ -45,7 +48,7 @@ void Grants::AskAhead(NodeId node, Room& room) {
 
 Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
   if (bytes == 0) return true;
-  const auto give_up = std::chrono::steady_clock::now() + kAnswerWaitMax;
+  const auto give_up = AnswerIsDue();
   std::unique_lock lock(mutex_);
   for (;;) {
     Room& room = rooms_[node];
@@ -58,17 +61,18 @@ Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
     }
     if (room.asking) {
       if (answered_.wait_until(lock, give_up) == std::cv_status::timeout)
-        return Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-                       fmt::format("the manager did not say within {} s how much room there is on "
-                                   "node {}: is it running?",
-                                   kAnswerWaitMax.count(), node.value)};
+        return Failure{
+            StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+            fmt::format("the manager did not say in time how much room there is on node {}: "
+                        "is it running?",
+                        node.value)};
       continue;
     }
     const uint64_t held_before = room.held;
     room.last_wish = GrantWish(bytes - room.held, room.last_wish);
     const GrantRequest request = Ask(node, room, room.last_wish);
     lock.unlock();
-    const std::vector<Reply> replies = manager_.Call({request});
+    const std::vector<Reply> replies = manager_.Call({request}, WaitBudget::ForQuestion());
     Settle(node, replies);
     if (const auto* failure = std::get_if<Failure>(&replies.back())) {
       if (failure->reason == ErrorReason::kNoSpace) return false;
@@ -105,7 +109,7 @@ uint64_t Grants::TakeUnreported(NodeId node) {
 }
 
 bool Grants::Reserve(NodeId node, uint64_t bytes) {
-  const auto give_up = std::chrono::steady_clock::now() + kAnswerWaitMax;
+  const auto give_up = AnswerIsDue();
   std::unique_lock lock(mutex_);
   // The manager gives at most so much at once: ask until it is enough, or nothing comes.
   for (;;) {
@@ -130,7 +134,7 @@ bool Grants::Reserve(NodeId node, uint64_t bytes) {
     const uint64_t wanted = bytes > room.held ? bytes - room.held : 0;
     const GrantRequest request = Ask(node, room, wanted);
     lock.unlock();
-    const std::vector<Reply> replies = manager_.Call({request});
+    const std::vector<Reply> replies = manager_.Call({request}, WaitBudget::ForQuestion());
     Settle(node, replies);
     if (replies.empty() || !std::holds_alternative<GrantReply>(replies.back())) return false;
     lock.lock();

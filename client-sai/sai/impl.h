@@ -268,6 +268,7 @@ class Filesystem::Impl final : public SessionListener {
   // Commits, if anything was `stored`, and gives the lock back.
   Outcome<Done> EndAppend(Inode& inode, bool stored);
   void EndAppendOf(Inode& inode, HandleId handle);  // If it is that handle's.
+  void EndAppendOfOthers(Inode& inode);
   // For programs that do not go on.
   void EndOverdueAppends();
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);

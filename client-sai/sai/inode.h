@@ -57,7 +57,8 @@ struct Unsaved {
   // When its last write was. None although data_dirty: that the bytes differ was found by looking,
   // and they may be older than the file's time.
   std::optional<Time> modify_time;
-  // The oldest layout generation by which any of it was stored on nodes; 0: nothing was.
+  // The oldest layout generation by which any of it was stored on nodes, or was to be; 0: nothing
+  // was.
   uint64_t stored_by = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
@@ -300,7 +301,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
       RemoveRequest{parent, name, directory, held, unsent ? *known : LastSeen(*inode, name)});
   const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
-  const std::vector<Reply> replies = manager_.Call(std::move(requests));
+  const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
   if (unsent) {
     const MakeState made =
         FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], mark);

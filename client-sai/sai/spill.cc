@@ -58,6 +58,12 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     // What was recalled meanwhile may not be stored by any more.
     if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
       continue;
+    if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since)
+      return Fail(
+          StatusCode::kFailedPrecondition, ErrorReason::kStale,
+          fmt::format("others may have written file {} while this mount was not heard: what "
+                      "was written here since the last sync is not stored",
+                      inode.file.value));
     ++inode.stores;
     inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
     return access;

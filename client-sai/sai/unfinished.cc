@@ -40,9 +40,7 @@ bool MayBeTriedAgain(const Failure& failure) {
 }
 
 // The file was removed: nothing of it is missed.
-bool IsGone(const Failure& failure) {
-  return failure.reason == ErrorReason::kStale || failure.reason == ErrorReason::kNoEntry;
-}
+bool IsGone(const Failure& failure) { return failure.code == StatusCode::kNotFound; }
 
 }  // namespace
 
@@ -73,12 +71,14 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
     times_set = inode.times_set;
-    // What is written meanwhile in a way that this mount sees takes it back.
+    // A write that this mount sees meanwhile clears it again.
     known = std::exchange(inode.stores_known, true);
   }
   if (!access || !access->layout.bound()) return false;
   // A right that has run out, or soon does, is asked for anew.
-  if (const auto fresh = EnsureAccess(inode, access->may_write); fresh.ok()) access = *fresh;
+  const auto fresh = EnsureAccess(inode, access->may_write);
+  if (!fresh.ok() && IsGone(fresh.failure())) return false;
+  if (fresh.ok()) access = *fresh;
   const std::optional<NodeId> node = LocalHolder(*access);
   if (!node) return false;
   const ObjectTarget target{*node, inode.file, access->capability};

@@ -21,7 +21,10 @@ class WaitBudget {
   static constexpr Duration kAll = kWaitMax - Seconds(1);
   static constexpr Duration kQuestionMin = Milliseconds(500);
 
-  WaitBudget() { limit_ = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kAll.ns); }
+  // `begun`: when the kernel has asked.
+  explicit WaitBudget(std::chrono::steady_clock::time_point begun) {
+    limit_ = begun + std::chrono::nanoseconds(kAll.ns);
+  }
   ~WaitBudget() { limit_.reset(); }
   WaitBudget(const WaitBudget&) = delete;
   WaitBudget& operator=(const WaitBudget&) = delete;

@@ -143,7 +143,7 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
                                        const CallPiece& piece) {
   Inode& inode = *handle.inode;
   if (inode.append_hold && !GoesOn(*inode.append_hold, handle.id, data.size(), piece))
-    MOSA_RETURN_IF_FAILED(EndAppend(inode, true));
+    EndAppendOfOthers(inode);
   if (!inode.append_hold) {
     if (AppendUnsent(inode, data)) return Done{};
     MOSA_RETURN_IF_FAILED(BeginAppend(inode, handle.id));
@@ -237,8 +237,13 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
 }
 
 void Filesystem::Impl::EndAppendOf(Inode& inode, HandleId handle) {
-  if (!inode.append_hold || inode.append_hold->handle != handle) return;
-  if (!EndAppend(inode, true).ok()) stats_.Add(Counter::kErrors);
+  if (inode.append_hold && inode.append_hold->handle == handle) EndAppendOfOthers(inode);
+}
+
+// The call that has appended has returned: its handle is told of a failure with its next call.
+void Filesystem::Impl::EndAppendOfOthers(Inode& inode) {
+  const Outcome<Done> ended = EndAppend(inode, true);
+  if (!ended.ok()) NoteError(inode, ended.failure());
 }
 
 void Filesystem::Impl::EndOverdueAppends() {
@@ -252,7 +257,7 @@ void Filesystem::Impl::EndOverdueAppends() {
     const std::unique_lock io(inode->io, std::try_to_lock);  // Else it goes on at this moment.
     if (!io.owns_lock() || !inode->append_hold || clock_.Monotonic() < inode->append_hold->until)
       continue;
-    if (!EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
+    EndAppendOfOthers(*inode);
   }
 }
 
@@ -589,6 +594,11 @@ Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& acces
   const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
                                      [&](NodeId node) { return nodes_.IsLocal(node); });
   if (!all_local) {
+    {
+      // By the time that it is stored the layout may be another one.
+      const std::lock_guard lock(inode.mutex);
+      inode.stored_by = OlderGeneration(inode.stored_by, access.generation);
+    }
     auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes, memory);
     if (!buffered.ok()) return buffered.failure();
     return true;

@@ -102,6 +102,9 @@ struct DataAccess {
   // Counts the changes of where the file's bytes go (bind, promote, relocate, unbind, fence); 0
   // before the first. Whoever stores by this layout names it in its commit.
   uint64_t generation = 0;
+  // What this client was to store by an older generation is no part of the file any more, and must
+  // not be stored by this one: others may have written there since.
+  uint64_t kept_since = 0;
   // Nodes of the layout without a committed byte of the file, ascending. An object that is absent
   // there reads as zeroes; on any other node its absence is a loss.
   std::vector<NodeId> empty_nodes{};

@@ -88,6 +88,7 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   access.expires = now_ + options_.capability_lifetime;
   if (inode.bytes) {
     access.generation = inode.bytes->generation;
+    access.kept_since = fences_.KeptSince(file, actor().start.client, inode.bytes->kept_since);
     access.empty_nodes = EmptyNodesOf(inode, access.layout);
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;

@@ -153,6 +153,7 @@ void Write(const DataAccess& value, wire::DataAccess* out) {
   out->set_copied_eagerly(value.copied_eagerly);
   out->set_close_copies(value.close_copies);
   out->set_generation(value.generation);
+  out->set_kept_since(value.kept_since);
   WriteIds(value.empty_nodes, out->mutable_empty_node_ids());
 }
 
@@ -172,6 +173,7 @@ DataAccess Read(const wire::DataAccess& in, FieldChecker& check) {
           .copied_eagerly = in.copied_eagerly(),
           .close_copies = in.close_copies(),
           .generation = check.Number("access.generation", in.generation()),
+          .kept_since = check.Number("access.kept_since", in.kept_since()),
           .empty_nodes =
               ReadIds<NodeId>("access.empty_node_ids", in.empty_node_ids(), kNodesMax, check)};
 }

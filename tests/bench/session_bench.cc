@@ -52,7 +52,7 @@ class BenchClient final : public sai::SessionListener {
     file_ = Make(directory_, "stat", FileType::kRegular, false);
   }
 
-  void Stat() { Expect(api_->Call({GetAttributesRequest{file_}})); }
+  void Stat() { Expect(api_->Call({GetAttributesRequest{file_}}, kWaitMax)); }
   void MakeOne() { Make(directory_, NextName(), FileType::kRegular, false); }
   void CreateOne() { Make(directory_, NextName(), FileType::kRegular, true); }
 
@@ -87,7 +87,7 @@ class BenchClient final : public sai::SessionListener {
   FileId NextFile() {
     if (next_file_ == end_file_) {
       const auto range =
-          std::get<FileIdRangeReply>(Expect(api_->Call({FileIdRangeRequest{}})).back());
+          std::get<FileIdRangeReply>(Expect(api_->Call({FileIdRangeRequest{}}, kWaitMax)).back());
       next_file_ = range.first.value;
       end_file_ = next_file_ + range.count;
     }
@@ -113,7 +113,7 @@ class BenchClient final : public sai::SessionListener {
       bytes.last_close = true;
       requests.emplace_back(std::move(bytes));
     }
-    Expect(api_->Call(std::move(requests)));
+    Expect(api_->Call(std::move(requests), kWaitMax));
     return file;
   }
 

@@ -76,7 +76,7 @@ class Listener final : public SessionListener {
 
 template <typename T>
 Result<T> Ask(ManagerApi& manager, Request request) {
-  const std::vector<Reply> replies = manager.Call({std::move(request)});
+  const std::vector<Reply> replies = manager.Call({std::move(request)}, kWaitMax);
   if (replies.size() == 1) {
     if (const auto* reply = std::get_if<T>(&replies[0])) return *reply;
     if (const auto* failure = std::get_if<Failure>(&replies[0])) {
