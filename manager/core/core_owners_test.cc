@@ -45,14 +45,39 @@ TEST_F(CoreOwners, AUsersRuleIsForWhatHeMakes) {
 
 TEST_F(CoreOwners, NobodyElseChangesAUsersRuleButAnAdmin) {
   const AdminReply rule = Admin(AddHintRule{"/*", {{"replicas", "3"}}, kAlice});
-  EXPECT_EQ(CodeOf(AddHintRule{"/*", {{"replicas", "2"}}, kBob}), StatusCode::kPermissionDenied);
   EXPECT_EQ(CodeOf(RemoveHintRule{rule.rule, kBob}), StatusCode::kPermissionDenied);
   EXPECT_EQ(core_->ListHintRules().at(0).owner, kAlice);
-  EXPECT_EQ(CodeOf(AddHintRule{"/*", {{"replicas", "3"}}, {}}), StatusCode::kOk);
-  EXPECT_EQ(core_->ListHintRules().at(0).owner, std::nullopt);
-  // Now it is for everybody, and not hers any more.
-  EXPECT_EQ(CodeOf(RemoveHintRule{core_->ListHintRules().at(0).id, kAlice}),
-            StatusCode::kPermissionDenied);
+  const AdminReply everybodys = Admin(AddHintRule{"/*", {{"replicas", "4"}}, {}});
+  EXPECT_EQ(CodeOf(RemoveHintRule{everybodys.rule, kAlice}), StatusCode::kPermissionDenied);
+  EXPECT_EQ(CodeOf(RemoveHintRule{rule.rule, {}}), StatusCode::kOk);
+}
+
+TEST_F(CoreOwners, EachUserMayHaveARuleWithTheSameGlob) {
+  ASSERT_EQ(CodeOf(AddHintRule{"/*", {{"replicas", "3"}}, kAlice}), StatusCode::kOk);
+  ASSERT_EQ(CodeOf(AddHintRule{"/*", {{"replicas", "2"}}, kBob}), StatusCode::kOk);
+  ASSERT_EQ(CodeOf(AddHintRule{"/*", {{"replicas", "4"}}, {}}), StatusCode::kOk);
+  const AdminReply again = Admin(AddHintRule{"/*", {{"replicas", "5"}}, kBob});
+  EXPECT_TRUE(again.status.ok());
+  EXPECT_EQ(core_->ListHintRules().size(), 3U);
+  Restart();
+  Start(kAnna);
+  AddNode("n1");
+  ASSERT_EQ(core_->ListHintRules().size(), 3U);
+  MakeAs(kAlice, "hers");
+  MakeAs(kBob, "his");
+  MakeAs(1002, "another");
+  EXPECT_EQ(HintOf("/hers", "replicas"), "3");
+  EXPECT_EQ(HintOf("/his", "replicas"), "5");
+  EXPECT_EQ(HintOf("/another", "replicas"), "4");
+}
+
+TEST_F(CoreOwners, TwoRulesOfOneOwnerWithOneGlobAreDamage) {
+  Admin(AddHintRule{"/*", {{"replicas", "3"}}, kAlice});
+  Admin(AddHintRule{"/*", {{"replicas", "2"}}, {}});
+  std::erase_if(image_, [](const auto& entry) { return entry.first[0] == 'O'; });
+  core_ = std::make_unique<ManagerCore>(options_);
+  for (const auto& [key, value] : image_) ASSERT_TRUE(core_->LoadRecord(key, value).ok());
+  EXPECT_EQ(core_->FinishLoad(now_).code(), StatusCode::kDataLoss);
 }
 
 TEST_F(CoreOwners, OwnersOutliveARestart) {

@@ -253,6 +253,65 @@ TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
   EXPECT_TRUE(core_->ListAside(10, FileId()).empty());
 }
 
+class CoreAdoption : public CoreRecovery {
+ protected:
+  // Has the file adopted, as the tool does: until mounts have let go of the directories.
+  AdoptOutcome Adopt(FileId file) {
+    Register(
+        "n1", {}, {},
+        {{.file = file, .size_bytes = 5000, .allocated_bytes = 8192, .data = {{0, 5000, 0, 1}}}});
+    for (int i = 0; i < 4; ++i) {
+      const Effects effects = Step(AdoptFiles{{file}, false});
+      if (effects.admin_reply->status.ok()) return effects.admin_reply->adopted.at(0);
+      ConfirmAll();
+    }
+    ADD_FAILURE() << "nobody lets go";
+    return {};
+  }
+  // Whoever may make names in the root may make this one.
+  FileId MakeOwned(const std::string& name, FileType type, uint32_t uid, uint32_t permissions) {
+    MakeRequest make = MakeOf(kAnna, kRootFile, name, type);
+    make.uid = uid;
+    make.permissions = permissions;
+    return Ok<MakeReply>(kAnna, make).entry.file;
+  }
+  const FileId file_{500'000};
+};
+
+TEST_F(CoreAdoption, GoesOnlyWhereRootAloneMayEnter) {
+  MakeOwned("lost+found", FileType::kDirectory, 1000, 0700);
+  MakeOwned("lost+found.1", FileType::kDirectory, 0, 0750);
+  MakeOwned("lost+found.2", FileType::kDirectory, 0, 0701);
+  MakeOwned("lost+found.3", FileType::kSymlink, 0, 0777);
+  MakeOwned("lost+found.4", FileType::kRegular, 0, 0600);
+  EXPECT_EQ(Adopt(file_).path, "/lost+found.5/#500000");
+  EXPECT_THAT(log_, Contains(HasSubstr("adopted files go to /lost+found.5")));
+  const auto made = core_->GetFileStatus("/lost+found.5");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->entry.attributes.permissions & 0777, 0700U);
+  EXPECT_EQ(Adopt(FileId(500'001)).path, "/lost+found.5/#500001");
+}
+
+TEST_F(CoreAdoption, TakesADirectoryOfRootsThatIsThere) {
+  MakeOwned("lost+found", FileType::kDirectory, 0, 0700);
+  EXPECT_EQ(Adopt(file_).path, "/lost+found/#500000");
+}
+
+TEST_F(CoreAdoption, FindsANameBesideOneThatIsTaken) {
+  const FileId directory = MakeOwned("lost+found", FileType::kDirectory, 0, 0700);
+  Make(kAnna, directory, "#500000");
+  Make(kAnna, directory, "#500000.1");
+  EXPECT_EQ(Adopt(file_).path, "/lost+found/#500000.2");
+}
+
+TEST_F(CoreAdoption, SaysWhatToRemoveWhenAllPlacesAreTaken) {
+  MakeOwned("lost+found", FileType::kRegular, 1000, 0644);
+  for (int i = 1; i < 100; ++i)
+    MakeOwned(fmt::format("lost+found.{}", i), FileType::kRegular, 1000, 0644);
+  EXPECT_THAT(Adopt(file_).refusal, HasSubstr("/lost+found.1 to /lost+found.99"));
+  EXPECT_EQ(core_->ListAside(10, FileId()).size(), 1U);
+}
+
 // ---- what parts come to
 
 AsideObject Part(uint64_t size_bytes, std::vector<DataRuns> data) {

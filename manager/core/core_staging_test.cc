@@ -202,5 +202,33 @@ TEST_F(CoreStaging, MountsThatMakeFilesUnaskedTellOfThemFirst) {
   EXPECT_TRUE(Admin(RecallMakers{}).status.ok());
 }
 
+TEST_F(CoreStaging, AUserInALoopRecallsOnceInTenSeconds) {
+  const FileId one = Make(kAnna, kRootFile, "one", FileType::kDirectory);
+  Make(kAnna, one, "first");
+  EXPECT_EQ(Admin(RecallMakers{1000}).status.code(), StatusCode::kAborted);
+  ConfirmAll();
+  EXPECT_TRUE(Admin(RecallMakers{1000}).status.ok());
+  const auto delegations = [this] { return core_->GetClusterStatus(now_).sessions[0].delegations; };
+  const FileId two = Make(kAnna, kRootFile, "two", FileType::kDirectory);
+  Make(kAnna, two, "second");
+  ASSERT_EQ(delegations(), 1U);
+  // Nor does another user; and neither is told that he has heard of all files.
+  for (const uint32_t uid : {1000U, 1001U}) {
+    EXPECT_EQ(Admin(RecallMakers{uid}).status.code(), StatusCode::kAborted);
+    EXPECT_TRUE(recalls_[kAnna].empty());
+  }
+  AdvanceAlive(kUserRecallEvery, {kAnna, kBen}, {n1_});
+  ASSERT_EQ(delegations(), 1U);
+  EXPECT_EQ(Admin(RecallMakers{1001}).status.code(), StatusCode::kAborted);
+  EXPECT_FALSE(recalls_[kAnna].empty());
+  ConfirmAll();
+  EXPECT_TRUE(Admin(RecallMakers{1001}).status.ok());
+  // An admin need not wait.
+  const FileId three = Make(kAnna, kRootFile, "three", FileType::kDirectory);
+  Make(kAnna, three, "third");
+  EXPECT_EQ(Admin(RecallMakers{}).status.code(), StatusCode::kAborted);
+  EXPECT_FALSE(recalls_[kAnna].empty());
+}
+
 }  // namespace
 }  // namespace mosa::manager

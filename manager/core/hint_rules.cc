@@ -89,7 +89,7 @@ void HintRules::Add(HintRule rule) {
                                     Hint{hint.value, HintSource::kRule, compiled.rule.glob});
     compiled.settles = compiled.settles || MaySettle(hint.name);
   }
-  by_glob_.insert_or_assign(compiled.rule.glob, id);
+  by_glob_[compiled.rule.glob].insert(id);
   if (compiled.glob.is_exact()) {
     const std::string& path = compiled.glob.exact_path();
     exact_[path].insert(id);
@@ -108,7 +108,9 @@ bool HintRules::Remove(uint64_t id) {
   if (found == rules_.end()) return false;
   const Compiled& compiled = found->second;
   Count(compiled, static_cast<size_t>(-1));
-  by_glob_.erase(compiled.rule.glob);
+  const auto namesakes = by_glob_.find(compiled.rule.glob);
+  namesakes->second.erase(id);
+  if (namesakes->second.empty()) by_glob_.erase(namesakes);
   auto& index = compiled.glob.is_exact() ? exact_ : wild_;
   const auto place = index.find(compiled.glob.literal_directory());
   place->second.erase(id);
@@ -128,9 +130,21 @@ const HintRule* HintRules::Find(uint64_t id) const {
   return found == rules_.end() ? nullptr : &found->second.rule;
 }
 
-const HintRule* HintRules::FindByGlob(std::string_view glob) const {
+const HintRule* HintRules::FindByGlob(std::string_view glob, std::optional<uint32_t> owner) const {
   const auto found = by_glob_.find(glob);
-  return found == by_glob_.end() ? nullptr : Find(found->second);
+  if (found == by_glob_.end()) return nullptr;
+  for (const uint64_t id : found->second)
+    if (const HintRule& rule = rules_.at(id).rule; rule.owner == owner) return &rule;
+  return nullptr;
+}
+
+std::optional<std::string> HintRules::FindDoubled() const {
+  for (const auto& [glob, ids] : by_glob_) {
+    std::set<std::optional<uint32_t>> owners;
+    for (const uint64_t id : ids)
+      if (!owners.insert(rules_.at(id).rule.owner).second) return glob;
+  }
+  return std::nullopt;
 }
 
 std::vector<HintRule> HintRules::List() const {
@@ -176,6 +190,7 @@ Hints HintRules::For(std::string_view path, std::optional<uint32_t> maker) const
   std::sort(matching.begin(), matching.end(), [](const Compiled* a, const Compiled* b) {
     if (b->glob.MoreSpecificThan(a->glob)) return true;
     if (a->glob.MoreSpecificThan(b->glob)) return false;
+    if (a->rule.owner.has_value() != b->rule.owner.has_value()) return b->rule.owner.has_value();
     return a->rule.id < b->rule.id;
   });
   Hints hints;

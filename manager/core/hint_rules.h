@@ -1,6 +1,6 @@
 // HintRules: what is said about paths before there are files. Of the rules that match a path, the
-// most specific one that speaks of a hint wins, and among equals the later one. One owner, one
-// thread.
+// most specific one that speaks of a hint wins; among equals one of the maker's own beats one for
+// everybody, and then the later one wins. One owner, one thread.
 //
 // Limits: a make in a directory costs a match for each rule whose glob is not exact and may match
 // there. So there may be many exact rules, and few others.
@@ -35,15 +35,18 @@ class HintRules {
 
   // ResourceExhausted if there are so many of the rule's kind that none is added.
   Status CheckRoomFor(const HintRule& rule) const;
-  // Precondition: the rule is as Check gives it; no other has its id or its glob.
+  // Precondition: the rule is as Check gives it; no other has its id, or its glob and owner.
   void Add(HintRule rule);
   // False if there is none.
   bool Remove(uint64_t id);
-  // Of a rule that has none. False if there is no such rule.
+  // Of a rule that has none. False if there is no such rule. While rules are loaded, before their
+  // owners are known, several may have one glob and no owner.
   bool SetOwner(uint64_t id, uint32_t owner);
+  // The glob of two rules with one owner; nothing if there are no such rules, as it must be.
+  std::optional<std::string> FindDoubled() const;
   // Null if there is none.
   const HintRule* Find(uint64_t id) const;
-  const HintRule* FindByGlob(std::string_view glob) const;
+  const HintRule* FindByGlob(std::string_view glob, std::optional<uint32_t> owner) const;
   // Ascending by id.
   std::vector<HintRule> List() const;
   size_t size() const { return rules_.size(); }
@@ -79,7 +82,7 @@ class HintRules {
   void Count(const Compiled& compiled, size_t change);
 
   std::map<uint64_t, Compiled> rules_;
-  std::map<std::string, uint64_t, std::less<>> by_glob_;
+  std::map<std::string, std::set<uint64_t>, std::less<>> by_glob_;  // One of each owner.
   std::map<std::string, std::set<uint64_t>, std::less<>> exact_;  // By path; "/a" and "/\a" differ.
   std::map<std::string, uint64_t, std::less<>> exact_settling_;   // Rules in that directory.
   std::map<std::string, std::set<uint64_t>, std::less<>> wild_;   // By the literal directory.

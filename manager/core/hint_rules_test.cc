@@ -112,15 +112,17 @@ TEST(Glob, OfAnyBytesIsReadOrRefused) {
 
 class Rules : public ::testing::Test {
  protected:
-  void Add(const std::string& glob, const std::vector<HintValue>& hints) {
+  void Add(const std::string& glob, const std::vector<HintValue>& hints,
+           std::optional<uint32_t> owner = std::nullopt) {
     auto rule = HintRules::Check(glob, hints);
     ASSERT_TRUE(rule.ok()) << rule.status();
     rule->id = rules_.last_id() + 1;
+    rule->owner = owner;
     rules_.Add(*std::move(rule));
   }
-  std::string For(const std::string& path) {
+  std::string For(const std::string& path, std::optional<uint32_t> maker = std::nullopt) {
     std::string text;
-    for (const auto& [name, hint] : rules_.For(path))
+    for (const auto& [name, hint] : rules_.For(path, maker))
       text += (text.empty() ? "" : " ") + name + "=" + hint.value + "<" + hint.origin;
     return text;
   }
@@ -167,13 +169,40 @@ TEST_F(Rules, AreFoundByIdAndGlob) {
   Add("/a", {{"placement", "local"}});
   Add("/\\a", {{"placement", "stripe"}});  // Another glob for the same path.
   EXPECT_EQ(For("/a"), "placement=stripe</\\a");
-  EXPECT_EQ(rules_.FindByGlob("/a")->id, 1U);
+  EXPECT_EQ(rules_.FindByGlob("/a", std::nullopt)->id, 1U);
+  EXPECT_EQ(rules_.FindByGlob("/a", 1000), nullptr);
   EXPECT_EQ(rules_.Find(2)->glob, "/\\a");
   EXPECT_EQ(rules_.List().size(), 2U);
   rules_.Remove(2);
   EXPECT_EQ(For("/a"), "placement=local</a");
   rules_.Remove(1);
   EXPECT_TRUE(rules_.empty() && For("/a").empty() && !rules_.MaySettleIn(""));
+}
+
+TEST_F(Rules, OfTheMakersOwnBeatThoseForEverybodyWithEquallySpecificGlobs) {
+  Add("/*.dat", {{"placement", "local"}}, 1000);
+  Add("/*.dat", {{"placement", "stripe"}, {"strict", "1"}});
+  Add("/x*.dat", {{"strict", "0"}});
+  EXPECT_EQ(For("/a.dat", 1000), "placement=local</*.dat strict=1</*.dat");
+  EXPECT_EQ(For("/a.dat", 1001), "placement=stripe</*.dat strict=1</*.dat");
+  // What says more of the path goes before what is the maker's.
+  Add("/*.dat", {{"strict", "1"}}, 1001);
+  EXPECT_EQ(For("/x.dat", 1001), "placement=stripe</*.dat strict=0</x*.dat");
+}
+
+TEST_F(Rules, OfOneGlobAreOnePerOwner) {
+  Add("/a", {{"placement", "local"}});
+  Add("/a", {{"placement", "stripe"}}, 1000);
+  Add("/a", {{"placement", "stripe"}});  // As while rules are loaded.
+  EXPECT_EQ(rules_.FindDoubled(), "/a");
+  EXPECT_TRUE(rules_.SetOwner(3, 1001));
+  EXPECT_EQ(rules_.FindDoubled(), std::nullopt);
+  EXPECT_EQ(rules_.FindByGlob("/a", std::nullopt)->id, 1U);
+  EXPECT_EQ(rules_.FindByGlob("/a", 1000)->id, 2U);
+  EXPECT_EQ(rules_.FindByGlob("/a", 1001)->id, 3U);
+  rules_.Remove(2);
+  EXPECT_EQ(rules_.FindByGlob("/a", 1000), nullptr);
+  EXPECT_EQ(rules_.FindByGlob("/a", 1001)->id, 3U);
 }
 
 TEST_F(Rules, ThatMakeNoSenseAreRefused) {

@@ -144,13 +144,17 @@ struct SetCopiesForecast {
   uint32_t nodes = 0;
   std::vector<CopiesForBytes> sizes;  // Not empty; ascending.
 };
-// Makes files below /lost+found of what nodes have put aside, or has it removed.
+// Makes files of what nodes have put aside, in /lost+found or beside it, or has it removed.
 struct AdoptFiles {
   std::vector<FileId> files;
   bool discard = false;
 };
-// Mounts that make files without asking tell what they have made.
-struct RecallMakers {};
+// Mounts that make files without asking tell what they have made. A user's recall happens at most
+// once in kUserRecallEvery, whoever asks; until then he is told to try again.
+struct RecallMakers {
+  Asker asker{};
+};
+inline constexpr Duration kUserRecallEvery = Seconds(10);
 struct Tick {};  // Time has passed: expire leases, declare nodes silent, end the grace period.
 // The manager itself did not run (it was stopped, or its host was): what others may have said
 // meanwhile has not been heard, and none of it counts as their silence.

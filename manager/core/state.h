@@ -527,6 +527,7 @@ struct ManagerCore::State {
   std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.
   std::map<uint64_t, std::set<FileId>> waiting_reads_;  // By reader that does not count yet.
   std::map<FileId, uint64_t> staging_;  // The same, while mounts are asked whether they write.
+  Time users_recall_at_;                // No user has delegations recalled before then.
   std::map<FileId, Freeze> freezes_;
   std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
   std::map<FileId, Delegation> delegations_;

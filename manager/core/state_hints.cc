@@ -149,18 +149,14 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   auto rule = HintRules::Check(command.glob, command.hints);
   if (!rule.ok()) return AnswerAdmin(rule.status());
-  const HintRule* known = rules_.FindByGlob(rule->glob);
   rule->owner = command.asker;
-  if (known && command.asker && known->owner != command.asker) {
-    return AnswerAdmin(PermissionDeniedError(
-        fmt::format("rule {} has this glob and is not user {}'s", known->id, *command.asker)));
-  }
+  const HintRule* known = rules_.FindByGlob(rule->glob, rule->owner);
   if (!known) {
     const Status room = rules_.CheckRoomFor(*rule);
     if (!room.ok()) return AnswerAdmin(room);
     if (quotas_.is_refused()) return AnswerAdmin(ResourceExhaustedError(store_pressure_.refusal));
   }
-  if (!known || known->hints != rule->hints || known->owner != rule->owner) {
+  if (!known || known->hints != rule->hints) {
     // Not one that another rule had: somebody may still want to remove that.
     rule->id = counters_.next_rule_id++;
     effects_.writes.Put(CountersKey(), Encode(counters_));

@@ -155,8 +155,7 @@ Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::
   // One that has nothing left to say stays in the image, and acts no more.
   if (kept.hints.empty() && !record.hints.empty()) return OkStatus();
   auto rule = HintRules::Check(kept.glob, kept.hints);
-  if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.FindByGlob(record.glob) ||
-      rules_.Find(number))
+  if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.Find(number))
     return Damaged(fmt::format("rule {} is none that can have been added", number));
   rule->id = number;
   rules_.Add(*std::move(rule));
@@ -261,6 +260,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
     return OkStatus();
   }
   if (!cluster_loaded_) return Damaged("the cluster's own record is missing");
+  if (const auto glob = rules_.FindDoubled())
+    return Damaged(fmt::format("two rules of one owner are for {}", *glob));
   MOSA_RETURN_IF_ERROR(CheckTree());
   RecoveryRules{*this}.FinishLoad();
   for (auto& [id, node] : nodes_) {

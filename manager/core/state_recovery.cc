@@ -10,6 +10,8 @@ namespace {
 // Ids beyond this are nobody's, and are not believed.
 constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 constexpr std::string_view kAdoptedName = "lost+found";
+// Names that are tried for that directory.
+constexpr size_t kAdoptedPlacesMax = 100;
 // Parts of one adopted file: each is a segment of its layout.
 constexpr size_t kPiecesMax = 4096;
 // Files named in the log one by one, of what one node says.
@@ -17,6 +19,11 @@ constexpr size_t kNamedMax = 20;
 
 uint64_t RoundUpToUnit(uint64_t bytes) {
   return (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
+}
+
+// "name", "name.1", "name.2" and so on.
+std::string Numbered(std::string_view name, size_t number) {
+  return number == 0 ? std::string(name) : fmt::format("{}.{}", name, number);
 }
 
 // Where the last byte of a file of `size_bytes` ends that `node` has by the layout.
@@ -196,12 +203,28 @@ void ManagerCore::State::RecoveryRules::NoteAside(NodeId node,
 
 // ---- what becomes of it
 
-std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
-  if (const auto known = state.ChildOf(kRootFile, kAdoptedName)) {
+std::optional<ManagerCore::State::RecoveryRules::AdoptedPlace>
+ManagerCore::State::RecoveryRules::FindAdoptedPlace() const {
+  for (size_t i = 0; i < kAdoptedPlacesMax; ++i) {
+    const std::string name = Numbered(kAdoptedName, i);
+    const auto known = state.ChildOf(kRootFile, name);
+    if (!known) return AdoptedPlace{name, std::nullopt};
     const Inode* inode = state.Find(*known);
-    if (inode && inode->type == FileType::kDirectory) return known;
-    return std::nullopt;
+    if (inode && inode->type == FileType::kDirectory && inode->uid == 0 &&
+        (inode->permissions & 077) == 0)
+      return AdoptedPlace{name, known};
   }
+  return std::nullopt;
+}
+
+std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
+  const auto place = FindAdoptedPlace();
+  if (!place) return std::nullopt;
+  if (place->directory) return place->directory;
+  if (place->name != kAdoptedName)
+    state.effects_.log.push_back(
+        fmt::format("/{} is not a directory that root alone may enter: adopted files go to /{}",
+                    kAdoptedName, place->name));
   const FileId directory(state.cluster_.next_file_id++);
   state.cluster_dirty_ = true;
   auto inode = std::make_unique<Inode>();
@@ -211,10 +234,18 @@ std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
   inode->access_time = inode->modify_time = inode->change_time = inode->birth_time = state.now_;
   state.inodes_.emplace(directory, std::move(inode));
   state.directories_.emplace(directory, std::make_unique<Directory>());
-  state.AddEntry(kRootFile, std::string(kAdoptedName), directory);
+  state.AddEntry(kRootFile, place->name, directory);
   state.TouchDirectory(kRootFile, state.now_);
   state.Touch(directory);
   return directory;
+}
+
+// Ends, as a directory has no endless number of names.
+std::string ManagerCore::State::RecoveryRules::FreeName(FileId directory,
+                                                        std::string_view name) const {
+  size_t number = 0;
+  while (state.ChildOf(directory, Numbered(name, number))) ++number;
+  return Numbered(name, number);
 }
 
 void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId directory,
@@ -267,16 +298,17 @@ AdoptOutcome ManagerCore::State::RecoveryRules::Adopt(FileId file) {
                             "from the lost+found of the nodes' directories",
                             file.value, kPiecesMax)};
   const auto directory = AdoptedDirectory();
-  const std::string name = fmt::format("#{}", file.value);
-  if (!directory || state.ChildOf(*directory, name))
-    return {"",
-            fmt::format("/{}/{} cannot be made: something else has that name", kAdoptedName, name)};
+  if (!directory)
+    return {"", fmt::format("there is no place for adopted files: /{0} and /{0}.1 to /{0}.{1} are "
+                            "not directories that root alone may enter; remove one of them",
+                            kAdoptedName, kAdoptedPlacesMax - 1)};
+  const std::string name = FreeName(*directory, fmt::format("#{}", file.value));
   MakeAdopted(file, *directory, name, *joined);
   for (const NodeId node : joined->layout.Nodes()) {
     state.SendOrder(node, AsideOrder{AsideAction::kRestore, {file}});
     state.recovery_.Forget(node, file);
   }
-  return {fmt::format("/{}/{}", kAdoptedName, name), ""};
+  return {fmt::format("{}/{}", state.PathOf(*directory), name), ""};
 }
 
 AdoptOutcome ManagerCore::State::RecoveryRules::Discard(FileId file) {
@@ -309,14 +341,16 @@ std::vector<AsideFile> ManagerCore::State::RecoveryRules::ListAside(size_t files
 void ManagerCore::State::Handle(const AdoptFiles& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   // Whoever makes files there without asking would not know of those that are made here.
-  for (const FileId directory : {kRootFile, ChildOf(kRootFile, kAdoptedName).value_or(kRootFile)}) {
+  RecoveryRules rules{*this};
+  const auto place = rules.FindAdoptedPlace();
+  const FileId adopted = place ? place->directory.value_or(kRootFile) : kRootFile;
+  for (const FileId directory : {kRootFile, adopted}) {
     if (command.discard || !delegations_.contains(directory)) continue;
     RecallDelegation(directory);
     return AnswerAdmin(AbortedError(fmt::format(
         "a mount has to let go of directory {} first: try again in a moment", directory.value)));
   }
   AdminReply reply{.status = OkStatus()};
-  RecoveryRules rules{*this};
   for (const FileId file : command.files)
     reply.adopted.push_back(command.discard ? rules.Discard(file) : rules.Adopt(file));
   effects_.admin_reply = std::move(reply);

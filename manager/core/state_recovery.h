@@ -30,6 +30,13 @@ struct ManagerCore::State::RecoveryRules {
   void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
 
   // ---- what becomes of it
+  // Where adopted files go: the first of "lost+found", "lost+found.1" and so on that is free or a
+  // directory which root alone may enter, so that nobody else can have made it, or reads there.
+  struct AdoptedPlace {
+    std::string name;
+    std::optional<FileId> directory;  // If it is there already.
+  };
+  std::optional<AdoptedPlace> FindAdoptedPlace() const;
   AdoptOutcome Adopt(FileId file);
   AdoptOutcome Discard(FileId file);
   std::vector<AsideFile> ListAside(size_t files_max, FileId after) const;
@@ -41,8 +48,11 @@ struct ManagerCore::State::RecoveryRules {
   };
   Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
   std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
-  // "/lost+found", which is made if it is not there; nothing if that name is no directory.
+  // The directory for adopted files, which is made if it is not there. Nothing if all names for it
+  // are taken.
   std::optional<FileId> AdoptedDirectory();
+  // `name`, or one that begins with it and that nothing has.
+  std::string FreeName(FileId directory, std::string_view name) const;
   void MakeAdopted(FileId file, FileId directory, const std::string& name,
                    const JoinedParts& joined);
   void KeepId(FileId file);

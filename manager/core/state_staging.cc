@@ -73,9 +73,18 @@ void ManagerCore::State::Handle(const MarkStaged& command) {
   effects_.admin_reply = std::move(reply);
 }
 
-void ManagerCore::State::Handle(const RecallMakers&) {
+void ManagerCore::State::Handle(const RecallMakers& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (delegations_.empty()) return AnswerAdmin(OkStatus());
+  // A user who asks in a loop must not keep all mounts from making files without asking.
+  if (command.asker) {
+    if (now_ < users_recall_at_) {
+      return AnswerAdmin(AbortedError(
+          fmt::format("mounts are making files, and are asked for them once in {} s: try again",
+                      kUserRecallEvery.ns / Seconds(1).ns)));
+    }
+    users_recall_at_ = now_ + kUserRecallEvery;
+  }
   std::vector<FileId> directories;
   for (const auto& [directory, delegation] : delegations_) directories.push_back(directory);
   for (const FileId directory : directories) RecallDelegation(directory);

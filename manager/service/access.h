@@ -19,7 +19,7 @@ namespace mosa::manager {
 enum class Right : uint8_t {
   kRegisterNode,  // node
   kOpenSession,   // mount, admin
-  kAsk,           // user, admin, mount: questions that change nothing.
+  kAsk,           // user, admin, mount: questions that change no file, hint or rule.
   kChangeOwn,     // user of what is his own; admin of everything.
   kAdminister,    // admin
 };

@@ -18,9 +18,9 @@ Status AnswerStaged(CoreDriver& driver, const Identity& caller,
   return reply.status;
 }
 
-Status AnswerUnstaged(CoreDriver& driver, const v1::ListUnstagedRequest& request,
-                      v1::ListUnstagedResponse* response) {
-  MOSA_RETURN_IF_ERROR(driver.Change(RecallMakers{}).status);
+Status AnswerUnstaged(CoreDriver& driver, const Identity& caller,
+                      const v1::ListUnstagedRequest& request, v1::ListUnstagedResponse* response) {
+  MOSA_RETURN_IF_ERROR(driver.Change(RecallMakers{AskerFor(caller)}).status);
   const size_t files_max = std::min<size_t>(request.files_max(), kStagedFilesMax);
   ToProto(driver.FlushedCore().ListUnstaged(files_max, FileId{request.after_id()}), response);
   return OkStatus();
@@ -38,13 +38,14 @@ void Services::ServeStaging(grpc::ServerCompletionQueue& queue) {
              v1::MarkStagedResponse* response) {
         return AnswerStaged(driver_, caller, request, response);
       });
-  UnaryCall<v1::ListUnstagedRequest, v1::ListUnstagedResponse>::Serve(
+  UnaryCall<v1::ListUnstagedRequest, v1::ListUnstagedResponse>::ServeTo(
       calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListUnstaged(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::ListUnstagedRequest& request, v1::ListUnstagedResponse* response) {
-        return AnswerUnstaged(driver_, request, response);
+      [this](const Identity& caller, const v1::ListUnstagedRequest& request,
+             v1::ListUnstagedResponse* response) {
+        return AnswerUnstaged(driver_, caller, request, response);
       });
 }
 

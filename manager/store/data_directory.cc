@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,7 +20,10 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
-constexpr const char* kReserveName = "reserve";
+// Names that nobody else gives to files: the one is removed, the other made, before it is known
+// what the directory holds.
+constexpr const char* kReserveName = "mosa-reserve";
+constexpr const char* kLockName = "mosa-lock";
 
 struct Space {
   uint64_t capacity_bytes = 0;
@@ -31,6 +35,21 @@ std::optional<Space> SpaceOf(const std::string& path) {
   if (::statvfs(path.c_str(), &status) != 0) return std::nullopt;
   return Space{uint64_t{status.f_blocks} * status.f_frsize,
                uint64_t{status.f_bavail} * status.f_frsize};
+}
+
+// Held until it is closed. RocksDB's own lock comes later, when the reserve must be gone.
+Result<UniqueFd> Lock(const std::string& directory) {
+  const std::string path = fmt::format("{}/{}", directory, kLockName);
+  UniqueFd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, std::strerror(errno)));
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno == EWOULDBLOCK)
+    return UnavailableError(
+        fmt::format("the data directory {} is in use; another manager may be running with it: stop "
+                    "it first",
+                    directory));
+  return FailedPreconditionError(fmt::format("cannot lock {}: {}", path, std::strerror(errno)));
 }
 
 std::string Text(uint64_t bytes) { return FormatBytes(static_cast<int64_t>(bytes)); }
@@ -61,17 +80,19 @@ Result<DataDirectory> DataDirectory::Open(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return FailedPreconditionError(
         fmt::format("cannot make the data directory {}: {}", path, std::strerror(errno)));
+  MOSA_ASSIGN_OR_RETURN(UniqueFd lock, Lock(path));
   ::unlink(fmt::format("{}/{}", path, kReserveName).c_str());
   const auto space = SpaceOf(path);
   if (!space)
     return FailedPreconditionError(fmt::format("cannot ask how large the file system of {} is: {}",
                                                path, std::strerror(errno)));
-  return DataDirectory(path, space->capacity_bytes);
+  return DataDirectory(path, std::move(lock), space->capacity_bytes);
 }
 
-DataDirectory::DataDirectory(std::string path, uint64_t capacity_bytes)
+DataDirectory::DataDirectory(std::string path, UniqueFd lock, uint64_t capacity_bytes)
     : path_(std::move(path)),
       reserve_path_(fmt::format("{}/{}", path_, kReserveName)),
+      lock_(std::move(lock)),
       capacity_bytes_(capacity_bytes),
       plan_(PlanRoom(capacity_bytes)) {}
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/unique_fd.h"
 
 namespace mosa::manager {
 
@@ -29,10 +30,11 @@ struct RoomView {
 RoomView ViewRoom(const RoomPlan& plan, uint64_t capacity_bytes, uint64_t free_bytes,
                   bool has_reserve, bool was_full);
 
-// One owner, one thread.
+// One owner, one thread. Only one in all processes has a directory at a time.
 class DataDirectory {
  public:
-  // Makes the directory if it is missing, and gives the reserve of an earlier run up.
+  // Makes the directory if it is missing, and gives the reserve of an earlier run up. Unavailable
+  // if another one has it, whose reserve stays.
   static Result<DataDirectory> Open(const std::string& path);
 
   const RoomPlan& plan() const { return plan_; }
@@ -46,10 +48,11 @@ class DataDirectory {
   std::string WhyFull(const RoomView& view) const;
 
  private:
-  DataDirectory(std::string path, uint64_t capacity_bytes);
+  DataDirectory(std::string path, UniqueFd lock, uint64_t capacity_bytes);
   void TakeReserve();
 
   std::string path_, reserve_path_;
+  UniqueFd lock_;
   uint64_t capacity_bytes_;
   RoomPlan plan_;
   bool has_reserve_ = false;

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace mosa::manager {
 namespace {
@@ -33,18 +34,51 @@ TEST(ViewRoom, IsFullBelowTheWatermarkAndNotAgainJustAboveIt) {
   EXPECT_EQ(view.used_bytes, view.limit_bytes);
 }
 
-TEST(DataDirectory, TakesAReserveAndGivesItUp) {
+std::filesystem::path MakeTemporary() {
   std::string pattern = (std::filesystem::temp_directory_path() / "mosa-room-XXXXXX").string();
-  const std::filesystem::path path = ::mkdtemp(pattern.data());
+  return ::mkdtemp(pattern.data());
+}
+
+TEST(DataDirectory, TakesAReserveAndGivesItUp) {
+  const std::filesystem::path path = MakeTemporary();
   auto directory = DataDirectory::Open(path / "data");
   ASSERT_TRUE(directory.ok()) << directory.status();
   const RoomView view = directory->Look();
   if (!view.is_full) {
-    EXPECT_EQ(std::filesystem::file_size(path / "data/reserve"), directory->plan().reserve_bytes);
+    EXPECT_EQ(std::filesystem::file_size(path / "data/mosa-reserve"),
+              directory->plan().reserve_bytes);
   }
   directory->GiveReserveUp();
-  EXPECT_FALSE(std::filesystem::exists(path / "data/reserve"));
+  EXPECT_FALSE(std::filesystem::exists(path / "data/mosa-reserve"));
   EXPECT_NE(directory->WhyFull(view).find(path.string()), std::string::npos);
+  std::filesystem::remove_all(path);
+}
+
+TEST(DataDirectory, ASecondManagerLeavesTheReserveOfTheFirstAlone) {
+  const std::filesystem::path path = MakeTemporary();
+  const std::filesystem::path reserve = path / "mosa-reserve";
+  {
+    auto first = DataDirectory::Open(path);
+    ASSERT_TRUE(first.ok()) << first.status();
+    std::ofstream(reserve) << "taken";
+    const auto second = DataDirectory::Open(path);
+    EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+    EXPECT_NE(MessageOf(second.status()).find("another manager"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(reserve));
+  }
+  EXPECT_TRUE(DataDirectory::Open(path).ok());
+  EXPECT_FALSE(std::filesystem::exists(reserve));
+  std::filesystem::remove_all(path);
+}
+
+TEST(DataDirectory, LeavesFilesOfOthersAlone) {
+  const std::filesystem::path path = MakeTemporary();
+  std::ofstream(path / "reserve") << "seats";
+  auto directory = DataDirectory::Open(path);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  directory->Look();
+  directory->GiveReserveUp();
+  EXPECT_EQ(std::filesystem::file_size(path / "reserve"), 5U);
   std::filesystem::remove_all(path);
 }
 

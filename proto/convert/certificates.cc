@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -40,6 +42,7 @@ using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+using Asn1Time = std::unique_ptr<ASN1_TIME, Deleter<ASN1_TIME_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
 
 std::string TextOf(BIO* bio) {
@@ -83,8 +86,10 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
+Asn1Time InDays(int days) { return Asn1Time(X509_gmtime_adj(nullptr, days * kDaySeconds)); }
+
 // True if every step worked: a subject, a key and a time, but no signature.
-bool Begin(X509* certificate, EVP_PKEY* key, const std::string& name, int days) {
+bool Begin(X509* certificate, EVP_PKEY* key, const std::string& name, const ASN1_TIME* ends) {
   int64_t serial = 0;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof(serial)) != 1) return false;
   const std::string common_name =
@@ -93,7 +98,7 @@ bool Begin(X509* certificate, EVP_PKEY* key, const std::string& name, int days) 
          ASN1_INTEGER_set_int64(X509_get_serialNumber(certificate), serial & INT64_MAX) == 1 &&
          // A day of slack for hosts whose clocks are behind.
          X509_gmtime_adj(X509_getm_notBefore(certificate), -kDaySeconds) != nullptr &&
-         X509_gmtime_adj(X509_getm_notAfter(certificate), days * kDaySeconds) != nullptr &&
+         ends != nullptr && X509_set1_notAfter(certificate, ends) == 1 &&
          X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
                                     reinterpret_cast<const unsigned char*>(common_name.data()),
                                     static_cast<int>(common_name.size()), -1, 0) == 1 &&
@@ -134,6 +139,10 @@ bool IsP256(EVP_PKEY* key) {
          std::string_view(group, size) == "prime256v1";
 }
 
+bool HasEnded(X509* certificate) {
+  return X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0;
+}
+
 bool IsValidNow(X509* certificate) {
   return X509_cmp_current_time(X509_get0_notBefore(certificate)) < 0 &&
          X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
@@ -156,6 +165,16 @@ Result<Identity> IdentityOf(X509* certificate) {
   return IdentityOfUri(uris.front());
 }
 
+// True of a file that systemd has put into the directory of the service's credentials, which only
+// the service and root may enter. It is root's, with an access list for the service, and the group
+// bits show that list's mask: 0440.
+bool IsCredential(const std::string& path, const struct stat& info) {
+  const char* const directory = std::getenv("CREDENTIALS_DIRECTORY");
+  if (directory == nullptr || *directory != '/') return false;
+  return info.st_uid == 0 && (info.st_mode & 07777) == 0440 &&
+         std::filesystem::path(path).parent_path() == std::filesystem::path(directory);
+}
+
 Result<std::string> ReadSecretFile(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
@@ -169,7 +188,7 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   const bool stated = ::fstat(fd.get(), &info) == 0;
   const ssize_t size =
       stated && S_ISREG(info.st_mode) ? ::read(fd.get(), text.data(), text.size()) : -1;
-  if (stated && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0) {
+  if (stated && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0 && !IsCredential(path, info)) {
     return PermissionDeniedError(
         fmt::format("the secret {} has mode {:04o}: others can reach it; chmod 600 {}", path,
                     info.st_mode & 07777, path));
@@ -212,6 +231,11 @@ Result<PemFile> ReadPem(const std::string& text, std::string_view path) {
   if (!IsP256(file.key.get())) return wrong("has a key that is not EC P-256");
   if (X509_check_private_key(file.certificate.get(), file.key.get()) != 1)
     return wrong("has a key that does not belong to its certificate");
+  return file;
+}
+
+Result<PemFile> ReadValidPem(const std::string& text, std::string_view path) {
+  MOSA_ASSIGN_OR_RETURN(PemFile file, ReadPem(text, path));
   if (!IsValidNow(file.certificate.get())) {
     return FailedPreconditionError(fmt::format(
         "the certificate of the secret {} is not valid now: check this host's clock, or issue a "
@@ -243,6 +267,25 @@ bool IsSignedBy(X509* certificate, X509* issuer) {
   return X509_verify(certificate, X509_get0_pubkey(issuer)) == 1;
 }
 
+Result<std::string> IssueUntil(const Authority& authority, const Identity& identity,
+                               const ASN1_TIME* ends) {
+  if (identity.uid.has_value() != (identity.role == Role::kUser) ||
+      (!identity.node.empty() && identity.role != Role::kNode))
+    return InvalidArgumentError("a user has a uid, a node may have a name, others have neither");
+  const auto checked = IdentityOfUri(ToUri(identity));
+  if (!checked.ok() || *checked != identity)
+    return InvalidArgumentError(
+        fmt::format("the name '{}' must have letters, digits and '-_.' alone", identity.node));
+  const Key key(EVP_EC_gen("P-256"));
+  const Certificate certificate(X509_new());
+  if (key == nullptr || certificate == nullptr ||
+      !Begin(certificate.get(), key.get(), fmt::format("mosa {}", NameOf(identity.role)), ends) ||
+      !Sign(certificate.get(), authority, identity)) {
+    return InternalError("OpenSSL could not issue a certificate with a P-256 key");
+  }
+  return PemOf(certificate.get()) + PemOf(key.get()) + authority.TrustedPem();
+}
+
 }  // namespace
 
 std::string Authority::TrustedPem() const {
@@ -261,7 +304,7 @@ Result<Authority> CreateAuthority() {
   const Key key(EVP_EC_gen("P-256"));
   const Certificate certificate(X509_new());
   X509* const raw = certificate.get();
-  if (key == nullptr || raw == nullptr || !Begin(raw, key.get(), "", kDaysMax) ||
+  if (key == nullptr || raw == nullptr || !Begin(raw, key.get(), "", InDays(kDaysMax).get()) ||
       X509_set_issuer_name(raw, X509_get_subject_name(raw)) != 1 ||
       !AddExtension(raw, raw, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !AddExtension(raw, raw, NID_key_usage, "critical,keyCertSign") ||
@@ -273,7 +316,7 @@ Result<Authority> CreateAuthority() {
 }
 
 Result<Authority> ParseAuthority(const std::string& text, std::string_view path) {
-  MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadPem(text, path));
+  MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadValidPem(text, path));
   if (X509_check_ca(file.certificate.get()) != 1) {
     return InvalidArgumentError(
         fmt::format("{} is no authority: name the ca.pem that `mosa secret create` made", path));
@@ -287,21 +330,13 @@ Result<Authority> ParseAuthority(const std::string& text, std::string_view path)
 Result<std::string> IssueSecret(const Authority& authority, const Identity& identity, int days) {
   if (days < 1 || days > kDaysMax)
     return InvalidArgumentError(fmt::format("{} days: it must be 1 to {}", days, kDaysMax));
-  if (identity.uid.has_value() != (identity.role == Role::kUser) ||
-      (!identity.node.empty() && identity.role != Role::kNode))
-    return InvalidArgumentError("a user has a uid, a node may have a name, others have neither");
-  const auto checked = IdentityOfUri(ToUri(identity));
-  if (!checked.ok() || *checked != identity)
-    return InvalidArgumentError(
-        fmt::format("the name '{}' must have letters, digits and '-_.' alone", identity.node));
-  const Key key(EVP_EC_gen("P-256"));
-  const Certificate certificate(X509_new());
-  if (key == nullptr || certificate == nullptr ||
-      !Begin(certificate.get(), key.get(), fmt::format("mosa {}", NameOf(identity.role)), days) ||
-      !Sign(certificate.get(), authority, identity)) {
-    return InternalError("OpenSSL could not issue a certificate with a P-256 key");
-  }
-  return PemOf(certificate.get()) + PemOf(key.get()) + authority.TrustedPem();
+  return IssueUntil(authority, identity, InDays(days).get());
+}
+
+Result<std::string> ReissueSecret(const Authority& authority, const ClusterSecret& secret) {
+  const Certificate old = CertificateOf(secret.certificate_pem);
+  if (old == nullptr) return InvalidArgumentError("the secret has no certificate");
+  return IssueUntil(authority, secret.identity, X509_get0_notAfter(old.get()));
 }
 
 std::string WithTrust(const ClusterSecret& secret, const Authority& authority) {
@@ -310,7 +345,7 @@ std::string WithTrust(const ClusterSecret& secret, const Authority& authority) {
 
 Result<ClusterSecret> LoadSecret(const std::string& path, std::initializer_list<Role> roles) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path));
-  MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadPem(text, path));
+  MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadValidPem(text, path));
   X509* const certificate = file.certificate.get();
   if (file.others.empty() && X509_check_host(certificate, kManagerName, 0, 0, nullptr) == 1) {
     return FailedPreconditionError(fmt::format(
@@ -344,6 +379,13 @@ Result<ClusterSecret> LoadSecret(const std::string& path, std::initializer_list<
                        .path = path};
   for (const Certificate& other : file.others) secret.trusted_pem += PemOf(other.get());
   return secret;
+}
+
+bool HasExpired(const std::string& path) {
+  const auto text = ReadSecretFile(path);
+  if (!text.ok()) return false;
+  const auto file = ReadPem(*text, path);
+  return file.ok() && HasEnded(file->certificate.get());
 }
 
 Result<Authority> LoadAuthority(const std::string& path) {

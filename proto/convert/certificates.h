@@ -53,14 +53,19 @@ Result<Authority> ParseAuthority(const std::string& text, std::string_view path)
 // The text of a new secret file. Write it with mode 0600. InvalidArgument if the days are not 1 to
 // kDaysMax, or the identity is none that a URI can say.
 Result<std::string> IssueSecret(const Authority& authority, const Identity& identity, int days);
+// The text of a secret for the same identity that ends when the old one does, with a key of its
+// own.
+Result<std::string> ReissueSecret(const Authority& authority, const ClusterSecret& secret);
 // The same secret, which trusts what the authority trusts by now.
 std::string WithTrust(const ClusterSecret& secret, const Authority& authority);
 
-// Reads a secret. PermissionDenied if anybody but the owner can reach the file, or if its role is
-// none of `roles` (empty: any will do); NotFound if there is no file; InvalidArgument if it does
-// not hold what IssueSecret gives; FailedPrecondition if it was made before there were roles, or is
-// not valid now.
+// Reads a secret. PermissionDenied if anybody but the owner can reach the file (unless systemd has
+// put it into $CREDENTIALS_DIRECTORY), or if its role is none of `roles` (empty: any will do);
+// NotFound if there is no file; InvalidArgument if it does not hold what IssueSecret gives;
+// FailedPrecondition if it was made before there were roles, or is not valid now.
 Result<ClusterSecret> LoadSecret(const std::string& path, std::initializer_list<Role> roles = {});
+// True if the file holds a certificate and its key, and the certificate's time is over.
+bool HasExpired(const std::string& path);
 Result<Authority> LoadAuthority(const std::string& path);
 
 // What a person wants to know of a secret: when its certificate ends (as text), and the SHA-256

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -107,6 +108,39 @@ TEST_F(SecretFile, IsRefusedWhenOthersCanReachIt) {
   }
 }
 
+// systemd gives a service that is not root an access list: the group bits show its mask.
+TEST_F(SecretFile, MayBeACredentialThatSystemdHasLoaded) {
+  if (::geteuid() != 0) GTEST_SKIP() << "credentials belong to root";
+  const std::string text = IssueSecret(authority_, kMount, 1).value();
+  const auto code_in = [&](const std::string& directory, mode_t mode) {
+    EXPECT_EQ(::setenv("CREDENTIALS_DIRECTORY", directory.c_str(), 1), 0);
+    const StatusCode code = LoadSecret(Write(text, mode)).status().code();
+    EXPECT_EQ(::unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    return code;
+  };
+  const std::string here = std::filesystem::path(path_).parent_path();
+  EXPECT_EQ(code_in(here, 0440), StatusCode::kOk);
+  EXPECT_EQ(code_in(here, 0640), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code_in(here, 0444), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code_in("/", 0440), StatusCode::kPermissionDenied);
+  EXPECT_EQ(code_in("", 0440), StatusCode::kPermissionDenied);
+  EXPECT_EQ(LoadSecret(Write(text, 0440)).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(::chown(path_.c_str(), 1, 0), 0);
+  EXPECT_EQ(code_in(here, 0440), StatusCode::kPermissionDenied);
+}
+
+TEST_F(SecretFile, IsIssuedAnewUntilWhenItWasGood) {
+  const auto old = LoadSecret(Write(IssueSecret(authority_, kMount, 3).value()));
+  ASSERT_TRUE(old.ok());
+  const auto text = ReissueSecret(CreateAuthority().value(), *old);
+  ASSERT_TRUE(text.ok()) << MessageOf(text.status());
+  const auto fresh = LoadSecret(Write(*text));
+  ASSERT_TRUE(fresh.ok()) << MessageOf(fresh.status());
+  EXPECT_EQ(FactsOf(*fresh).expires, FactsOf(*old).expires);
+  EXPECT_EQ(fresh->identity, kMount);
+  EXPECT_NE(fresh->private_key_pem, old->private_key_pem);
+}
+
 TEST_F(SecretFile, IsRefusedWithOtherContent) {
   const std::string one = IssueSecret(authority_, kMount, 1).value();
   const std::string two = IssueSecret(authority_, kMount, 1).value();
@@ -185,6 +219,9 @@ TEST_F(SecretFile, IsRefusedWhenItsTimeIsOver) {
   Refuses(std::string(data, static_cast<size_t>(size)) +
               text.substr(text.find("-----BEGIN PRIVATE KEY")),
           StatusCode::kFailedPrecondition, "is not valid now");
+  EXPECT_TRUE(HasExpired(path_));
+  EXPECT_FALSE(HasExpired(Write(IssueSecret(authority_, kMount, 1).value())));
+  EXPECT_FALSE(HasExpired(Write("no secret")));
   X509_free(certificate);
   EVP_PKEY_free(key);
   for (BIO* const each : {certificate_in, key_in, out}) BIO_free_all(each);

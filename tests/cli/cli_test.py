@@ -222,7 +222,7 @@ def secret(tool):
             text = path.read_text()
             check("BEGIN CERTIFICATE" in text and "PRIVATE KEY" in text, f"{path} lacks certificate or key")
         user = secrets / "user.pem"
-        tool.good("secret", "issue", str(secrets), str(user), "--uid", "1000")
+        tool.good("secret", "issue", str(secrets), str(user), "--uid", "1000", "--days", "3")
 
         def shown(path):
             return json.loads(tool.good("secret", "show", str(path), "--json"))
@@ -232,7 +232,7 @@ def secret(tool):
             check(done.returncode == code and why in done.stderr, f"secret {words}: {done.returncode} {done.stderr}")
 
         check(shown(user)["for"] == "user of uid 1000", f"{shown(user)}")
-        before = shown(user)["issuer"]
+        before, expires = shown(user)["issuer"], shown(user)["expires"]
         bad(3, "no change of authorities has begun", "rotate", "switch", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
@@ -240,6 +240,7 @@ def secret(tool):
         bad(3, "switch first", "rotate", "end", str(secrets))
         tool.good("secret", "rotate", "switch", str(secrets))
         check(shown(user)["issuer"] != before, "the user's secret is still the old authority's")
+        check(shown(user)["expires"] == expires, "the user's secret was prolonged")
         bad(3, "end that change first", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/base/unique_fd.h"
 #include "proto/convert/certificates.h"
@@ -64,12 +65,35 @@ Result<std::vector<std::string>> ListSecrets(const std::string& directory) {
   return files;
 }
 
-Status Trust(const std::string& path, const Authority& authority) {
-  MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
-  return WriteFile(path, WithTrust(secret, authority), /*replace=*/true);
+struct LoadedSecrets {
+  std::vector<ClusterSecret> secrets;
+  std::vector<std::string> expired;
+};
+
+// All that can still be used. Fails if anything else cannot be loaded.
+Result<LoadedSecrets> LoadSecrets(const std::string& directory) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListSecrets(directory));
+  LoadedSecrets loaded;
+  for (const std::string& path : files) {
+    auto secret = LoadSecret(path);
+    if (secret.ok()) {
+      loaded.secrets.push_back(*std::move(secret));
+    } else if (HasExpired(path)) {
+      loaded.expired.push_back(path);
+    } else {
+      return secret.status();
+    }
+  }
+  return loaded;
 }
 
-Status Begin(const std::string& directory, const std::vector<std::string>& files) {
+Status Trust(const std::vector<ClusterSecret>& secrets, const Authority& authority) {
+  for (const ClusterSecret& secret : secrets)
+    MOSA_RETURN_IF_ERROR(WriteFile(secret.path, WithTrust(secret, authority), /*replace=*/true));
+  return OkStatus();
+}
+
+Status Begin(const std::string& directory, const std::vector<ClusterSecret>& secrets) {
   MOSA_ASSIGN_OR_RETURN(Authority authority, LoadAuthority(Authorities(directory)));
   auto next = LoadAuthority(NextAuthority(directory));
   if (next.status().code() == StatusCode::kNotFound) {
@@ -85,23 +109,22 @@ Status Begin(const std::string& directory, const std::vector<std::string>& files
   MOSA_RETURN_IF_ERROR(next.status());
   authority.also_trusted_pem = {next->certificate_pem};
   MOSA_RETURN_IF_ERROR(WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/true));
-  for (const std::string& path : files) MOSA_RETURN_IF_ERROR(Trust(path, authority));
-  return OkStatus();
+  return Trust(secrets, authority);
 }
 
-Status Switch(const std::string& directory, const std::vector<std::string>& files) {
+Status Switch(const std::string& directory, const std::vector<ClusterSecret>& secrets) {
   const auto next = LoadAuthority(NextAuthority(directory));
   if (next.status().code() == StatusCode::kNotFound) {
     return FailedPreconditionError(
         fmt::format("no change of authorities has begun in {}", directory));
   }
   MOSA_RETURN_IF_ERROR(next.status());
-  for (const std::string& path : files) {
-    MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
-    MOSA_ASSIGN_OR_RETURN(const std::string text,
-                          IssueSecret(*next, secret.identity, DaysOf(secret.identity.role)));
-    MOSA_RETURN_IF_ERROR(WriteFile(path, text, /*replace=*/true));
+  std::vector<std::string> texts;
+  for (const ClusterSecret& secret : secrets) {
+    MOSA_ASSIGN_OR_RETURN(texts.emplace_back(), ReissueSecret(*next, secret));
   }
+  for (size_t i = 0; i < secrets.size(); ++i)
+    MOSA_RETURN_IF_ERROR(WriteFile(secrets[i].path, texts[i], /*replace=*/true));
   if (rename(NextAuthority(directory).c_str(), Authorities(directory).c_str()) != 0) {
     return FailedPreconditionError(
         fmt::format("cannot replace {}: {}", Authorities(directory), strerror(errno)));
@@ -109,14 +132,14 @@ Status Switch(const std::string& directory, const std::vector<std::string>& file
   return OkStatus();
 }
 
-Status End(const std::string& directory, const std::vector<std::string>& files) {
+Status End(const std::string& directory, const std::vector<ClusterSecret>& secrets) {
   if (access(NextAuthority(directory).c_str(), F_OK) == 0) {
     return FailedPreconditionError(fmt::format(
         "the secrets in {} are still issued by the old authority: switch first", directory));
   }
   MOSA_ASSIGN_OR_RETURN(Authority authority, LoadAuthority(Authorities(directory)));
   authority.also_trusted_pem.clear();
-  for (const std::string& path : files) MOSA_RETURN_IF_ERROR(Trust(path, authority));
+  MOSA_RETURN_IF_ERROR(Trust(secrets, authority));
   return WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/true);
 }
 
@@ -151,20 +174,23 @@ Status IssueSecretFile(const IssueOptions& options) {
   return WriteFile(options.path, text, /*replace=*/false);
 }
 
-Result<std::vector<std::string>> Rotate(const std::string& directory, Rotation step) {
-  MOSA_ASSIGN_OR_RETURN(std::vector<std::string> files, ListSecrets(directory));
+Result<Rotated> Rotate(const std::string& directory, Rotation step) {
+  MOSA_ASSIGN_OR_RETURN(LoadedSecrets loaded, LoadSecrets(directory));
+  const std::vector<ClusterSecret>& secrets = loaded.secrets;
   switch (step) {
     case Rotation::kBegin:
-      MOSA_RETURN_IF_ERROR(Begin(directory, files));
+      MOSA_RETURN_IF_ERROR(Begin(directory, secrets));
       break;
     case Rotation::kSwitch:
-      MOSA_RETURN_IF_ERROR(Switch(directory, files));
+      MOSA_RETURN_IF_ERROR(Switch(directory, secrets));
       break;
     case Rotation::kEnd:
-      MOSA_RETURN_IF_ERROR(End(directory, files));
+      MOSA_RETURN_IF_ERROR(End(directory, secrets));
       break;
   }
-  return files;
+  Rotated rotated{.written = {}, .expired = std::move(loaded.expired)};
+  for (const ClusterSecret& secret : secrets) rotated.written.push_back(secret.path);
+  return rotated;
 }
 
 }  // namespace mosa::cluster

@@ -32,14 +32,20 @@ struct IssueOptions {
 Status IssueSecretFile(const IssueOptions& options);
 
 // The steps by which a cluster that runs gets a new authority. Between two steps the files go to
-// the machines. Each may be repeated; FailedPrecondition if the one before is missing. They return
-// the files that are to be copied.
+// the machines. Each may be repeated; FailedPrecondition if the one before is missing. Nothing is
+// written unless all secrets in the directory could be loaded, but for those whose time is over,
+// which stay as they are.
 enum class Rotation {
   kBegin,   // Makes next.pem; every secret trusts both authorities.
-  kSwitch,  // Issues every secret anew by the next authority, which becomes ca.pem.
+  kSwitch,  // Issues every secret anew, until when it was good, by the next authority, which
+            // becomes ca.pem.
   kEnd,     // Nothing trusts the old authority any more.
 };
-Result<std::vector<std::string>> Rotate(const std::string& directory, Rotation step);
+struct Rotated {
+  std::vector<std::string> written;  // To be copied.
+  std::vector<std::string> expired;
+};
+Result<Rotated> Rotate(const std::string& directory, Rotation step);
 
 }  // namespace mosa::cluster
 

@@ -112,7 +112,7 @@ void AddAdopt(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand(
       "adopt",
       "Objects that nodes have put aside because the manager may have forgotten their files\n\n"
-      "Without arguments lists them. Adopted files are root's, at /lost+found/#ID.\n\n"
+      "Without arguments lists them. Adopted files are root's, as a rule at /lost+found/#ID.\n\n"
       "  mosa adopt\n"
       "  mosa adopt 1764161234567890\n"
       "  mosa adopt --all\n"

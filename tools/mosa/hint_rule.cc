@@ -99,11 +99,19 @@ Status Remove(const Options& options) {
   }
   MOSA_ASSIGN_OR_RETURN(const Target target, Find(options));
   MOSA_ASSIGN_OR_RETURN(const std::vector<HintRule> rules, target.manager->ListHintRules());
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const HintRule& r) { return r.glob == target.glob; });
-  if (rule == rules.end())
-    return NotFoundError(fmt::format("there is no rule for {}", target.glob));
-  return target.manager->RemoveHintRule(rule->id);
+  std::vector<uint64_t> ids;
+  std::string names;
+  for (const HintRule& rule : rules) {
+    if (rule.glob != target.glob) continue;
+    ids.push_back(rule.id);
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", rule.id,
+                         rule.owner ? fmt::format("uid {}", *rule.owner) : "all");
+  }
+  if (ids.empty()) return NotFoundError(fmt::format("there is no rule for {}", target.glob));
+  if (ids.size() > 1)
+    return InvalidArgumentError(
+        fmt::format("{} rules are for {}: name one by its id: {}", ids.size(), target.glob, names));
+  return target.manager->RemoveHintRule(ids.front());
 }
 
 }  // namespace

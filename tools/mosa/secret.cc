@@ -68,12 +68,14 @@ Status Rotate(const std::string& step, const std::string& directory, const Comma
   if (found == steps.end())
     return InvalidArgumentError(
         fmt::format("there is no step '{}': it is begin, switch or end", step));
-  MOSA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                        cluster::Rotate(directory, found->second));
-  if (line.json) PrintJson({{"step", step}, {"files", files}});
+  MOSA_ASSIGN_OR_RETURN(const cluster::Rotated rotated, cluster::Rotate(directory, found->second));
+  if (line.json)
+    PrintJson({{"step", step}, {"files", rotated.written}, {"expired", rotated.expired}});
   std::string names;
-  for (const std::string& file : files)
+  for (const std::string& file : rotated.written)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", file);
+  for (const std::string& file : rotated.expired)
+    fmt::print(stderr, "Left {} as it is: it has expired. Issue a new one, or remove it.\n", file);
   fmt::print(stderr, "Wrote {}. Copy each to where it is used, as a whole (cp, then mv)", names);
   fmt::print(stderr, "{}\n",
              step == "end" ? "; nothing trusts the old authority then."
