@@ -58,7 +58,7 @@ Status ObjectEngine::SetAside(FileId file) {
   if (object->dropped) return OkStatus();
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
-  MOSA_RETURN_IF_ERROR(BeginChange(*object, fd.get()));
+  MOSA_RETURN_IF_ERROR(BeginChange(*object, fd.get(), Changer::OfOrder()));
   MOSA_RETURN_IF_ERROR(store_->SetAside(file));
   Remove(*object);
   AccountAside(0, stat.allocated_bytes);

@@ -95,7 +95,8 @@ ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file) {
   return object;
 }
 
-Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode) {
+Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode,
+                                                      const Changer* changer) {
   const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
   while (true) {
     Opened opened;
@@ -105,7 +106,8 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     if (opened.object->dropped) continue;  // Between dropping and leaving the table.
     Result<UniqueFd> fd = store_->Open(file, mode);
     if (fd.ok()) {
-      if (mode != OpenMode::kRead) MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get()));
+      if (changer != nullptr)
+        MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get(), *changer));
       opened.fd = *std::move(fd);
       return opened;
     }
@@ -224,7 +226,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
       BeginOf(BlockOf(request.offset_bytes + request.length_bytes + kChecksumBlockBytes - 1));
   bool has_buffer = false;
   while (true) {
-    auto opened = OpenObject(request.file, OpenMode::kRead);
+    auto opened = OpenToRead(request.file);
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
@@ -338,18 +340,19 @@ void ObjectEngine::GiveBack(uint64_t reserved_bytes) {
   admission_.GiveBack(reserved_bytes);
 }
 
-Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, uint64_t offset,
-                                                      uint64_t length) {
-  auto opened = OpenObject(file, OpenMode::kCreate);
+Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, const Changer& changer,
+                                                      uint64_t offset, uint64_t length) {
+  auto opened = OpenToChange(file, OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   auto reserved = ReserveRange(file, opened->fd.get(), offset, length);
   if (!reserved.ok()) return Named(reserved.status(), file);
-  return Writer(this, std::move(opened->object), std::move(opened->fd), *reserved);
+  return Writer(this, std::move(opened->object), changer, std::move(opened->fd), *reserved);
 }
 
 ObjectEngine::Writer::Writer(Writer&& other) noexcept
     : engine_(std::exchange(other.engine_, nullptr)),
       object_(std::move(other.object_)),
+      changer_(other.changer_),
       fd_(std::move(other.fd_)),
       reserved_(other.reserved_) {}
 
@@ -370,7 +373,7 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   const std::lock_guard lock(object_->mutex);
   Object& object = *object_;
   if (object.dropped) return DroppedError(object.file);
-  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get()), object.file));
+  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get(), changer_), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
   if (!written.ok()) {
     // Some of it may have been written, and the object may have grown.
@@ -388,8 +391,9 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   return OkStatus();
 }
 
-Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> data) {
-  auto opened = OpenObject(file, OpenMode::kAppend);
+Result<uint64_t> ObjectEngine::Append(FileId file, const Changer& changer,
+                                      std::span<const std::byte> data) {
+  auto opened = OpenToChange(file, OpenMode::kAppend, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   Object& object = *opened->object;
   MOSA_ASSIGN_OR_RETURN(const uint64_t reserved,
@@ -414,8 +418,8 @@ Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> da
   return *at;
 }
 
-Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
-  auto opened = OpenObject(file, OpenMode::kWrite);
+Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size_bytes) {
+  auto opened = OpenToChange(file, OpenMode::kWrite, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
@@ -434,31 +438,31 @@ Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
   return Named(cut.ok() ? refreshed : cut, file);
 }
 
-Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t length) {
+Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, ByteRange range) {
   const bool punch = mode == (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
   if (!punch && mode != 0 && mode != FALLOC_FL_KEEP_SIZE) {
     return UnimplementedError(
         fmt::format("file {}: objects know no fallocate mode {:#x}", file.value, mode));
   }
-  if (length == 0) return InvalidArgumentError("fallocate of no bytes");
-  auto opened = OpenObject(file, punch ? OpenMode::kWrite : OpenMode::kCreate);
+  if (range.size() == 0) return InvalidArgumentError("fallocate of no bytes");
+  auto opened = OpenToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
   const int fd = opened->fd.get();
   uint64_t reserved = 0;
   if (!punch) {
-    MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
+    MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, range.begin, range.size()));
     const std::lock_guard lock(account_mutex_);
     MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
     reserved = holes;
   }
-  const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, offset, length);
+  const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, range.begin, range.size());
   if (!done.ok()) {
     if (punch) ForgetChecksums(object);
   } else if (punch) {
-    object.checksums.Punched(offset, length, object.size_bytes);
-    NoteWritten(object, {offset, offset + length});
+    object.checksums.Punched(range.begin, range.size(), object.size_bytes);
+    NoteWritten(object, range);
   }
   const Status refreshed = RefreshSize(object, fd);
   NoteChange(object, kRestAfterWrite);
@@ -469,7 +473,7 @@ Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t l
 // ---- looking
 
 Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   Description description;
   if (opened->object == nullptr) return AbsentError(file);
@@ -482,7 +486,7 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
 }
 
 Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return AbsentError(file);
   const Result<uint64_t> at = store_->Seek(opened->fd.get(), offset, data);
@@ -492,17 +496,18 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
   return *at;
 }
 
-Status ObjectEngine::AdmitWriter(FileId file, uint64_t generation) {
+Status ObjectEngine::Admits(const Object& object, const Changer& changer) {
+  if (!changer.generation || *changer.generation >= object.writer_generation) return OkStatus();
+  return AbortedError(
+      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
+                  object.file.value, object.writer_generation, *changer.generation));
+}
+
+Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
-  if (generation >= object->writer_generation) {
-    object->writer_generation = generation;
-    return OkStatus();
-  }
-  return AbortedError(
-      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
-                  file.value, object->writer_generation, generation));
+  return Admits(*object, changer);
 }
 
 }  // namespace mosa::node

@@ -52,6 +52,16 @@ struct ReadRequest {
   uint64_t length_bytes = 0;
   bool verify = false;  // Compare bytes and checksums before they leave.
 };
+// Who changes an object. Bytes that a later layout of the file has stored must never give way to
+// those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
+// object's lock.
+struct Changer {
+  // Of the file's layout; none: this node by an order, which is cancelled when it no longer holds.
+  std::optional<uint64_t> generation;
+
+  static Changer OfLayout(uint64_t generation) { return {generation}; }
+  static Changer OfOrder() { return {std::nullopt}; }
+};
 // What answers a read: the range widened to whole blocks and cut at the object's end.
 struct ReadPlan {
   uint64_t offset_bytes = 0;
@@ -75,7 +85,7 @@ class ObjectEngine {
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
-    uint64_t writer_generation = 0;      // The highest of those who were admitted to write.
+    uint64_t writer_generation = 0;      // The highest of those who were admitted to change it.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     // What its blocks were when they were last looked at: since it was lent, until the mount that
     // it was lent to has told all. Of what is written through this node nothing is known.
@@ -109,29 +119,37 @@ class ObjectEngine {
     Writer& operator=(Writer&&) = delete;
     // Accounts for what was written; after errors too.
     ~Writer();
-    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked.
+    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked. Aborted
+    // if somebody was admitted by a later layout since the piece before.
     Status WritePiece(uint64_t offset, std::span<const std::byte> data,
                       std::span<const uint32_t> crcs);
 
    private:
     friend class ObjectEngine;
-    Writer(ObjectEngine* engine, std::shared_ptr<Object> object, UniqueFd fd, uint64_t reserved)
-        : engine_(engine), object_(std::move(object)), fd_(std::move(fd)), reserved_(reserved) {}
+    Writer(ObjectEngine* engine, std::shared_ptr<Object> object, Changer changer, UniqueFd fd,
+           uint64_t reserved)
+        : engine_(engine),
+          object_(std::move(object)),
+          changer_(changer),
+          fd_(std::move(fd)),
+          reserved_(reserved) {}
     ObjectEngine* engine_;
     std::shared_ptr<Object> object_;
+    Changer changer_;
     UniqueFd fd_;
     uint64_t reserved_ = 0;
   };
+  // ---- changes: Aborted, with nothing changed, if the changer's layout is not the latest
+
   // Makes the object if absent. ResourceExhausted if it does not fit; holes count, bytes that are
   // there already do not.
-  Result<Writer> BeginWrite(FileId file, uint64_t offset, uint64_t length);
-
+  Result<Writer> BeginWrite(FileId file, const Changer& changer, uint64_t offset, uint64_t length);
   // Returns where the data went.
-  Result<uint64_t> Append(FileId file, std::span<const std::byte> data);
-  Status Truncate(FileId file, uint64_t size_bytes);
+  Result<uint64_t> Append(FileId file, const Changer& changer, std::span<const std::byte> data);
+  Status Truncate(FileId file, const Changer& changer, uint64_t size_bytes);
   // fallocate(2): mode 0 or KEEP_SIZE allocates without moving the end, PUNCH_HOLE | KEEP_SIZE
   // punches. Unimplemented for other modes.
-  Status Allocate(FileId file, int mode, uint64_t offset, uint64_t length);
+  Status Allocate(FileId file, const Changer& changer, int mode, ByteRange range);
   struct Description {
     ObjectStat stat;
     bool sealed = false;
@@ -141,15 +159,14 @@ class ObjectEngine {
   // OutOfRange if there is none behind `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
-  // Somebody is going to write by a layout of this generation. Aborted if somebody else was
-  // admitted by a later one: the file's bytes may go elsewhere by now. Remembered only if there is
-  // an object: to be called again when it was made.
-  Status AdmitWriter(FileId file, uint64_t generation);
+  // Aborted if the changer would be refused now. Spares who asks a payload, or what is no change.
+  Status CheckChanger(FileId file, const Changer& changer);
 
-  // A descriptor to pass on. NotFound, if absent and not to be written; DataLoss, for reading, if
-  // some block is known to be corrupt; FailedPrecondition, for writing, if the kernel cannot tell
-  // who has a file open.
-  Result<UniqueFd> OpenLocal(FileId file, bool write);
+  // A descriptor to pass on. NotFound if absent; DataLoss if some block is known to be corrupt.
+  Result<UniqueFd> OpenLocal(FileId file);
+  // As well, made if absent, and to be written. FailedPrecondition if a block is known to be
+  // corrupt, or the kernel cannot tell who has a file open. Aborted as for other changes.
+  Result<UniqueFd> OpenLocalToWrite(FileId file, const Changer& changer);
   // A local writer may have ended, and all that it wrote is told: looks now instead of with the
   // next Account, and remembers no longer what the bytes were.
   Status FinishLocalWrites(FileId file);
@@ -251,15 +268,21 @@ class ObjectEngine {
   // Null if absent.
   ObjectRef Find(FileId file) const;
   ObjectRef FindOrAdd(FileId file);
-  // A locked object, made if absent and `mode` says so, with a descriptor; no object if absent.
+  // A locked object with a descriptor; no object if absent.
   struct Opened {
     ObjectRef object;
     std::unique_lock<std::mutex> lock;
     UniqueFd fd;
   };
-  Result<Opened> OpenObject(FileId file, OpenMode mode);
+  Result<Opened> OpenToRead(FileId file) { return OpenObject(file, OpenMode::kRead, nullptr); }
+  // Made if absent and `mode` says so; a change has begun.
+  Result<Opened> OpenToChange(FileId file, OpenMode mode, const Changer& changer) {
+    return OpenObject(file, mode, &changer);
+  }
+  Result<Opened> OpenObject(FileId file, OpenMode mode, const Changer* changer);
 
   // These need the object's lock.
+  static Status Admits(const Object& object, const Changer& changer);
   bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
   Status LookForWriters(Object& object);
   void NoteLeft(Object& object);
@@ -283,7 +306,7 @@ class ObjectEngine {
 
   // ---- records (object_records.cc); but for the last three these need the object's lock
   // To be called before any byte of the object changes.
-  Status BeginChange(Object& object, int fd);
+  Status BeginChange(Object& object, int fd, const Changer& changer);
   Status ForgetRecord(Object& object);  // No record of it holds any more.
   bool MayRecord(const Object& object) const;
   Status AppendRecord(Object& object);

@@ -106,7 +106,9 @@ Status ObjectEngine::ForgetRecord(Object& object) {
   return OkStatus();
 }
 
-Status ObjectEngine::BeginChange(Object& object, int fd) {
+Status ObjectEngine::BeginChange(Object& object, int fd, const Changer& changer) {
+  MOSA_RETURN_IF_ERROR(Admits(object, changer));
+  if (changer.generation) object.writer_generation = *changer.generation;
   ++object.changes_begun;
   if (object.unverified) {
     // A part of a block is written over what is there, which then is believed.

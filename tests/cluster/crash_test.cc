@@ -21,6 +21,7 @@ namespace mosa::node {
 namespace {
 
 constexpr FileId kFile{42};
+const Changer kWriter = Changer::OfLayout(1);
 constexpr size_t kBytes = 5 * kChecksumBlockBytes + 100;
 
 class NodeCrash : public ::testing::Test {
@@ -36,7 +37,7 @@ class NodeCrash : public ::testing::Test {
     engine_ = *std::move(engine);
   }
   void Write(FileId file, uint64_t offset, const std::string& text) {
-    auto writer = engine_->BeginWrite(file, offset, text.size());
+    auto writer = engine_->BeginWrite(file, kWriter, offset, text.size());
     ASSERT_TRUE(writer.ok()) << writer.status();
     const auto bytes = std::as_bytes(std::span(text));
     const auto crcs = BlockChecksums(offset, bytes);
@@ -109,11 +110,11 @@ TEST_F(NodeCrash, WhatChangedBeforeTheEndIsNotTakenForDamage) {
   for (uint64_t i = 0; i < 4; ++i) Write(FileId{i}, 0, std::string(kBytes, 'a'));
   Settle();
   Write(FileId{0}, 10, "changed");
-  ASSERT_TRUE(engine_->Truncate(FileId{1}, 1000).ok());
+  ASSERT_TRUE(engine_->Truncate(FileId{1}, kWriter, 1000).ok());
   const FileId dropped[] = {FileId{2}};
   engine_->Drop(dropped);
   Write(FileId{2}, 0, std::string(3000, 'b'));
-  ASSERT_TRUE(engine_->Append(FileId{3}, std::as_bytes(std::span("tail"))).ok());
+  ASSERT_TRUE(engine_->Append(FileId{3}, kWriter, std::as_bytes(std::span("tail"))).ok());
   Start("b1");
   EXPECT_TRUE(Corrupt().empty());
   Settle();
@@ -136,7 +137,7 @@ TEST_F(NodeCrash, ATruncatedObjectIsDamagedAndNeverReadAsZeroes) {
       EXPECT_TRUE(Read(kFile, 0, 1000).ok());
       EXPECT_EQ(Read(kFile, 70'000, 1000).code(), StatusCode::kDataLoss);
       EXPECT_EQ(Read(kFile, 4 * kChecksumBlockBytes, 1000).code(), StatusCode::kDataLoss);
-      EXPECT_EQ(engine_->OpenLocal(kFile, false).status().code(), StatusCode::kDataLoss);
+      EXPECT_EQ(engine_->OpenLocal(kFile).status().code(), StatusCode::kDataLoss);
     }
     engine_ = nullptr;
     std::filesystem::remove_all(directory_.path() + "/o");
@@ -152,7 +153,7 @@ TEST_F(NodeCrash, AfterAnotherBootBytesAreComparedBeforeTheyAreServed) {
   Damage(FileId{1}, 70'000);
   Start("b2");
   EXPECT_EQ(Read(FileId{0}).code(), StatusCode::kDataLoss);
-  EXPECT_EQ(engine_->OpenLocal(FileId{1}, false).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(engine_->OpenLocal(FileId{1}).status().code(), StatusCode::kDataLoss);
   EXPECT_TRUE(Read(FileId{2}).ok());
   // Killed before all was compared: the next process goes on.
   Start("b2");
