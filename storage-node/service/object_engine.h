@@ -91,6 +91,9 @@ class ObjectEngine {
     // it was lent to has told all. Of what is written through this node nothing is known.
     std::optional<ChecksumTable> told;
     uint64_t told_bytes = 0;  // Its size then.
+    // A look has found that they differ. Who asked may end before all know; what the bytes were,
+    // which would tell it again, is gone.
+    bool answered = false;
     // Since when nobody can store into it, while that is not told.
     std::optional<Time> left_untold;
     bool counted_unsealed = false;
