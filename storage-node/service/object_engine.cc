@@ -57,12 +57,10 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
   if (sums != nullptr && sums->found_damage())
     LogWarning("some of the checksums beside the objects cannot be read");
   // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
-  const bool is_suspect = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
-  for (const StoredObject& found : stored) {
-    const auto known = records.find(found.file);
-    engine->AddFound(found, known == records.end() ? nullptr : &known->second, is_suspect);
-  }
-  MOSA_RETURN_IF_ERROR(engine->FindAside());
+  engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
+  for (const StoredObject& found : stored)
+    engine->AddFound(found, engine->RecordOf(found.file, records));
+  MOSA_RETURN_IF_ERROR(engine->FindAside(records));
   MOSA_RETURN_IF_ERROR(engine->RewriteRecords());
   const bool verifies = engine->unverified_objects_ > 0;
   MOSA_RETURN_IF_ERROR(
@@ -102,6 +100,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     Opened opened;
     opened.object = make ? FindOrAdd(file) : Find(file);
     if (opened.object == nullptr) return opened;
+    if (changer != nullptr) VerifyAll(opened.object, {});
     opened.lock = std::unique_lock(opened.object->mutex);
     if (opened.object->dropped) continue;  // Between dropping and leaving the table.
     Result<UniqueFd> fd = store_->Open(file, mode);
@@ -157,6 +156,8 @@ void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
 
 void ObjectEngine::NoteChange(Object& object, Duration rest) {
   if (object.dropped) return;
+  if (object.logged == LoggedState::kDamaged && object.checksums.corrupt_count() == 0)
+    TryLog(object, LoggedState::kNothing);
   const bool unsealed = !object.checksums.sealed() || object.lent;
   const bool has_work = unsealed || object.unverified || MayRecord(object);
   const std::lock_guard lock(account_mutex_);
@@ -181,6 +182,8 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
 
 void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   object.checksums.MarkCorrupt(block);
+  // Checksums that are logged tell it again.
+  if (object.logged != LoggedState::kSums) TryLog(object, LoggedState::kDamaged);
   const std::lock_guard lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   corrupt_to_report_.insert(object.file);
@@ -197,6 +200,7 @@ void ObjectEngine::ForgetChecksums(Object& object) {
 void ObjectEngine::Remove(Object& object) {
   AccountFor(object, ObjectStat{});
   record_bytes_ -= std::exchange(object.record_bytes, 0);
+  object.logged = LoggedState::kNothing;
   if (std::exchange(object.unverified, false)) --unverified_objects_;
   object.dropped = true;
   {

@@ -73,6 +73,12 @@ struct ReadPlan {
 
 class ObjectEngine {
  private:
+  // What the records beside the objects say of one.
+  enum class LoggedState : uint8_t {
+    kNothing = 1,
+    kSums,     // All of its checksums.
+    kDamaged,  // No byte of it can be believed.
+  };
   // What is known of one object. The bytes are in the store.
   struct Object {
     explicit Object(FileId id) : file(id) {}
@@ -97,11 +103,12 @@ class ObjectEngine {
     // Since when nobody can store into it, while that is not told.
     std::optional<Time> left_untold;
     bool counted_unsealed = false;
-    bool recorded = false;      // The store keeps its checksums.
+    LoggedState logged = LoggedState::kNothing;  // Never kSums while it is lent.
     bool unverified = false;    // Its bytes were not compared with these since the machine crashed.
+    BlockIndex compared_end{};  // While unverified: those before were.
     bool unrecordable = false;  // It has too many checksums to keep.
     uint64_t changes_begun = 0;  // Goes up whenever somebody may change bytes.
-    // While it is recorded: the record's length, and the object's as it says.
+    // While its checksums are logged: the record's length, and the object's as it says.
     uint64_t record_bytes = 0, recorded_size_bytes = 0;
   };
 
@@ -262,11 +269,11 @@ class ObjectEngine {
 
   using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
 
-  // An object that is in the store and not in the table, with what was recorded of it. Where
-  // `is_suspect`, what was not recorded is damage.
-  void AddFound(const StoredObject& found, const SumsRecord* record, bool is_suspect);
-  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record,
-                  bool is_suspect);
+  // An object that is in the store and not in the table, with what was recorded of it.
+  void AddFound(const StoredObject& found, const SumsRecord* record);
+  // As well, of an object that is in the table, under its lock.
+  void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
+  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
   void MarkDamaged(Object& object);
   // Null if absent.
   ObjectRef Find(FileId file) const;
@@ -310,11 +317,15 @@ class ObjectEngine {
   // ---- records (object_records.cc); but for the last three these need the object's lock
   // To be called before any byte of the object changes.
   Status BeginChange(Object& object, int fd, const Changer& changer);
-  Status ForgetRecord(Object& object);  // No record of it holds any more.
+  Status ForgetRecord(Object& object);            // No record of it holds any more, but of damage.
+  Status Log(Object& object, LoggedState state);  // But kSums.
+  void TryLog(Object& object, LoggedState state);
   bool MayRecord(const Object& object) const;
   Status AppendRecord(Object& object);
   void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
-  void SetVerified(Object& object);
+  // The next blocks that were not compared yet, at most so many.
+  void VerifyNext(Object& object, int fd, size_t blocks_max, std::span<std::byte> scratch);
+  void VerifyRest(Object& object, int fd);
   void VerifyAll(const ObjectRef& object, std::span<std::byte> scratch);
   void Record(const ObjectRef& object);
   Status RewriteRecords();
@@ -325,12 +336,25 @@ class ObjectEngine {
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
-  Status FindAside();
+  // What is aside, with what was recorded of it when it was put there.
+  struct Aside {
+    AsideObject object;
+    std::optional<SumsRecord> record;  // The log has it as well.
+    uint64_t record_bytes = 0;
+  };
+  Status FindAside(const std::map<FileId, SumsRecord>& records);
+  void AddAside(Aside aside);
+  // Gives up what is known of it; nothing if it is not aside.
+  std::optional<Aside> RemoveAside(FileId file);
+  Status RewriteAsideRecords();
+  // Puts what is aside in the place of an object that is in the table, under its lock.
+  Status TakeFromAside(Object& object);
+  // What vouches for what was found; `damaged` where something had to.
+  const SumsRecord* RecordOf(FileId file, const std::map<FileId, SumsRecord>& records) const;
   AsideObject DescribeAside(const StoredObject& stored) const;
   Status SetAside(FileId file);
   Status RestoreAside(FileId file);
   Status DiscardAside(FileId file);
-  void AccountAside(uint64_t before_bytes, uint64_t after_bytes);
   Status SealObject(const ObjectRef& object, std::span<std::byte> scratch);
   Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch);
   Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
@@ -349,6 +373,8 @@ class ObjectEngine {
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
 
+  // Where checksums were kept before a crash of the machine, what none was kept of is damage.
+  bool is_suspect_ = false;                // Constant after Open.
   std::atomic<uint64_t> record_bytes_{0};  // Of records that still hold.
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
@@ -363,7 +389,7 @@ class ObjectEngine {
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
 
   mutable std::mutex aside_mutex_;
-  std::map<FileId, AsideObject> aside_;  // Guarded by aside_mutex_.
+  std::map<FileId, Aside> aside_;  // Guarded by aside_mutex_.
 
   mutable std::mutex account_mutex_;
   std::condition_variable sealable_;

@@ -38,16 +38,13 @@ std::vector<FileId> TakeSome(std::set<FileId>& files) {
 // The descriptors that are passed are opened under the object's lock, like all others.
 
 Result<UniqueFd> ObjectEngine::OpenLocal(FileId file) {
+  // Nobody compares what is read by a descriptor.
+  if (const ObjectRef found = Find(file)) VerifyAll(found, {});
   MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToRead(file));
   if (opened.object == nullptr)
     return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
-  if (object.unverified) {
-    // Nobody compares what is read by a descriptor.
-    std::vector<std::byte> scratch(kChecksumBlockBytes);
-    Verify(object, opened.fd.get(), object.checksums.ListKnown(), scratch);
-    SetVerified(object);
-  }
+  VerifyRest(object, opened.fd.get());
   const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
   if (corrupt) {
     return DataLossError(
@@ -115,7 +112,8 @@ bool ObjectEngine::DropOne(FileId file) {
   if (object == nullptr) return true;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return true;
-  Status dropped = ForgetRecord(*object);
+  // Whatever was recorded of it must not be found with an object that is made anew.
+  Status dropped = Log(*object, LoggedState::kNothing);
   if (dropped.ok()) dropped = store_->Drop(file);
   if (!dropped.ok()) {
     LogError("{}; it will be tried again", MessageOf(dropped));
