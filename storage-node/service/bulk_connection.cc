@@ -270,7 +270,8 @@ Result<ReadPlan> BulkConnection::PlanRead() {
   return engine_.PlanRead({.file = FileId{request_.file_id()},
                            .offset_bytes = request_.read().offset_bytes(),
                            .length_bytes = request_.read().length_bytes(),
-                           .verify = request_.read().verify()},
+                           .verify = request_.read().verify(),
+                           .account = options_.account},
                           scratch_);
 }
 
@@ -360,7 +361,7 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
 }
 
 Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
-  Result<BudgetBuffer> buffer = engine_.budget().Take(payload_bytes, kBudgetWait);
+  Result<BudgetBuffer> buffer = engine_.budget().Take(options_.account, payload_bytes, kBudgetWait);
   if (!buffer.ok()) return Refuse(buffer.status(), payload_bytes);
   const std::span<std::byte> data = buffer->bytes();
   MOSA_RETURN_IF_ERROR(socket_.Receive(data, deadline_));

@@ -24,6 +24,7 @@ struct BulkConnectionOptions {
   std::string peer;                 // For the log.
   std::string peer_host;            // Its address without the port: whose requests these are.
   ClientId client;                  // Whose capabilities count.
+  std::string account;              // Whose connections and buffers these are.
 };
 
 class BulkConnection {

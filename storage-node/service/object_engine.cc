@@ -15,6 +15,8 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kBudgetBytes = 32 << 20;
+// One request of the largest size.
+constexpr size_t kBudgetShareBytes = 8 << 20;
 constexpr std::chrono::seconds kBudgetWait{5};
 constexpr uint64_t kPageBytes = 4096;
 // An object that was written a moment ago is likely to be written again: sealing waits this long.
@@ -72,7 +74,7 @@ ObjectEngine::ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_by
                            const Clock& clock)
     : store_(std::move(store)),
       clock_(clock),
-      budget_(kBudgetBytes),
+      budget_(kBudgetBytes, kBudgetShareBytes),
       last_change_(static_cast<uint64_t>(SystemClock().Now().ns)),
       admission_(limit_bytes) {}
 
@@ -239,7 +241,8 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     const bool buffered = has_writers || verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
       opened->lock.unlock();
-      MOSA_ASSIGN_OR_RETURN(plan.buffer, budget_.Take(end - plan.offset_bytes, kBudgetWait));
+      MOSA_ASSIGN_OR_RETURN(plan.buffer,
+                            budget_.Take(request.account, end - plan.offset_bytes, kBudgetWait));
       has_buffer = true;
       continue;  // What was true before the wait may not be now.
     }

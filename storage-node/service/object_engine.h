@@ -26,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -50,7 +51,8 @@ struct ReadRequest {
   FileId file;
   uint64_t offset_bytes = 0;
   uint64_t length_bytes = 0;
-  bool verify = false;  // Compare bytes and checksums before they leave.
+  bool verify = false;       // Compare bytes and checksums before they leave.
+  std::string account = "";  // Whose share of the buffers it takes, if it needs one.
 };
 // Who changes an object. Bytes that a later layout of the file has stored must never give way to
 // those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
