@@ -11,12 +11,14 @@
 
 namespace mosa::node {
 
-Status ObjectEngine::FindAside(const std::map<FileId, SumsRecord>& records) {
+Status ObjectEngine::FindAside(SumsFound& known) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store_->ListAside());
   for (const StoredObject& found : stored) {
-    const SumsRecord* const record = RecordOf(found.file, records);
-    Aside aside{.object = DescribeAside(found), .record = {}};
+    const SumsRecord* const record = RecordOf(found.file, known.records);
+    Aside aside{
+        .object = DescribeAside(found), .record = {}, .generation = known.generations[found.file]};
     if (record != nullptr) aside.record = *record;
+    record_bytes_ += aside.generation > 0 ? kGenerationRecordBytes : 0;
     AddAside(std::move(aside));
   }
   if (!stored.empty())
@@ -65,7 +67,7 @@ std::optional<ObjectEngine::Aside> ObjectEngine::RemoveAside(FileId file) {
     aside = std::move(found->second);
     aside_.erase(found);
   }
-  record_bytes_ -= aside->record_bytes;
+  record_bytes_ -= aside->record_bytes + (aside->generation > 0 ? kGenerationRecordBytes : 0);
   const std::lock_guard lock(account_mutex_);
   admission_.Account(aside->object.allocated_bytes, 0);
   return aside;
@@ -74,6 +76,8 @@ std::optional<ObjectEngine::Aside> ObjectEngine::RemoveAside(FileId file) {
 Status ObjectEngine::RewriteAsideRecords() {
   const std::lock_guard lock(aside_mutex_);
   for (auto& [file, aside] : aside_) {
+    if (aside.generation > 0)
+      MOSA_RETURN_IF_ERROR(store_->sums()->Append(EncodeGeneration(file, aside.generation)));
     if (!aside.record) continue;
     const std::string bytes = EncodeSums(file, *aside.record);
     MOSA_RETURN_IF_ERROR(store_->sums()->Append(bytes));
@@ -83,7 +87,7 @@ Status ObjectEngine::RewriteAsideRecords() {
   return OkStatus();
 }
 
-// Its bytes do not change while it is aside, so that what is recorded of it goes on holding.
+// Its bytes do not change while it is aside, so that all that is logged of it goes on holding.
 Status ObjectEngine::SetAside(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
@@ -95,7 +99,10 @@ Status ObjectEngine::SetAside(FileId file) {
   VerifyRest(*object, fd.get());
   if (object->checksums.corrupt_count() > 0)
     MOSA_RETURN_IF_ERROR(Log(*object, LoggedState::kDamaged));
-  Aside aside{.object = {}, .record = {}, .record_bytes = object->record_bytes};
+  Aside aside{.object = {},
+              .record = {},
+              .record_bytes = object->record_bytes,
+              .generation = object->writer_generation};
   if (object->logged == LoggedState::kDamaged)
     aside.record = SumsRecord{.damaged = true, .size_bytes = 0, .sums = {}};
   if (object->logged == LoggedState::kSums)
@@ -136,6 +143,7 @@ Status ObjectEngine::TakeFromAside(Object& object) {
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
   MOSA_RETURN_IF_ERROR(store_->RestoreAside(file));
   const std::optional<Aside> aside = RemoveAside(file);
+  if (aside) SetGeneration(object, aside->generation);
   const bool has_record = aside && aside->record;
   TakeFound(object, {file, stat.size_bytes, stat.allocated_bytes, stat.modify_time},
             has_record ? &*aside->record : nullptr);
@@ -148,8 +156,8 @@ Status ObjectEngine::TakeFromAside(Object& object) {
 Status ObjectEngine::DiscardAside(FileId file) {
   MOSA_RETURN_IF_ERROR(store_->DiscardAside(file));
   const std::optional<Aside> aside = RemoveAside(file);
-  if (!aside || !aside->record || store_->sums() == nullptr) return OkStatus();
-  return store_->sums()->Append(EncodeForgotten(file));
+  if (!aside || store_->sums() == nullptr) return OkStatus();
+  return store_->sums()->Append(EncodeForgotten(file) + EncodeGeneration(file, 0));
 }
 
 void ObjectEngine::Obey(const AsideOrder& order) {

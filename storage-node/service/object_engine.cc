@@ -55,14 +55,15 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store->List());
   std::unique_ptr<ObjectEngine> engine(new ObjectEngine(std::move(store), limit_bytes, clock));
   SumsLog* const sums = engine->store_->sums();
-  const auto records = sums == nullptr ? std::map<FileId, SumsRecord>() : sums->TakeFound();
+  SumsFound known = sums == nullptr ? SumsFound() : sums->TakeFound();
   if (sums != nullptr && sums->found_damage())
     LogWarning("some of the checksums beside the objects cannot be read");
   // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
   engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
   for (const StoredObject& found : stored)
-    engine->AddFound(found, engine->RecordOf(found.file, records));
-  MOSA_RETURN_IF_ERROR(engine->FindAside(records));
+    engine->AddFound(found, engine->RecordOf(found.file, known.records),
+                     known.generations[found.file]);
+  MOSA_RETURN_IF_ERROR(engine->FindAside(known));
   MOSA_RETURN_IF_ERROR(engine->RewriteRecords());
   const bool verifies = engine->unverified_objects_ > 0;
   MOSA_RETURN_IF_ERROR(

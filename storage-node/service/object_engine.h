@@ -93,7 +93,7 @@ class ObjectEngine {
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
-    uint64_t writer_generation = 0;      // The highest of those who were admitted to change it.
+    uint64_t writer_generation = 0;      // The highest of those admitted to change it. Logged.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     // What its blocks were when they were last looked at: since it was lent, until the mount that
     // it was lent to has told all. Of what is written through this node nothing is known.
@@ -272,7 +272,7 @@ class ObjectEngine {
   using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
 
   // An object that is in the store and not in the table, with what was recorded of it.
-  void AddFound(const StoredObject& found, const SumsRecord* record);
+  void AddFound(const StoredObject& found, const SumsRecord* record, uint64_t generation);
   // As well, of an object that is in the table, under its lock.
   void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
   void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
@@ -322,6 +322,7 @@ class ObjectEngine {
   Status ForgetRecord(Object& object);            // No record of it holds any more, but of damage.
   Status Log(Object& object, LoggedState state);  // But kSums.
   void TryLog(Object& object, LoggedState state);
+  void SetGeneration(Object& object, uint64_t generation);
   bool MayRecord(const Object& object) const;
   Status AppendRecord(Object& object);
   void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
@@ -343,8 +344,9 @@ class ObjectEngine {
     AsideObject object;
     std::optional<SumsRecord> record;  // The log has it as well.
     uint64_t record_bytes = 0;
+    uint64_t generation = 0;
   };
-  Status FindAside(const std::map<FileId, SumsRecord>& records);
+  Status FindAside(SumsFound& found);
   void AddAside(Aside aside);
   // Gives up what is known of it; nothing if it is not aside.
   std::optional<Aside> RemoveAside(FileId file);

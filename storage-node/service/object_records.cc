@@ -39,8 +39,11 @@ const SumsRecord* ObjectEngine::RecordOf(FileId file,
   return is_suspect_ ? &kDamaged : nullptr;
 }
 
-void ObjectEngine::AddFound(const StoredObject& found, const SumsRecord* record) {
+void ObjectEngine::AddFound(const StoredObject& found, const SumsRecord* record,
+                            uint64_t generation) {
   auto object = std::make_shared<Object>(found.file);
+  object->writer_generation = generation;
+  record_bytes_ += generation > 0 ? kGenerationRecordBytes : 0;
   const std::lock_guard lock(object->mutex);
   {
     const std::lock_guard objects_lock(objects_mutex_);
@@ -126,6 +129,18 @@ Status ObjectEngine::Log(Object& object, LoggedState state) {
   return OkStatus();
 }
 
+// What is stored by it must not give way to an older one after a restart either.
+void ObjectEngine::SetGeneration(Object& object, uint64_t generation) {
+  const uint64_t before = std::exchange(object.writer_generation, generation);
+  SumsLog* const sums = store_->sums();
+  if (before == generation || sums == nullptr) return;
+  record_bytes_ += generation > 0 ? kGenerationRecordBytes : 0;
+  record_bytes_ -= before > 0 ? kGenerationRecordBytes : 0;
+  const Status logged = sums->Append(EncodeGeneration(object.file, generation));
+  if (!logged.ok()) LogWarning("{}", MessageOf(logged));
+  has_unsynced_records_ = true;
+}
+
 void ObjectEngine::TryLog(Object& object, LoggedState state) {
   const Status logged = Log(object, state);
   if (!logged.ok()) LogWarning("{}", MessageOf(logged));
@@ -138,7 +153,7 @@ Status ObjectEngine::ForgetRecord(Object& object) {
 
 Status ObjectEngine::BeginChange(Object& object, int fd, const Changer& changer) {
   MOSA_RETURN_IF_ERROR(Admits(object, changer));
-  if (changer.generation) object.writer_generation = *changer.generation;
+  if (changer.generation) SetGeneration(object, *changer.generation);
   // A part of a block is written over what is there, which then is believed.
   VerifyRest(object, fd);
   ++object.changes_begun;
@@ -212,6 +227,8 @@ Status ObjectEngine::RewriteRecords() {
     if (object == nullptr) continue;
     const std::lock_guard lock(object->mutex);
     if (object->dropped) continue;
+    if (object->writer_generation > 0)
+      MOSA_RETURN_IF_ERROR(sums->Append(EncodeGeneration(file, object->writer_generation)));
     if (object->logged == LoggedState::kSums) {
       MOSA_RETURN_IF_ERROR(AppendRecord(*object));
     } else if (object->logged == LoggedState::kDamaged) {

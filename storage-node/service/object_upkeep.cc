@@ -119,6 +119,7 @@ bool ObjectEngine::DropOne(FileId file) {
     LogError("{}; it will be tried again", MessageOf(dropped));
     return false;
   }
+  SetGeneration(*object, 0);
   Remove(*object);
   return true;
 }

@@ -274,6 +274,30 @@ TEST_F(NodeCrash, WhatIsWrittenRightAfterTheStartIsNoDamage) {
   EXPECT_TRUE(Read(kFile).ok());
 }
 
+TEST_F(NodeCrash, ALaterLayoutIsRememberedForAsLongAsTheObject) {
+  Start("b1");
+  const auto write = [&](uint64_t generation) {
+    return engine_->BeginWrite(kFile, Changer::OfLayout(generation), 0, 10).status().code();
+  };
+  EXPECT_EQ(write(4), StatusCode::kOk);
+  for (const bool settles : {false, true}) {
+    if (settles) Settle();
+    Start("b1");
+    EXPECT_EQ(write(3), StatusCode::kAborted);
+  }
+  engine_->Obey({AsideAction::kSetAside, {kFile}});
+  Start("b1");
+  engine_->Obey({AsideAction::kRestore, {kFile}});
+  EXPECT_EQ(write(3), StatusCode::kAborted);
+  Start("b1");
+  EXPECT_EQ(write(3), StatusCode::kAborted);
+  EXPECT_EQ(write(5), StatusCode::kOk);
+  const FileId dropped[] = {kFile};
+  engine_->Drop(dropped);
+  Start("b1");
+  EXPECT_EQ(write(1), StatusCode::kOk) << "the layouts of another object";
+}
+
 TEST_F(NodeCrash, DamageIsNotForgottenWhileAnObjectIsAside) {
   for (const bool restarts : {false, true}) {
     SCOPED_TRACE(restarts);
