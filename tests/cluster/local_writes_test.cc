@@ -98,6 +98,30 @@ TEST_F(LocalWrites, StoresIntoAMappingAreFoundByTheirBytes) {
   ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
 }
 
+// The answers' fields, over the wire: where a look begins, where it goes on, and what is refused.
+TEST_F(LocalWrites, ALookBeginsWhereItIsTold) {
+  Write(0, Noise(4 * kBlock, 11));
+  node_->SealAll();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "stored", 6, 0), 6);
+  const auto look = [&](uint64_t from_bytes) {
+    return node_->client().LookAtLocalWrites(Writer(), {from_bytes, true});
+  };
+  for (const uint64_t behind : {4 * kBlock, 9 * kBlock + 5, kFileBytesMax}) {
+    const auto found = look(behind);
+    ASSERT_TRUE(found.ok()) << MessageOf(found.status());
+    EXPECT_TRUE(found->complete);
+    EXPECT_EQ(std::tuple(found->writers_left, found->changed, found->unknown),
+              std::tuple(true, false, false));
+  }
+  const auto late = look(kBlock);
+  EXPECT_TRUE(late.ok() && !late->changed && late->next_bytes >= 4 * kBlock);
+  const auto within = look(kBlock - 1);
+  EXPECT_TRUE(within.ok() && within->changed && within->complete);
+  EXPECT_EQ(look(kFileBytesMax + 1).status().code(), StatusCode::kInvalidArgument);
+}
+
 // Its mount may have been killed.
 TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
   Write(0, Noise(2 * kBlock, 13));
