@@ -110,8 +110,8 @@ void ObjectEngine::MarkDamaged(Object& object) {
   }
   if (!marked) NoteCorrupt(object, BlockIndex{0});
   LogError(
-      "nothing vouches for the object of file {} ({} bytes) after a crash of the machine: it "
-      "counts as damaged",
+      "the object of file {} ({} bytes) counts as damaged until it is written anew: damage was "
+      "recorded, or nothing vouches for it after a crash of the machine",
       object.file.value, object.size_bytes);
 }
 
