@@ -15,6 +15,23 @@
 #include "proto/convert/bulk_hello.h"
 #include "proto/convert/capability.h"
 
+namespace mosa {
+namespace {
+
+bool SameLook(const v1::BulkFinishLocalWrites& a, const v1::BulkFinishLocalWrites& b) {
+  return a.look() == b.look() && a.look_from_bytes() == b.look_from_bytes() &&
+         a.look_while_written() == b.look_while_written();
+}
+
+bool SameLook(const v1::BulkLocalWrites& a, const v1::BulkLocalWrites& b) {
+  return a.writers_left() == b.writers_left() && a.changed() == b.changed() &&
+         a.unknown() == b.unknown() && a.complete() == b.complete() &&
+         a.next_bytes() == b.next_bytes();
+}
+
+}  // namespace
+}  // namespace mosa
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -53,6 +70,15 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Greeting greeting = Greet(hello.hello(), key, "n1", nonce);
     MOSA_CHECK(!CheckProof(request, greeting.proof_expected).ok());
     v1::BulkReply reply;
+    // A look at local writes, and what answers one, say the same when they are sent again.
+    v1::BulkRequest again;
+    MOSA_CHECK(again.ParseFromString(request.SerializeAsString()));
+    MOSA_CHECK(SameLook(again.finish_local_writes(), request.finish_local_writes()));
+    if (reply.ParseFromString(request.SerializeAsString())) {
+      v1::BulkReply back;
+      MOSA_CHECK(back.ParseFromString(reply.SerializeAsString()));
+      MOSA_CHECK(SameLook(back.local_writes(), reply.local_writes()));
+    }
     if (reply.ParseFromString(request.SerializeAsString()))
       MOSA_CHECK(
           !ProofFor({.client = ClientId{7}, .era = 1, .key = key}, hello.hello(), reply, "n1")

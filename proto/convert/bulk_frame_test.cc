@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "mosa/v1/bulk.pb.h"
+#include "tests/support/random_message.h"
 
 namespace mosa {
 namespace {
@@ -82,6 +83,28 @@ TEST(BulkFrame, CarriesADescriptor) {
   char bytes[2];
   EXPECT_EQ(::read(read_end.get(), bytes, 2), 1);
   EXPECT_EQ(::read(read_end.get(), bytes, 2), 0);  // No writer is left.
+}
+
+// Run one seed with MOSA_SEED.
+TEST(BulkFrame, CarriesEveryFieldOfALookAtLocalWrites) {
+  const char* const given = std::getenv("MOSA_SEED");
+  const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+  Pair pair = Connect();
+  for (uint64_t seed = first; seed < first + 200; ++seed) {
+    SCOPED_TRACE("MOSA_SEED=" + std::to_string(seed));
+    Rng rng(seed);
+    testing::MessageFiller filler(rng);
+    v1::BulkRequest request, got_request;
+    filler.Fill(*request.mutable_finish_local_writes());
+    v1::BulkReply reply, got_reply;
+    filler.Fill(*reply.mutable_local_writes());
+    ASSERT_TRUE(pair.a.SendFrame(request, {}, In(Seconds(5))).ok());
+    ASSERT_TRUE(pair.b.ReceiveStart(got_request, In(Seconds(5))).ok());
+    EXPECT_EQ(got_request.DebugString(), request.DebugString());
+    ASSERT_TRUE(pair.b.SendFrame(reply, {}, In(Seconds(5))).ok());
+    ASSERT_TRUE(pair.a.ReceiveStart(got_reply, In(Seconds(5))).ok());
+    EXPECT_EQ(got_reply.DebugString(), reply.DebugString());
+  }
 }
 
 TEST(BulkFrame, LengthsHaveMaxima) {

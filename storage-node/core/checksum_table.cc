@@ -39,12 +39,17 @@ ChecksumTable ChecksumTable::ForSums(std::span<const KnownSum> sums) {
   return table;
 }
 
-std::vector<KnownSum> ChecksumTable::ListKnown() const {
+std::vector<KnownSum> ChecksumTable::ListKnown(BlockIndex begin, size_t count_max) const {
   std::vector<KnownSum> sums;
-  for (const auto& [number, group] : groups_)
-    for (uint64_t i = 0; i < kGroupBlocks; ++i)
-      if ((group.known & Bit(i)) != 0)
-        sums.push_back({BlockIndex{number * kGroupBlocks + i}, group.crcs[i]});
+  for (auto group = groups_.lower_bound(begin.value / kGroupBlocks); group != groups_.end();
+       ++group) {
+    for (uint64_t i = 0; i < kGroupBlocks; ++i) {
+      const BlockIndex block{group->first * kGroupBlocks + i};
+      if (block < begin || (group->second.known & Bit(i)) == 0) continue;
+      if (sums.size() == count_max) return sums;
+      sums.push_back({block, group->second.crcs[i]});
+    }
+  }
   return sums;
 }
 

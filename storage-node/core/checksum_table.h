@@ -12,6 +12,7 @@
 #define MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,8 +51,9 @@ class ChecksumTable {
   // A sealed object: all blocks but these are zeroes.
   static ChecksumTable ForSums(std::span<const KnownSum> sums);
 
-  // What ForSums needs to make a sealed table again, ascending.
-  std::vector<KnownSum> ListKnown() const;
+  // What ForSums needs to make a sealed table again, ascending. Of blocks from `begin` on, at most
+  // so many.
+  std::vector<KnownSum> ListKnown(BlockIndex begin = {}, size_t count_max = SIZE_MAX) const;
 
   // The checksum of `block` in an object of `size_bytes`, if it is known.
   std::optional<uint32_t> Get(BlockIndex block, uint64_t size_bytes) const;

@@ -16,6 +16,7 @@ constexpr size_t kHeadBytes = 8;
 // In the place of a size.
 constexpr uint64_t kForgotten = UINT64_MAX;
 constexpr uint64_t kDamaged = UINT64_MAX - 1;
+constexpr uint64_t kGeneration = UINT64_MAX - 2;
 constexpr size_t kBodyBytesMax = 32 + kSumsPerRecordMax * 16;
 
 template <typename Integer>
@@ -100,7 +101,16 @@ std::string EncodeForgotten(FileId file) {
   return Framed(body);
 }
 
-SumsLogEnd ReadSums(std::string_view bytes, std::map<FileId, SumsRecord>& known) {
+std::string EncodeGeneration(FileId file, uint64_t generation) {
+  std::string body;
+  Put(body, file.value);
+  Put(body, kGeneration);
+  Put(body, generation);
+  MOSA_CHECK(kHeadBytes + body.size() == kGenerationRecordBytes);
+  return Framed(body);
+}
+
+SumsLogEnd ReadSums(std::string_view bytes, SumsFound& found) {
   while (!bytes.empty()) {
     Cursor head(bytes);
     const auto body_bytes = head.Take<uint32_t>();
@@ -115,13 +125,19 @@ SumsLogEnd ReadSums(std::string_view bytes, std::map<FileId, SumsRecord>& known)
     const FileId file{cursor.Take<uint64_t>()};
     const auto size_bytes = cursor.Take<uint64_t>();
     if (size_bytes == kForgotten) {
-      known.erase(file);
+      found.records.erase(file);
+    } else if (size_bytes == kGeneration) {
+      const auto generation = cursor.Take<uint64_t>();
+      if (!cursor.ok()) return SumsLogEnd::kDamaged;
+      found.generations[file] = generation;
+      if (generation == 0) found.generations.erase(file);
     } else if (size_bytes == kDamaged) {
-      known.insert_or_assign(file, SumsRecord{.damaged = true, .size_bytes = 0, .sums = {}});
+      found.records.insert_or_assign(file,
+                                     SumsRecord{.damaged = true, .size_bytes = 0, .sums = {}});
     } else {
       auto record = ReadBody(size_bytes, cursor);
       if (!record) return SumsLogEnd::kDamaged;
-      known.insert_or_assign(file, *std::move(record));
+      found.records.insert_or_assign(file, *std::move(record));
     }
     bytes.remove_prefix(kHeadBytes + body_bytes);
   }

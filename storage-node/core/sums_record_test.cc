@@ -17,24 +17,36 @@ SumsRecord Some() {
 }
 
 TEST(SumsRecord, TheLastOneOfAnObjectCounts) {
-  std::map<FileId, SumsRecord> known;
+  SumsFound known;
   const SumsRecord empty, damaged{.damaged = true, .size_bytes = 0, .sums = {}};
   EXPECT_EQ(ReadSums(EncodeSums(kA, Some()) + EncodeSums(kB, empty) + EncodeForgotten(kA), known),
             SumsLogEnd::kWhole);
-  EXPECT_EQ(known, (std::map<FileId, SumsRecord>{{kB, empty}}));
+  EXPECT_EQ(known.records, (std::map<FileId, SumsRecord>{{kB, empty}}));
   EXPECT_EQ(ReadSums(EncodeSums(kB, Some()), known), SumsLogEnd::kWhole);
-  EXPECT_EQ(known[kB], Some());
+  EXPECT_EQ(known.records[kB], Some());
   EXPECT_EQ(ReadSums(EncodeSums(kB, damaged), known), SumsLogEnd::kWhole);
-  EXPECT_EQ(known[kB], damaged);
+  EXPECT_EQ(known.records[kB], damaged);
   EXPECT_EQ(ReadSums("", known), SumsLogEnd::kWhole);
+}
+
+TEST(SumsRecord, GenerationsOutliveWhatIsForgotten) {
+  SumsFound found;
+  EXPECT_EQ(ReadSums(EncodeGeneration(kA, 3) + EncodeSums(kA, Some()) + EncodeForgotten(kA) +
+                         EncodeGeneration(kB, 1) + EncodeGeneration(kA, 4),
+                     found),
+            SumsLogEnd::kWhole);
+  EXPECT_TRUE(found.records.empty());
+  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kA, 4}, {kB, 1}}));
+  EXPECT_EQ(ReadSums(EncodeGeneration(kA, 0), found), SumsLogEnd::kWhole);
+  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kB, 1}}));
 }
 
 TEST(SumsRecord, ATornEndLosesNothingBeforeIt) {
   const std::string first = EncodeSums(kA, Some()), second = EncodeForgotten(kA);
   for (size_t cut = 1; cut < second.size(); ++cut) {
-    std::map<FileId, SumsRecord> known;
+    SumsFound known;
     EXPECT_EQ(ReadSums(first + second.substr(0, cut), known), SumsLogEnd::kTorn) << cut;
-    EXPECT_TRUE(known.contains(kA));
+    EXPECT_TRUE(known.records.contains(kA));
   }
 }
 
@@ -43,11 +55,11 @@ TEST(SumsRecord, DamageIsNoticedWhereverItIs) {
   for (size_t i = 0; i < log.size(); ++i) {
     std::string changed = log;
     changed[i] = static_cast<char>(changed[i] ^ 0x40);
-    std::map<FileId, SumsRecord> known;
+    SumsFound known;
     EXPECT_NE(ReadSums(changed, known), SumsLogEnd::kWhole) << i;
-    EXPECT_TRUE(known.empty());
+    EXPECT_TRUE(known.records.empty());
   }
-  std::map<FileId, SumsRecord> known;
+  SumsFound known;
   EXPECT_EQ(ReadSums(std::string(100, '\0'), known), SumsLogEnd::kDamaged);
 }
 
@@ -58,7 +70,7 @@ TEST(SumsRecord, ThatMakesNoSenseIsDamage) {
   SumsRecord backwards = Some();
   std::swap(backwards.sums[0], backwards.sums[3]);
   for (const SumsRecord& record : {beyond, backwards}) {
-    std::map<FileId, SumsRecord> known;
+    SumsFound known;
     EXPECT_EQ(ReadSums(EncodeSums(kA, record), known), SumsLogEnd::kDamaged);
   }
 }
@@ -68,7 +80,8 @@ TEST(SumsRecord, AnyBytesAreReadOrRefused) {
   RecordProperty("seed", std::to_string(seed));
   Rng rng(seed);
   for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = EncodeSums(kA, Some()) + EncodeForgotten(kB);
+    std::string bytes =
+        EncodeSums(kA, Some()) + EncodeGeneration(kA, rng.Next()) + EncodeForgotten(kB);
     if (rng.Chance(300)) {
       bytes.assign(rng.Below(80), '\0');
       for (char& c : bytes) c = static_cast<char>(rng.Next());
@@ -76,12 +89,12 @@ TEST(SumsRecord, AnyBytesAreReadOrRefused) {
     for (uint64_t flips = rng.Below(4); flips > 0 && !bytes.empty(); --flips)
       bytes[rng.Below(bytes.size())] = static_cast<char>(rng.Next());
     bytes.resize(rng.Below(bytes.size() + 1));
-    std::map<FileId, SumsRecord> known;
+    SumsFound known;
     ReadSums(bytes, known);
-    for (const auto& [file, record] : known) {
-      std::map<FileId, SumsRecord> again;
+    for (const auto& [file, record] : known.records) {
+      SumsFound again;
       EXPECT_EQ(ReadSums(EncodeSums(file, record), again), SumsLogEnd::kWhole);
-      EXPECT_EQ(again[file], record);
+      EXPECT_EQ(again.records[file], record);
     }
   }
 }

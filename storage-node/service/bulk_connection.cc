@@ -144,7 +144,7 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
   const Status wrong = CheckRequest(payload_bytes);
   if (!wrong.ok()) return Refuse(wrong, payload_bytes);
   if (NeedsWriteRight()) {
-    const Status admitted = AdmitWriter(*capability);
+    const Status admitted = engine_.CheckChanger(capability->file, changer());
     if (!admitted.ok()) return Refuse(admitted, payload_bytes);
   }
   switch (request_.operation_case()) {
@@ -159,10 +159,6 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
     default:
       return AnswerWith(Simple(*capability));
   }
-}
-
-Status BulkConnection::AdmitWriter(const Capability& capability) {
-  return engine_.AdmitWriter(capability.file, capability.generation);
 }
 
 bool BulkConnection::NeedsWriteRight() const {
@@ -274,7 +270,8 @@ Result<ReadPlan> BulkConnection::PlanRead() {
   return engine_.PlanRead({.file = FileId{request_.file_id()},
                            .offset_bytes = request_.read().offset_bytes(),
                            .length_bytes = request_.read().length_bytes(),
-                           .verify = request_.read().verify()},
+                           .verify = request_.read().verify(),
+                           .account = options_.account},
                           scratch_);
 }
 
@@ -319,11 +316,8 @@ Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   const Time begin = SystemClock().Monotonic();
   DurationTable& parts = engine_.residence().parts;
   Result<ObjectEngine::Writer> writer = engine_.BeginWrite(
-      FileId{request_.file_id()}, request_.write().offset_bytes(), payload_bytes);
+      FileId{request_.file_id()}, changer(), request_.write().offset_bytes(), payload_bytes);
   if (!writer.ok()) return Refuse(writer.status(), payload_bytes);
-  // The object may just have been made.
-  if (const Status admitted = AdmitWriter(shown_.capability); !admitted.ok())
-    return Refuse(admitted, payload_bytes);
   object_time_ = SystemClock().Monotonic() - begin;
   uint64_t left = payload_bytes;
   Status connection;
@@ -367,13 +361,13 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
 }
 
 Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
-  Result<BudgetBuffer> buffer = engine_.budget().Take(payload_bytes, kBudgetWait);
+  Result<BudgetBuffer> buffer = engine_.budget().Take(options_.account, payload_bytes, kBudgetWait);
   if (!buffer.ok()) return Refuse(buffer.status(), payload_bytes);
   const std::span<std::byte> data = buffer->bytes();
   MOSA_RETURN_IF_ERROR(socket_.Receive(data, deadline_));
   if (Crc32c(data.data(), data.size()) != request_.append().crc32c())
     return AnswerWith(DamagedOnTheWay(request_.file_id(), 0, data.size()));
-  const Result<uint64_t> at = engine_.Append(FileId{request_.file_id()}, data);
+  const Result<uint64_t> at = engine_.Append(FileId{request_.file_id()}, changer(), data);
   if (at.ok()) reply_.set_offset_bytes(*at);
   return AnswerWith(at.status());
 }
@@ -385,8 +379,10 @@ Status BulkConnection::AnswerOpenLocal() {
     return AnswerWith(
         FailedPreconditionError("descriptors are passed only over the node's Unix socket"));
   }
-  const Result<UniqueFd> fd =
-      engine_.OpenLocal(FileId{request_.file_id()}, request_.open_local().write());
+  const FileId file{request_.file_id()};
+  const Result<UniqueFd> fd = request_.open_local().write()
+                                  ? engine_.OpenLocalToWrite(file, changer())
+                                  : engine_.OpenLocal(file);
   if (!fd.ok()) return AnswerWith(fd.status());
   return socket_.SendWithDescriptor(reply_, fd->get(), deadline_);
 }
@@ -395,10 +391,12 @@ Status BulkConnection::Simple(const Capability& capability) {
   const FileId file = capability.file;
   switch (request_.operation_case()) {
     case Operation::kTruncate:
-      return engine_.Truncate(file, request_.truncate().size_bytes());
+      return engine_.Truncate(file, changer(), request_.truncate().size_bytes());
     case Operation::kAllocate:
-      return engine_.Allocate(file, request_.allocate().mode(), request_.allocate().offset_bytes(),
-                              request_.allocate().length_bytes());
+      return engine_.Allocate(
+          file, changer(), request_.allocate().mode(),
+          {request_.allocate().offset_bytes(),
+           request_.allocate().offset_bytes() + request_.allocate().length_bytes()});
     case Operation::kFinishLocalWrites:
       return FinishLocalWrites();
     case Operation::kNoteWritten: {

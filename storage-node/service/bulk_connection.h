@@ -24,6 +24,7 @@ struct BulkConnectionOptions {
   std::string peer;                 // For the log.
   std::string peer_host;            // Its address without the port: whose requests these are.
   ClientId client;                  // Whose capabilities count.
+  std::string account;              // Whose connections and buffers these are.
 };
 
 class BulkConnection {
@@ -62,7 +63,8 @@ class BulkConnection {
   bool NeedsWriteRight() const;
   // Receives and stores the payload; `left` is what was not received because of an error.
   Status StoreParts(ObjectEngine::Writer& writer, uint64_t& left, Status& connection);
-  Status AdmitWriter(const Capability& capability);
+  // Whose change the request is.
+  Changer changer() const { return Changer::OfLayout(shown_.capability.generation); }
   Status Simple(const Capability& capability);  // Requests without payload or descriptor.
 
   const BulkConnectionOptions options_;

@@ -102,7 +102,7 @@ void SetBlocking(int socket, bool blocks) {
   ::fcntl(socket, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-// Whose connections count together. All nodes that copy have one client id.
+// Whose connections, and buffers, count together. All nodes that copy have one client id.
 std::string AccountOf(ClientId client, const std::string& host) {
   return client == kNodeClient ? fmt::format("the node at {}", host)
                                : fmt::format("client {:016x}", client.value);
@@ -312,9 +312,9 @@ void BulkServer::CloseExpired() {
 
 void BulkServer::LetIn(const ConnectionRef& connection) {
   const ClientId client = connection->door->client();
+  const std::string account = AccountOf(client, connection->host);
   std::vector<ConnectionId> parting;
-  const Status status =
-      book_.Prove(connection->id, AccountOf(client, connection->host), parting, clock_.Monotonic());
+  const Status status = book_.Prove(connection->id, account, parting, clock_.Monotonic());
   for (const ConnectionId id : parting)
     SendAway(id, UnavailableError("the node has closed the connection: it was idle, and another "
                                   "one needed its place"));
@@ -331,7 +331,8 @@ void BulkServer::LetIn(const ConnectionRef& connection) {
       BulkConnectionOptions{.passes_descriptors = connection->is_unix,
                             .peer = connection->peer,
                             .peer_host = connection->host,
-                            .client = client},
+                            .client = client,
+                            .account = account},
       engine_, gate_, copier_);
   connection->door = nullptr;
   Await(*connection);
@@ -380,6 +381,8 @@ void BulkServer::SendAway(ConnectionId id, const Status& why) {
     WarnRarely(
         fmt::format("a connection from {} was refused: {}", connection->peer, MessageOf(why)));
   }
+  // The lock is held: a peer that reads nothing is not waited for.
+  SetBlocking(connection->fd, false);
   SayGoodbye(connection->served != nullptr ? connection->served->socket() : connection->socket,
              why);
   book_.Part(id, clock_.Monotonic());

@@ -65,8 +65,8 @@ class BulkServer {
     FrameSocket socket;                      // Until it has proved whose it is.
     std::unique_ptr<BulkDoor> door;          // As well.
     std::unique_ptr<BulkConnection> served;  // From then on.
-    std::optional<Status> lacks_place;       // It has proved it, and waits for a place until its
-                                             // time is over.
+    // Set once it has proved its client and waits for a free place, until its proof time ends.
+    std::optional<Status> lacks_place;
     int fd = -1;
   };
   using ConnectionRef = std::shared_ptr<Connection>;  // The loop may have it while it is closed.

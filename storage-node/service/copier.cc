@@ -417,7 +417,7 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
   }
   MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, turn.action.range, own, scratch));
   if (own.quiet) return OkStatus();
-  // As one whose file has another first copy by now: what was compared may change unseen.
+  // Fails as if the file had another first copy by now: what was compared may change unnoticed.
   return FailedPreconditionError(
       fmt::format("a program of this host has the object of file {} open for writing, so that it "
                   "cannot become a copy: close the file there",
@@ -446,8 +446,9 @@ Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> bu
 Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes) {
   const std::shared_lock lock(job.store_mutex);
   if (job.cancelled) return AbortedError("the order was cancelled");
-  MOSA_ASSIGN_OR_RETURN(ObjectEngine::Writer writer,
-                        engine_.BeginWrite(job.file, range.begin, range.size()));
+  MOSA_ASSIGN_OR_RETURN(
+      ObjectEngine::Writer writer,
+      engine_.BeginWrite(job.file, Changer::OfOrder(), range.begin, range.size()));
   for (uint64_t at = range.begin; at < range.end;) {
     const uint64_t n = std::min(range.end - at, kPieceBytes - at % kChecksumBlockBytes);
     const auto piece = bytes.subspan(at - range.begin, n);
@@ -460,9 +461,11 @@ Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes
 Status Copier::Change(Job& job, const CopyAction& action) {
   const std::shared_lock lock(job.store_mutex);
   if (job.cancelled) return AbortedError("the order was cancelled");
-  if (action.kind == CopyAction::Kind::kCut) return engine_.Truncate(job.file, action.range.begin);
-  return engine_.Allocate(job.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, action.range.begin,
-                          action.range.size());
+  const Changer changer = Changer::OfOrder();
+  if (action.kind == CopyAction::Kind::kCut)
+    return engine_.Truncate(job.file, changer, action.range.begin);
+  return engine_.Allocate(job.file, changer, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                          action.range);
 }
 
 }  // namespace mosa::node

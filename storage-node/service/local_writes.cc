@@ -31,6 +31,7 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
     const std::lock_guard lock(object->mutex);
     if (object->dropped) return LocalWrites{};
     MOSA_RETURN_IF_ERROR(ComparePiece(*object, fd.get(), look, scratch));
+    object->answered = object->answered || look.changed || look.unknown;
     // Nothing can be stored any more, so there is no later look that would need the rest.
     if (!look.writers_left && (look.changed || look.unknown)) look.complete = true;
   }
@@ -81,6 +82,7 @@ void ObjectEngine::NoteLeft(Object& object) {
 
 void ObjectEngine::NoteTold(Object& object) {
   object.told.reset();
+  object.answered = false;
   object.left_untold.reset();
   const std::lock_guard lock(account_mutex_);
   left_untold_.erase(object.file);
@@ -99,8 +101,9 @@ void ObjectEngine::TellUntold() {
     if (!lock || !object->left_untold || object->lent) continue;
     if (clock_.Monotonic() - *object->left_untold < kTellAfter) continue;
     if (!object->checksums.sealed()) continue;  // What it is now is being summed.
-    const bool changed = ChecksumTable::MayDiffer(*object->told, object->told_bytes,
-                                                  object->checksums, object->size_bytes);
+    const bool changed =
+        object->answered || ChecksumTable::MayDiffer(*object->told, object->told_bytes,
+                                                     object->checksums, object->size_bytes);
     NoteTold(*object);
     if (!changed) continue;
     const std::lock_guard account(account_mutex_);

@@ -1,6 +1,10 @@
 // MemoryBudget: how much memory all connections together may hold for bytes that cannot be
 // streamed (appends, and reads of objects that local programs may be changing). Who would exceed it
-// waits a bounded time for others to finish. Safe from any thread.
+// waits a bounded time for others to finish.
+//
+// Without shares one client's slow appends would take all of it, and keep it for as long as a frame
+// may take. So each account (ConnectionBook's clients) has a share, and waits for its own requests
+// to finish before it gets more. Safe from any thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 #define MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 
@@ -8,9 +12,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "common/base/status.h"
@@ -23,13 +29,15 @@ class MemoryBudget;
 class BudgetBuffer {
  public:
   BudgetBuffer() = default;
-  BudgetBuffer(MemoryBudget* budget, size_t size_bytes)
+  BudgetBuffer(MemoryBudget* budget, std::string account, size_t size_bytes)
       : budget_(budget),
+        account_(std::move(account)),
         size_bytes_(size_bytes),
         bytes_(std::make_unique_for_overwrite<std::byte[]>(size_bytes)) {}
   BudgetBuffer(BudgetBuffer&& other) noexcept { *this = std::move(other); }
   BudgetBuffer& operator=(BudgetBuffer&& other) noexcept {
     std::swap(budget_, other.budget_);
+    std::swap(account_, other.account_);
     std::swap(size_bytes_, other.size_bytes_);
     std::swap(bytes_, other.bytes_);
     return *this;
@@ -40,44 +48,59 @@ class BudgetBuffer {
 
  private:
   MemoryBudget* budget_ = nullptr;
+  std::string account_;
   size_t size_bytes_ = 0;
   std::unique_ptr<std::byte[]> bytes_;
 };
 
 class MemoryBudget {
  public:
-  explicit MemoryBudget(size_t limit_bytes) : limit_bytes_(limit_bytes), free_bytes_(limit_bytes) {}
+  MemoryBudget(size_t limit_bytes, size_t share_bytes)
+      : limit_bytes_(limit_bytes), share_bytes_(share_bytes), free_bytes_(limit_bytes) {}
 
-  // Unavailable if there is no room within `wait`. Precondition: at most the limit.
-  Result<BudgetBuffer> Take(size_t bytes, std::chrono::milliseconds wait) {
+  // Unavailable if there is no room within `wait`. One request of an account that has nothing may
+  // exceed its share. Precondition: at most the limit.
+  Result<BudgetBuffer> Take(const std::string& account, size_t bytes,
+                            std::chrono::milliseconds wait) {
     std::unique_lock lock(mutex_);
-    if (!freed_.wait_for(lock, wait, [&] { return free_bytes_ >= bytes; }))
+    const auto fits = [&] {
+      const auto used = used_by_.find(account);
+      return free_bytes_ >= bytes &&
+             (used == used_by_.end() || used->second + bytes <= share_bytes_);
+    };
+    if (!freed_.wait_for(lock, wait, fits))
       return UnavailableError("the node is busy: its buffers are in use; try again");
+    if (bytes > 0) used_by_[account] += bytes;
     free_bytes_ -= bytes;
     lock.unlock();
-    return BudgetBuffer(this, bytes);
+    return BudgetBuffer(this, account, bytes);
   }
   size_t limit_bytes() const { return limit_bytes_; }
   size_t used_bytes() const {
     const std::lock_guard lock(mutex_);
     return limit_bytes_ - free_bytes_;
   }
-  void GiveBack(size_t bytes) {
+  void GiveBack(const std::string& account, size_t bytes) {
     const std::lock_guard lock(mutex_);
+    const auto used = used_by_.find(account);
+    if (used != used_by_.end() && (used->second -= bytes) == 0) used_by_.erase(used);
     free_bytes_ += bytes;
     freed_.notify_all();
   }
 
  private:
   const size_t limit_bytes_;
+  const size_t share_bytes_;  // Of one account.
   mutable std::mutex mutex_;
   std::condition_variable freed_;
-  size_t free_bytes_;  // Guarded by mutex_.
+  // Guarded by mutex_:
+  size_t free_bytes_;
+  std::map<std::string, size_t> used_by_;  // Those that have some.
 };
 
 inline BudgetBuffer::~BudgetBuffer() {
   bytes_.reset();
-  if (budget_ != nullptr) budget_->GiveBack(size_bytes_);
+  if (budget_ != nullptr) budget_->GiveBack(account_, size_bytes_);
 }
 
 }  // namespace mosa::node

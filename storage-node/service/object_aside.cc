@@ -11,13 +11,15 @@
 
 namespace mosa::node {
 
-Status ObjectEngine::FindAside() {
+Status ObjectEngine::FindAside(SumsFound& known) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store_->ListAside());
   for (const StoredObject& found : stored) {
-    AccountAside(0, found.allocated_bytes);
-    AsideObject object = DescribeAside(found);
-    const std::lock_guard lock(aside_mutex_);
-    aside_.insert_or_assign(found.file, std::move(object));
+    const SumsRecord* const record = RecordOf(found.file, known.records);
+    Aside aside{
+        .object = DescribeAside(found), .record = {}, .generation = known.generations[found.file]};
+    if (record != nullptr) aside.record = *record;
+    record_bytes_ += aside.generation > 0 ? kGenerationRecordBytes : 0;
+    AddAside(std::move(aside));
   }
   if (!stored.empty())
     LogWarning("{} objects are put aside in lost+found: 'mosa adopt' lists them", stored.size());
@@ -46,68 +48,116 @@ AsideObject ObjectEngine::DescribeAside(const StoredObject& stored) const {
   return object;
 }
 
-void ObjectEngine::AccountAside(uint64_t before_bytes, uint64_t after_bytes) {
-  const std::lock_guard lock(account_mutex_);
-  admission_.Account(before_bytes, after_bytes);
+void ObjectEngine::AddAside(Aside aside) {
+  {
+    const std::lock_guard lock(account_mutex_);
+    admission_.Account(0, aside.object.allocated_bytes);
+  }
+  record_bytes_ += aside.record_bytes;
+  const std::lock_guard lock(aside_mutex_);
+  aside_.insert_or_assign(aside.object.file, std::move(aside));
 }
 
+std::optional<ObjectEngine::Aside> ObjectEngine::RemoveAside(FileId file) {
+  std::optional<Aside> aside;
+  {
+    const std::lock_guard lock(aside_mutex_);
+    const auto found = aside_.find(file);
+    if (found == aside_.end()) return std::nullopt;
+    aside = std::move(found->second);
+    aside_.erase(found);
+  }
+  record_bytes_ -= aside->record_bytes + (aside->generation > 0 ? kGenerationRecordBytes : 0);
+  const std::lock_guard lock(account_mutex_);
+  admission_.Account(aside->object.allocated_bytes, 0);
+  return aside;
+}
+
+Status ObjectEngine::RewriteAsideRecords() {
+  const std::lock_guard lock(aside_mutex_);
+  for (auto& [file, aside] : aside_) {
+    if (aside.generation > 0)
+      MOSA_RETURN_IF_ERROR(store_->sums()->Append(EncodeGeneration(file, aside.generation)));
+    if (!aside.record) continue;
+    const std::string bytes = EncodeSums(file, *aside.record);
+    MOSA_RETURN_IF_ERROR(store_->sums()->Append(bytes));
+    record_bytes_ -= std::exchange(aside.record_bytes, bytes.size());
+    record_bytes_ += aside.record_bytes;
+  }
+  return OkStatus();
+}
+
+// Its bytes do not change while it is aside, so that all that is logged of it goes on holding.
 Status ObjectEngine::SetAside(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
+  VerifyAll(object, {});
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return OkStatus();
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
-  MOSA_RETURN_IF_ERROR(BeginChange(*object, fd.get()));
+  VerifyRest(*object, fd.get());
+  if (object->checksums.corrupt_count() > 0)
+    MOSA_RETURN_IF_ERROR(Log(*object, LoggedState::kDamaged));
+  Aside aside{.object = {},
+              .record = {},
+              .record_bytes = object->record_bytes,
+              .generation = object->writer_generation};
+  if (object->logged == LoggedState::kDamaged)
+    aside.record = SumsRecord{.damaged = true, .size_bytes = 0, .sums = {}};
+  if (object->logged == LoggedState::kSums)
+    aside.record = SumsRecord{.damaged = false,
+                              .size_bytes = object->recorded_size_bytes,
+                              .sums = object->checksums.ListKnown()};
   MOSA_RETURN_IF_ERROR(store_->SetAside(file));
+  aside.object = DescribeAside({file, stat.size_bytes, stat.allocated_bytes, stat.modify_time});
   Remove(*object);
-  AccountAside(0, stat.allocated_bytes);
-  AsideObject aside =
-      DescribeAside({file, stat.size_bytes, stat.allocated_bytes, stat.modify_time});
-  const std::lock_guard aside_lock(aside_mutex_);
-  aside_.insert_or_assign(file, std::move(aside));
+  AddAside(std::move(aside));
   return OkStatus();
 }
 
+// Whoever makes an object of that file meanwhile finds this one, and waits for its lock.
 Status ObjectEngine::RestoreAside(FileId file) {
   {
     // The order is repeated until the manager has heard that it was carried out.
     const std::lock_guard lock(aside_mutex_);
     if (!aside_.contains(file)) return OkStatus();
   }
-  // Whoever makes an object of that file now waits, or finds this one.
-  const ObjectRef present = Find(file);
-  if (present != nullptr)
-    return FailedPreconditionError(
-        fmt::format("there is an object of file {}: what was put aside stays there", file.value));
-  MOSA_RETURN_IF_ERROR(store_->RestoreAside(file));
-  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
-  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
-  uint64_t before = 0;
+  const auto object = std::make_shared<Object>(file);
+  const std::lock_guard lock(object->mutex);
   {
-    const std::lock_guard lock(aside_mutex_);
-    const auto found = aside_.find(file);
-    if (found != aside_.end()) before = found->second.allocated_bytes;
-    if (found != aside_.end()) aside_.erase(found);
+    const std::lock_guard objects_lock(objects_mutex_);
+    if (!objects_.emplace(file, object).second)
+      return FailedPreconditionError(
+          fmt::format("there is an object of file {}: what was put aside stays there", file.value));
   }
-  AccountAside(before, 0);
-  AddFound({file, stat.size_bytes, stat.allocated_bytes, stat.modify_time}, nullptr,
-           /*is_suspect=*/false);
+  const Status restored = TakeFromAside(*object);
+  if (!restored.ok()) Remove(*object);
+  return restored;
+}
+
+// Nothing can fail once it has moved.
+Status ObjectEngine::TakeFromAside(Object& object) {
+  const FileId file = object.file;
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->OpenAside(file));
+  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
+  MOSA_RETURN_IF_ERROR(store_->RestoreAside(file));
+  const std::optional<Aside> aside = RemoveAside(file);
+  if (aside) SetGeneration(object, aside->generation);
+  const bool has_record = aside && aside->record;
+  TakeFound(object, {file, stat.size_bytes, stat.allocated_bytes, stat.modify_time},
+            has_record ? &*aside->record : nullptr);
+  // All records may be being rewritten, without those of what is in neither place.
+  const Status logged = object.logged == LoggedState::kSums ? AppendRecord(object) : OkStatus();
+  if (!logged.ok()) LogWarning("{}", MessageOf(logged));
   return OkStatus();
 }
 
 Status ObjectEngine::DiscardAside(FileId file) {
   MOSA_RETURN_IF_ERROR(store_->DiscardAside(file));
-  uint64_t before = 0;
-  {
-    const std::lock_guard lock(aside_mutex_);
-    const auto found = aside_.find(file);
-    if (found == aside_.end()) return OkStatus();
-    before = found->second.allocated_bytes;
-    aside_.erase(found);
-  }
-  AccountAside(before, 0);
-  return OkStatus();
+  const std::optional<Aside> aside = RemoveAside(file);
+  if (!aside || store_->sums() == nullptr) return OkStatus();
+  return store_->sums()->Append(EncodeForgotten(file) + EncodeGeneration(file, 0));
 }
 
 void ObjectEngine::Obey(const AsideOrder& order) {
@@ -136,9 +186,9 @@ void ObjectEngine::Obey(const AsideOrder& order) {
 std::vector<AsideObject> ObjectEngine::ListAside() const {
   const std::lock_guard lock(aside_mutex_);
   std::vector<AsideObject> objects;
-  for (const auto& [file, object] : aside_) {
+  for (const auto& [file, aside] : aside_) {
     if (objects.size() == kAsidePerNodeMax) break;
-    objects.push_back(object);
+    objects.push_back(aside.object);
   }
   return objects;
 }

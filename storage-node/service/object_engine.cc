@@ -15,6 +15,8 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kBudgetBytes = 32 << 20;
+// One request of the largest size.
+constexpr size_t kBudgetShareBytes = 8 << 20;
 constexpr std::chrono::seconds kBudgetWait{5};
 constexpr uint64_t kPageBytes = 4096;
 // An object that was written a moment ago is likely to be written again: sealing waits this long.
@@ -53,16 +55,15 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store->List());
   std::unique_ptr<ObjectEngine> engine(new ObjectEngine(std::move(store), limit_bytes, clock));
   SumsLog* const sums = engine->store_->sums();
-  const auto records = sums == nullptr ? std::map<FileId, SumsRecord>() : sums->TakeFound();
+  SumsFound known = sums == nullptr ? SumsFound() : sums->TakeFound();
   if (sums != nullptr && sums->found_damage())
     LogWarning("some of the checksums beside the objects cannot be read");
   // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
-  const bool is_suspect = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
-  for (const StoredObject& found : stored) {
-    const auto known = records.find(found.file);
-    engine->AddFound(found, known == records.end() ? nullptr : &known->second, is_suspect);
-  }
-  MOSA_RETURN_IF_ERROR(engine->FindAside());
+  engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
+  for (const StoredObject& found : stored)
+    engine->AddFound(found, engine->RecordOf(found.file, known.records),
+                     known.generations[found.file]);
+  MOSA_RETURN_IF_ERROR(engine->FindAside(known));
   MOSA_RETURN_IF_ERROR(engine->RewriteRecords());
   const bool verifies = engine->unverified_objects_ > 0;
   MOSA_RETURN_IF_ERROR(
@@ -74,7 +75,7 @@ ObjectEngine::ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_by
                            const Clock& clock)
     : store_(std::move(store)),
       clock_(clock),
-      budget_(kBudgetBytes),
+      budget_(kBudgetBytes, kBudgetShareBytes),
       last_change_(static_cast<uint64_t>(SystemClock().Now().ns)),
       admission_(limit_bytes) {}
 
@@ -95,17 +96,20 @@ ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file) {
   return object;
 }
 
-Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode) {
+Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode,
+                                                      const Changer* changer) {
   const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
   while (true) {
     Opened opened;
     opened.object = make ? FindOrAdd(file) : Find(file);
     if (opened.object == nullptr) return opened;
+    if (changer != nullptr) VerifyAll(opened.object, {});
     opened.lock = std::unique_lock(opened.object->mutex);
     if (opened.object->dropped) continue;  // Between dropping and leaving the table.
     Result<UniqueFd> fd = store_->Open(file, mode);
     if (fd.ok()) {
-      if (mode != OpenMode::kRead) MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get()));
+      if (changer != nullptr)
+        MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get(), *changer));
       opened.fd = *std::move(fd);
       return opened;
     }
@@ -155,6 +159,8 @@ void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
 
 void ObjectEngine::NoteChange(Object& object, Duration rest) {
   if (object.dropped) return;
+  if (object.logged == LoggedState::kDamaged && object.checksums.corrupt_count() == 0)
+    TryLog(object, LoggedState::kNothing);
   const bool unsealed = !object.checksums.sealed() || object.lent;
   const bool has_work = unsealed || object.unverified || MayRecord(object);
   const std::lock_guard lock(account_mutex_);
@@ -179,6 +185,8 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
 
 void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   object.checksums.MarkCorrupt(block);
+  // Checksums that are logged tell it again.
+  if (object.logged != LoggedState::kSums) TryLog(object, LoggedState::kDamaged);
   const std::lock_guard lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   corrupt_to_report_.insert(object.file);
@@ -195,6 +203,7 @@ void ObjectEngine::ForgetChecksums(Object& object) {
 void ObjectEngine::Remove(Object& object) {
   AccountFor(object, ObjectStat{});
   record_bytes_ -= std::exchange(object.record_bytes, 0);
+  object.logged = LoggedState::kNothing;
   if (std::exchange(object.unverified, false)) --unverified_objects_;
   object.dropped = true;
   {
@@ -224,7 +233,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
       BeginOf(BlockOf(request.offset_bytes + request.length_bytes + kChecksumBlockBytes - 1));
   bool has_buffer = false;
   while (true) {
-    auto opened = OpenObject(request.file, OpenMode::kRead);
+    auto opened = OpenToRead(request.file);
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
@@ -233,7 +242,8 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     const bool buffered = has_writers || verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
       opened->lock.unlock();
-      MOSA_ASSIGN_OR_RETURN(plan.buffer, budget_.Take(end - plan.offset_bytes, kBudgetWait));
+      MOSA_ASSIGN_OR_RETURN(plan.buffer,
+                            budget_.Take(request.account, end - plan.offset_bytes, kBudgetWait));
       has_buffer = true;
       continue;  // What was true before the wait may not be now.
     }
@@ -338,18 +348,19 @@ void ObjectEngine::GiveBack(uint64_t reserved_bytes) {
   admission_.GiveBack(reserved_bytes);
 }
 
-Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, uint64_t offset,
-                                                      uint64_t length) {
-  auto opened = OpenObject(file, OpenMode::kCreate);
+Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, const Changer& changer,
+                                                      uint64_t offset, uint64_t length) {
+  auto opened = OpenToChange(file, OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   auto reserved = ReserveRange(file, opened->fd.get(), offset, length);
   if (!reserved.ok()) return Named(reserved.status(), file);
-  return Writer(this, std::move(opened->object), std::move(opened->fd), *reserved);
+  return Writer(this, std::move(opened->object), changer, std::move(opened->fd), *reserved);
 }
 
 ObjectEngine::Writer::Writer(Writer&& other) noexcept
     : engine_(std::exchange(other.engine_, nullptr)),
       object_(std::move(other.object_)),
+      changer_(other.changer_),
       fd_(std::move(other.fd_)),
       reserved_(other.reserved_) {}
 
@@ -370,7 +381,7 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   const std::lock_guard lock(object_->mutex);
   Object& object = *object_;
   if (object.dropped) return DroppedError(object.file);
-  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get()), object.file));
+  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get(), changer_), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
   if (!written.ok()) {
     // Some of it may have been written, and the object may have grown.
@@ -388,8 +399,9 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   return OkStatus();
 }
 
-Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> data) {
-  auto opened = OpenObject(file, OpenMode::kAppend);
+Result<uint64_t> ObjectEngine::Append(FileId file, const Changer& changer,
+                                      std::span<const std::byte> data) {
+  auto opened = OpenToChange(file, OpenMode::kAppend, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   Object& object = *opened->object;
   MOSA_ASSIGN_OR_RETURN(const uint64_t reserved,
@@ -414,8 +426,8 @@ Result<uint64_t> ObjectEngine::Append(FileId file, std::span<const std::byte> da
   return *at;
 }
 
-Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
-  auto opened = OpenObject(file, OpenMode::kWrite);
+Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size_bytes) {
+  auto opened = OpenToChange(file, OpenMode::kWrite, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
@@ -434,31 +446,31 @@ Status ObjectEngine::Truncate(FileId file, uint64_t size_bytes) {
   return Named(cut.ok() ? refreshed : cut, file);
 }
 
-Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t length) {
+Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, ByteRange range) {
   const bool punch = mode == (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
   if (!punch && mode != 0 && mode != FALLOC_FL_KEEP_SIZE) {
     return UnimplementedError(
         fmt::format("file {}: objects know no fallocate mode {:#x}", file.value, mode));
   }
-  if (length == 0) return InvalidArgumentError("fallocate of no bytes");
-  auto opened = OpenObject(file, punch ? OpenMode::kWrite : OpenMode::kCreate);
+  if (range.size() == 0) return InvalidArgumentError("fallocate of no bytes");
+  auto opened = OpenToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
   const int fd = opened->fd.get();
   uint64_t reserved = 0;
   if (!punch) {
-    MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
+    MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, range.begin, range.size()));
     const std::lock_guard lock(account_mutex_);
     MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
     reserved = holes;
   }
-  const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, offset, length);
+  const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, range.begin, range.size());
   if (!done.ok()) {
     if (punch) ForgetChecksums(object);
   } else if (punch) {
-    object.checksums.Punched(offset, length, object.size_bytes);
-    NoteWritten(object, {offset, offset + length});
+    object.checksums.Punched(range.begin, range.size(), object.size_bytes);
+    NoteWritten(object, range);
   }
   const Status refreshed = RefreshSize(object, fd);
   NoteChange(object, kRestAfterWrite);
@@ -469,7 +481,7 @@ Status ObjectEngine::Allocate(FileId file, int mode, uint64_t offset, uint64_t l
 // ---- looking
 
 Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   Description description;
   if (opened->object == nullptr) return AbsentError(file);
@@ -482,7 +494,7 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
 }
 
 Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return AbsentError(file);
   const Result<uint64_t> at = store_->Seek(opened->fd.get(), offset, data);
@@ -492,17 +504,18 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
   return *at;
 }
 
-Status ObjectEngine::AdmitWriter(FileId file, uint64_t generation) {
+Status ObjectEngine::Admits(const Object& object, const Changer& changer) {
+  if (!changer.generation || *changer.generation >= object.writer_generation) return OkStatus();
+  return AbortedError(
+      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
+                  object.file.value, object.writer_generation, *changer.generation));
+}
+
+Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
-  if (generation >= object->writer_generation) {
-    object->writer_generation = generation;
-    return OkStatus();
-  }
-  return AbortedError(
-      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
-                  file.value, object->writer_generation, generation));
+  return Admits(*object, changer);
 }
 
 }  // namespace mosa::node

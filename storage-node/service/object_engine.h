@@ -26,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -50,7 +51,18 @@ struct ReadRequest {
   FileId file;
   uint64_t offset_bytes = 0;
   uint64_t length_bytes = 0;
-  bool verify = false;  // Compare bytes and checksums before they leave.
+  bool verify = false;       // Compare bytes and checksums before they leave.
+  std::string account = "";  // Whose share of the buffers it takes, if it needs one.
+};
+// Who changes an object. Bytes that a later layout of the file has stored must never give way to
+// those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
+// object's lock.
+struct Changer {
+  // Of the file's layout; none: this node by an order, which is cancelled when it no longer holds.
+  std::optional<uint64_t> generation;
+
+  static Changer OfLayout(uint64_t generation) { return {generation}; }
+  static Changer OfOrder() { return {std::nullopt}; }
 };
 // What answers a read: the range widened to whole blocks and cut at the object's end.
 struct ReadPlan {
@@ -63,6 +75,12 @@ struct ReadPlan {
 
 class ObjectEngine {
  private:
+  // What the records beside the objects say of one.
+  enum class LoggedState : uint8_t {
+    kNothing = 1,
+    kSums,     // All of its checksums.
+    kDamaged,  // No byte of it can be believed.
+  };
   // What is known of one object. The bytes are in the store.
   struct Object {
     explicit Object(FileId id) : file(id) {}
@@ -75,20 +93,24 @@ class ObjectEngine {
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
     std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
-    uint64_t writer_generation = 0;      // The highest of those who were admitted to write.
+    uint64_t writer_generation = 0;      // The highest of those admitted to change it. Logged.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     // What its blocks were when they were last looked at: since it was lent, until the mount that
     // it was lent to has told all. Of what is written through this node nothing is known.
     std::optional<ChecksumTable> told;
     uint64_t told_bytes = 0;  // Its size then.
+    // A look has found that they differ. Who asked may end before all know; what the bytes were,
+    // which would tell it again, is gone.
+    bool answered = false;
     // Since when nobody can store into it, while that is not told.
     std::optional<Time> left_untold;
     bool counted_unsealed = false;
-    bool recorded = false;      // The store keeps its checksums.
+    LoggedState logged = LoggedState::kNothing;  // Never kSums while it is lent.
     bool unverified = false;    // Its bytes were not compared with these since the machine crashed.
+    BlockIndex compared_end{};  // While unverified: those before were.
     bool unrecordable = false;  // It has too many checksums to keep.
     uint64_t changes_begun = 0;  // Goes up whenever somebody may change bytes.
-    // While it is recorded: the record's length, and the object's as it says.
+    // While its checksums are logged: the record's length, and the object's as it says.
     uint64_t record_bytes = 0, recorded_size_bytes = 0;
   };
 
@@ -109,29 +131,37 @@ class ObjectEngine {
     Writer& operator=(Writer&&) = delete;
     // Accounts for what was written; after errors too.
     ~Writer();
-    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked.
+    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked. Aborted
+    // if somebody was admitted by a later layout since the piece before.
     Status WritePiece(uint64_t offset, std::span<const std::byte> data,
                       std::span<const uint32_t> crcs);
 
    private:
     friend class ObjectEngine;
-    Writer(ObjectEngine* engine, std::shared_ptr<Object> object, UniqueFd fd, uint64_t reserved)
-        : engine_(engine), object_(std::move(object)), fd_(std::move(fd)), reserved_(reserved) {}
+    Writer(ObjectEngine* engine, std::shared_ptr<Object> object, Changer changer, UniqueFd fd,
+           uint64_t reserved)
+        : engine_(engine),
+          object_(std::move(object)),
+          changer_(changer),
+          fd_(std::move(fd)),
+          reserved_(reserved) {}
     ObjectEngine* engine_;
     std::shared_ptr<Object> object_;
+    Changer changer_;
     UniqueFd fd_;
     uint64_t reserved_ = 0;
   };
+  // ---- changes: Aborted, with nothing changed, if the changer's layout is not the latest
+
   // Makes the object if absent. ResourceExhausted if it does not fit; holes count, bytes that are
   // there already do not.
-  Result<Writer> BeginWrite(FileId file, uint64_t offset, uint64_t length);
-
+  Result<Writer> BeginWrite(FileId file, const Changer& changer, uint64_t offset, uint64_t length);
   // Returns where the data went.
-  Result<uint64_t> Append(FileId file, std::span<const std::byte> data);
-  Status Truncate(FileId file, uint64_t size_bytes);
+  Result<uint64_t> Append(FileId file, const Changer& changer, std::span<const std::byte> data);
+  Status Truncate(FileId file, const Changer& changer, uint64_t size_bytes);
   // fallocate(2): mode 0 or KEEP_SIZE allocates without moving the end, PUNCH_HOLE | KEEP_SIZE
   // punches. Unimplemented for other modes.
-  Status Allocate(FileId file, int mode, uint64_t offset, uint64_t length);
+  Status Allocate(FileId file, const Changer& changer, int mode, ByteRange range);
   struct Description {
     ObjectStat stat;
     bool sealed = false;
@@ -141,15 +171,14 @@ class ObjectEngine {
   // OutOfRange if there is none behind `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
-  // Somebody is going to write by a layout of this generation. Aborted if somebody else was
-  // admitted by a later one: the file's bytes may go elsewhere by now. Remembered only if there is
-  // an object: to be called again when it was made.
-  Status AdmitWriter(FileId file, uint64_t generation);
+  // Aborted if the changer would be refused now. Spares who asks a payload, or what is no change.
+  Status CheckChanger(FileId file, const Changer& changer);
 
-  // A descriptor to pass on. NotFound, if absent and not to be written; DataLoss, for reading, if
-  // some block is known to be corrupt; FailedPrecondition, for writing, if the kernel cannot tell
-  // who has a file open.
-  Result<UniqueFd> OpenLocal(FileId file, bool write);
+  // A descriptor to pass on. NotFound if absent; DataLoss if some block is known to be corrupt.
+  Result<UniqueFd> OpenLocal(FileId file);
+  // As well, made if absent, and to be written. FailedPrecondition if a block is known to be
+  // corrupt, or the kernel cannot tell who has a file open. Aborted as for other changes.
+  Result<UniqueFd> OpenLocalToWrite(FileId file, const Changer& changer);
   // A local writer may have ended, and all that it wrote is told: looks now instead of with the
   // next Account, and remembers no longer what the bytes were.
   Status FinishLocalWrites(FileId file);
@@ -242,24 +271,30 @@ class ObjectEngine {
 
   using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
 
-  // An object that is in the store and not in the table, with what was recorded of it. Where
-  // `is_suspect`, what was not recorded is damage.
-  void AddFound(const StoredObject& found, const SumsRecord* record, bool is_suspect);
-  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record,
-                  bool is_suspect);
+  // An object that is in the store and not in the table, with what was recorded of it.
+  void AddFound(const StoredObject& found, const SumsRecord* record, uint64_t generation);
+  // As well, of an object that is in the table, under its lock.
+  void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
+  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
   void MarkDamaged(Object& object);
   // Null if absent.
   ObjectRef Find(FileId file) const;
   ObjectRef FindOrAdd(FileId file);
-  // A locked object, made if absent and `mode` says so, with a descriptor; no object if absent.
+  // A locked object with a descriptor; no object if absent.
   struct Opened {
     ObjectRef object;
     std::unique_lock<std::mutex> lock;
     UniqueFd fd;
   };
-  Result<Opened> OpenObject(FileId file, OpenMode mode);
+  Result<Opened> OpenToRead(FileId file) { return OpenObject(file, OpenMode::kRead, nullptr); }
+  // Made if absent and `mode` says so; a change has begun.
+  Result<Opened> OpenToChange(FileId file, OpenMode mode, const Changer& changer) {
+    return OpenObject(file, mode, &changer);
+  }
+  Result<Opened> OpenObject(FileId file, OpenMode mode, const Changer* changer);
 
   // These need the object's lock.
+  static Status Admits(const Object& object, const Changer& changer);
   bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
   Status LookForWriters(Object& object);
   void NoteLeft(Object& object);
@@ -283,12 +318,17 @@ class ObjectEngine {
 
   // ---- records (object_records.cc); but for the last three these need the object's lock
   // To be called before any byte of the object changes.
-  Status BeginChange(Object& object, int fd);
-  Status ForgetRecord(Object& object);  // No record of it holds any more.
+  Status BeginChange(Object& object, int fd, const Changer& changer);
+  Status ForgetRecord(Object& object);            // No record of it holds any more, but of damage.
+  Status Log(Object& object, LoggedState state);  // But kSums.
+  void TryLog(Object& object, LoggedState state);
+  void SetGeneration(Object& object, uint64_t generation);
   bool MayRecord(const Object& object) const;
   Status AppendRecord(Object& object);
   void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
-  void SetVerified(Object& object);
+  // The next blocks that were not compared yet, at most so many.
+  void VerifyNext(Object& object, int fd, size_t blocks_max, std::span<std::byte> scratch);
+  void VerifyRest(Object& object, int fd);
   void VerifyAll(const ObjectRef& object, std::span<std::byte> scratch);
   void Record(const ObjectRef& object);
   Status RewriteRecords();
@@ -299,12 +339,26 @@ class ObjectEngine {
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
-  Status FindAside();
+  // What is aside, with what was recorded of it when it was put there.
+  struct Aside {
+    AsideObject object;
+    std::optional<SumsRecord> record;  // The log has it as well.
+    uint64_t record_bytes = 0;
+    uint64_t generation = 0;
+  };
+  Status FindAside(SumsFound& found);
+  void AddAside(Aside aside);
+  // Gives up what is known of it; nothing if it is not aside.
+  std::optional<Aside> RemoveAside(FileId file);
+  Status RewriteAsideRecords();
+  // Puts what is aside in the place of an object that is in the table, under its lock.
+  Status TakeFromAside(Object& object);
+  // What vouches for what was found; `damaged` where something had to.
+  const SumsRecord* RecordOf(FileId file, const std::map<FileId, SumsRecord>& records) const;
   AsideObject DescribeAside(const StoredObject& stored) const;
   Status SetAside(FileId file);
   Status RestoreAside(FileId file);
   Status DiscardAside(FileId file);
-  void AccountAside(uint64_t before_bytes, uint64_t after_bytes);
   Status SealObject(const ObjectRef& object, std::span<std::byte> scratch);
   Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch);
   Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
@@ -323,6 +377,8 @@ class ObjectEngine {
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
 
+  // Where checksums were kept before a crash of the machine, what none was kept of is damage.
+  bool is_suspect_ = false;                // Constant after Open.
   std::atomic<uint64_t> record_bytes_{0};  // Of records that still hold.
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
@@ -337,7 +393,7 @@ class ObjectEngine {
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
 
   mutable std::mutex aside_mutex_;
-  std::map<FileId, AsideObject> aside_;  // Guarded by aside_mutex_.
+  std::map<FileId, Aside> aside_;  // Guarded by aside_mutex_.
 
   mutable std::mutex account_mutex_;
   std::condition_variable sealable_;

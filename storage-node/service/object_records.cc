@@ -2,12 +2,14 @@
 // sealed, withdrawn before the object changes, compared with the bytes after the machine crashed.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
 #include "common/model/checksum_blocks.h"
@@ -19,45 +21,66 @@ namespace {
 // Records that do not hold any more may take so much more room than those that do.
 constexpr uint64_t kGarbageBytesMin = 8 << 20;
 // An object's lock is held for so many comparisons.
-constexpr size_t kBlocksAtOnce = 16;
+constexpr size_t kBlocksAtOnce = 64;
+// Then whoever waits for the lock has this time to wake up: locks do not care who came first.
+constexpr std::chrono::microseconds kPause{50};
+
+SumsRecord DamagedRecord() { return {.damaged = true, .size_bytes = 0, .sums = {}}; }
 
 }  // namespace
 
 // ---- what is found
 
-void ObjectEngine::AddFound(const StoredObject& found, const SumsRecord* record, bool is_suspect) {
+const SumsRecord* ObjectEngine::RecordOf(FileId file,
+                                         const std::map<FileId, SumsRecord>& records) const {
+  static const SumsRecord kDamaged = DamagedRecord();
+  const auto known = records.find(file);
+  if (known != records.end()) return &known->second;
+  return is_suspect_ ? &kDamaged : nullptr;
+}
+
+void ObjectEngine::AddFound(const StoredObject& found, const SumsRecord* record,
+                            uint64_t generation) {
   auto object = std::make_shared<Object>(found.file);
-  object->size_bytes = found.size_bytes;
+  object->writer_generation = generation;
+  record_bytes_ += generation > 0 ? kGenerationRecordBytes : 0;
   const std::lock_guard lock(object->mutex);
   {
     const std::lock_guard objects_lock(objects_mutex_);
-    // Somebody who was to write it was faster, and has found the same bytes.
-    if (!objects_.emplace(found.file, object).second) return;
+    MOSA_CHECK(objects_.emplace(found.file, object).second);
   }
-  AccountFor(*object, {.size_bytes = found.size_bytes,
-                       .allocated_bytes = found.allocated_bytes,
-                       .modify_time = {}});
-  object->lent = true;  // Mounts keep their descriptors while a node is away.
-  {
+  TakeFound(*object, found, record);
+}
+
+void ObjectEngine::TakeFound(Object& object, const StoredObject& found, const SumsRecord* record) {
+  object.size_bytes = found.size_bytes;
+  AccountFor(object, {.size_bytes = found.size_bytes,
+                      .allocated_bytes = found.allocated_bytes,
+                      .modify_time = {}});
+  TakeRecord(object, found, record);
+  // Mounts keep their descriptors while a node is away; but none was passed on for writing since
+  // the checksums were logged.
+  object.lent = object.logged != LoggedState::kSums;
+  if (object.lent) {
     const std::lock_guard account_lock(account_mutex_);
     lent_.insert(found.file);
   }
-  TakeRecord(*object, found, record, is_suspect);
-  NoteChange(*object, Duration{});
+  NoteChange(object, Duration{});
 }
 
 // What an object lacks of what was recorded is damage at once: nobody need read it to know.
-void ObjectEngine::TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record,
-                              bool is_suspect) {
+void ObjectEngine::TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record) {
   object.checksums = ChecksumTable::ForUnknownBytes();
-  const bool has_grown =
-      record != nullptr && !record->damaged && found.size_bytes > record->size_bytes;
-  if (record == nullptr || record->damaged || has_grown) {
-    if (is_suspect || (record != nullptr && record->damaged)) MarkDamaged(object);
+  if (record == nullptr) return;
+  if (record->damaged) return MarkDamaged(object);
+  if (found.size_bytes > record->size_bytes) {  // It no longer holds.
+    object.logged = LoggedState::kSums;
+    TryLog(object, LoggedState::kNothing);
+    if (is_suspect_) MarkDamaged(object);
     return;
   }
   object.checksums = ChecksumTable::ForSums(record->sums);
-  object.recorded = true;
+  object.logged = LoggedState::kSums;
   object.recorded_size_bytes = record->size_bytes;
   const bool verifies = store_->is_after_crash() || store_->record().verifying;
   object.unverified = verifies;
@@ -87,46 +110,66 @@ void ObjectEngine::MarkDamaged(Object& object) {
   }
   if (!marked) NoteCorrupt(object, BlockIndex{0});
   LogError(
-      "nothing vouches for the object of file {} ({} bytes) after a crash of the machine: it "
-      "counts as damaged",
+      "the object of file {} ({} bytes) counts as damaged until it is written anew: damage was "
+      "recorded, or nothing vouches for it after a crash of the machine",
       object.file.value, object.size_bytes);
 }
 
 // ---- changes
 
-Status ObjectEngine::ForgetRecord(Object& object) {
+Status ObjectEngine::Log(Object& object, LoggedState state) {
+  MOSA_CHECK(state != LoggedState::kSums);
   SumsLog* const sums = store_->sums();
-  if (sums == nullptr || !object.recorded) return OkStatus();
-  const bool damaged = object.checksums.corrupt_count() > 0;
-  MOSA_RETURN_IF_ERROR(
-      sums->Append(damaged ? EncodeSums(object.file, {.damaged = true, .size_bytes = 0, .sums = {}})
-                           : EncodeForgotten(object.file)));
-  object.recorded = false;
+  if (sums == nullptr || object.logged == state) return OkStatus();
+  MOSA_RETURN_IF_ERROR(sums->Append(state == LoggedState::kDamaged
+                                        ? EncodeSums(object.file, DamagedRecord())
+                                        : EncodeForgotten(object.file)));
+  object.logged = state;
   record_bytes_ -= std::exchange(object.record_bytes, 0);
   return OkStatus();
 }
 
-Status ObjectEngine::BeginChange(Object& object, int fd) {
+// What is stored by it must not give way to an older one after a restart either.
+void ObjectEngine::SetGeneration(Object& object, uint64_t generation) {
+  const uint64_t before = std::exchange(object.writer_generation, generation);
+  SumsLog* const sums = store_->sums();
+  if (before == generation || sums == nullptr) return;
+  record_bytes_ += generation > 0 ? kGenerationRecordBytes : 0;
+  record_bytes_ -= before > 0 ? kGenerationRecordBytes : 0;
+  const Status logged = sums->Append(EncodeGeneration(object.file, generation));
+  if (!logged.ok()) LogWarning("{}", MessageOf(logged));
+  has_unsynced_records_ = true;
+}
+
+void ObjectEngine::TryLog(Object& object, LoggedState state) {
+  const Status logged = Log(object, state);
+  if (!logged.ok()) LogWarning("{}", MessageOf(logged));
+}
+
+Status ObjectEngine::ForgetRecord(Object& object) {
+  return Log(object,
+             object.checksums.corrupt_count() > 0 ? LoggedState::kDamaged : LoggedState::kNothing);
+}
+
+Status ObjectEngine::BeginChange(Object& object, int fd, const Changer& changer) {
+  MOSA_RETURN_IF_ERROR(Admits(object, changer));
+  if (changer.generation) SetGeneration(object, *changer.generation);
+  // A part of a block is written over what is there, which then is believed.
+  VerifyRest(object, fd);
   ++object.changes_begun;
-  if (object.unverified) {
-    // A part of a block is written over what is there, which then is believed.
-    std::vector<std::byte> scratch(kChecksumBlockBytes);
-    Verify(object, fd, object.checksums.ListKnown(), scratch);
-    SetVerified(object);
-  }
   return ForgetRecord(object);
 }
 
 // ---- recording
 
 bool ObjectEngine::MayRecord(const Object& object) const {
-  return !object.recorded && !object.unrecordable && !object.dropped && !object.lent &&
-         object.checksums.sealed() && object.checksums.corrupt_count() == 0 &&
+  return object.logged != LoggedState::kSums && !object.unrecordable && !object.dropped &&
+         !object.lent && object.checksums.sealed() && object.checksums.corrupt_count() == 0 &&
          store_->sums() != nullptr && !store_->sums()->given_up();
 }
 
 Status ObjectEngine::AppendRecord(Object& object) {
-  if (!object.recorded) object.recorded_size_bytes = object.size_bytes;
+  if (object.logged != LoggedState::kSums) object.recorded_size_bytes = object.size_bytes;
   SumsRecord record{.damaged = false,
                     .size_bytes = object.recorded_size_bytes,
                     .sums = object.checksums.ListKnown()};
@@ -139,7 +182,7 @@ Status ObjectEngine::AppendRecord(Object& object) {
   record_bytes_ -= object.record_bytes;
   record_bytes_ += bytes.size();
   object.record_bytes = bytes.size();
-  object.recorded = true;
+  object.logged = LoggedState::kSums;
   has_unsynced_records_ = true;
   return OkStatus();
 }
@@ -184,13 +227,16 @@ Status ObjectEngine::RewriteRecords() {
     if (object == nullptr) continue;
     const std::lock_guard lock(object->mutex);
     if (object->dropped) continue;
-    if (object->recorded) {
+    if (object->writer_generation > 0)
+      MOSA_RETURN_IF_ERROR(sums->Append(EncodeGeneration(file, object->writer_generation)));
+    if (object->logged == LoggedState::kSums) {
       MOSA_RETURN_IF_ERROR(AppendRecord(*object));
-    } else if (object->checksums.corrupt_count() > 0) {
-      MOSA_RETURN_IF_ERROR(
-          sums->Append(EncodeSums(file, {.damaged = true, .size_bytes = 0, .sums = {}})));
+    } else if (object->logged == LoggedState::kDamaged) {
+      MOSA_RETURN_IF_ERROR(sums->Append(EncodeSums(file, DamagedRecord())));
     }
   }
+  // After the objects: one that is put aside meanwhile is there; one that comes back is recorded.
+  MOSA_RETURN_IF_ERROR(RewriteAsideRecords());
   if (store_->syncs()) MOSA_RETURN_IF_ERROR(sums->Sync());
   return sums->FinishNext();
 }
@@ -224,39 +270,48 @@ void ObjectEngine::Verify(Object& object, int fd, std::span<const KnownSum> sums
   }
 }
 
-// In pieces, so that others need not wait for the whole object.
-void ObjectEngine::VerifyAll(const ObjectRef& object, std::span<std::byte> scratch) {
-  UniqueFd fd;
-  std::vector<KnownSum> sums;
-  uint64_t changes = 0;
-  {
-    const std::lock_guard lock(object->mutex);
-    if (!object->unverified || object->dropped || object->lent) return;
-    Result<UniqueFd> opened = store_->Open(object->file, OpenMode::kRead);
-    if (!opened.ok()) return;
-    fd = *std::move(opened);
-    sums = object->checksums.ListKnown();
-    changes = object->changes_begun;
+void ObjectEngine::VerifyNext(Object& object, int fd, size_t blocks_max,
+                              std::span<std::byte> scratch) {
+  const std::vector<KnownSum> sums = object.checksums.ListKnown(object.compared_end, blocks_max);
+  Verify(object, fd, sums, scratch);
+  if (sums.size() == blocks_max) {
+    object.compared_end = BlockIndex{sums.back().block.value + 1};
+    return;
   }
-  std::span<const KnownSum> rest = sums;
-  bool done = false;
-  while (!done) {
-    const std::lock_guard lock(object->mutex);
-    // Who changes it has compared all of it before.
-    if (stopped_ || object->dropped || object->changes_begun != changes || !object->unverified)
-      return;
-    Verify(*object, fd.get(), rest.first(std::min(rest.size(), kBlocksAtOnce)), scratch);
-    rest = rest.subspan(std::min(rest.size(), kBlocksAtOnce));
-    done = rest.empty();
-    if (done) SetVerified(*object);
-  }
-}
-
-void ObjectEngine::SetVerified(Object& object) {
-  if (!std::exchange(object.unverified, false) || --unverified_objects_ > 0) return;
+  object.unverified = false;
+  if (--unverified_objects_ > 0) return;
   const Status marked = store_->MarkRun(RunState::kVerified);
   if (!marked.ok()) LogWarning("{}", MessageOf(marked));
   LogInfo("all objects were compared with their checksums");
+}
+
+// What VerifyAll could not get done.
+void ObjectEngine::VerifyRest(Object& object, int fd) {
+  if (!object.unverified) return;
+  std::vector<std::byte> scratch(kChecksumBlockBytes);
+  VerifyNext(object, fd, SIZE_MAX, scratch);
+}
+
+// In pieces, so that others need not wait for the whole object. Where several want it, each
+// compares a part: until all is compared, nobody changes it.
+void ObjectEngine::VerifyAll(const ObjectRef& object, std::span<std::byte> scratch) {
+  UniqueFd fd;
+  std::vector<std::byte> own_scratch;
+  while (unverified_objects_ > 0) {
+    {
+      const std::lock_guard lock(object->mutex);
+      if (stopped_ || object->dropped || !object->unverified) return;
+      if (!fd) {
+        Result<UniqueFd> opened = store_->Open(object->file, OpenMode::kRead);
+        if (!opened.ok() || MayHaveWriters(*object, opened->get())) return;
+        fd = *std::move(opened);
+        if (scratch.empty()) own_scratch.resize(kChecksumBlockBytes);
+        if (scratch.empty()) scratch = own_scratch;
+      }
+      VerifyNext(*object, fd.get(), kBlocksAtOnce, scratch);
+    }
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace mosa::node

@@ -37,7 +37,7 @@ void ObjectEngine::NoteAllChanged(Object& object) {
 }
 
 Status ObjectEngine::NoteLocalWrite(FileId file, ByteRange range) {
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return opened.status();
   if (opened->object == nullptr) return OkStatus();
   NoteWritten(*opened->object, range);
@@ -127,7 +127,7 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
                                std::span<std::byte> scratch) {
   MOSA_CHECK(scratch.size() >= kChecksumBlockBytes && range.size() <= kSumsBytesMax);
   sums.blocks.assign(BlocksTouched(range.begin, range.size()), {});
-  auto opened = OpenObject(file, OpenMode::kRead);
+  auto opened = OpenToRead(file);
   if (!opened.ok()) return opened.status();
   sums.quiet = true;
   if (opened->object == nullptr) return OkStatus();

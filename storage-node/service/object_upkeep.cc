@@ -35,56 +35,57 @@ std::vector<FileId> TakeSome(std::set<FileId>& files) {
 
 // ---- local writers
 
-Result<UniqueFd> ObjectEngine::OpenLocal(FileId file, bool write) {
-  // The descriptor that is passed is the one that counts as a writer; it is opened under the
-  // object's lock, like all others.
-  MOSA_ASSIGN_OR_RETURN(Opened opened,
-                        OpenObject(file, write ? OpenMode::kCreate : OpenMode::kRead));
+// The descriptors that are passed are opened under the object's lock, like all others.
+
+Result<UniqueFd> ObjectEngine::OpenLocal(FileId file) {
+  // Nobody compares what is read by a descriptor.
+  if (const ObjectRef found = Find(file)) VerifyAll(found, {});
+  MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToRead(file));
   if (opened.object == nullptr)
     return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
-  if (!write) {
-    if (object.unverified) {
-      // Nobody compares what is read by a descriptor.
-      std::vector<std::byte> scratch(kChecksumBlockBytes);
-      Verify(object, opened.fd.get(), object.checksums.ListKnown(), scratch);
-      SetVerified(object);
-    }
-    const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
-    if (corrupt) {
-      return DataLossError(
-          fmt::format("block {} of the object of file {} is corrupt", corrupt->value, file.value));
-    }
-  } else {
-    // Nobody would see whether a damaged block is written anew.
-    if (object.checksums.corrupt_count() > 0) {
-      return FailedPreconditionError(fmt::format(
-          "no descriptor of file {} is passed for writing: {} blocks of its object are damaged",
-          file.value, object.checksums.corrupt_count()));
-    }
-    // Where the kernel does not even see this descriptor, no writer would ever be seen.
-    MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
-    MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
-    if (!seen) {
-      return FailedPreconditionError(
-          fmt::format("no descriptor of file {} is passed for writing: the objects' file system "
-                      "has no leases, or fs.leases-enable is 0",
-                      file.value));
-    }
-    if (!object.told) {
-      object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
-      object.told_bytes = object.size_bytes;
-    }
-    object.left_untold.reset();
-    ForgetChecksums(object);
-    object.lent = true;
-    {
-      const std::lock_guard lock(account_mutex_);
-      lent_.insert(file);
-      seal_queue_.Remove(file);
-    }
-    NoteChange(object, Duration{});
+  VerifyRest(object, opened.fd.get());
+  const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
+  if (corrupt) {
+    return DataLossError(
+        fmt::format("block {} of the object of file {} is corrupt", corrupt->value, file.value));
   }
+  ++descriptors_passed_;
+  return std::move(opened.fd);
+}
+
+Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& changer) {
+  // The descriptor that is passed is the one that counts as a writer.
+  MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToChange(file, OpenMode::kCreate, changer));
+  Object& object = *opened.object;
+  // Nobody would see whether a damaged block is written anew.
+  if (object.checksums.corrupt_count() > 0) {
+    return FailedPreconditionError(fmt::format(
+        "no descriptor of file {} is passed for writing: {} blocks of its object are damaged",
+        file.value, object.checksums.corrupt_count()));
+  }
+  // Where the kernel does not even see this descriptor, no writer would ever be seen.
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
+  MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
+  if (!seen) {
+    return FailedPreconditionError(
+        fmt::format("no descriptor of file {} is passed for writing: the objects' file system "
+                    "has no leases, or fs.leases-enable is 0",
+                    file.value));
+  }
+  if (!object.told) {
+    object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
+    object.told_bytes = object.size_bytes;
+  }
+  object.left_untold.reset();
+  ForgetChecksums(object);
+  object.lent = true;
+  {
+    const std::lock_guard lock(account_mutex_);
+    lent_.insert(file);
+    seal_queue_.Remove(file);
+  }
+  NoteChange(object, Duration{});
   ++descriptors_passed_;
   return std::move(opened.fd);
 }
@@ -111,12 +112,14 @@ bool ObjectEngine::DropOne(FileId file) {
   if (object == nullptr) return true;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return true;
-  Status dropped = ForgetRecord(*object);
+  // Whatever was recorded of it must not be found with an object that is made anew.
+  Status dropped = Log(*object, LoggedState::kNothing);
   if (dropped.ok()) dropped = store_->Drop(file);
   if (!dropped.ok()) {
     LogError("{}; it will be tried again", MessageOf(dropped));
     return false;
   }
+  SetGeneration(*object, 0);
   Remove(*object);
   return true;
 }

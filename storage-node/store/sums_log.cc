@@ -75,7 +75,7 @@ Status SumsLog::Read(bool keep_before_damage) {
     if (bytes.ok() && ReadSums(*bytes, found_) != SumsLogEnd::kDamaged) continue;
     found_damage_ = true;
   }
-  if (found_damage_ && !keep_before_damage) found_.clear();
+  if (found_damage_ && !keep_before_damage) found_.records.clear();
   return OkStatus();
 }
 

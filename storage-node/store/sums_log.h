@@ -10,7 +10,6 @@
 #define MOSA_STORAGE_NODE_STORE_SUMS_LOG_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -27,12 +26,13 @@ namespace mosa::node {
 class SumsLog {
  public:
   // In directory `name` below `parent_fd`, made if absent. `keep_before_damage`: what is read
-  // before damage in a file counts; else damage makes all of it count for nothing.
+  // before damage in a file counts; else damage makes all checksums count for nothing. Generations
+  // always count: they only rise.
   static Result<std::unique_ptr<SumsLog>> Open(int parent_fd, const std::string& name,
                                                bool keep_before_damage);
 
   // What was found. To be called once.
-  std::map<FileId, SumsRecord> TakeFound() { return std::move(found_); }
+  SumsFound TakeFound() { return std::move(found_); }
   // True if something was written that cannot be read.
   bool found_damage() const { return found_damage_; }
   // True if records were kept before at all.
@@ -54,7 +54,7 @@ class SumsLog {
   void GiveUp();      // Needs mutex_.
 
   const UniqueFd directory_;
-  std::map<FileId, SumsRecord> found_;
+  SumsFound found_;
   bool found_damage_ = false, found_any_ = false;
 
   mutable std::mutex mutex_;

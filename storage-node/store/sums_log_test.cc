@@ -56,7 +56,7 @@ TEST_F(SumsLogTest, FindsWhatTheProcessBeforeHasRecorded) {
   }
   const auto log = Opened();
   EXPECT_TRUE(log->found_any());
-  EXPECT_EQ(log->TakeFound(), (std::map<FileId, SumsRecord>{{kA, kSome}}));
+  EXPECT_EQ(log->TakeFound().records, (std::map<FileId, SumsRecord>{{kA, kSome}}));
 }
 
 TEST_F(SumsLogTest, RewritesIntoOneFileAndOldOnesCountUntilThen) {
@@ -65,9 +65,9 @@ TEST_F(SumsLogTest, RewritesIntoOneFileAndOldOnesCountUntilThen) {
   ASSERT_TRUE(log->BeginNext().ok());
   ASSERT_TRUE(log->Append(EncodeSums(kB, kSome)).ok());
   EXPECT_EQ(Files().size(), 2U);
-  EXPECT_EQ(Opened()->TakeFound().size(), 2U);
+  EXPECT_EQ(Opened()->TakeFound().records.size(), 2U);
   ASSERT_TRUE(log->FinishNext().ok());
-  EXPECT_EQ(Opened()->TakeFound(), (std::map<FileId, SumsRecord>{{kB, kSome}}));
+  EXPECT_EQ(Opened()->TakeFound().records, (std::map<FileId, SumsRecord>{{kB, kSome}}));
 }
 
 TEST_F(SumsLogTest, ATornEndIsNoDamageAndOtherThingsAre) {
@@ -75,15 +75,15 @@ TEST_F(SumsLogTest, ATornEndIsNoDamageAndOtherThingsAre) {
   std::ofstream(Files().back(), std::ios::app) << EncodeSums(kB, kSome).substr(0, 20);
   auto log = Opened();
   EXPECT_FALSE(log->found_damage());
-  EXPECT_EQ(log->TakeFound().size(), 1U);
+  EXPECT_EQ(log->TakeFound().records.size(), 1U);
   std::ofstream(Files().front(), std::ios::app) << std::string(100, '\x7f');
   std::ofstream(path_ + "/sums/foreign") << "not ours";
   log = Opened(/*keep_before_damage=*/false);
   EXPECT_TRUE(log->found_damage());
-  EXPECT_TRUE(log->TakeFound().empty());
+  EXPECT_TRUE(log->TakeFound().records.empty());
   log = Opened(/*keep_before_damage=*/true);
   EXPECT_TRUE(log->found_damage());
-  EXPECT_EQ(log->TakeFound().size(), 1U);
+  EXPECT_EQ(log->TakeFound().records.size(), 1U);
 }
 
 // What could not be withdrawn must not be found again.
@@ -100,7 +100,7 @@ TEST_F(SumsLogTest, WithoutRoomEverythingIsForgotten) {
   EXPECT_FALSE(full.ok());
   EXPECT_TRUE(log->given_up());
   EXPECT_TRUE(log->Append(EncodeSums(kB, kSome)).ok());
-  EXPECT_TRUE(Opened()->TakeFound().empty());
+  EXPECT_TRUE(Opened()->TakeFound().records.empty());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Who gets in at the bulk plane, and what those who do not can do to those who did: silent and
 // half-open connections, other clients' capabilities, other versions, idle connections.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -264,6 +265,29 @@ TEST_F(BulkDoorTest, OneClientCannotTakeAllPlaces) {
   EXPECT_TRUE(ReadBy(node_->client()).ok());
 }
 
+// Appends are held in memory until they are whole.
+TEST_F(BulkDoorTest, OneClientCannotTakeAllBuffers) {
+  Start();
+  const std::string large(kFramePayloadBytesMax, 'l');
+  v1::BulkRequest request;
+  request.set_file_id(kFile.value);
+  request.set_capability(
+      node_->Seal({.file = kFile, .client = ClientId{5}, .may_write = true, .expires = {}}));
+  request.mutable_append();
+  const std::string start = EncodeFrameStart(request, large.size());
+  std::vector<FrameSocket> greedy;
+  for (int i = 0; i < 12; ++i) {
+    greedy.push_back(Connect(*node_));
+    ASSERT_TRUE(Introduce(greedy.back(), node_->Identity(ClientId{5}), "n1", Soon()).ok());
+    ASSERT_TRUE(greedy.back().SendPayload(std::as_bytes(std::span(start)), Soon()).ok());
+  }
+  EXPECT_TRUE(Becomes([&] { return node_->engine().budget().used_bytes() >= large.size(); }));
+  const Time begin = Now();
+  const auto at = node_->client().Append(Target(), std::as_bytes(std::span(large)));
+  EXPECT_TRUE(at.ok()) << MessageOf(at.status());
+  EXPECT_LT((Now() - begin).ns, Seconds(2).ns);
+}
+
 TEST_F(BulkDoorTest, MoreRequestsThanThreadsAreAllAnswered) {
   Start({.threads_max = 2, .threads_per_client_max = 1});
   std::vector<std::thread> threads;
@@ -342,6 +366,27 @@ TEST_F(BulkDoorTest, WhoDoesNotEncryptIsToldToAndWhoDoesIsServed) {
 
   FrameSocket silent = Connect(*node_);
   EXPECT_EQ(LastWordOf(silent), "");  // Ended, by the node.
+}
+
+// Its last word must not wait for a peer that reads nothing: the server's lock is held.
+TEST_F(BulkDoorTest, WhoIsToldToGoIsNotWaitedFor) {
+  node_ = std::make_unique<TestNode>(
+      node::NewMemoryStore("n1"),
+      testing::TestNodeOptions{.limits = {.proven_max = 1}, .bulk_tls = true});
+  capability_ = node_->Seal(kFile, true);
+  ASSERT_TRUE(node_->client().Write(Target(), 0, Data()).ok());
+  EXPECT_TRUE(Becomes([&] { return Use().threads == 0; }));
+  ASSERT_TRUE(ReadBy(*node_->NewClient()).ok());  // Needs the place.
+  // The node's ends of both connections are in this process.
+  int ends = 0, blocking = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    const auto own = LocalAddress(fd);
+    if (!own.ok() || *own != node_->server().address() || !PeerAddress(fd).ok()) continue;
+    ++ends;
+    if ((::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0) ++blocking;
+  }
+  EXPECT_GE(ends, 1);
+  EXPECT_EQ(blocking, ends - 1) << "one of them was told to go";
 }
 
 TEST_F(BulkDoorTest, WhoEncryptsWhereTheClusterDoesNotIsRefused) {

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "common/model/checksum_blocks.h"
+#include "proto/convert/bulk_hello.h"
 #include "storage-node/store/object_store.h"
 #include "tests/support/test_node.h"
 
@@ -19,6 +23,8 @@ using testing::TestNode;
 
 constexpr FileId kFile{42};
 constexpr ClientId kOther{8};
+
+Time Soon() { return SystemClock().Monotonic() + Seconds(20); }
 
 class Fencing : public ::testing::Test {
  protected:
@@ -93,9 +99,54 @@ TEST_F(Fencing, AStoreByAnOlderLayoutIsRefused) {
   EXPECT_EQ(out, "new!");
 }
 
-TEST_F(Fencing, TheFirstStoreCountsAlready) {
-  EXPECT_TRUE(Write(Writer(1, 4)).ok());
-  EXPECT_EQ(WriteAsOther(1, 3).code(), StatusCode::kAborted);
+TEST_F(Fencing, TheFirstChangeCountsAlreadyWhateverItIs) {
+  const std::string writer = Writer(1, 4);
+  const ObjectTarget target{kTestNode, kFile, writer};
+  const std::string data = "data";
+  auto& client = node_.client();
+  for (int way = 0; way < 4; ++way) {
+    SCOPED_TRACE(way);
+    const Status first = way == 0   ? Write(writer)
+                         : way == 1 ? client.Append(target, std::as_bytes(std::span(data))).status()
+                         : way == 2 ? client.Allocate(target, 0, 0, 4096)
+                                    : client.OpenLocal(target, true).status();
+    EXPECT_TRUE(first.ok()) << first;
+    EXPECT_EQ(WriteAsOther(1, 3).code(), StatusCode::kAborted);
+    node_.engine().Drop(std::span(&kFile, 1));
+  }
+}
+
+// Its link came back after somebody else was told that his bytes are safe.
+TEST_F(Fencing, WhatArrivesOfAStoreAfterALaterLayoutHasStoredIsNotStored) {
+  const std::string old(8 * kChecksumBlockBytes, 'o'), later(old.size(), 'n');
+  const auto bytes = std::as_bytes(std::span(old));
+  v1::BulkRequest request;
+  request.set_id(1);
+  request.set_file_id(kFile.value);
+  request.set_capability(Writer(1, 3));
+  for (const uint32_t crc : BlockChecksums(0, bytes)) request.mutable_write()->add_crc32c(crc);
+  const std::string frame = EncodeFrameStart(request, old.size()) + old;
+  const size_t half = frame.size() - 2 * kChecksumBlockBytes;
+  FrameSocket socket = testing::Connect(node_);
+  ASSERT_TRUE(Introduce(socket, node_.Identity(), "n1", Soon()).ok());
+  ASSERT_TRUE(socket.SendPayload(std::as_bytes(std::span(frame)).first(half), Soon()).ok());
+  const auto stored = [&] {
+    const auto description = node_.engine().Describe(kFile);
+    return description.ok() && description->stat.size_bytes > 0;
+  };
+  while (!stored()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(WriteAsOther(1, 4, later).ok());
+  ASSERT_TRUE(socket.SendPayload(std::as_bytes(std::span(frame)).subspan(half), Soon()).ok());
+  v1::BulkReply reply;
+  ASSERT_TRUE(socket.ReceiveStart(reply, Soon()).ok());
+  EXPECT_EQ(reply.code(), static_cast<int>(StatusCode::kAborted)) << reply.message();
+  EXPECT_THAT(reply.message(), HasSubstr("generation 4"));
+  const std::string reader = Writer(1, 4);
+  std::string out(later.size(), '?');
+  ASSERT_TRUE(node_.client()
+                  .Read({kTestNode, kFile, reader}, 0, std::as_writable_bytes(std::span(out)))
+                  .ok());
+  EXPECT_TRUE(out == later);
 }
 
 }  // namespace

@@ -46,6 +46,18 @@ class LocalWrites : public ::testing::Test {
     const Status status = node_->client().Write(Writer(), offset, std::as_bytes(std::span(data)));
     ASSERT_TRUE(status.ok()) << MessageOf(status);
   }
+  // What the node tells by itself, in the next heartbeats.
+  std::vector<FileId> Told() {
+    std::vector<FileId> files;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (files.empty() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      node_->SealAll();
+      node_->engine().Account();
+      files = node_->engine().TakeHeartbeat().untold_objects;
+    }
+    return files;
+  }
 
   TemporaryDirectory directory_;
   std::unique_ptr<TestNode> node_;
@@ -86,6 +98,30 @@ TEST_F(LocalWrites, StoresIntoAMappingAreFoundByTheirBytes) {
   ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
 }
 
+// The answers' fields, over the wire: where a look begins, where it goes on, and what is refused.
+TEST_F(LocalWrites, ALookBeginsWhereItIsTold) {
+  Write(0, Noise(4 * kBlock, 11));
+  node_->SealAll();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "stored", 6, 0), 6);
+  const auto look = [&](uint64_t from_bytes) {
+    return node_->client().LookAtLocalWrites(Writer(), {from_bytes, true});
+  };
+  for (const uint64_t behind : {4 * kBlock, 9 * kBlock + 5, kFileBytesMax}) {
+    const auto found = look(behind);
+    ASSERT_TRUE(found.ok()) << MessageOf(found.status());
+    EXPECT_TRUE(found->complete);
+    EXPECT_EQ(std::tuple(found->writers_left, found->changed, found->unknown),
+              std::tuple(true, false, false));
+  }
+  const auto late = look(kBlock);
+  EXPECT_TRUE(late.ok() && !late->changed && late->next_bytes >= 4 * kBlock);
+  const auto within = look(kBlock - 1);
+  EXPECT_TRUE(within.ok() && within->changed && within->complete);
+  EXPECT_EQ(look(kFileBytesMax + 1).status().code(), StatusCode::kInvalidArgument);
+}
+
 // Its mount may have been killed.
 TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
   Write(0, Noise(2 * kBlock, 13));
@@ -96,27 +132,39 @@ TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
     ASSERT_EQ(::pwrite(fd->get(), bytes.data(), bytes.size(), 0),
               static_cast<ssize_t>(bytes.size()));
   };
-  const auto told = [&] {
-    std::vector<FileId> files;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    while (files.empty() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      node_->SealAll();
-      node_->engine().Account();
-      files = node_->engine().TakeHeartbeat().untold_objects;
-    }
-    return files;
-  };
   store_through("stored");
-  EXPECT_EQ(told(), std::vector{kFile});
-  EXPECT_EQ(told(), std::vector<FileId>()) << "once on each stream";
+  EXPECT_EQ(Told(), std::vector{kFile});
+  EXPECT_EQ(Told(), std::vector<FileId>()) << "once on each stream";
   node_->engine().RepeatReports();
-  EXPECT_EQ(told(), std::vector{kFile}) << "the stream may have lost it";
+  EXPECT_EQ(Told(), std::vector{kFile}) << "the stream may have lost it";
   store_through("stored");
-  EXPECT_EQ(told(), std::vector<FileId>()) << "the same bytes";
+  EXPECT_EQ(Told(), std::vector<FileId>()) << "the same bytes";
   store_through("another");
   ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
-  EXPECT_EQ(told(), std::vector<FileId>()) << "the mount has told it";
+  EXPECT_EQ(Told(), std::vector<FileId>()) << "the mount has told it";
+}
+
+// Killed between the answer and its commit. What it was answered, nobody else can find any more.
+TEST_F(LocalWrites, WhatWasAnsweredAndNotSaidToBeToldIsToldByTheNode) {
+  Write(0, Noise(2 * kBlock, 13));
+  node_->SealAll();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "stored", 6, 0), 6);
+  const auto look = [&] {
+    const auto found = node_->client().LookAtLocalWrites(Writer(), {0, true});
+    return found.ok() && found->changed;
+  };
+  EXPECT_TRUE(look());
+  fd->reset();
+  EXPECT_EQ(Told(), std::vector{kFile}) << "answered while it had the file open";
+  fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "again!", 6, 0), 6);
+  fd->reset();
+  EXPECT_TRUE(look());
+  EXPECT_EQ(Told(), std::vector{kFile}) << "answered when it had closed it";
+  EXPECT_EQ(Told(), std::vector<FileId>()) << "once";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 #include "common/model/ids.h"
 #include "common/model/layout.h"
+#include "mosa/v1/session.pb.h"
 #include "mosa/v1/types.pb.h"
 
 namespace mosa::testing {
