@@ -359,6 +359,11 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   lock.unlock();
   if (!settled.empty()) engine_.NoteChanged(job.file, settled);
   if (!report) return;
+  if (report->failure) {
+    // The manager may have the object dropped at once: nobody stores into it after this.
+    const std::unique_lock stores(job.store_mutex);
+    job.cancelled = true;
+  }
   if (const auto description = engine_.Describe(job.file); description.ok())
     report->allocated_bytes = description->stat.allocated_bytes;
   if (report->failure)
