@@ -39,8 +39,8 @@ class HintRules {
   void Add(HintRule rule);
   // False if there is none.
   bool Remove(uint64_t id);
-  // Of a rule that has none. False if there is no such rule.
-  bool SetOwner(uint64_t id, uint32_t owner);
+  // Precondition: there is such a rule, and it has no owner.
+  void SetOwner(uint64_t id, uint32_t owner);
   // Null if there is none.
   const HintRule* Find(uint64_t id) const;
   const HintRule* FindByGlob(std::string_view glob) const;
