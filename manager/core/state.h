@@ -241,6 +241,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckInlineGrowth(const Inode& inode, uint64_t bytes) const;
   std::optional<Failure> CheckAttributeGrowth(FileId file, const Inode& inode,
                                               std::string_view name, uint64_t value_bytes) const;
+  std::optional<Failure> CheckTextGrowth(uint32_t uid) const;
   std::vector<LimitStatus> ListLimits() const;
 
   // ---- space (state_space.cc)

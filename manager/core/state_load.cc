@@ -207,8 +207,8 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
   inode->device = a.device;
   inode->permissions = static_cast<uint16_t>(a.permissions);
   inode->type = a.type;
-  inode->task = texts_.Hold(record.task);
-  inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints));
+  inode->task = texts_.Hold(record.task, a.uid);
+  inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints), a.uid);
   for (const HintValue& hint : refused) NoteRefusedHint(fmt::format("file {}", file.value), hint);
   if (a.type == FileType::kSymlink)
     symlinks_.emplace_hint(symlinks_.end(), file, record.symlink_target);
@@ -221,7 +221,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     FileBytes& bytes = BytesOf(*inode);
     bytes.chunk_bytes = record.layout.chunk_bytes;
     bytes.segments = record.layout.segments;
-    bytes.reason = texts_.Hold(record.layout.reason);
+    bytes.reason = texts_.Hold(record.layout.reason, 0);
     bytes.objects = record.objects;
     bytes.copies = record.copies;
     // An image from before there were generations has bound files without one.

@@ -230,8 +230,8 @@ void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId director
   inode.access_time = inode.change_time = inode.birth_time = state.now_;
   inode.data_version =
       std::max(state.recovery_.record().version_floor, FirstAfterRecovery(state.now_));
-  inode.hints = state.texts_.Hold(EncodeHints({}));
-  inode.task = state.texts_.Hold("");
+  inode.hints = state.texts_.Hold(EncodeHints({}), 0);
+  inode.task = state.texts_.Hold("", 0);
   inode.placement_seed = FileSeed(state.cluster_.cluster_seed, directory, name, file.value);
   FileBytes& bytes = state.BytesOf(inode);
   bytes.chunk_bytes = joined.layout.chunk_bytes;
