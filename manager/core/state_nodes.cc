@@ -235,8 +235,7 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
                     node.address.name, file.value));
     return;
   }
-  ++inode->data_version;
-  ContentChanged(file);
+  RaiseVersion(file, *inode, /*committed=*/false);
   inode->modify_time = inode->change_time = now_;
   ReviewCopiesLater(file, *inode);
   Touch(file);
