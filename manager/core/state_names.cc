@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -469,9 +470,10 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
 
 void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes) {
   inode.modify_time = now_;
-  inode.size_bytes = size_bytes;
+  const bool shortened = size_bytes < std::exchange(inode.size_bytes, size_bytes);
   RaiseVersion(file, inode, /*committed=*/true);
   if (!inode.bytes) return;
+  if (shortened) RecoveryRules{*this}.NoteShortened(file, inode);
   ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {
