@@ -56,6 +56,13 @@ class CoreCopyTruth : public CoreCopies {
                      .healed_objects = std::move(healed)}});
     ConfirmAll();
   }
+  // As long as an order that was cancelled may still be carried out; `dead` is not heard.
+  void WaitForACancellation(NodeId dead) {
+    for (int i = 0; i < 3; ++i) {
+      AdvanceAlive(Seconds(5), {kAnna, kBen}, Others({dead}));
+      ConfirmAll();
+    }
+  }
   std::string Damage(FileId f) { return core_->GetFileStatus(PathOf(f))->damage; }
   bool IsListed(FileId f) {
     const auto files = core_->ListLostFiles(100);
@@ -201,6 +208,44 @@ TEST_F(CoreCopyTruth, TheLastCommitTakesThePlaceOfAFirstCopyThatIsGone) {
   DoOrders();
   EXPECT_EQ(Readers(f).size(), 2U);
   EXPECT_EQ(Readers(f)[0], second);
+}
+
+// The mount of a program that has mapped the file may have been killed, and its host follow.
+TEST_F(CoreCopyTruth, SoItDoesAfterStoresThatANodeAloneKnewOf) {
+  const FileId f = MakeOpen("f", "2");
+  Commit(f);
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  const uint64_t version = Version(f);
+  Step(NodeReport{nodes_[0], {.limit_bytes = uint64_t{1} << 30, .untold_objects = {f}}});
+  ConfirmAll();
+  EXPECT_EQ(Version(f), version + 1);
+  Die(nodes_[0]);
+  WaitForACancellation(nodes_[0]);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
+  EXPECT_FALSE(IsListed(f));
+}
+
+TEST_F(CoreCopyTruth, SoItDoesAfterTwoRecoveriesInARow) {
+  const FileId f = MakeOpen("f", "2");
+  Commit(f);
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  for (int i = 0; i < 2; ++i) {
+    now_ = now_ + Seconds(1);
+    options_.may_have_forgotten = true;
+    Restart();
+    options_.may_have_forgotten = false;
+    for (const ClientId client : {kAnna, kBen}) Start(client);
+    AddNode("n1", uint64_t{1} << 30, 7, {f});
+    SetAttributesRequest changed{.file = f};
+    changed.permissions = 0600;
+    Ok<AttributesReply>(kAnna, changed);  // So that the file is written.
+  }
+  for (const char* name : {"n2", "n3", "n4"}) AddNode(name, uint64_t{1} << 30, 7, {f});
+  Die(nodes_[0]);
+  WaitForACancellation(nodes_[0]);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
 }
 
 TEST_F(CoreCopyTruth, ACommitMakesOlderCopiesUnfitToTakeItsPlace) {

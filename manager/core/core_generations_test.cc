@@ -113,6 +113,47 @@ TEST_F(CoreGenerations, AFenceConcernsNobodyWhoWasHeardAllTheTime) {
       << "what was stored before the close was committed by it";
 }
 
+TEST_F(CoreGenerations, NorAfterARestart) {
+  const FileId f = MakeCopied("1");
+  Open(kAnna, f, true);
+  const DataAccess ben = Open(kBen, f, true);
+  Start(kCarl);
+  Expire(kAnna, {kBen, kCarl}, nodes_);
+  recalls_.clear();
+  const DataAccess carl = Open(kCarl, f, true);
+  ASSERT_GT(carl.generation, ben.generation);
+  for (int i = 0; i < 2; ++i) {
+    Restart();
+    ComeBack(kBen, {{f, true}});
+    ComeBack(kCarl, {{f, true}});
+  }
+  Ok<AttributesReply>(kBen, CommitOf(f, ben));
+  CommitRequest last = CommitOf(f, ben);
+  last.last_close = true;
+  Ok<AttributesReply>(kBen, last);
+  Restart();
+  ComeBack(kBen, {});
+  ComeBack(kCarl, {{f, true}});
+  Open(kBen, f, true);
+  EXPECT_EQ(Refused(kBen, CommitOf(f, ben)), ErrorReason::kStale) << "it was closed";
+  for (const auto& [key, value] : image_) EXPECT_NE(key[0], 'F');
+}
+
+TEST_F(CoreGenerations, AWriterIsToldOfAFenceThatItIsNotConcernedBy) {
+  const FileId f = MakeCopied("1");
+  Open(kAnna, f, true);
+  const DataAccess ben = Open(kBen, f, true);
+  Start(kCarl);
+  Expire(kAnna, {kBen, kCarl}, nodes_);
+  const RequestId opened = Send(kCarl, {OpenRequest{f, true, ""}});
+  EXPECT_TRUE(Answered(kCarl, opened)) << "and nobody waits for it";
+  ASSERT_EQ(recalls_[kBen].size(), 1U);
+  EXPECT_EQ(recalls_[kBen][0].file, f);
+  EXPECT_EQ(recalls_[kBen][0].kind, RecallKind::kAccess);
+  Confirm(kBen);
+  EXPECT_GT(Open(kBen, f, true).generation, ben.generation);
+}
+
 TEST_F(CoreGenerations, ASpillFencesNoWriterThatLetGoOfTheLayout) {
   const FileId f = MakeCopied("1");
   const DataAccess anna = Open(kAnna, f, true);
@@ -254,10 +295,18 @@ TEST(WriterFences, AreLimited) {
   WriterFences fences;
   for (uint64_t i = 0; i < WriterFences::kFilesMax; ++i) fences.NoteAbsent(FileId(i + 1), kAnna);
   EXPECT_FALSE(fences.Surplus());
+  // The oldest goes first, whatever its number.
+  fences.ForgetFile(FileId(1));
+  fences.NoteAbsent(FileId(1), kBen);
   fences.NoteAbsent(FileId(WriterFences::kFilesMax + 1), kBen);
-  ASSERT_TRUE(fences.Surplus());
+  EXPECT_EQ(fences.Surplus(), FileId(2));
   fences.Fence(*fences.Surplus(), {}, 0);
   EXPECT_FALSE(fences.Surplus());
+  fences.ForgetAbsent(kAnna);
+  EXPECT_EQ(fences.FilesWithAbsent(),
+            (std::vector<FileId>{FileId(1), FileId(WriterFences::kFilesMax + 1)}));
+  EXPECT_FALSE(fences.TakeBack(FileId(3), kAnna));
+  EXPECT_TRUE(fences.TakeBack(FileId(1), kBen));
 }
 
 }  // namespace

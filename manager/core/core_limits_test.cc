@@ -243,11 +243,40 @@ TEST_F(CoreLimits, RequestsThatWaitHaveALimitInBytes) {
   EXPECT_EQ(Used("requests waiting"), 0U);
 }
 
+TEST_F(CoreLimits, WhatOthersWaitForIsHeardHoweverMuchWaits) {
+  options_.waiting_bytes_max = 16 << 10;
+  Begin({});
+  Start(kBen);
+  Start(kCarl);
+  const FileId directory = Make(kBen, kRootFile, "d", FileType::kDirectory);
+  const FileId file = Make(kBen, kRootFile, "f", FileType::kRegular, true);
+  ConfirmAll();
+  ASSERT_TRUE(Ok<MakeReply>(kBen, MakeOf(kBen, directory, "f")).delegated);
+  for (int i = 0; i < 5; ++i) {
+    MakeRequest make = MakeOf(kAnna, directory, fmt::format("g{}", i));
+    const FileId made = make.file;
+    Send(kAnna, {make, InlineCommit(made, 10'000)});
+  }
+  const auto refused = [this](std::vector<Request> requests) {
+    const RequestId id = Send(kBen, std::move(requests));
+    const std::vector<Reply> replies = replies_[{kBen, id}];
+    return !replies.empty() && std::holds_alternative<Failure>(replies[0]);
+  };
+  EXPECT_TRUE(refused({GetAttributesRequest{file}}));
+  EXPECT_TRUE(refused({ReleaseRequest{file}, GetAttributesRequest{file}}));
+  EXPECT_FALSE(refused({ReleaseRequest{file}}));
+  EXPECT_FALSE(refused({ForgetRequest{{file}}}));
+  EXPECT_FALSE(refused({CancelLockRequest{RequestId(1'000'000)}}));
+  ASSERT_FALSE(recalls_[kBen].empty());
+  Confirm(kBen);
+  EXPECT_EQ(Used("bytes of requests waiting"), 0U);
+}
+
 TEST_F(CoreLimits, TextsOfTasksAreLeftOutWhenTheyHaveNoRoom) {
   options_.text_bytes_max = 2'000;
   Begin({});
   for (int i = 0; i < 100; ++i) {
-    MakeRequest make = MakeBy(kUser, fmt::format("f{}", i));
+    MakeRequest make = MakeBy(i % 2 == 0 ? kUser : kOther, fmt::format("f{}", i));
     make.task = fmt::format("task {} {}", i, std::string(100, 't'));
     Ok<MakeReply>(kAnna, make);
   }
@@ -260,6 +289,34 @@ TEST_F(CoreLimits, TextsOfTasksAreLeftOutWhenTheyHaveNoRoom) {
     Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, fmt::format("f{}", i)});
   Advance(Seconds(1));
   EXPECT_EQ(Used("texts"), 0U);
+}
+
+TEST_F(CoreLimits, TheTextsOfOneUserLeaveRoomForThoseOfOthers) {
+  options_.text_bytes_max = 4'000;
+  Begin({});
+  const auto hinted = [this](uint32_t uid, const std::string& name, const std::string& replicas) {
+    MakeRequest make = MakeBy(uid, name);
+    make.hints = {{"replicas", replicas}};
+    return make;
+  };
+  for (int i = 0; i < 100; ++i) {
+    MakeRequest make = MakeBy(kUser, fmt::format("f{}", i));
+    make.task = fmt::format("task {} {}", i, std::string(100, 't'));
+    Ok<MakeReply>(kAnna, make);
+  }
+  EXPECT_LT(Used("texts"), 3'500U);
+  EXPECT_EQ(Refused(kAnna, hinted(kUser, "h", "2")), ErrorReason::kQuota);
+  const FileId file = Ok<MakeReply>(kAnna, hinted(kOther, "h", "2")).entry.file;
+  Restart();
+  Start(kAnna);
+  EXPECT_EQ(Refused(kAnna, hinted(kUser, "i", "3")), ErrorReason::kQuota);
+  Ok<MakeReply>(kAnna, hinted(kOther, "i", "3"));
+  Ok<MakeReply>(kAnna, hinted(0, "j", "4"));
+  Ok<EmptyReply>(kAnna, SetXattrRequest{file, "user.mosa.replicas", "5", false, false});
+  for (int i = 0; i < 100; ++i)
+    Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, fmt::format("f{}", i)});
+  Advance(Seconds(1));
+  Ok<MakeReply>(kAnna, hinted(kUser, "k", "3"));
 }
 
 TEST_F(CoreLimits, TheNodeThatIsNearestToALimitOfItsConnectionsIsShown) {

@@ -204,6 +204,70 @@ TEST_F(CoreRecovery, AnObjectThatWasCutIsLost) {
   EXPECT_EQ(core_->ListLostFiles(10)[0].path, "/cut");
 }
 
+// A mount cuts the objects of a file first, and then tells the manager.
+TEST_F(CoreRecovery, AnObjectThatWasCutIsNotLostAfterItsFileIsCutAsWell) {
+  AddNode("n1");
+  constexpr uint64_t kMiB = 1 << 20;
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8 * kMiB);
+  const FileId other = MakeBound(kAnna, kRootFile, "other", 8 * kMiB);
+  now_ = now_ + Seconds(60);
+  Restart();
+  Register("n1", {f}, {{4 * kMiB, 4 * kMiB, {}}});
+  Register("n1", {f}, {{4 * kMiB, 4 * kMiB, {}}});  // The node's connection broke.
+  Start(kAnna);
+  EXPECT_EQ(Refused(kAnna, OpenRequest{f, false, ""}), ErrorReason::kNodeLost);
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 5 * kMiB});
+  EXPECT_EQ(Refused(kAnna, OpenRequest{f, false, ""}), ErrorReason::kNodeLost) << "some is missing";
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 4 * kMiB});
+  Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
+  EXPECT_FALSE(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.lost);
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = other, .size_bytes = 4096});
+  EXPECT_EQ(Refused(kAnna, OpenRequest{other, false, ""}), ErrorReason::kNodeLost)
+      << "its object is not there at all";
+}
+
+TEST_F(CoreRecovery, ANodesOldLeftoversAreDroppedOnceItHasShownThatNothingWasForgotten) {
+  AddNode("n1");
+  const FileId kept = MakeBound(kAnna, kRootFile, "kept", 8192);
+  const FileId removed = MakeBound(kAnna, kRootFile, "removed", 8192);
+  const auto image = image_;
+  const FileId forgotten = MakeBound(kAnna, kRootFile, "forgotten", 8192);
+  Crash(image);
+  Register("n1", {kept, removed, forgotten});
+  // The order to put it aside was lost.
+  const NodeId n1 = Register("n1", {kept, removed, forgotten});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{forgotten});
+  Register("n1", {kept, removed}, {}, {{.file = forgotten}});
+  Start(kAnna);
+  Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "removed", false, false});
+  Restart();
+  dropped_.clear();
+  Register("n1", {kept, removed}, {}, {{.file = forgotten}});
+  EXPECT_EQ(dropped_[n1], Ids{removed});
+  EXPECT_TRUE(Ordered(n1, AsideAction::kSetAside).empty());
+  const NodeId n2 = Register("n2", {removed});
+  EXPECT_EQ(Ordered(n2, AsideAction::kSetAside), Ids{removed}) << "another node may have some";
+  now_ = now_ + Seconds(1);
+  Crash(image_);
+  Register("n1", {kept, removed}, {}, {{.file = forgotten}});
+  EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{removed}) << "more may be forgotten";
+}
+
+TEST_F(CoreRecovery, IdsThatWereNeverGivenOutAreNotAdopted) {
+  const FileId f(uint64_t{1} << 60);
+  const AsideObject part{.file = f, .size_bytes = 5, .allocated_bytes = 4096, .data = {{0, 5}}};
+  Register("n1", {}, {}, {part, {.file = FileId(0)}});
+  ConfirmAll();
+  Effects effects = Step(AdoptFiles{{f, FileId(0)}, false});
+  ConfirmAll();
+  if (effects.admin_reply->status.code() == StatusCode::kAborted)
+    effects = Step(AdoptFiles{{f, FileId(0)}, false});
+  ASSERT_EQ(effects.admin_reply->adopted.size(), 2U);
+  for (const AdoptOutcome& outcome : effects.admin_reply->adopted)
+    EXPECT_THAT(outcome.refusal, HasSubstr("never given"));
+  Restart();
+}
+
 TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
   const FileId f(500'000), g(500'001), known = Make(kAnna, kRootFile, "known");
   const AsideObject part{.file = f,

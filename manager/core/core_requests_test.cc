@@ -2,6 +2,7 @@
 // concerns only the file that the asker has seen there.
 #include "manager/core/core_fixture.h"
 #include "manager/core/given_up.h"
+#include "manager/core/records.h"
 
 namespace mosa::manager {
 namespace {
@@ -145,6 +146,41 @@ TEST_F(CoreRequests, AClientIsToldWhetherItsRepliesAreStillKnown) {
   Advance(Seconds(61));
   Start(kAnna);
   EXPECT_FALSE(ready_[kAnna].replies_kept);
+}
+
+TEST_F(CoreRequests, WhatWasCutOffTheRepliesIsNotRunAgain) {
+  options_.client_reply_log_bytes_max = 16 << 10;
+  core_ = std::make_unique<ManagerCore>(options_);
+  image_.clear();
+  Start(kAnna);
+  Start(kBen);
+  RequestEnvelope first{.id = NextId(kAnna), .requests = {MakeOf(kAnna, kRootFile, "x")}};
+  const RequestEnvelope asked{.id = NextId(kAnna), .requests = {GetAttributesRequest{kRootFile}}};
+  Deliver(kAnna, first);
+  Deliver(kAnna, asked);
+  for (int i = 0; i < 200; ++i) Make(kAnna, kRootFile, std::to_string(i));
+  const RequestEnvelope last{.id = NextId(kAnna), .requests = {MakeOf(kAnna, kRootFile, "z")}};
+  Deliver(kAnna, last);
+  Ok<RemoveReply>(kBen, RemoveRequest{kRootFile, "x"});
+  for (const bool restarts : {false, true}) {
+    replies_.clear();
+    if (restarts) {
+      Restart();
+      Start(kBen);
+    }
+    Start(kAnna);
+    for (const RequestEnvelope& envelope : {first, asked, last}) Deliver(kAnna, envelope);
+    ConfirmAll();
+    EXPECT_EQ(ReasonOf(kAnna, first.id), ErrorReason::kTimedOut) << restarts;
+    EXPECT_EQ(ReasonOf(kAnna, asked.id), ErrorReason::kNone) << restarts;
+    EXPECT_EQ(ReasonOf(kAnna, last.id), ErrorReason::kNone) << restarts;
+    EXPECT_TRUE(Answered(kAnna, last.id)) << restarts;
+    EXPECT_EQ(Refused(kBen, LookupRequest{kRootFile, "x"}), ErrorReason::kNoEntry) << restarts;
+  }
+  // Once all is confirmed nothing is kept of it.
+  Deliver(kAnna, {.id = RequestId(0), .answered_below = RequestId(last.id.value + 1)});
+  EXPECT_FALSE(image_.contains(CutRepliesKey(kAnna)));
+  EXPECT_FALSE(image_.contains(RepliesKey(kAnna, last.id)));
 }
 
 TEST(GivenUp, RemembersOnlySoMany) {

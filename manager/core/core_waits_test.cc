@@ -272,6 +272,44 @@ TEST_F(CoreWaits, WhatIsStoredOnANodeThatComesBackEmptyBeforeItIsCommittedIsAnEr
   Ok<OpenReply>(kBen, OpenRequest{after, false, ""});
 }
 
+TEST_F(CoreWaits, TheSameIsAnErrorIfTheNodeComesBackFirstAfterARestart) {
+  enum class Between { kNothing, kAnotherRestart };
+  for (const Between between : {Between::kNothing, Between::kAnotherRestart}) {
+    const std::string name = between == Between::kNothing ? "a" : "b";
+    const uint64_t incarnation = between == Between::kNothing ? 8 : 9;
+    const NodeId n1 = AddNode("n1", 1 << 30, incarnation - 1);
+    const FileId file = Make(kAnna, kRootFile, name, FileType::kRegular, true);
+    const FileId others = Make(kBen, kRootFile, name + "2", FileType::kRegular, true);
+    for (const auto& [client, f] : {std::pair{kAnna, file}, std::pair{kBen, others}})
+      Ok<BindReply>(client, BindRequest{f, kMiB});
+    now_ = now_ + Seconds(2);
+    Restart();
+    AddNode("n1", 1 << 30, incarnation);
+    if (between == Between::kAnotherRestart) {
+      Restart();
+      AddNode("n1", 1 << 30, incarnation);
+    }
+    Start(kAnna, {.opens = {{file, true}}});
+    Start(kBen, {.opens = {{others, true}}});
+    for (const auto& [client, f] : {std::pair{kAnna, file}, std::pair{kBen, others}}) {
+      CommitRequest commit{.file = f, .size_bytes = kMiB, .last_close = true};
+      commit.nodes = {{n1, kMiB, 0}};
+      EXPECT_EQ(Refused(client, commit), ErrorReason::kStale) << name;
+      EXPECT_EQ(Ok<OpenReply>(client, OpenRequest{f, false, ""}).attributes.size_bytes, 0U);
+    }
+    // What is stored there from then on counts.
+    const FileId after = Make(kAnna, kRootFile, name + "3", FileType::kRegular, true);
+    Ok<BindReply>(kAnna, BindRequest{after, kMiB});
+    Restart();
+    AddNode("n1", 1 << 30, incarnation);
+    Start(kAnna, {.opens = {{after, true}}});
+    Start(kBen);
+    CommitRequest commit{.file = after, .size_bytes = kMiB, .last_close = true};
+    commit.nodes = {{n1, kMiB, 0}};
+    EXPECT_EQ(Refused(kAnna, commit), ErrorReason::kNone) << name;
+  }
+}
+
 // ---- while the manager did not run
 
 TEST_F(CoreWaits, AListFromBeforeAStallLosesNothing) {

@@ -70,13 +70,11 @@ void HintRules::Count(const Compiled& compiled, size_t change) {
   if (owned.rules == 0) owned_.erase(*compiled.rule.owner);
 }
 
-bool HintRules::SetOwner(uint64_t id, uint32_t owner) {
+void HintRules::SetOwner(uint64_t id, uint32_t owner) {
   const auto found = rules_.find(id);
-  if (found == rules_.end()) return false;
-  MOSA_CHECK(!found->second.rule.owner);
+  MOSA_CHECK(found != rules_.end() && !found->second.rule.owner);
   found->second.rule.owner = owner;
   Count(found->second, 1);
-  return true;
 }
 
 void HintRules::Add(HintRule rule) {

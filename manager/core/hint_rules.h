@@ -39,9 +39,9 @@ class HintRules {
   void Add(HintRule rule);
   // False if there is none.
   bool Remove(uint64_t id);
-  // Of a rule that has none. False if there is no such rule. While rules are loaded, before their
+  // Precondition: there is such a rule, and it has no owner. While rules are loaded, before their
   // owners are known, several may have one glob and no owner.
-  bool SetOwner(uint64_t id, uint32_t owner);
+  void SetOwner(uint64_t id, uint32_t owner);
   // The glob of two rules with one owner; nothing if there are no such rules, as it must be.
   std::optional<std::string> FindDoubled() const;
   // Null if there is none.

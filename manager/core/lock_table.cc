@@ -72,8 +72,8 @@ LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock
     return Outcome::kWaiting;
   }
   FileLocks& locks = files_[file];
-  if (wanted.type != LockType::kUnlock &&
-      (locks.held.size() >= kLocksPerFileMax || HasTooMany(client))) {
+  const bool adds = wanted.type != LockType::kUnlock || Splits(locks, client, wanted);
+  if (adds && (locks.held.size() >= kLocksPerFileMax || HasTooMany(client))) {
     if (locks.held.empty() && locks.waiters.empty()) files_.erase(file);
     return Outcome::kTooMany;
   }
@@ -81,6 +81,14 @@ LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock
   GrantWaiters(locks, granted);
   if (locks.held.empty() && locks.waiters.empty()) files_.erase(file);
   return Outcome::kDone;
+}
+
+// True if `lock` lies inside of a range of its holder, of which two are left then.
+bool LockTable::Splits(const FileLocks& locks, ClientId client, const Lock& lock) {
+  return std::any_of(locks.held.begin(), locks.held.end(), [&](const Held& held) {
+    return held.client == client && SameHolder(held.lock, lock) && held.lock.begin < lock.begin &&
+           held.lock.last > lock.last;
+  });
 }
 
 void LockTable::Replace(FileLocks& locks, ClientId client, const Lock& lock) {

@@ -18,7 +18,8 @@
 
 namespace mosa::manager {
 
-// Ranges that one client, and all together, may hold (kTooMany).
+// Ranges that one client, and all together, may hold (kTooMany). An unlock that would leave two
+// ranges of one is refused as well.
 inline constexpr size_t kLocksPerClientMax = 131'072;
 inline constexpr size_t kLocksMax = 1'048'576;
 
@@ -65,6 +66,7 @@ class LockTable {
     std::vector<Waiter> waiters;
   };
 
+  static bool Splits(const FileLocks& locks, ClientId client, const Lock& lock);
   static bool Conflicts(const Held& held, ClientId client, const Lock& lock);
   void Replace(FileLocks& locks, ClientId client, const Lock& lock);
   void GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted);

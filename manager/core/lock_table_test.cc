@@ -142,6 +142,19 @@ TEST_F(LockTableTest, OneClientHoldsUpToALimitAndOthersGoOn) {
   EXPECT_EQ(table_.held(), 0U);
 }
 
+TEST_F(LockTableTest, AnUnlockThatSplitsIsALockMore) {
+  const ClientId client(1);
+  for (uint64_t i = 1; i < kLocksPerClientMax; ++i)
+    ASSERT_EQ(Set(FileId(1000 + i), client, Range(LockType::kExclusive, 0, 1)), Outcome::kDone);
+  ASSERT_EQ(Set(FileId(10), client, Range(LockType::kExclusive, 0, 9)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kUnlock, 4, 5)), Outcome::kTooMany);
+  EXPECT_EQ(table_.held(), kLocksPerClientMax);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kUnlock, 0, 2)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kUnlock, 8, 9)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(1001), client, Range(LockType::kUnlock, 0, 1)), Outcome::kDone);
+  EXPECT_EQ(Set(FileId(10), client, Range(LockType::kUnlock, 4, 5)), Outcome::kDone);
+}
+
 TEST_F(LockTableTest, AgreesWithAnArrayOfBytes) {
   const uint64_t seed = 20240611;
   RecordProperty("seed", std::to_string(seed));

@@ -93,6 +93,7 @@ void ManagerCore::State::FinishStep() {
     effects_.writes.Put(InodeKey(file), Encode(RecordOf(file, *inode)));
   }
   dirty_.clear();
+  for (const FileId file : fences_.TakeChanged()) WriteWriterBounds(file);
   if (std::exchange(cluster_dirty_, false)) WriteCluster();
   if (std::exchange(recovery_dirty_, false)) {
     effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));

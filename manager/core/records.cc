@@ -21,7 +21,6 @@ namespace {
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-constexpr uint8_t kCopyTruthVersion = 5;
 constexpr uint8_t kRecordVersion = 5;
 
 // Writer and Reader have the same calls, so that one Visit() per type serves both directions.
@@ -312,7 +311,7 @@ template <typename A>
 void Visit(A& archive, AwaitCopiesReply& reply) {
   All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
   if (archive.version() >= kCopiesWantedVersion) All(archive, reply.copies_wanted);
-  if (archive.version() >= kCopyTruthVersion) All(archive, reply.no_room, reply.reason);
+  if (archive.version() >= kGenerationsVersion) All(archive, reply.no_room, reply.reason);
 }
 
 // A variant is its index, then the alternative: the order of Reply's alternatives is part of the
@@ -344,7 +343,7 @@ void Visit(A& archive, ClusterRecord& record) {
 template <typename A>
 void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
-  if (archive.version() >= kCopyTruthVersion) All(archive, object.damaged);
+  if (archive.version() >= kGenerationsVersion) All(archive, object.damaged);
 }
 template <typename A>
 void Visit(A& archive, CopyCell& cell) {
@@ -356,10 +355,10 @@ void Visit(A& archive, InodeRecord& record) {
       record.symlink_target, record.layout, record.objects, record.is_inline,
       record.inline_valid_bytes, record.inline_node, record.uncommitted_by);
   if (archive.version() >= kCopiesVersion) All(archive, record.copies);
-  if (archive.version() >= kGenerationsVersion) All(archive, record.generation, record.kept_since);
+  if (archive.version() >= kGenerationsVersion)
+    All(archive, record.generation, record.kept_since, record.may_differ,
+        record.raised_uncommitted);
   archive.Require(record.kept_since <= record.generation);
-  if (archive.version() >= kCopyTruthVersion)
-    All(archive, record.may_differ, record.raised_uncommitted);
   archive.Require(record.raised_uncommitted <= record.attributes.data_version);
   const std::vector<Segment>& segments = record.layout.segments;
   archive.Require(record.copies.empty() || record.copies.size() == segments.size());
@@ -381,6 +380,22 @@ void Visit(A& archive, NodeRecord& record) {
   if (archive.version() >= kCopiesVersion) All(archive, record.draining);
   if (archive.version() >= kGenerationsVersion) All(archive, record.epoch);
   archive.Require(address.node != kNoNode);
+}
+template <typename A>
+void Visit(A& archive, NodeNotesRecord& record) {
+  All(archive, record.came_empty, record.settled_below);
+}
+template <typename A>
+void Visit(A& archive, WriterBound& bound) {
+  All(archive, bound.client, bound.kept_since);
+}
+template <typename A>
+void Visit(A& archive, WriterBoundsRecord& record) {
+  All(archive, record.bounds);
+}
+template <typename A>
+void Visit(A& archive, CutRepliesRecord& record) {
+  All(archive, record.last);
 }
 template <typename A>
 void Visit(A& archive, SessionRecord& record) {
@@ -430,7 +445,8 @@ void Visit(A& archive, StagedRecord& record) {
 
 template <typename A>
 void Visit(A& archive, RecoveryRecord& record) {
-  All(archive, record.kept_below, record.version_floor, record.recovered_at);
+  uint64_t unused = 0;  // Older programs wrote a time there.
+  All(archive, record.kept_below, record.version_floor, unused);
 }
 
 template <typename A, typename... Values>
@@ -464,6 +480,9 @@ std::string KeyOf(char kind, uint64_t number) {
 std::string Encode(const ClusterRecord& record) { return EncodeRecord(record); }
 std::string Encode(const InodeRecord& record) { return EncodeRecord(record); }
 std::string Encode(const NodeRecord& record) { return EncodeRecord(record); }
+std::string Encode(const NodeNotesRecord& record) { return EncodeRecord(record); }
+std::string Encode(const WriterBoundsRecord& record) { return EncodeRecord(record); }
+std::string Encode(const CutRepliesRecord& record) { return EncodeRecord(record); }
 std::string Encode(const SessionRecord& record) { return EncodeRecord(record); }
 std::string Encode(const RepliesRecord& record) { return EncodeRecord(record); }
 std::string Encode(const std::vector<Reply>& replies) { return EncodeRecord(replies); }
@@ -500,6 +519,9 @@ Result<T> Decode(std::string_view key, std::string_view value) {
 template Result<ClusterRecord> Decode<ClusterRecord>(std::string_view, std::string_view);
 template Result<InodeRecord> Decode<InodeRecord>(std::string_view, std::string_view);
 template Result<NodeRecord> Decode<NodeRecord>(std::string_view, std::string_view);
+template Result<NodeNotesRecord> Decode<NodeNotesRecord>(std::string_view, std::string_view);
+template Result<WriterBoundsRecord> Decode<WriterBoundsRecord>(std::string_view, std::string_view);
+template Result<CutRepliesRecord> Decode<CutRepliesRecord>(std::string_view, std::string_view);
 template Result<SessionRecord> Decode<SessionRecord>(std::string_view, std::string_view);
 template Result<RepliesRecord> Decode<RepliesRecord>(std::string_view, std::string_view);
 template Result<EntryRecord> Decode<EntryRecord>(std::string_view, std::string_view);
@@ -523,6 +545,7 @@ std::string PrintableKey(std::string_view key) {
 
 std::string ClusterKey() { return "C"; }
 std::string CountersKey() { return "K"; }
+std::string CutRepliesKey(ClientId client) { return KeyOf('Q', client.value); }
 std::string EntryKey(FileId parent, std::string_view name) {
   return KeyOf('D', parent.value).append(name);
 }
@@ -532,6 +555,7 @@ std::string RuleOwnerKey(uint64_t rule) { return "O" + RuleKey(rule); }
 std::string RunOwnerKey(std::string_view run) { return "O" + WorkflowKey(run); }
 std::string InodeKey(FileId file) { return KeyOf('I', file.value); }
 std::string NodeKey(NodeId node) { return KeyOf('N', node.value); }
+std::string NodeNotesKey(NodeId node) { return KeyOf('U', node.value); }
 std::string ReaderKey(FileId file, uint64_t reader) {
   std::string key = KeyOf('L', file.value);
   AppendBigEndian(key, reader);
@@ -546,6 +570,7 @@ std::string RepliesKey(ClientId client, RequestId request) {
 std::string SessionKey(ClientId client) { return KeyOf('S', client.value); }
 std::string StagedKey(FileId file) { return KeyOf('T', file.value); }
 std::string WorkflowKey(std::string_view run) { return std::string("W").append(run); }
+std::string WriterBoundsKey(FileId file) { return KeyOf('F', file.value); }
 std::string XattrKey(FileId file, std::string_view name) {
   return KeyOf('X', file.value).append(name);
 }

@@ -7,6 +7,7 @@
 //   "B" file           the bytes of an inline file (raw; written by the core, read by the shell)
 //   "C"                ClusterRecord
 //   "D" parent name    the file id of an entry
+//   "F" file           WriterBoundsRecord
 //   "G" group          GroupRecord
 //   "H" rule           RuleRecord
 //   "I" file           InodeRecord
@@ -15,9 +16,11 @@
 //   "N" node           NodeRecord
 //   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
 //   "P"                RecoveryRecord
+//   "Q" client         CutRepliesRecord
 //   "R" client request the recorded replies of an envelope
 //   "S" client         SessionRecord
 //   "T" file           StagedRecord
+//   "U" node           NodeNotesRecord
 //   "W" run            WorkflowRecord
 //   "X" file name      the value of an ordinary extended attribute
 #ifndef MOSA_MANAGER_CORE_RECORDS_H_
@@ -95,6 +98,32 @@ struct NodeRecord {
   bool operator==(const NodeRecord&) const = default;
 };
 
+// What is remembered of a node for a while only.
+struct NodeNotesRecord {
+  bool came_empty = false;     // Since the manager's restart, whose grace is not over yet.
+  uint64_t settled_below = 0;  // As in Node.
+  bool operator==(const NodeNotesRecord&) const = default;
+};
+
+// The oldest layout generation whose stores count for one writer of a file.
+struct WriterBound {
+  ClientId client;
+  uint64_t kept_since = 0;
+  bool operator==(const WriterBound&) const = default;
+};
+
+// Of a file: its writers that a fence did not concern.
+struct WriterBoundsRecord {
+  std::vector<WriterBound> bounds;
+  bool operator==(const WriterBoundsRecord&) const = default;
+};
+
+// Replies of a client were dropped before it has confirmed them.
+struct CutRepliesRecord {
+  RequestId last;  // The highest request of these.
+  bool operator==(const CutRepliesRecord&) const = default;
+};
+
 struct SessionRecord {
   std::string node_name;
   std::string host_identity;
@@ -161,13 +190,15 @@ struct StagedRecord {
 struct RecoveryRecord {
   uint64_t kept_below = 0;     // Objects of files with ids below are never dropped as nobody's.
   uint64_t version_floor = 0;  // Files with bytes have at least this data_version.
-  Time recovered_at;           // 0: nothing was ever forgotten.
   bool operator==(const RecoveryRecord&) const = default;
 };
 
 std::string Encode(const ClusterRecord& record);
 std::string Encode(const InodeRecord& record);
 std::string Encode(const NodeRecord& record);
+std::string Encode(const NodeNotesRecord& record);
+std::string Encode(const WriterBoundsRecord& record);
+std::string Encode(const CutRepliesRecord& record);
 std::string Encode(const SessionRecord& record);
 std::string Encode(const RepliesRecord& record);
 // As of a RepliesRecord, which would be a copy.
@@ -191,11 +222,13 @@ std::string PrintableKey(std::string_view key);
 
 std::string ClusterKey();
 std::string CountersKey();
+std::string CutRepliesKey(ClientId client);
 std::string EntryKey(FileId parent, std::string_view name);
 std::string GroupKey(std::string_view group);
 std::string RuleKey(uint64_t rule);
 std::string InodeKey(FileId file);
 std::string NodeKey(NodeId node);
+std::string NodeNotesKey(NodeId node);
 std::string RuleOwnerKey(uint64_t rule);
 std::string RunOwnerKey(std::string_view run);
 std::string ReaderKey(FileId file, uint64_t reader);
@@ -204,6 +237,7 @@ std::string RepliesKey(ClientId client, RequestId request);
 std::string SessionKey(ClientId client);
 std::string StagedKey(FileId file);
 std::string WorkflowKey(std::string_view run);
+std::string WriterBoundsKey(FileId file);
 std::string XattrKey(FileId file, std::string_view name);
 
 // The big-endian number at `position` of a key. Precondition: the key is long enough.

@@ -26,6 +26,9 @@ void ReadAnything(std::string_view bytes) {
   ReadBack<ClusterRecord>(bytes);
   ReadBack<InodeRecord>(bytes);
   ReadBack<NodeRecord>(bytes);
+  ReadBack<NodeNotesRecord>(bytes);
+  ReadBack<WriterBoundsRecord>(bytes);
+  ReadBack<CutRepliesRecord>(bytes);
   ReadBack<SessionRecord>(bytes);
   ReadBack<RepliesRecord>(bytes);
   ReadBack<EntryRecord>(bytes);

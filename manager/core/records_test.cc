@@ -46,7 +46,7 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(SomeReplies().replies.size(), std::variant_size_v<Reply>);
   const ClusterRecord cluster{"c", 1, 77, 3};
   EXPECT_EQ(*Decode<ClusterRecord>("k", Encode(cluster)), cluster);
-  const RecoveryRecord recovery{5, 6, Time{7}};
+  const RecoveryRecord recovery{5, 6};
   EXPECT_EQ(*Decode<RecoveryRecord>("k", Encode(recovery)), recovery);
   const GroupRecord group{NodeId(3)};
   EXPECT_EQ(*Decode<GroupRecord>("k", Encode(group)), group);
@@ -54,6 +54,12 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(*Decode<RuleRecord>("k", Encode(rule)), rule);
   const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, true};
   EXPECT_EQ(*Decode<NodeRecord>("k", Encode(node)), node);
+  const NodeNotesRecord notes{true, 7};
+  EXPECT_EQ(*Decode<NodeNotesRecord>("k", Encode(notes)), notes);
+  const WriterBoundsRecord bounds{{{ClientId(1), 2}, {ClientId(3), 4}}};
+  EXPECT_EQ(*Decode<WriterBoundsRecord>("k", Encode(bounds)), bounds);
+  const CutRepliesRecord cut{RequestId(5)};
+  EXPECT_EQ(*Decode<CutRepliesRecord>("k", Encode(cut)), cut);
   const SessionRecord session{"n", "h", "/m"};
   EXPECT_EQ(*Decode<SessionRecord>("k", Encode(session)), session);
 }

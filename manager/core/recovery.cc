@@ -80,12 +80,13 @@ uint64_t Recovery::Recover(uint64_t next_file_id, Time now) {
   const uint64_t first = FirstAfterRecovery(now);
   record_.kept_below = std::max(first, next_file_id + kLeap);
   record_.version_floor = std::max(first, record_.version_floor + kLeap);
-  record_.recovered_at = now;
   return record_.kept_below;
 }
 
-bool Recovery::MayBeForgotten(FileId file, std::optional<Time> modified) const {
-  return file.value < record_.kept_below || (modified && HasForgottenChange(*modified));
+bool Recovery::MayBeForgotten(FileId file, std::optional<Time> modified,
+                              uint64_t settled_below) const {
+  return (file.value < record_.kept_below && settled_below != record_.kept_below) ||
+         (modified && HasForgottenChange(*modified));
 }
 
 bool Recovery::HasForgottenChange(Time modified) const {

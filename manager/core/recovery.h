@@ -4,7 +4,8 @@
 // A database that is not synced loses its last seconds with the machine; one that was restored from
 // a copy, or begun anew, has forgotten more. The nodes still hold the bytes. Two rules tell an
 // object whose file was forgotten from one whose file was removed:
-//  1. Its id is from before the last recovery (or from before an empty store was begun).
+//  1. Its id is from before the last recovery (or from before an empty store was begun), and its
+//     node has not registered without any such object since.
 //  2. It was changed after the last change that the database knew when it was loaded, and before
 //     this manager began: whoever wrote it then was served by a manager that knew more.
 // Such objects are put aside by their nodes, never dropped. People decide (`mosa adopt`).
@@ -49,8 +50,9 @@ class Recovery {
   const RecoveryRecord& record() const { return record_; }
 
   // True if an object of `file`, which no file owns, may belong to one that was forgotten.
-  // `modified` is when the object was last changed, if its node says so.
-  bool MayBeForgotten(FileId file, std::optional<Time> modified) const;
+  // `modified` is when the object was last changed, if its node says so; `settled_below`: what
+  // `kept_below` was when its node registered without any such object, or 0.
+  bool MayBeForgotten(FileId file, std::optional<Time> modified, uint64_t settled_below) const;
   // True if an object of a file that is known was changed when the image knows no more changes: the
   // file's last changes were forgotten.
   bool HasForgottenChange(Time modified) const;

@@ -18,6 +18,7 @@ struct ReplyLog {
   using Replies = std::map<RequestId, std::string>;  // Encoded.
 
   Replies replies;
+  RequestId cut;                // The highest one that was dropped before it was confirmed, or 0.
   std::optional<Time> drop_at;  // The session has ended.
   HeldBytes held;               // What `replies` takes, in the sum that Put names.
 

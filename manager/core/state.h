@@ -104,6 +104,9 @@ struct ManagerCore::State {
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
   void DropRecordedReplies(ClientId client, RequestId below);
+  using ReplyLogs = std::map<ClientId, ReplyLog>;
+  ReplyLogs::iterator ForgetReplies(ReplyLogs::iterator log);
+  bool MayHaveRun(ClientId client, const RequestEnvelope& envelope) const;
   bool IsTooLong(const ReplyLog& log) const;
   void HoldWaiting(Session& session, Pending& pending);
   void FinishPending(const Waiter& waiter);
@@ -241,6 +244,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckInlineGrowth(const Inode& inode, uint64_t bytes) const;
   std::optional<Failure> CheckAttributeGrowth(FileId file, const Inode& inode,
                                               std::string_view name, uint64_t value_bytes) const;
+  std::optional<Failure> CheckTextGrowth(uint32_t uid) const;
   std::vector<LimitStatus> ListLimits() const;
 
   // ---- space (state_space.cc)
@@ -435,6 +439,9 @@ struct ManagerCore::State {
   Time ListedAfter(const Node& node) const;
   void LoseObjectsOf(NodeId node, const std::set<FileId>& present, Time listed_after);
   void LoseUncommittedOf(const Node& node);
+  void LoseStoresOn(NodeId node, FileId file, Inode& inode);
+  void LoseStoresOnEmptyNodes(FileId file, Inode& inode);
+  void ForgetWhoCameEmpty();
   void SetNodeState(Node& node, NodeState state);
   void PushNodes();  // All of them, to everybody.
 
@@ -463,6 +470,7 @@ struct ManagerCore::State {
   InodeRecord RecordOf(FileId file, const Inode& inode) const;
   void WriteCluster();
   void WriteNode(const Node& node);
+  void WriteWriterBounds(FileId file);
 
   FileStatus StatusOf(FileId file, const Inode& inode, std::string path) const;
   // By absolute path. NotFound names the first component that is missing.
@@ -493,7 +501,7 @@ struct ManagerCore::State {
   std::map<NodeId, Node> nodes_;
   std::map<std::string, NodeId, std::less<>> node_names_;
   std::map<ClientId, Session> sessions_;
-  std::map<ClientId, ReplyLog> reply_logs_;
+  ReplyLogs reply_logs_;
   std::map<FileId, Uncommitted> uncommitted_;
   CountersRecord counters_;
   HintRules rules_;
@@ -520,6 +528,8 @@ struct ManagerCore::State {
   mutable std::array<KnownHints, 64> known_hints_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
+  // Objects that nodes have registered shorter than their files ask, and what each has.
+  std::map<NodeId, std::map<FileId, uint64_t>> cut_objects_;
   WriterFences fences_;
   std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.
   std::set<FileId> due_;                              // To be reclaimed when nobody has them open.

@@ -56,7 +56,7 @@ FileBytes& ManagerCore::State::BytesOf(Inode& inode) const {
 }
 
 void ManagerCore::State::SetReason(FileBytes& bytes, std::string_view reason) {
-  const uint32_t held = texts_.HoldIfRoom(reason.substr(0, kReasonBytesMax));
+  const uint32_t held = texts_.HoldIfRoom(reason.substr(0, kReasonBytesMax), 0);
   texts_.Drop(bytes.reason);
   bytes.reason = held;
 }
@@ -135,7 +135,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
     ReviewCopiesLater(request.file, inode);
     const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
     if (!task.empty() && task != texts_.TextOf(inode.task)) {
-      const uint32_t held = texts_.HoldIfRoom(task);
+      const uint32_t held = texts_.HoldIfRoom(task, inode.uid);
       texts_.Drop(inode.task);
       inode.task = held;
       dirty_.insert(request.file);

@@ -383,7 +383,8 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
       const bool has_it = equal ? IsValid(inode, place.segment, c)
                                 : HoldsLastCommit(inode, cells[c]) ||
                                       recovery_.WasValid(inode.data_version, cells[c].data_version);
-      // Of a node that has lost a first copy, `lost` must not come to mean others than that.
+      // A node whose `lost` mark is about a first copy must not become first again: the mark would
+      // then speak of other bytes.
       if (!has_it || !IsReachable(node) || IsLost(bytes, node) || IsDamaged(bytes, node) ||
           (!gone && !Stays(node)))
         continue;
@@ -430,7 +431,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   }
   // Nobody who is heard writes: whoever stored where the bytes were does so no longer.
   if (promoted) FenceWriters(file, inode, {});
-  // What else a node that is first nowhere may count for, its cells say.
+  // For a node that is no longer first anywhere, the cells' versions say what it has.
   const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
   for (NodeObject& object : bytes.objects)
     if (promoted && !std::binary_search(firsts.begin(), firsts.end(), object.node))

@@ -295,7 +295,7 @@ void ManagerCore::State::Handle(const NodeCopyReport& command) {
     copy_.orders.SetProgress(report.file, command.node, report.copied_bytes);
     return;
   } else {
-    // Somebody who may store meanwhile has been heard of before the order could be ended.
+    // A writer may have opened the file before the cancellation reached the node.
     const bool is_current = inode && inode->bytes && report.data_version == task->data_version &&
                             report.data_version == inode->data_version &&
                             !write_opens_.contains(report.file);

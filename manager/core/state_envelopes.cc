@@ -33,6 +33,14 @@ bool IsChange(const Request& request) {
          std::holds_alternative<RemoveXattrRequest>(request);
 }
 
+// True for what only gives something back, which others may wait for.
+bool IsEnd(const Request& request) {
+  return std::holds_alternative<RecallDoneRequest>(request) ||
+         std::holds_alternative<ReleaseRequest>(request) ||
+         std::holds_alternative<ForgetRequest>(request) ||
+         std::holds_alternative<CancelLockRequest>(request);
+}
+
 // What is large in a request, and in its envelope while it waits.
 size_t RequestBytes(const Request& request) {
   constexpr size_t kRequestBytes = sizeof(Request);
@@ -133,9 +141,18 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                   {Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                           fmt::format("an envelope of {} requests: at most {} are taken",
                                       envelope.requests.size(), kRequestsPerEnvelopeMax))});
+  if (MayHaveRun(client, envelope))
+    return Answer(session, envelope.id,
+                  {Refuse(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                          fmt::format("the manager no longer knows whether request {} has run: "
+                                      "look before you repeat it",
+                                      envelope.id.value))});
   const bool many_bytes = session.waiting_bytes > options_.session_waiting_bytes_max ||
                           waiting_bytes_ > options_.waiting_bytes_max;
-  if (session.pending.size() >= kPendingPerSessionMax || many_bytes)
+  // Others may wait for what ends something: to refuse it would make more of them wait.
+  const bool ends = !grace_end_ && !envelope.requests.empty() &&
+                    std::all_of(envelope.requests.begin(), envelope.requests.end(), IsEnd);
+  if (!ends && (session.pending.size() >= kPendingPerSessionMax || many_bytes))
     return Answer(
         session, envelope.id,
         {Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
@@ -363,6 +380,8 @@ void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
       continue;
     }
     effects_.writes.Delete(RepliesKey(client, oldest->first));
+    log.cut = std::max(log.cut, oldest->first);
+    effects_.writes.Put(CutRepliesKey(client), Encode(CutRepliesRecord{log.cut}));
     oldest = log.Erase(&reply_log_bytes_, oldest);
   }
 }
@@ -383,7 +402,27 @@ void ManagerCore::State::DropRecordedReplies(ClientId client, RequestId below) {
     effects_.writes.Delete(RepliesKey(client, replies.begin()->first));
     log->second.Erase(&reply_log_bytes_, replies.begin());
   }
-  if (replies.empty()) reply_logs_.erase(log);
+  if (log->second.cut.value != 0 && log->second.cut < below) {
+    log->second.cut = {};
+    effects_.writes.Delete(CutRepliesKey(client));
+  }
+  if (replies.empty() && log->second.cut.value == 0) reply_logs_.erase(log);
+}
+
+ManagerCore::State::ReplyLogs::iterator ManagerCore::State::ForgetReplies(ReplyLogs::iterator log) {
+  const ClientId client = log->first;
+  for (const auto& [id, replies] : log->second.replies)
+    effects_.writes.Delete(RepliesKey(client, id));
+  if (log->second.cut.value != 0) effects_.writes.Delete(CutRepliesKey(client));
+  return reply_logs_.erase(log);
+}
+
+// True if the request may have run before, and its reply is not kept any more.
+bool ManagerCore::State::MayHaveRun(ClientId client, const RequestEnvelope& envelope) const {
+  const auto log = reply_logs_.find(client);
+  return log != reply_logs_.end() && envelope.id <= log->second.cut &&
+         !log->second.replies.contains(envelope.id) &&
+         std::any_of(envelope.requests.begin(), envelope.requests.end(), IsChange);
 }
 
 // One recall less holds the reply back.

@@ -24,6 +24,8 @@ void ManagerCore::State::FenceWriters(FileId file, Inode& inode, const std::set<
   FileBytes& bytes = *inode.bytes;
   fences_.Fence(file, live, bytes.kept_since);
   bytes.kept_since = bytes.generation;
+  // What they have stored counts; what they store from now on is to be of the new generation.
+  if (!live.empty()) TouchAccess(file, /*waits=*/false);
 }
 
 void ManagerCore::State::FenceAbsentWriters(FileId file) {
@@ -39,7 +41,7 @@ void ManagerCore::State::FenceAbsentWriters(FileId file) {
                   file.value));
 }
 
-// `was_known`: its session had not expired, so nobody can have gone past it.
+// `was_known`: its session had not expired, so no other writer was let past it.
 void ManagerCore::State::NoteReturned(FileId file, ClientId client, bool was_known) {
   if (fences_.TakeBack(file, client) || was_known) return;
   Inode* const inode = Find(file);

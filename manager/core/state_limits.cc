@@ -82,8 +82,16 @@ std::optional<Failure> ManagerCore::State::CheckAttributeGrowth(FileId file, con
   return quotas_.Check(inode.uid, {.attribute_bytes = charged_after - before.charged_bytes()});
 }
 
-// What a mount makes under a delegation it has told its programs of already: from here on they
-// are to hear of the limit themselves, so all delegations end.
+// A user is told so at his own share, and everybody once the texts of all have no room.
+std::optional<Failure> ManagerCore::State::CheckTextGrowth(uint32_t uid) const {
+  if (texts_.HasRoomFor(uid)) return std::nullopt;
+  return Refuse(StatusCode::kResourceExhausted,
+                texts_.is_full() ? ErrorReason::kNoSpace : ErrorReason::kQuota,
+                texts_.WhyFull(uid));
+}
+
+// Under a delegation a mount tells its programs that a file is made before the manager knows.
+// Programs must now hear of the limit at once, so all delegations end.
 void ManagerCore::State::Handle(const SetStorePressure& command) {
   const bool was_refused = quotas_.is_refused();
   store_pressure_ = command;

@@ -75,7 +75,19 @@ Status ManagerCore::State::LoadRecord(std::string_view key, std::string_view val
     return OkStatus();
   }
   if (kind == 'S') return LoadSession(ClientId(number), key, value);
-  if (kind == 'N') return LoadNode(number, key, value);
+  if (kind == 'N' || kind == 'U') return LoadNode(number, key, value);
+  if (kind == 'F') {
+    MOSA_ASSIGN_OR_RETURN(const WriterBoundsRecord record, Decode<WriterBoundsRecord>(key, value));
+    WriterFences::Bounds bounds;
+    for (const WriterBound& bound : record.bounds) bounds.emplace(bound.client, bound.kept_since);
+    fences_.Load(FileId(number), std::move(bounds));
+    return OkStatus();
+  }
+  if (kind == 'Q') {
+    MOSA_ASSIGN_OR_RETURN(const CutRepliesRecord record, Decode<CutRepliesRecord>(key, value));
+    reply_logs_[ClientId(number)].cut = record.last;
+    return OkStatus();
+  }
   return NoneOfOurs(key);
 }
 
@@ -169,6 +181,14 @@ void ManagerCore::State::NoteRefusedHint(std::string_view whose, const HintValue
 }
 
 Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::string_view value) {
+  if (key[0] == 'U') {
+    MOSA_ASSIGN_OR_RETURN(const NodeNotesRecord notes, Decode<NodeNotesRecord>(key, value));
+    Node* const node = FindNode(NodeId(static_cast<uint32_t>(number)));
+    if (!node || node->address.node.value != number) return NoneOfOurs(key);
+    node->came_empty = notes.came_empty;
+    node->settled_below = notes.settled_below;
+    return OkStatus();
+  }
   MOSA_ASSIGN_OR_RETURN(const NodeRecord record, Decode<NodeRecord>(key, value));
   if (record.address.node.value != number)
     return Damaged(
@@ -206,8 +226,8 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
   inode->device = a.device;
   inode->permissions = static_cast<uint16_t>(a.permissions);
   inode->type = a.type;
-  inode->task = texts_.Hold(record.task);
-  inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints));
+  inode->task = texts_.Hold(record.task, a.uid);
+  inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints), a.uid);
   for (const HintValue& hint : refused) NoteRefusedHint(fmt::format("file {}", file.value), hint);
   if (a.type == FileType::kSymlink)
     symlinks_.emplace_hint(symlinks_.end(), file, record.symlink_target);
@@ -220,7 +240,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     FileBytes& bytes = BytesOf(*inode);
     bytes.chunk_bytes = record.layout.chunk_bytes;
     bytes.segments = record.layout.segments;
-    bytes.reason = texts_.Hold(record.layout.reason);
+    bytes.reason = texts_.Hold(record.layout.reason, 0);
     bytes.objects = record.objects;
     bytes.copies = record.copies;
     // An image from before there were generations has bound files without one.
@@ -412,8 +432,26 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
 void ManagerCore::State::WriteCluster() { effects_.writes.Put(ClusterKey(), Encode(cluster_)); }
 
 void ManagerCore::State::WriteNode(const Node& node) {
-  effects_.writes.Put(NodeKey(node.address.node), Encode(NodeRecord{node.address, node.limit_bytes,
-                                                                    node.draining, node.epoch}));
+  const NodeId id = node.address.node;
+  effects_.writes.Put(
+      NodeKey(id), Encode(NodeRecord{node.address, node.limit_bytes, node.draining, node.epoch}));
+  const NodeNotesRecord notes{node.came_empty, node.settled_below};
+  if (notes == NodeNotesRecord{}) {
+    effects_.writes.Delete(NodeNotesKey(id));
+  } else {
+    effects_.writes.Put(NodeNotesKey(id), Encode(notes));
+  }
+}
+
+void ManagerCore::State::WriteWriterBounds(FileId file) {
+  WriterBoundsRecord record;
+  for (const auto& [client, kept_since] : fences_.BoundsOf(file))
+    record.bounds.push_back({client, kept_since});
+  if (record.bounds.empty()) {
+    effects_.writes.Delete(WriterBoundsKey(file));
+  } else {
+    effects_.writes.Put(WriterBoundsKey(file), Encode(record));
+  }
 }
 
 }  // namespace mosa::manager

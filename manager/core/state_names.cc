@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "manager/core/state.h"
+#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 namespace {
@@ -213,8 +214,8 @@ std::optional<Failure> ManagerCore::State::CheckMake(const MakeRequest& request)
     if (target.empty() || target.find('\0') != std::string::npos)
       return invalid("a link target is not empty and has no NUL");
   }
-  if (!request.hints.empty() && texts_.is_full())
-    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, texts_.WhyFull());
+  if (!request.hints.empty())
+    if (auto failure = CheckTextGrowth(request.uid)) return failure;
   return quotas_.Check(request.uid, {.names = 1, .attribute_bytes = request.symlink_target.size()});
 }
 
@@ -238,9 +239,10 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   const bool device =
       request.type == FileType::kCharacterDevice || request.type == FileType::kBlockDevice;
   inode.device = device ? request.device : 0;
-  inode.task = texts_.HoldIfRoom(std::string_view(request.task).substr(0, kTaskBytesMax));
+  inode.task =
+      texts_.HoldIfRoom(std::string_view(request.task).substr(0, kTaskBytesMax), request.uid);
   if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
-    inode.hints = texts_.Hold(EncodeHints(HintsOfMake(request)));
+    inode.hints = texts_.Hold(EncodeHints(HintsOfMake(request)), request.uid);
   if (request.type == FileType::kRegular)
     inode.placement_seed =
         FileSeed(cluster_.cluster_seed, request.parent, request.name, request.file.value);
@@ -468,9 +470,10 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
 
 void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes) {
   inode.modify_time = now_;
-  inode.size_bytes = size_bytes;
+  const bool shortened = size_bytes < std::exchange(inode.size_bytes, size_bytes);
   RaiseVersion(file, inode, /*committed=*/true);
   if (!inode.bytes) return;
+  if (shortened) RecoveryRules{*this}.NoteShortened(file, inode);
   ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {

@@ -100,6 +100,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                      registration.address, registration.objects.size(),
                                      new_incarnation ? "; it begins anew" : ""));
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
+  if (new_incarnation) cut_objects_.erase(id);
   // A new incarnation has nothing of before.
   LoseObjectsOf(id, new_incarnation ? std::set<FileId>() : present, listed_after);
   ForgetCopiesBy(id);
@@ -111,6 +112,8 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
 // What was said of the node's objects before means another incarnation, or none.
 void ManagerCore::State::BeginEpoch(Node& node) {
   node.epoch = ++counters_.epoch;
+  node.settled_below = 0;
+  node.came_empty = grace_end_.has_value();
   effects_.writes.Put(CountersKey(), Encode(counters_));
 }
 
@@ -161,28 +164,42 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
                     NameOf(id), lost));
 }
 
-// The node has come back empty: what was stored there and not committed yet would be missed by
-// nobody. Files that were made after it was last heard cannot have had anything there.
+// The node has come back empty. Nothing else would show that bytes stored there, and not yet
+// committed, are missing. Files that were made after it was last heard cannot have had any there.
 void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   const NodeId id = node.address.node;
-  std::vector<FileId> missed;
-  for (const auto& [file, writers] : fences_.absent()) {
+  for (const FileId file : fences_.FilesWithAbsent()) {
     const Inode* inode = Find(file);
     const std::vector<NodeId> stored_on = inode ? LayoutOf(*inode).Nodes() : std::vector<NodeId>();
-    if (std::binary_search(stored_on.begin(), stored_on.end(), id)) missed.push_back(file);
+    if (std::binary_search(stored_on.begin(), stored_on.end(), id)) FenceAbsentWriters(file);
   }
-  for (const FileId file : missed) FenceAbsentWriters(file);
   for (const auto& [file, writers] : write_opens_) {
     Inode& inode = *Find(file);
-    if (!inode.bytes || inode.birth_time > node.last_heard + kNodeDiesWithin) continue;
-    const bool stores = !inode.bytes->is_inline || FreezeOf(file);
-    const std::vector<NodeId> first = LayoutOf(inode).Nodes();
-    if (!stores || !std::binary_search(first.begin(), first.end(), id)) continue;
-    ObjectOn(*inode.bytes, id).lost = true;
-    // What they have stored there cannot be committed.
-    if (!inode.bytes->is_inline) FenceWriters(file, inode, {});
-    Touch(file);
+    if (inode.birth_time <= node.last_heard + kNodeDiesWithin) LoseStoresOn(id, file, inode);
   }
+}
+
+// What writers have stored on the node cannot be committed any more.
+void ManagerCore::State::LoseStoresOn(NodeId node, FileId file, Inode& inode) {
+  if (!inode.bytes) return;
+  const bool stores = !inode.bytes->is_inline || FreezeOf(file);
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  if (!stores || !std::binary_search(first.begin(), first.end(), node)) return;
+  ObjectOn(*inode.bytes, node).lost = true;
+  if (!inode.bytes->is_inline) FenceWriters(file, inode, {});
+  Touch(file);
+}
+
+// A writer declares its open after the restart: nodes may have come back empty before it did.
+void ManagerCore::State::LoseStoresOnEmptyNodes(FileId file, Inode& inode) {
+  if (!grace_end_) return;
+  for (const auto& [id, node] : nodes_)
+    if (node.came_empty) LoseStoresOn(id, file, inode);
+}
+
+void ManagerCore::State::ForgetWhoCameEmpty() {
+  for (auto& [id, node] : nodes_)
+    if (std::exchange(node.came_empty, false)) WriteNode(node);
 }
 
 void ManagerCore::State::Handle(const NodeReport& command) {
@@ -218,8 +235,7 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
                     node.address.name, file.value));
     return;
   }
-  ++inode->data_version;
-  ContentChanged(file);
+  RaiseVersion(file, *inode, /*committed=*/false);
   inode->modify_time = inode->change_time = now_;
   ReviewCopiesLater(file, *inode);
   Touch(file);

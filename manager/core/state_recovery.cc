@@ -57,6 +57,7 @@ void ManagerCore::State::RecoveryRules::BeginEmpty() {
 }
 
 void ManagerCore::State::RecoveryRules::FinishLoad() {
+  const Recovery before = state.recovery_;
   if (state.options_.may_have_forgotten) {
     ClusterRecord& cluster = state.cluster_;
     cluster.next_file_id = state.recovery_.Recover(cluster.next_file_id, state.now_);
@@ -75,13 +76,17 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
     if (inode->type != FileType::kRegular || inode->data_version >= floor) continue;
     if (inode->bytes) {
       // The first copy may have had changes that the others had not: they are compared with it.
+      // Where it is gone they are the best there is, as they were before.
       for (auto& cells : inode->bytes->copies)
         for (CopyCell& cell : cells)
-          if (cell.data_version == inode->data_version) cell.data_version = floor - 1;
+          if (HoldsLastCommit(*inode, cell) ||
+              before.WasValid(inode->data_version, cell.data_version))
+            cell.data_version = floor - 1;
       // Nor do stores count by a layout that may have been forgotten.
       FileBytes& bytes = *inode->bytes;
       bytes.generation = std::max(bytes.generation, floor);
       bytes.kept_since = std::max(bytes.kept_since, floor);
+      state.fences_.ForgetFile(file);
     }
     inode->data_version = floor;
   }
@@ -101,6 +106,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     NodeId node, const NodeRegistration& registration) {
   Unowned unowned;
   size_t changed = 0;
+  Node& known = *state.FindNode(node);
+  const uint64_t kept_below = state.recovery_.record().kept_below;
   const uint64_t first_unknown = state.cluster_.next_file_id;  // Before any of these is kept.
   for (size_t i = 0; i < registration.objects.size(); ++i) {
     const FileId file = registration.objects[i];
@@ -108,7 +115,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     if (i < registration.sizes.size()) modified = registration.sizes[i].modified;
     const bool given_out = file.value < first_unknown;
     KeepId(file);
-    const bool keep = !given_out || state.recovery_.MayBeForgotten(file, modified);
+    const bool keep =
+        !given_out || state.recovery_.MayBeForgotten(file, modified, known.settled_below);
     const Inode* inode = state.Find(file);
     if (!inode || inode->type != FileType::kRegular) {
       (keep ? unowned.aside : unowned.dropped).push_back(file);
@@ -122,7 +130,7 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
         state.copy_.leftover_checks.insert(file);
       }
     } else if (modified && state.recovery_.HasForgottenChange(*modified) &&
-               file.value < state.recovery_.record().kept_below && ++changed <= kNamedMax) {
+               file.value < kept_below && ++changed <= kNamedMax) {
       state.effects_.log.push_back(
           fmt::format("node {} has bytes of file {} that are newer than what is known of it ({} "
                       "bytes): its last changes were forgotten, look at it",
@@ -132,6 +140,11 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
   if (changed > kNamedMax)
     state.effects_.log.push_back(
         fmt::format("node {}: the same of {} more files", state.NameOf(node), changed - kNamedMax));
+  // Whatever it had of forgotten files is aside by now, and it gets no more of them.
+  if (unowned.aside.empty() && known.settled_below != kept_below) {
+    known.settled_below = kept_below;
+    state.WriteNode(known);
+  }
   return unowned;
 }
 
@@ -172,6 +185,8 @@ bool ManagerCore::State::RecoveryRules::IsShort(FileId file, const HeldSize& hel
 std::set<FileId> ManagerCore::State::RecoveryRules::PresentOn(
     NodeId node, const NodeRegistration& registration) {
   std::set<FileId> present;
+  const std::map<FileId, uint64_t> before = std::exchange(state.cut_objects_[node], {});
+  std::map<FileId, uint64_t>& cut = state.cut_objects_[node];
   size_t short_objects = 0;
   for (size_t i = 0; i < registration.objects.size(); ++i) {
     const FileId file = registration.objects[i];
@@ -180,12 +195,35 @@ std::set<FileId> ManagerCore::State::RecoveryRules::PresentOn(
         state.effects_.log.push_back(
             fmt::format("node {} has {} bytes of file {}, and had more: its object was cut",
                         state.NameOf(node), registration.sizes[i].size_bytes, file.value));
+      const uint64_t held_bytes = registration.sizes[i].size_bytes;
+      if (const auto earlier = before.find(file); earlier != before.end()) {
+        cut[file] = std::min(earlier->second, held_bytes);
+      } else if (!IsLost(*state.Find(file)->bytes, node)) {
+        cut[file] = held_bytes;
+      }
       continue;
     }
     present.insert(present.end(), file);
   }
   for (const AsideObject& object : registration.aside) present.insert(object.file);
   return present;
+}
+
+void ManagerCore::State::RecoveryRules::NoteShortened(FileId file, Inode& inode) {
+  if (!inode.bytes || inode.bytes->segments.empty() || inode.bytes->is_inline) return;
+  const Layout layout = state.LayoutOf(inode);
+  for (NodeObject& object : inode.bytes->objects) {
+    const auto node = state.cut_objects_.find(object.node);
+    if (!object.lost || node == state.cut_objects_.end()) continue;
+    const auto held = node->second.find(file);
+    if (held == node->second.end() || held->second < EndOn(layout, inode.size_bytes, object.node))
+      continue;
+    object.lost = false;
+    node->second.erase(held);
+    state.effects_.log.push_back(
+        fmt::format("file {} was cut as its object on node {} was: nothing of it is missing there",
+                    file.value, state.NameOf(object.node)));
+  }
 }
 
 void ManagerCore::State::RecoveryRules::NoteAside(NodeId node,
@@ -261,8 +299,8 @@ void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId director
   inode.access_time = inode.change_time = inode.birth_time = state.now_;
   inode.data_version =
       std::max(state.recovery_.record().version_floor, FirstAfterRecovery(state.now_));
-  inode.hints = state.texts_.Hold(EncodeHints({}));
-  inode.task = state.texts_.Hold("");
+  inode.hints = state.texts_.Hold(EncodeHints({}), 0);
+  inode.task = state.texts_.Hold("", 0);
   inode.placement_seed = FileSeed(state.cluster_.cluster_seed, directory, name, file.value);
   FileBytes& bytes = state.BytesOf(inode);
   bytes.chunk_bytes = joined.layout.chunk_bytes;
@@ -286,6 +324,10 @@ AdoptOutcome ManagerCore::State::RecoveryRules::Adopt(FileId file) {
   const auto parts = state.recovery_.PartsOf(file);
   if (parts.empty())
     return {"", fmt::format("no node has put anything of file {} aside", file.value)};
+  if (file.value <= kRootFile.value || file.value >= state.cluster_.next_file_id)
+    return {"", fmt::format("file id {} was never given to a file: take the objects from the "
+                            "lost+found of the nodes' directories, or discard them",
+                            file.value)};
   if (state.Find(file)) {
     const auto parent = state.Find(file)->named_in;
     return {"", fmt::format("file {} is known, in directory '{}/', and its bytes are elsewhere: "

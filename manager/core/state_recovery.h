@@ -26,6 +26,9 @@ struct ManagerCore::State::RecoveryRules {
   // that the node holds an object of is never given to another file. Returns the objects that the
   // node has, without those that have lost bytes since they were committed.
   std::set<FileId> TakeObjects(NodeId node, const NodeRegistration& registration);
+  // The file has become shorter, and the objects of its layout had been cut for that before. What a
+  // node has of it may suffice now, although it was marked as lost for being short.
+  void NoteShortened(FileId file, Inode& inode);
   // All that the node has put aside. What belongs to files that are known by now is ordered back.
   void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
 

@@ -136,6 +136,7 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
       NoteReturned(held.file, client, was_known);
       // Copies count as valid only if its open had ended: it may have stored something since.
       if (HasUnmarkedCopies(*inode)) EndUncommitted(held.file);
+      LoseStoresOnEmptyNodes(held.file, *inode);
       session.write_opens.insert(held.file);
       write_opens_[held.file].insert(client);
     }
@@ -218,9 +219,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
     reply_logs_[client].drop_at = now_ + kRepliesKeptFor;
     Schedule(now_ + kRepliesKeptFor);
   } else if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
-    for (const auto& [id, replies] : log->second.replies)
-      effects_.writes.Delete(RepliesKey(client, id));
-    reply_logs_.erase(log);
+    ForgetReplies(log);
   }
   sessions_.erase(client);
   if (!clean) effects_.to_clients.push_back({client, Push(SessionEndPush{std::string(reason)})});
@@ -306,9 +305,8 @@ void ManagerCore::State::Handle(const Tick&) {
       ++log;
       continue;
     }
-    for (const auto& [id, replies] : log->second.replies)
-      effects_.writes.Delete(RepliesKey(log->first, id));
-    log = reply_logs_.erase(log);
+    fences_.ForgetAbsent(log->first);
+    log = ForgetReplies(log);
   }
   for (const auto& [file, until] : lingering_) {
     if (until <= now_) {
@@ -358,6 +356,7 @@ void ManagerCore::State::EndGraceIfAllAreBack() {
 
 void ManagerCore::State::EndGrace() {
   grace_end_.reset();
+  ForgetWhoCameEmpty();
   // The last rule may have been added when mounts had not yet let go of what they declare again.
   RecallRuledDelegations(kRootFile);
   std::vector<ClientId> missing;

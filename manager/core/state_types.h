@@ -142,6 +142,10 @@ struct Node {
   uint64_t epoch = 0;  // When its incarnation came.
   bool connected = false;
   bool draining = false;
+  // It has come back with nothing of before since the manager's restart, whose grace is not over.
+  bool came_empty = false;
+  // What RecoveryRecord::kept_below was when it had no object of a file that was forgotten, or 0.
+  uint64_t settled_below = 0;
   std::optional<Time> silent_since;  // While it is.
   bool given_up = false;             // It has been silent for long: its copies are made elsewhere.
   // While it drains: files that have bytes on it, as of the last full count; and so far of this.

@@ -113,7 +113,7 @@ Hints ManagerCore::State::DecodedHints(const Inode& inode) const {
 }
 
 void ManagerCore::State::StoreHints(FileId file, Inode& inode, const Hints& hints) {
-  const uint32_t held = texts_.Hold(EncodeHints(hints));
+  const uint32_t held = texts_.Hold(EncodeHints(hints), inode.uid);
   texts_.Drop(inode.hints);
   inode.hints = held;
   FollowLifetime(file, inode, {});
@@ -434,8 +434,7 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
   const auto known = hints.find(name.hint);
   if (known != hints.end() && known->second == Hint{*canonical, HintSource::kOwn, {}})
     return EmptyReply{};
-  if (texts_.is_full())
-    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, texts_.WhyFull());
+  if (auto failure = CheckTextGrowth(inode.uid)) return *std::move(failure);
   if (auto failure = quotas_.Check(inode.uid, {.attribute_bytes = request.value.size()}))
     return *std::move(failure);
   if (auto failure = PrepareLayoutHint(file, inode, name.hint, request.pinned))

@@ -1,5 +1,8 @@
 // TextPool: texts that many files share (task names, reasons of layouts, hints), each kept once
 // while anyone holds it. Text 0 is the empty text and needs no holding. One owner, one thread.
+//
+// A text counts for the user who brought it, until nobody holds it any more. One user may take
+// three quarters of the pool, so that others find room in it; user 0 may take it all.
 #ifndef MOSA_MANAGER_CORE_TEXT_POOL_H_
 #define MOSA_MANAGER_CORE_TEXT_POOL_H_
 
@@ -20,8 +23,8 @@ class TextPool {
   // Hold takes any text; the others keep the pool below `bytes_max`, within one text.
   explicit TextPool(uint64_t bytes_max = UINT64_MAX) : bytes_max_(bytes_max) {}
 
-  // The number of `text`, held once more.
-  uint32_t Hold(std::string_view text) {
+  // The number of `text`, held once more. `uid` brings it if it is new.
+  uint32_t Hold(std::string_view text, uint32_t uid) {
     if (text.empty()) return 0;
     const auto found = numbers_.find(text);
     if (found != numbers_.end()) {
@@ -38,13 +41,14 @@ class TextPool {
     }
     const auto added = numbers_.emplace(text, number).first;
     bytes_ += text.size() + kOverheadBytes;
-    slots_[number] = {&added->first, 1};
+    if (uid != 0) bytes_of_[uid] += text.size() + kOverheadBytes;
+    slots_[number] = {&added->first, 1, uid};
     return number;
   }
 
-  // The same for a text that nothing depends on: 0 if it is new and the pool is full.
-  uint32_t HoldIfRoom(std::string_view text) {
-    return is_full() && !numbers_.contains(text) ? 0 : Hold(text);
+  // The same for a text that nothing depends on: 0 if it is new and the user has no room.
+  uint32_t HoldIfRoom(std::string_view text, uint32_t uid) {
+    return !HasRoomFor(uid) && !numbers_.contains(text) ? 0 : Hold(text, uid);
   }
 
   // Holds what is held already once more.
@@ -57,7 +61,12 @@ class TextPool {
     if (number == 0) return;
     MOSA_CHECK(number < slots_.size() && slots_[number].holders > 0);
     if (--slots_[number].holders > 0) return;
-    bytes_ -= slots_[number].text->size() + kOverheadBytes;
+    const uint64_t bytes = slots_[number].text->size() + kOverheadBytes;
+    bytes_ -= bytes;
+    if (const auto of = bytes_of_.find(slots_[number].uid); of != bytes_of_.end()) {
+      of->second -= bytes;
+      if (of->second == 0) bytes_of_.erase(of);
+    }
     numbers_.erase(numbers_.find(*slots_[number].text));
     slots_[number].text = nullptr;
     free_.push_back(number);
@@ -75,11 +84,17 @@ class TextPool {
   uint64_t bytes() const { return bytes_; }
   uint64_t bytes_max() const { return bytes_max_; }
   bool is_full() const { return bytes_ >= bytes_max_; }
-  std::string WhyFull() const {
+  bool HasRoomFor(uint32_t uid) const { return !is_full() && BytesOf(uid) < UserBytesMax(); }
+  // Precondition: the user has no room.
+  std::string WhyFull(uint32_t uid) const {
+    const std::string what = "remove files with hints of their own";
+    if (is_full())
+      return fmt::format(
+          "{} different texts of hints and tasks take {} bytes together and may take {}: {}",
+          size(), bytes_, bytes_max_, what);
     return fmt::format(
-        "{} different texts of hints and tasks take {} bytes together and may take {}: remove "
-        "files with hints of their own",
-        size(), bytes_, bytes_max_);
+        "the texts of hints and tasks of user {} take {} bytes, and one user's may take {}: {}",
+        uid, BytesOf(uid), UserBytesMax(), what);
   }
 
  private:
@@ -89,12 +104,21 @@ class TextPool {
   struct Slot {
     const std::string* text = nullptr;
     uint32_t holders = 0;
+    uint32_t uid = 0;  // Who brought it.
   };
+
+  uint64_t UserBytesMax() const { return bytes_max_ / 4 * 3; }
+  uint64_t BytesOf(uint32_t uid) const {
+    const auto of = bytes_of_.find(uid);
+    return of == bytes_of_.end() ? 0 : of->second;
+  }
+
   std::map<std::string, uint32_t, std::less<>> numbers_;
   std::vector<Slot> slots_ = {{}};  // Slot 0 stands for the empty text.
   std::vector<uint32_t> free_;
   const uint64_t bytes_max_;
   uint64_t bytes_ = 0;
+  std::map<uint32_t, uint64_t> bytes_of_;  // By user, without user 0.
 };
 
 }  // namespace mosa::manager

@@ -343,7 +343,7 @@ void CoreDriver::LookAtRoomIfDue() {
   const RoomView room = options_.directory->Look();
   SetStorePressure pressure{room.used_bytes, room.limit_bytes, {}};
   if (room.is_full) pressure.refusal = options_.directory->WhyFull(room);
-  // To rewrite what nobody has removed anything of would free nothing.
+  // If nothing was removed, a compaction would free nothing.
   if (room.is_full && freed_since_reclaim_ && (!reclaimed_ || now - *reclaimed_ > kReclaimEvery)) {
     reclaimed_ = now;
     freed_since_reclaim_ = false;

@@ -156,11 +156,12 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
 class RocksStore final : public MetadataStore {
  public:
   RocksStore(const RocksOptions& options, std::shared_ptr<BackgroundErrors> errors,
-             std::unique_ptr<rocksdb::DB> database)
+             std::unique_ptr<rocksdb::DB> database, bool has_unsynced_logs)
       : path_(options.path),
         options_(options),
         errors_(std::move(errors)),
-        mark_{.boot_id = options.boot_id, .synced = options.fsync},
+        mark_{.boot_id = options.boot_id},
+        has_unsynced_logs_(has_unsynced_logs),
         database_(std::move(database)) {
     write_options_.sync = options.fsync;
   }
@@ -179,6 +180,7 @@ class RocksStore final : public MetadataStore {
   // Notes that a run has begun, before it writes anything.
   Status Begin(bool may_have_forgotten) {
     mark_.behind = may_have_forgotten && !is_new_;
+    mark_.synced = options_.fsync && HasSyncedLogs();
     MOSA_RETURN_IF_ERROR(WriteRunMark(path_, mark_));
     begun_ = true;
     return OkStatus();
@@ -294,11 +296,23 @@ class RocksStore final : public MetadataStore {
   // it as well.
   bool SyncAll() {
     if (database_ == nullptr || write_failed_) return false;
-    if (options_.fsync) return true;
+    if (mark_.synced) return true;
     if (!HasRoomFor(path_, 0)) return false;
     rocksdb::WriteOptions synced;
     synced.sync = true;
-    return database_->Put(synced, SliceOf(kFormatKey), std::to_string(kFormatVersion)).ok();
+    return database_->Put(synced, SliceOf(kFormatKey), std::to_string(kFormatVersion)).ok() &&
+           HasSyncedLogs();
+  }
+
+  // A log that was read again when the database was opened is not synced with those written since:
+  // what is in it gets to the disk with a table. False if there is no room for that.
+  bool HasSyncedLogs() {
+    if (!has_unsynced_logs_) return true;
+    uint64_t bytes = 0;
+    database_->GetIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+    has_unsynced_logs_ =
+        !HasRoomFor(path_, bytes) || !database_->Flush(rocksdb::FlushOptions()).ok();
+    return !has_unsynced_logs_;
   }
 
   // A flush or a compaction that found no room, or failed otherwise, stays stopped until then.
@@ -314,6 +328,7 @@ class RocksStore final : public MetadataStore {
     const rocksdb::Status status =
         rocksdb::DB::Open(DatabaseOptions(options_, false, errors_), path_, &opened);
     database_.reset(opened);
+    has_unsynced_logs_ = has_unsynced_logs_ || !options_.fsync;
     return StatusOf(status, path_, "cannot open again");
   }
 
@@ -345,6 +360,7 @@ class RocksStore final : public MetadataStore {
   RunMark mark_;
   bool is_new_ = false, begun_ = false;
   bool write_failed_ = false;  // The last one.
+  bool has_unsynced_logs_;     // From before the database was opened.
   int found_version_ = 0;
   std::unique_ptr<rocksdb::DB> database_;  // Null after a write without room, until the next one.
   std::chrono::steady_clock::time_point resumed_at_;
@@ -354,7 +370,8 @@ class RocksStore final : public MetadataStore {
 }  // namespace
 
 Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& options) {
-  const bool may_have_forgotten = MayHaveForgotten(ReadRunMark(options.path), options.boot_id);
+  const std::optional<RunMark> last = ReadRunMark(options.path);
+  const bool may_have_forgotten = MayHaveForgotten(last, options.boot_id);
   rocksdb::DB* opened = nullptr;
   if (!HasRoomFor(options.path, 0)) return NoRoom(options.path, 0);
   auto errors = std::make_shared<BackgroundErrors>();
@@ -362,7 +379,9 @@ Result<std::unique_ptr<MetadataStore>> OpenRocksStore(const RocksOptions& option
       DatabaseOptions(options, may_have_forgotten, errors), options.path, &opened);
   std::unique_ptr<rocksdb::DB> database(opened);
   MOSA_RETURN_IF_ERROR(StatusOf(status, options.path, "cannot open"));
-  auto store = std::make_unique<RocksStore>(options, std::move(errors), std::move(database));
+  const bool has_unsynced_logs = !last || (!last->synced && !last->ended);
+  auto store = std::make_unique<RocksStore>(options, std::move(errors), std::move(database),
+                                            has_unsynced_logs);
   MOSA_RETURN_IF_ERROR(store->CheckFormat());
   MOSA_RETURN_IF_ERROR(store->Begin(may_have_forgotten));
   MOSA_RETURN_IF_ERROR(store->RaiseFormat());
