@@ -195,7 +195,7 @@ TEST_F(Rules, OfOneGlobAreOnePerOwner) {
   Add("/a", {{"placement", "stripe"}}, 1000);
   Add("/a", {{"placement", "stripe"}});  // As while rules are loaded.
   EXPECT_EQ(rules_.FindDoubled(), "/a");
-  EXPECT_TRUE(rules_.SetOwner(3, 1001));
+  rules_.SetOwner(3, 1001);
   EXPECT_EQ(rules_.FindDoubled(), std::nullopt);
   EXPECT_EQ(rules_.FindByGlob("/a", std::nullopt)->id, 1U);
   EXPECT_EQ(rules_.FindByGlob("/a", 1000)->id, 2U);
