@@ -34,6 +34,7 @@
 #include "manager/core/quotas.h"
 #include "manager/core/records.h"
 #include "manager/core/recovery.h"
+#include "manager/core/runs.h"
 #include "manager/core/state_types.h"
 #include "manager/core/text_pool.h"
 #include "manager/core/writer_fences.h"
@@ -500,9 +501,7 @@ struct ManagerCore::State {
   Recovery recovery_;
   std::map<std::string, Group, std::less<>> groups_;
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
-  // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
-  std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
-  std::map<std::string, uint32_t, std::less<>> run_owners_;  // Of those runs that are a user's.
+  Runs runs_;
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
 
   // ---- not durable

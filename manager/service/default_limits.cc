@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "manager/core/runs.h"
+
 namespace mosa::manager {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr uint64_t kNamesMin = 10'000;
 // The program, RocksDB, the cache of small files, and what requests, replies and messages under way
 // may take together.
 constexpr uint64_t kFixedBytes = 2560 * kMiB;
+constexpr uint64_t kTaskBytes = RunLimits{}.tasks_max * kTaskMemoryBytes;
 
 uint64_t ShareOf(uint64_t limit, uint32_t percent) {
   return limit / 100 * percent + limit % 100 * percent / 100;
@@ -34,7 +37,7 @@ DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen) {
       .inline_bytes = ShareOf(all.inline_bytes, room.user_share_percent),
       .attribute_bytes = ShareOf(all.attribute_bytes, room.user_share_percent)};
   limits.text_bytes = std::max(std::min(room.memory_bytes / 32, room.directory_bytes / 8), kMiB);
-  limits.memory_bytes = kFixedBytes + all.names * kNameMemoryBytes +
+  limits.memory_bytes = kFixedBytes + kTaskBytes + all.names * kNameMemoryBytes +
                         (all.attribute_bytes + limits.text_bytes) / 4 * 5;
   return limits;
 }
