@@ -207,6 +207,13 @@ ClusterStatus Services::DescribeCluster() {
   ClusterStatus status = driver_.FlushedCore().GetClusterStatus(driver_.Now());
   status.limits.push_back(
       {.name = "streams", .used = streams_.count(), .limit = streams_.streams_max()});
+  status.limits.push_back({.name = "connections",
+                           .used = door_.connections(),
+                           .limit = door_.limits().connections_max});
+  status.limits.push_back({.name = "connections of one address",
+                           .used = door_.most_of_one_address(),
+                           .limit = door_.limits().per_address_max});
+  status.limits.push_back({.name = "connections turned away", .used = door_.turned_away()});
   status.limits.push_back({.name = "bytes queued to peers",
                            .used = streams_.queued_bytes,
                            .limit = kAllStreamsPauseBytes,

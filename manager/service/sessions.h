@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "manager/service/access.h"
+#include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
@@ -28,8 +29,10 @@ class Services {
     bool secured = false;           // As of Access.
   };
   // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait, const Limits& limits)
+  Services(CoreDriver& driver, const ConnectionDoor& door, Forecasts* forecasts,
+           Duration residence_wait, const Limits& limits)
       : driver_(driver),
+        door_(door),
         forecasts_(forecasts),
         relay_(driver, residence_wait),
         memory_bytes_max_(limits.memory_bytes_max),
@@ -67,6 +70,7 @@ class Services {
   void ServeForecasts(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
+  const ConnectionDoor& door_;
   Forecasts* const forecasts_;
   ResidenceRelay relay_;
   const uint64_t memory_bytes_max_;
