@@ -13,14 +13,18 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "client-sai/api/admin_client.h"
 #include "manager/service/service_fixture.h"
 #include "manager/service/stream.h"
+#include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
 #include "proto/convert/session.h"
 
@@ -412,6 +416,53 @@ TEST_F(LimitsTest, WhenAllConnectionsAreTakenTheNextOneIsClosedAndAClientGoesOn)
   EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections turned away") >= 5; }, seconds(5)));
   EXPECT_LE(UsedOf("connections"), 8U);
   EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
+}
+
+// ---- answers that nobody reads
+
+TEST_F(LimitsTest, AnswersThatNobodyReadsAreRefusedBeyondALimitAndGivenUpInTime) {
+  StartServer();
+  const auto stub = v1::ManagerService::NewStub(MakeChannel(server_->address(), std::nullopt));
+  v1::ListLocationsRequest request;
+  const std::string path = "/" + std::string(3'000, 'n');
+  for (int i = 0; i < 1'500; ++i) request.add_paths(path);
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ListLocationsResponse>> reader;
+    v1::ListLocationsResponse response;
+    grpc::Status status;
+  };
+  grpc::CompletionQueue queue;
+  // Each answer has 4.5 MB, and nothing of it is read before Finish.
+  std::deque<Call> calls(20);
+  for (Call& call : calls) {
+    call.reader = stub->AsyncListLocations(&call.context, request, &queue);
+    call.reader->ReadInitialMetadata(nullptr);
+  }
+  uint64_t queued_most = 0;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        queued_most = std::max(queued_most, UsedOf("bytes queued to peers"));
+        return queued_most > kUnaryBytesPerConnectionMax / 2 &&
+               UsedOf("bytes queued to peers") == 0;
+      },
+      seconds(60)));
+  EXPECT_LE(queued_most, kUnaryBytesPerConnectionMax);
+  void* tag = nullptr;
+  bool ok = false;
+  for (size_t i = 0; i < calls.size(); ++i) ASSERT_TRUE(queue.Next(&tag, &ok));
+  for (Call& call : calls) call.reader->Finish(&call.response, &call.status, &call);
+  int refused = 0, given_up = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_TRUE(queue.Next(&tag, &ok));
+    const auto code = static_cast<Call*>(tag)->status.error_code();
+    refused += code == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
+    given_up += code == grpc::StatusCode::CANCELLED ? 1 : 0;
+  }
+  EXPECT_GE(refused, 12);
+  EXPECT_EQ(refused + given_up, 20);
+  sai::AdminClient admin(server_->address(), std::nullopt);
+  EXPECT_TRUE(admin.GetClusterStatus().ok());
 }
 
 }  // namespace

@@ -215,8 +215,8 @@ ClusterStatus Services::DescribeCluster() {
                            .limit = door_.limits().per_address_max});
   status.limits.push_back({.name = "connections turned away", .used = door_.turned_away()});
   status.limits.push_back({.name = "bytes queued to peers",
-                           .used = streams_.queued_bytes,
-                           .limit = kAllStreamsPauseBytes,
+                           .used = calls_.answers.bytes(),
+                           .limit = kQueuedBytesMax,
                            .is_bytes = true});
   status.limits.push_back(
       {.name = "memory", .used = ResidentBytes(), .limit = memory_bytes_max_, .is_bytes = true});

@@ -50,10 +50,11 @@ class Services {
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
   bool idle() const { return calls_.live == 0; }
   // Called in each round of the loop: answers what waits for a peer in vain, and cuts off streams
-  // whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
+  // and calls whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
   void EndOverdue(bool stopping) {
     relay_.EndOverdue(stopping);
     streams_.CutOverdue();
+    calls_.unary.CutOverdue();
   }
   // With the limits of the service beside those of the core.
   ClusterStatus DescribeCluster();
