@@ -140,8 +140,8 @@ void NoteCopies(CoreDriver& driver, const std::optional<SetCopiesForecast>& fore
   if (!reply.status.ok()) LogWarning("{}", MessageOf(reply.status));
 }
 
-gpr_timespec DeadlineOf(const CoreDriver& driver) {
-  int64_t wait_ns = kRoundMax.ns;
+gpr_timespec DeadlineOf(const CoreDriver& driver, bool has_more) {
+  int64_t wait_ns = has_more ? 0 : kRoundMax.ns;
   if (driver.wake_at())
     wait_ns = std::clamp<int64_t>((*driver.wake_at() - driver.Now()).ns, 0, wait_ns);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
@@ -174,14 +174,14 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
-  bool queue_is_shut_down = false;
+  bool queue_is_shut_down = false, has_more = false;
   Time forecast_at, limits_at;
   // Before the first review, which would make and drop copies by the rule. Who comes meanwhile
   // waits.
   if (forecasts != nullptr)
     NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
   while (true) {
-    Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
+    Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver, has_more));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
       static_cast<Event*>(tag)->Happen(ok);
       if (events == kEventsPerFlushMax || driver.reply_bytes() > kReplyBytesPerFlush) break;
@@ -198,6 +198,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
       limits.Set(services.DescribeCluster().limits);
     }
     services.EndOverdue(is_shut_down);
+    has_more = services.ContinueScans();
     if (next == Next::SHUTDOWN) return;
     // Not earlier: calls that end need the queue once more.
     if (is_shut_down && services.idle() && !std::exchange(queue_is_shut_down, true)) {

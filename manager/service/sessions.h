@@ -12,6 +12,7 @@
 #include "manager/service/access.h"
 #include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
+#include "manager/service/file_scans.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
 #include "manager/service/stream.h"
@@ -53,8 +54,14 @@ class Services {
   // and calls whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
   void EndOverdue(bool stopping) {
     relay_.EndOverdue(stopping);
+    if (stopping) scans_.EndAll();
     streams_.CutOverdue();
     calls_.unary.CutOverdue();
+  }
+  // Called in each round of the loop: goes on with what takes long. True: there is more to do.
+  bool ContinueScans() {
+    if (scans_.is_busy()) scans_.Continue(driver_.FlushedCore());
+    return scans_.is_busy();
   }
   // With the limits of the service beside those of the core.
   ClusterStatus DescribeCluster();
@@ -75,6 +82,7 @@ class Services {
   Forecasts* const forecasts_;
   ResidenceRelay relay_;
   const uint64_t memory_bytes_max_;
+  FileScans scans_;
   OpenStreams streams_;
   Calls calls_;
   v1::ClientSessionService::AsyncService clients_;
