@@ -435,5 +435,16 @@ TEST_P(CoreLimitsModel, CountsAreThoseOfAFreshCount) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CoreLimitsModel, ::testing::Range(1U, 9U));
 
+TEST_F(CoreLimits, WhyPathsAreNotFoundCountsInTheLengthOfTheAnswer) {
+  Begin({});
+  const std::vector<std::string> paths(10'000, "/" + std::string(3'000, 'n'));
+  size_t bytes = 0;
+  for (const FileLocation& location : core_->ListLocations(paths, false)) {
+    ASSERT_TRUE(location.failure.has_value());
+    bytes += location.failure->message.size();
+  }
+  EXPECT_LT(bytes, size_t{10} << 20);
+}
+
 }  // namespace
 }  // namespace mosa::manager

@@ -230,5 +230,35 @@ TEST_F(CoreStaging, AUserInALoopRecallsOnceInTenSeconds) {
   EXPECT_FALSE(recalls_[kAnna].empty());
 }
 
+// ---- in pieces
+
+TEST_F(CoreStaging, ALookInPiecesFindsTheSameAndSeesWhatHasGoneMeanwhile) {
+  const FileId dir = Make(kAnna, kRootFile, "dir", FileType::kDirectory);
+  std::vector<FileId> files;
+  for (int i = 0; i < 7; ++i)
+    files.push_back(MakeBound(kAnna, i % 2 == 0 ? kRootFile : dir,
+                              std::string(1, static_cast<char>('a' + i)), kMiB));
+  // Where it was given its last name it has none any more.
+  Ok<EntryReply>(kAnna, LinkRequest{files[0], dir, "z"});
+  Ok<RemoveReply>(kAnna, RemoveRequest{dir, "z"});
+  const FileScanQuestion question{.kind = FileScanQuestion::Kind::kUnstaged, .files_max = 10};
+  for (size_t steps = 1; steps < 12; ++steps) {
+    FileScan scan(question);
+    while (!core_->ContinueScan(scan, steps)) continue;
+    EXPECT_EQ(scan.unstaged, core_->ListUnstaged(10, FileId())) << steps;
+    ASSERT_EQ(scan.unstaged.first.size(), 7U) << steps;
+    EXPECT_EQ(scan.unstaged.first[0].path, "/a") << steps;
+    EXPECT_EQ(scan.unstaged.first[1].path, "/dir/b") << steps;
+  }
+  // No more than it is told to do at once.
+  FileScan scan(question);
+  int pieces = 1;
+  for (; !core_->ContinueScan(scan, 2); ++pieces) {
+    if (pieces == 4) Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "g"});
+  }
+  EXPECT_GE(pieces, 8);
+  EXPECT_EQ(scan.unstaged.first.size(), 6U);
+}
+
 }  // namespace
 }  // namespace mosa::manager

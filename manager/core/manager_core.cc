@@ -31,7 +31,9 @@ Result<FileStatus> ManagerCore::GetFileStatus(std::string_view path) const {
   return state_->GetFileStatus(path);
 }
 std::vector<FileStatus> ManagerCore::ListLostFiles(size_t files_max) const {
-  return state_->ListLostFiles(files_max);
+  FileScan scan({.kind = FileScanQuestion::Kind::kLost, .files_max = files_max});
+  state_->ContinueScan(scan, SIZE_MAX);
+  return std::move(scan.lost);
 }
 Result<HintExplanation> ManagerCore::ExplainHints(std::string_view path) const {
   return state_->ExplainHints(path);
@@ -46,7 +48,14 @@ std::vector<ReadableFile> ManagerCore::ListReadable(const std::vector<std::strin
   return state_->ListReadable(paths);
 }
 UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
-  return state_->ListUnstaged(files_max, after);
+  FileScan scan(
+      {.kind = FileScanQuestion::Kind::kUnstaged, .files_max = files_max, .after = after});
+  state_->ContinueScan(scan, SIZE_MAX);
+  return std::move(scan.unstaged);
+}
+
+bool ManagerCore::ContinueScan(FileScan& scan, size_t steps) const {
+  return state_->ContinueScan(scan, steps);
 }
 
 CapabilityTerms ManagerCore::TermsFor(ClientId client) const { return state_->TermsFor(client); }

@@ -30,6 +30,7 @@
 #include "common/model/staging.h"
 #include "common/model/status.h"
 #include "common/model/storage.h"
+#include "manager/core/file_scan.h"
 #include "manager/core/quotas.h"
 #include "manager/placement/copies.h"
 
@@ -245,6 +246,7 @@ class ManagerCore {
   // By absolute path in the store. NotFound names the first missing component.
   Result<FileStatus> GetFileStatus(std::string_view path) const;
   // Files whose every copy of some chunk was on lost nodes, at most `files_max`, ascending by id.
+  // As long as there are files: a shell that serves others asks by ContinueScan.
   std::vector<FileStatus> ListLostFiles(size_t files_max) const;
   // What holds for the file at this path, or for one that would be made there now.
   Result<HintExplanation> ExplainHints(std::string_view path) const;
@@ -259,8 +261,11 @@ class ManagerCore {
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
   // How many files are to be kept and have not been copied out as they are, with at most
   // `files_max` of them by path: those with the lowest ids greater than `after`. What mounts have
-  // made and not told of is missing: RecallMakers.
+  // made and not told of is missing: RecallMakers. As long as there are files, as above.
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
+  // Goes on with a question about all files; takes the time of looking at `steps` of them. True: it
+  // is answered.
+  bool ContinueScan(FileScan& scan, size_t steps) const;
   CapabilityTerms TermsFor(ClientId client) const;
   // At most `files_max` files that nodes have put something aside of, with the lowest ids greater
   // than `after`.

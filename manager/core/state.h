@@ -2,7 +2,7 @@
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_generations,
 // state_limits, state_space, state_copies, state_copy_orders, state_copy_truth, state_xattrs,
 // state_hints, state_lifetimes, state_staging, state_nodes, state_recovery, state_load,
-// state_status). Only manager_core.cc and these include it.
+// state_scans, state_status). Only manager_core.cc and these include it.
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
@@ -34,6 +34,7 @@
 #include "manager/core/quotas.h"
 #include "manager/core/records.h"
 #include "manager/core/recovery.h"
+#include "manager/core/runs.h"
 #include "manager/core/state_types.h"
 #include "manager/core/text_pool.h"
 #include "manager/core/writer_fences.h"
@@ -52,7 +53,6 @@ struct ManagerCore::State {
 
   ClusterStatus GetClusterStatus(Time now) const;
   Result<FileStatus> GetFileStatus(std::string_view path) const;
-  std::vector<FileStatus> ListLostFiles(size_t files_max) const;
   Result<HintExplanation> ExplainHints(std::string_view path) const;
   std::vector<HintRule> ListHintRules() const { return rules_.List(); }
   uint32_t CountStayingNodes() const;
@@ -62,7 +62,7 @@ struct ManagerCore::State {
   std::optional<Failure> FindRegular(const std::string& path, FileId& file) const;
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
-  UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;
+  bool ContinueScan(FileScan& scan, size_t steps) const;
 
  private:
   // ---- commands
@@ -246,6 +246,14 @@ struct ManagerCore::State {
                                               std::string_view name, uint64_t value_bytes) const;
   std::optional<Failure> CheckTextGrowth(uint32_t uid) const;
   std::vector<LimitStatus> ListLimits() const;
+
+  // ---- questions about all files (state_scans.cc)
+  bool IsUnstaged(FileId file, const Inode& inode) const;
+  void ScanFile(FileScan& scan, FileId file, const Inode& inode) const;
+  void ScanFiles(FileScan& scan, size_t& steps) const;
+  bool ScanNames(FileScan& scan, FileId id, const Directory& directory, size_t& steps) const;
+  void ScanLikelyDirectories(FileScan& scan, size_t& steps) const;
+  void ScanAllDirectories(FileScan& scan, size_t& steps) const;
 
   // ---- space (state_space.cc)
   Reply Apply(const GrantRequest& request);
@@ -508,9 +516,7 @@ struct ManagerCore::State {
   Recovery recovery_;
   std::map<std::string, Group, std::less<>> groups_;
   std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
-  // Runs whose runner tells of its tasks; which of those have succeeded is not durable.
-  std::map<std::string, std::set<uint64_t>, std::less<>> workflows_;
-  std::map<std::string, uint32_t, std::less<>> run_owners_;  // Of those runs that are a user's.
+  Runs runs_;
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
 
   // ---- not durable

@@ -256,9 +256,6 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
   for (const std::string& path : paths) {
     FileLocation& location = locations.emplace_back();
     FileId file;
-    location.failure = FindRegular(path, file);
-    if (location.failure) continue;
-    const Inode& inode = *Find(file);
     const auto too_long = [](std::string message) {
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
                     std::move(message));
@@ -267,6 +264,12 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
       location.failure = too_long("the answer is too long already: ask for fewer files at once");
       continue;
     }
+    location.failure = FindRegular(path, file);
+    if (location.failure) {
+      bytes += location.failure->message.size();
+      continue;
+    }
+    const Inode& inode = *Find(file);
     location.size_bytes = inode.size_bytes;
     location.file = file;
     location.data_version = inode.data_version;

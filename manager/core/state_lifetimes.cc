@@ -13,8 +13,6 @@ namespace {
 
 constexpr size_t kRunBytesMax = 200;
 constexpr size_t kTaskBytesMax = 1024;
-constexpr size_t kWorkflowsMax = 4096;
-constexpr size_t kTasksPerWorkflowMax = 1'000'000;
 // One step must not take as long as a lease.
 constexpr size_t kReclaimedAtOnce = 10'000;
 // Number 0 is no reader: its record says that the file is due. Readers without a task's name are
@@ -142,12 +140,12 @@ void ManagerCore::State::NoteRead(FileId file, std::string_view task) {
   const std::string& writer = texts_.TextOf(Find(file)->task);
   if (IsTaskName(task)) {
     if (task == writer) return;  // It looks at what it has made.
-    const auto workflow = workflows_.find(RunOf(task));
-    const bool counts = workflow == workflows_.end() || workflow->second.contains(ReaderOf(task));
+    const std::string_view run = RunOf(task);
+    const bool counts = !runs_.Contains(run) || runs_.HasSucceeded(run, ReaderOf(task));
     SetReader(file, lifetime, ReaderOf(task), counts);
   } else {
     // Whose runner tells of its tasks is read by tasks; others only look.
-    if (workflows_.contains(RunOf(writer))) return;
+    if (runs_.Contains(RunOf(writer))) return;
     const uint64_t last = lifetime.readers.empty() ? 0 : lifetime.readers.rbegin()->first;
     SetReader(file, lifetime, std::max(last + 1, kNamelessReader), true);
   }
@@ -160,43 +158,34 @@ void ManagerCore::State::Handle(const BeginWorkflow& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (const auto failure = CheckRun(command.run))
     return AnswerAdmin(Status(failure->code, failure->message));
-  if (workflows_.size() >= kWorkflowsMax && !workflows_.contains(command.run))
-    return AnswerAdmin(ResourceExhaustedError(
-        fmt::format("{} runs have begun and not ended: end some", workflows_.size())));
   if (const Status own = CheckRunOwner(command.run, command.asker); !own.ok())
     return AnswerAdmin(own);
-  if (workflows_.try_emplace(command.run).second) {
-    effects_.writes.Put(WorkflowKey(command.run), Encode(WorkflowRecord{now_}));
-    if (command.asker) {
-      run_owners_[command.run] = *command.asker;
-      effects_.writes.Put(RunOwnerKey(command.run), Encode(OwnerRecord{*command.asker}));
-    }
+  if (runs_.Contains(command.run)) return AnswerAdmin(OkStatus());
+  if (const Status room = runs_.CheckBegin(command.asker); !room.ok()) return AnswerAdmin(room);
+  runs_.Begin(command.run);
+  effects_.writes.Put(WorkflowKey(command.run), Encode(WorkflowRecord{now_}));
+  if (command.asker) {
+    runs_.SetOwner(command.run, *command.asker);
+    effects_.writes.Put(RunOwnerKey(command.run), Encode(OwnerRecord{*command.asker}));
   }
   AnswerAdmin(OkStatus());
 }
 
 Status ManagerCore::State::CheckRunOwner(std::string_view run, Asker asker) const {
-  if (!asker || !workflows_.contains(run)) return OkStatus();
-  const auto owner = run_owners_.find(run);
-  if (owner != run_owners_.end() && owner->second == *asker) return OkStatus();
+  if (!asker || !runs_.Contains(run) || runs_.OwnerOf(run) == asker) return OkStatus();
   return PermissionDeniedError(fmt::format("run '{}' is not user {}'s", run, *asker));
 }
 
 void ManagerCore::State::Handle(const EndTask& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
-  const auto workflow = workflows_.find(RunOf(command.task));
-  if (command.task.size() > kTaskBytesMax || workflow == workflows_.end())
+  const std::string_view run = RunOf(command.task);
+  if (command.task.size() > kTaskBytesMax || !runs_.Contains(run))
     return AnswerAdmin(FailedPreconditionError(
         fmt::format("task '{}' is of no run that has begun", command.task.substr(0, 256))));
-  if (const Status own = CheckRunOwner(workflow->first, command.asker); !own.ok())
-    return AnswerAdmin(own);
+  if (const Status own = CheckRunOwner(run, command.asker); !own.ok()) return AnswerAdmin(own);
   const uint64_t reader = ReaderOf(command.task);
-  std::set<uint64_t>& succeeded = workflow->second;
-  if (!command.succeeded) {
-    succeeded.erase(reader);
-  } else if (succeeded.size() < kTasksPerWorkflowMax) {
-    succeeded.insert(reader);  // What its mount tells of its reads may come later.
-  }
+  // What its mount tells of its reads may come later.
+  runs_.NoteTask(run, reader, command.succeeded);
   if (const auto waiting = waiting_reads_.find(reader); waiting != waiting_reads_.end()) {
     for (const FileId file : std::set<FileId>(waiting->second)) {
       Lifetime& lifetime = lifetimes_.at(file);
@@ -237,9 +226,8 @@ void ManagerCore::State::Handle(const EndWorkflow& command) {
   CheckDue();
   for (const FileId file : due_)
     if (concerned(file)) ++reply.files_left;
-  if (!reply.more && workflows_.erase(command.run) > 0)
-    effects_.writes.Delete(WorkflowKey(command.run));
-  if (!reply.more && run_owners_.erase(command.run) > 0)
+  if (!reply.more && runs_.End(command.run)) effects_.writes.Delete(WorkflowKey(command.run));
+  if (!reply.more && runs_.ForgetOwner(command.run))
     effects_.writes.Delete(RunOwnerKey(command.run));
   effects_.admin_reply = std::move(reply);
 }

@@ -129,6 +129,14 @@ std::vector<LimitStatus> ManagerCore::State::ListLimits() const {
   add("bytes of requests waiting", waiting_bytes_, options_.waiting_bytes_max, true);
   add("bytes of replies kept", reply_log_bytes_, options_.reply_log_bytes_max, true);
   add("locks", locks_.held(), kLocksMax, false);
+  const RunLimits& run_limits = runs_.limits();
+  add("runs", runs_.all().runs, run_limits.runs_max, false);
+  add("tasks of runs", runs_.all().tasks, run_limits.tasks_max, false);
+  if (const auto user = runs_.UserWithMostRuns()) {
+    const Runs::Use own = runs_.UseOf(*user);
+    add(fmt::format("runs of user {}", *user), own.runs, run_limits.runs_per_user_max, false);
+    add(fmt::format("tasks of user {}", *user), own.tasks, run_limits.tasks_per_user_max, false);
+  }
   // Each node has limits of its own: the node is shown that is nearest to one.
   const auto add_nearest = [&](const char* name, uint64_t BulkUse::*own,
                                uint64_t BulkUse::*own_most, bool is_bytes) {

@@ -118,7 +118,7 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
   }
   if (key[0] == 'W') {
     MOSA_RETURN_IF_ERROR(Decode<WorkflowRecord>(key, value).status());
-    workflows_.try_emplace(std::string(key.substr(1)));
+    runs_.Begin(key.substr(1));
     return OkStatus();
   }
   if (key[0] == 'O') return LoadOwner(key, value);
@@ -136,7 +136,7 @@ Status ManagerCore::State::LoadOwner(std::string_view key, std::string_view valu
     return OkStatus();
   }
   if (of.size() < 2 || of[0] != 'W') return NoneOfOurs(key);
-  run_owners_[std::string(of.substr(1))] = record.uid;
+  runs_.SetOwner(of.substr(1), record.uid);
   return OkStatus();
 }
 

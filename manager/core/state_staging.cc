@@ -91,34 +91,4 @@ void ManagerCore::State::Handle(const RecallMakers& command) {
   AnswerAdmin(AbortedError("a mount is still making files: try again in a moment"));
 }
 
-UnstagedFiles ManagerCore::State::ListUnstaged(size_t files_max, FileId after) const {
-  UnstagedFiles unstaged;
-  std::map<uint32_t, bool> kept_by_hints;
-  std::map<FileId, UnstagedFile> first;
-  for (const auto& [file, inode] : inodes_) {
-    if (inode->type != FileType::kRegular || inode->link_count == 0) continue;
-    const auto [known, is_new] = kept_by_hints.try_emplace(inode->hints);
-    if (is_new) known->second = HintsOf(*inode).keep;
-    if (!known->second || IsStaged(file, *inode)) continue;
-    ++unstaged.files;
-    unstaged.bytes += inode->size_bytes;
-    if (after < file && first.size() < files_max)
-      first[file] = {.path = {}, .file = file, .size_bytes = inode->size_bytes};
-  }
-  // Names are kept in directories only, so that one walk over all of them finds the paths.
-  std::vector<std::pair<FileId, std::string>> open;
-  if (!first.empty()) open.emplace_back(kRootFile, "");
-  while (!open.empty()) {
-    const auto [file, path] = std::move(open.back());
-    open.pop_back();
-    for (const auto& [name, child] : FindDirectory(file)->entries) {
-      if (const auto found = first.find(child); found != first.end() && found->second.path.empty())
-        found->second.path = path + "/" + name;
-      if (FindDirectory(child)) open.emplace_back(child, path + "/" + name);
-    }
-  }
-  for (auto& [file, item] : first) unstaged.first.push_back(std::move(item));
-  return unstaged;
-}
-
 }  // namespace mosa::manager

@@ -141,27 +141,4 @@ std::vector<ReadableFile> ManagerCore::State::ListReadable(
   return files;
 }
 
-std::vector<FileStatus> ManagerCore::State::ListLostFiles(size_t files_max) const {
-  std::map<FileId, FileStatus> lost;
-  for (const auto& [file, inode] : inodes_) {
-    if (lost.size() >= files_max) break;
-    if (LostAt(*inode) || DamagedAt(*inode)) lost.emplace(file, StatusOf(file, *inode, ""));
-  }
-  // Names are kept in directories only, so that one walk over all of them finds the paths.
-  std::vector<std::pair<FileId, std::string>> open;
-  if (!lost.empty()) open.emplace_back(kRootFile, "");
-  while (!open.empty()) {
-    const auto [file, path] = std::move(open.back());
-    open.pop_back();
-    for (const auto& [name, child] : FindDirectory(file)->entries) {
-      if (const auto found = lost.find(child); found != lost.end() && found->second.path.empty())
-        found->second.path = path + "/" + name;
-      if (FindDirectory(child)) open.emplace_back(child, path + "/" + name);
-    }
-  }
-  std::vector<FileStatus> files;
-  for (auto& [file, status] : lost) files.push_back(std::move(status));
-  return files;
-}
-
 }  // namespace mosa::manager

@@ -46,12 +46,6 @@ class Access {
   Time log_again_at_;  // Monotonic.
 };
 
-// Calls under way, and who is let in.
-struct Calls {
-  int live = 0;  // The queue may be shut down when there are none.
-  Access access;
-};
-
 }  // namespace mosa::manager
 
 #endif  // MOSA_MANAGER_SERVICE_ACCESS_H_

@@ -1,9 +1,12 @@
 #include "manager/service/default_limits.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+
+#include "manager/core/runs.h"
 
 namespace mosa::manager {
 namespace {
@@ -13,6 +16,14 @@ constexpr uint64_t kNamesMin = 10'000;
 // The program, RocksDB, the cache of small files, and what requests, replies and messages under way
 // may take together.
 constexpr uint64_t kFixedBytes = 2560 * kMiB;
+constexpr uint64_t kTaskBytes = RunLimits{}.tasks_max * kTaskMemoryBytes;
+
+// RocksDB has up to 256 tables open, beside logs, the metrics' peers and files of this program.
+constexpr uint64_t kKeptDescriptorsMin = 512;
+constexpr uint64_t kKeptShare = 8;
+constexpr uint64_t kConnectionsMax = 32'768;
+constexpr uint64_t kAddressShare = 4;
+constexpr uint64_t kPerAddressMin = 256;
 
 uint64_t ShareOf(uint64_t limit, uint32_t percent) {
   return limit / 100 * percent + limit % 100 * percent / 100;
@@ -34,9 +45,26 @@ DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen) {
       .inline_bytes = ShareOf(all.inline_bytes, room.user_share_percent),
       .attribute_bytes = ShareOf(all.attribute_bytes, room.user_share_percent)};
   limits.text_bytes = std::max(std::min(room.memory_bytes / 32, room.directory_bytes / 8), kMiB);
-  limits.memory_bytes = kFixedBytes + all.names * kNameMemoryBytes +
+  limits.memory_bytes = kFixedBytes + kTaskBytes + all.names * kNameMemoryBytes +
                         (all.attribute_bytes + limits.text_bytes) / 4 * 5;
   return limits;
+}
+
+DoorLimits DoorLimitsFor(uint64_t descriptors_max) {
+  const uint64_t kept =
+      std::min(std::max(descriptors_max / kKeptShare, kKeptDescriptorsMin), descriptors_max / 2);
+  const uint64_t all = std::clamp<uint64_t>(descriptors_max - kept, 1, kConnectionsMax);
+  return {.connections_max = all,
+          .per_address_max = std::min(std::max(all / kAddressShare, kPerAddressMin), all)};
+}
+
+uint64_t RaiseDescriptorLimit() {
+  constexpr uint64_t kUnknown = 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kUnknown;
+  const rlimit most{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+  if (limit.rlim_cur < limit.rlim_max && ::setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
+  return limit.rlim_cur;
 }
 
 uint64_t MemoryBytes() {

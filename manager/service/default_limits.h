@@ -3,6 +3,7 @@
 #ifndef MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
 #define MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -33,6 +34,15 @@ struct DefaultLimits {
   uint64_t memory_bytes = 0;
 };
 DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen);
+
+struct DoorLimits {
+  size_t connections_max = 0;
+  size_t per_address_max = 0;  // IPv6 addresses count by their /64 network.
+};
+// What a process that may have so many descriptors can afford.
+DoorLimits DoorLimitsFor(uint64_t descriptors_max);
+// Raises the soft limit of this process to the hard one: the limit from now on.
+uint64_t RaiseDescriptorLimit();
 
 // This machine's memory, and what this process has of it.
 uint64_t MemoryBytes();

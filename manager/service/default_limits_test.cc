@@ -31,5 +31,18 @@ TEST(DefaultLimits, WhatWasChosenHolds) {
   EXPECT_EQ(quotas.per_user, (Amounts{3, 0, 50}));
 }
 
+TEST(DefaultLimits, ConnectionsLeaveDescriptorsForTheDatabase) {
+  struct Row {
+    uint64_t descriptors = 0;
+    size_t connections = 0, of_one_address = 0;
+  };
+  for (const Row& row : {Row{256, 128, 128}, Row{1024, 512, 256}, Row{4096, 3584, 896},
+                         Row{20'000, 17'500, 4375}, Row{uint64_t{1} << 30, 32'768, 8192}}) {
+    const DoorLimits limits = DoorLimitsFor(row.descriptors);
+    EXPECT_EQ(limits.connections_max, row.connections) << row.descriptors;
+    EXPECT_EQ(limits.per_address_max, row.of_one_address) << row.descriptors;
+  }
+}
+
 }  // namespace
 }  // namespace mosa::manager

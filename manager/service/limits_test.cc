@@ -6,19 +6,25 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "client-sai/api/admin_client.h"
 #include "manager/service/service_fixture.h"
 #include "manager/service/stream.h"
+#include "mosa/v1/manager_service.grpc.pb.h"
 #include "mosa/v1/session.grpc.pb.h"
 #include "proto/convert/session.h"
 
@@ -320,6 +326,143 @@ TEST_F(LimitsTest, AConnectionThatProvesNothingIsClosedAndOthersGoOn) {
     ::close(connection);
   }
   EXPECT_LT(Clock::now() - begun, seconds(15));
+}
+
+// ---- connections
+
+// A connection that says nothing, from 127.0.0.`host`.
+class SilentConnection {
+ public:
+  explicit SilentConnection(int host) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(0x7f000000U + static_cast<uint32_t>(host));
+    MOSA_CHECK(fd_ >= 0);
+    MOSA_CHECK(::bind(fd_, reinterpret_cast<sockaddr*>(&own), sizeof own) == 0);
+  }
+  ~SilentConnection() { ::close(fd_); }
+  SilentConnection(SilentConnection&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+  bool Connect(const std::string& where) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(std::stoi(where.substr(where.rfind(':') + 1))));
+    return ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+// The process can open no file but those that it has, as long as this lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    MOSA_CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const int lowest = ::dup(0);
+    ::close(lowest);
+    const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before_.rlim_max};
+    MOSA_CHECK(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(LimitsTest, WhoComesWhenThereIsNoDescriptorIsLetInOnceThereIsOne) {
+  StartServer();
+  const auto client = Client(1);
+  std::vector<SilentConnection> others;
+  for (int i = 0; i < 20; ++i) others.emplace_back(2);
+  {
+    const NoDescriptors none;
+    for (SilentConnection& other : others) EXPECT_TRUE(other.Connect(server_->address()));
+    std::this_thread::sleep_for(seconds(1));
+    EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 20; }, seconds(10)));
+  const auto next = Client(2);
+  EXPECT_TRUE(std::holds_alternative<MakeReply>(next->Ask(next->MakeOf(kRootFile, "g"))));
+}
+
+TEST_F(LimitsTest, AnAddressWithAllItsConnectionsIsTurnedAwayUntilSomeEndAndOthersAreLetIn) {
+  options_.connections = DoorLimits{.connections_max = 100, .per_address_max = 5};
+  StartServer();
+  std::vector<SilentConnection> others;
+  for (int i = 0; i < 10; ++i) others.emplace_back(2);
+  for (SilentConnection& other : others) EXPECT_TRUE(other.Connect(server_->address()));
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections turned away") >= 5; }, seconds(5)));
+  EXPECT_EQ(UsedOf("connections turned away"), 5U);
+  EXPECT_EQ(UsedOf("connections of one address"), 5U);
+  const auto client = Client(1);
+  EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
+  others.clear();
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections") == 1; }, seconds(10)));
+  SilentConnection again(2);
+  EXPECT_TRUE(again.Connect(server_->address()));
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections") == 2; }, seconds(10)));
+  EXPECT_EQ(UsedOf("connections turned away"), 5U);
+}
+
+TEST_F(LimitsTest, WhenAllConnectionsAreTakenTheNextOneIsClosedAndAClientGoesOn) {
+  options_.connections = DoorLimits{.connections_max = 8, .per_address_max = 6};
+  StartServer();
+  const auto client = Client(1);
+  std::vector<SilentConnection> others;
+  for (int i = 0; i < 12; ++i) others.emplace_back(2 + i % 3);
+  for (SilentConnection& other : others) EXPECT_TRUE(other.Connect(server_->address()));
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections turned away") >= 5; }, seconds(5)));
+  EXPECT_LE(UsedOf("connections"), 8U);
+  EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
+}
+
+// ---- answers that nobody reads
+
+TEST_F(LimitsTest, AnswersThatNobodyReadsAreRefusedBeyondALimitAndGivenUpInTime) {
+  StartServer();
+  const auto stub = v1::ManagerService::NewStub(MakeChannel(server_->address(), std::nullopt));
+  v1::ListLocationsRequest request;
+  const std::string path = "/" + std::string(3'000, 'n');
+  for (int i = 0; i < 1'500; ++i) request.add_paths(path);
+  struct Call {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ListLocationsResponse>> reader;
+    v1::ListLocationsResponse response;
+    grpc::Status status;
+  };
+  grpc::CompletionQueue queue;
+  // Each answer has 4.5 MB, and nothing of it is read before Finish.
+  std::deque<Call> calls(20);
+  for (Call& call : calls) {
+    call.reader = stub->AsyncListLocations(&call.context, request, &queue);
+    call.reader->ReadInitialMetadata(nullptr);
+  }
+  uint64_t queued_most = 0;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        queued_most = std::max(queued_most, UsedOf("bytes queued to peers"));
+        return queued_most > kUnaryBytesPerConnectionMax / 2 &&
+               UsedOf("bytes queued to peers") == 0;
+      },
+      seconds(60)));
+  EXPECT_LE(queued_most, kUnaryBytesPerConnectionMax);
+  void* tag = nullptr;
+  bool ok = false;
+  for (size_t i = 0; i < calls.size(); ++i) ASSERT_TRUE(queue.Next(&tag, &ok));
+  for (Call& call : calls) call.reader->Finish(&call.response, &call.status, &call);
+  int refused = 0, given_up = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_TRUE(queue.Next(&tag, &ok));
+    const auto code = static_cast<Call*>(tag)->status.error_code();
+    refused += code == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
+    given_up += code == grpc::StatusCode::CANCELLED ? 1 : 0;
+  }
+  EXPECT_GE(refused, 12);
+  EXPECT_EQ(refused + given_up, 20);
+  sai::AdminClient admin(server_->address(), std::nullopt);
+  EXPECT_TRUE(admin.GetClusterStatus().ok());
 }
 
 }  // namespace

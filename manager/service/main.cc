@@ -2,7 +2,6 @@
 // SIGINT.
 #include <malloc.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -207,14 +206,6 @@ void TuneMalloc() {
   mallopt(M_ARENA_MAX, 4);
 }
 
-// Each connection takes one, also of peers that have proved nothing yet.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int Fail(const Status& status) {
   std::fprintf(stderr, "mosa-manager: %s\n", MessageOf(status).c_str());
   return ExitCodeOf(status);
@@ -237,7 +228,6 @@ int Run(const Flags& flags) {
   signal(SIGPIPE, SIG_IGN);
   umask(077);
   TuneMalloc();
-  RaiseDescriptorLimit();
 
   Result<std::unique_ptr<ManagerServer>> server = ManagerServer::Start(*options);
   if (!server.ok()) return Fail(server.status());

@@ -22,6 +22,7 @@
 #include "common/base/log.h"
 #include "fmt/format.h"
 #include "manager/core/recovery.h"
+#include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/default_limits.h"
 #include "manager/service/forecasts.h"
@@ -144,8 +145,8 @@ void NoteCopies(CoreDriver& driver, const std::optional<SetCopiesForecast>& fore
   if (!reply.status.ok()) LogWarning("{}", MessageOf(reply.status));
 }
 
-gpr_timespec DeadlineOf(const CoreDriver& driver) {
-  int64_t wait_ns = kRoundMax.ns;
+gpr_timespec DeadlineOf(const CoreDriver& driver, bool has_more) {
+  int64_t wait_ns = has_more ? 0 : kRoundMax.ns;
   if (driver.wake_at())
     wait_ns = std::clamp<int64_t>((*driver.wake_at() - driver.Now()).ns, 0, wait_ns);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
@@ -178,14 +179,14 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
-  bool queue_is_shut_down = false;
+  bool queue_is_shut_down = false, has_more = false;
   Time forecast_at, limits_at;
   // Before the first review, which would make and drop copies by the rule. Who comes meanwhile
   // waits.
   if (forecasts != nullptr)
     NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
   while (true) {
-    Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver));
+    Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver, has_more));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
       static_cast<Event*>(tag)->Happen(ok);
       if (events == kEventsPerFlushMax || driver.reply_bytes() > kReplyBytesPerFlush) break;
@@ -202,6 +203,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
       limits.Set(services.DescribeCluster().limits);
     }
     services.EndOverdue(is_shut_down);
+    has_more = services.ContinueScans();
     if (next == Next::SHUTDOWN) return;
     // Not earlier: calls that end need the queue once more.
     if (is_shut_down && services.idle() && !std::exchange(queue_is_shut_down, true)) {
@@ -223,6 +225,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<DataDirectory> directory;
   std::unique_ptr<MetadataStore> store;
   std::unique_ptr<CoreDriver> driver;
+  std::unique_ptr<ConnectionDoor> door;
   std::unique_ptr<Services> services;
   std::unique_ptr<Forecasts> forecasts;  // Ends before what it answers.
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
@@ -231,8 +234,29 @@ struct ManagerServer::Parts {
   bool is_shut_down = false;  // The server. Of the loop's thread, which then ends.
   std::atomic<bool> stopping = false;
   ShownLimits limits;
-  std::string address;
 };
+
+Status ManagerServer::StartServer(const ServerOptions& options, Parts& parts) {
+  using Acceptors = grpc::ServerBuilder::experimental_type;
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As of MakeChannel.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
+  LimitConnections(builder);
+  builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
+  builder.SetMaxSendMessageSize(-1);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      Acceptors::ExternalConnectionType::FROM_FD, MakeServerCredentials(options.secret));
+  parts.services->Register(builder);
+  parts.queue = builder.AddCompletionQueue();
+  parts.server = builder.BuildAndStart();
+  if (parts.server == nullptr) {
+    Drain(*parts.queue);
+    return FailedPreconditionError("gRPC does not start a server; its log says why");
+  }
+  parts.door->Serve(std::move(acceptor));
+  return OkStatus();
+}
 
 ManagerServer::ManagerServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
@@ -270,47 +294,34 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
                         .bulk_tls = options.bulk_tls,
                         .directory = parts->directory.get(),
                         .stopping = &parts->stopping});
+  auto door = ConnectionDoor::Open(
+      options.listen, options.connections.value_or(DoorLimitsFor(RaiseDescriptorLimit())));
+  if (!door.ok())
+    return FailedPreconditionError(
+        fmt::format("{}: the port is in use or the address is not this host's; choose another with "
+                    "--listen",
+                    MessageOf(door.status())));
+  parts->door = *std::move(door);
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
   parts->services = std::make_unique<Services>(
-      *parts->driver, parts->forecasts.get(), options.residence_wait,
+      *parts->driver, *parts->door, parts->forecasts.get(), options.residence_wait,
       Services::Limits{.streams_max = core_options.sessions_max + kOtherStreamsMax,
                        .memory_bytes_max = limits.memory_bytes,
                        .secured = options.secret.has_value()});
 
-  grpc::ServerBuilder builder;
-  int port = 0;
-  // Two managers must not share a port without noticing.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As of MakeChannel.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
-  LimitConnections(builder);
-  builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
-  builder.SetMaxSendMessageSize(-1);
-  builder.AddListeningPort(options.listen, MakeServerCredentials(options.secret), &port);
-  parts->services->Register(builder);
-  parts->queue = builder.AddCompletionQueue();
-  parts->server = builder.BuildAndStart();
-  if (parts->server == nullptr || port == 0) {
-    if (parts->server != nullptr) parts->server->Shutdown();
-    Drain(*parts->queue);
-    return FailedPreconditionError(fmt::format(
-        "cannot listen on {}: the port is in use or the address is not this host's; choose "
-        "another with --listen",
-        options.listen));
-  }
+  MOSA_RETURN_IF_ERROR(StartServer(options, *parts));
   parts->services->Serve(*parts->queue);
   parts->loop = std::thread([&parts = *parts] {
     RunLoop(*parts.queue, *parts.driver, parts.forecasts.get(), *parts.services, parts.is_shut_down,
             parts.limits);
   });
-  parts->address = fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
 }
 
 void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
   parts_->stopping = true;
+  parts_->door->Close();
   // The loop's thread itself tells everybody, since the core is its own.
   Event end([this](bool) { parts_->driver->EndAll(); });
   Event shut_down([this](bool) { parts_->is_shut_down = true; });
@@ -331,6 +342,6 @@ ResidenceSnapshot ManagerServer::Residence() const {
 
 std::vector<LimitStatus> ManagerServer::Limits() const { return parts_->limits.Get(); }
 
-const std::string& ManagerServer::address() const { return parts_->address; }
+const std::string& ManagerServer::address() const { return parts_->door->address(); }
 
 }  // namespace mosa::manager

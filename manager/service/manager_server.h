@@ -34,6 +34,8 @@ struct ServerOptions {
   // What is not set follows from this machine's memory and the data directory's file system.
   ChosenLimits limits;
   uint32_t user_share_percent = 75;  // Of each limit, for one user.
+  // What is not chosen is what the process has descriptors for.
+  std::optional<DoorLimits> connections;
   // What the deployment can do: without it nothing is predicted. Checked.
   std::optional<predict::Platform> platform;
   // How long a storage node or a mount is waited for that was asked for its residence times.
@@ -63,6 +65,8 @@ class ManagerServer {
  private:
   struct Parts;
   explicit ManagerServer(std::unique_ptr<Parts> parts);
+  // gRPC behind the door, which then lets connections in.
+  static Status StartServer(const ServerOptions& options, Parts& parts);
 
   std::unique_ptr<Parts> parts_;
 };

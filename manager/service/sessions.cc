@@ -151,16 +151,21 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   bool registered_ = false;
 };
 
-Status AnswerLostFiles(const ManagerCore& core, uint32_t files_max,
-                       v1::ListLostFilesResponse* response) {
+using LostFilesCall = UnaryCall<v1::ListLostFilesRequest, v1::ListLostFilesResponse>;
+
+void BeginLostFiles(FileScans& scans, const Identity& caller, uint32_t files_max,
+                    const LostFilesCall::Done& done) {
   if (files_max < 1 || files_max > kLostFilesMax) {
-    return InvalidArgumentError(
-        fmt::format("files_max is {}, it must be 1 to {}", files_max, kLostFilesMax));
+    return done(InvalidArgumentError(
+                    fmt::format("files_max is {}, it must be 1 to {}", files_max, kLostFilesMax)),
+                {});
   }
-  for (const FileStatus& status : core.ListLostFiles(files_max)) {
-    ToProto(status, response->add_files());
-  }
-  return OkStatus();
+  scans.Ask({.kind = FileScanQuestion::Kind::kLost, .files_max = files_max}, Describe(caller),
+            [done](const Status& status, const FileScan& scan) {
+              v1::ListLostFilesResponse response;
+              for (const FileStatus& file : scan.lost) ToProto(file, response.add_files());
+              done(status, response);
+            });
 }
 
 }  // namespace
@@ -207,9 +212,18 @@ ClusterStatus Services::DescribeCluster() {
   ClusterStatus status = driver_.FlushedCore().GetClusterStatus(driver_.Now());
   status.limits.push_back(
       {.name = "streams", .used = streams_.count(), .limit = streams_.streams_max()});
+  status.limits.push_back(
+      {.name = "questions about all files", .used = scans_.calls(), .limit = FileScans::kCallsMax});
+  status.limits.push_back({.name = "connections",
+                           .used = door_.connections(),
+                           .limit = door_.limits().connections_max});
+  status.limits.push_back({.name = "connections of one address",
+                           .used = door_.most_of_one_address(),
+                           .limit = door_.limits().per_address_max});
+  status.limits.push_back({.name = "connections turned away", .used = door_.turned_away()});
   status.limits.push_back({.name = "bytes queued to peers",
-                           .used = streams_.queued_bytes,
-                           .limit = kAllStreamsPauseBytes,
+                           .used = calls_.answers.bytes(),
+                           .limit = kQueuedBytesMax,
                            .is_bytes = true});
   status.limits.push_back(
       {.name = "memory", .used = ResidentBytes(), .limit = memory_bytes_max_, .is_bytes = true});
@@ -238,13 +252,14 @@ void Services::ServeStatus(grpc::ServerCompletionQueue& queue) {
         ToProto(status, response->mutable_file());
         return OkStatus();
       });
-  UnaryCall<v1::ListLostFilesRequest, v1::ListLostFilesResponse>::Serve(
+  LostFilesCall::ServeLater(
       calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListLostFiles(context, request, writer, &queue, &queue, asked);
       },
-      [this](const v1::ListLostFilesRequest& request, v1::ListLostFilesResponse* response) {
-        return AnswerLostFiles(driver_.FlushedCore(), request.files_max(), response);
+      [this](const Identity& caller, const v1::ListLostFilesRequest& request,
+             const LostFilesCall::Done& done) {
+        BeginLostFiles(scans_, caller, request.files_max(), done);
       });
 }
 

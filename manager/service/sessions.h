@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "manager/service/access.h"
+#include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
+#include "manager/service/file_scans.h"
 #include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
 #include "manager/service/stream.h"
@@ -28,8 +30,10 @@ class Services {
     bool secured = false;           // As of Access.
   };
   // Without `forecasts` nothing can be said of costs.
-  Services(CoreDriver& driver, Forecasts* forecasts, Duration residence_wait, const Limits& limits)
+  Services(CoreDriver& driver, const ConnectionDoor& door, Forecasts* forecasts,
+           Duration residence_wait, const Limits& limits)
       : driver_(driver),
+        door_(door),
         forecasts_(forecasts),
         relay_(driver, residence_wait),
         memory_bytes_max_(limits.memory_bytes_max),
@@ -47,10 +51,17 @@ class Services {
   // True if no call is served or waited for: after the server's shutdown, the queue may follow.
   bool idle() const { return calls_.live == 0; }
   // Called in each round of the loop: answers what waits for a peer in vain, and cuts off streams
-  // whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
+  // and calls whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
   void EndOverdue(bool stopping) {
     relay_.EndOverdue(stopping);
+    if (stopping) scans_.EndAll();
     streams_.CutOverdue();
+    calls_.unary.CutOverdue();
+  }
+  // Called in each round of the loop: goes on with what takes long. True: there is more to do.
+  bool ContinueScans() {
+    if (scans_.is_busy()) scans_.Continue(driver_.FlushedCore());
+    return scans_.is_busy();
   }
   // With the limits of the service beside those of the core.
   ClusterStatus DescribeCluster();
@@ -67,9 +78,11 @@ class Services {
   void ServeForecasts(grpc::ServerCompletionQueue& queue);
 
   CoreDriver& driver_;
+  const ConnectionDoor& door_;
   Forecasts* const forecasts_;
   ResidenceRelay relay_;
   const uint64_t memory_bytes_max_;
+  FileScans scans_;
   OpenStreams streams_;
   Calls calls_;
   v1::ClientSessionService::AsyncService clients_;

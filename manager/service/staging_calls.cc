@@ -18,12 +18,20 @@ Status AnswerStaged(CoreDriver& driver, const Identity& caller,
   return reply.status;
 }
 
-Status AnswerUnstaged(CoreDriver& driver, const Identity& caller,
-                      const v1::ListUnstagedRequest& request, v1::ListUnstagedResponse* response) {
-  MOSA_RETURN_IF_ERROR(driver.Change(RecallMakers{AskerFor(caller)}).status);
-  const size_t files_max = std::min<size_t>(request.files_max(), kStagedFilesMax);
-  ToProto(driver.FlushedCore().ListUnstaged(files_max, FileId{request.after_id()}), response);
-  return OkStatus();
+using UnstagedCall = UnaryCall<v1::ListUnstagedRequest, v1::ListUnstagedResponse>;
+
+void BeginUnstaged(CoreDriver& driver, FileScans& scans, const Identity& caller,
+                   const v1::ListUnstagedRequest& request, const UnstagedCall::Done& done) {
+  const Status recalled = driver.Change(RecallMakers{AskerFor(caller)}).status;
+  if (!recalled.ok()) return done(recalled, {});
+  scans.Ask({.kind = FileScanQuestion::Kind::kUnstaged,
+             .files_max = std::min<size_t>(request.files_max(), kStagedFilesMax),
+             .after = FileId{request.after_id()}},
+            Describe(caller), [done](const Status& status, const FileScan& scan) {
+              v1::ListUnstagedResponse response;
+              if (status.ok()) ToProto(scan.unstaged, &response);
+              done(status, response);
+            });
 }
 
 }  // namespace
@@ -38,14 +46,14 @@ void Services::ServeStaging(grpc::ServerCompletionQueue& queue) {
              v1::MarkStagedResponse* response) {
         return AnswerStaged(driver_, caller, request, response);
       });
-  UnaryCall<v1::ListUnstagedRequest, v1::ListUnstagedResponse>::ServeTo(
+  UnstagedCall::ServeLater(
       calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestListUnstaged(context, request, writer, &queue, &queue, asked);
       },
       [this](const Identity& caller, const v1::ListUnstagedRequest& request,
-             v1::ListUnstagedResponse* response) {
-        return AnswerUnstaged(driver_, caller, request, response);
+             const UnstagedCall::Done& done) {
+        BeginUnstaged(driver_, scans_, caller, request, done);
       });
 }
 

@@ -1,7 +1,7 @@
 // Calls of gRPC clients as state machines on one completion queue. Everything runs on the thread
 // that polls the queue, so that between a request's arrival and its answer's departure there is no
-// change of thread, but for answers that somebody else finds (UnaryCall::Done); nothing here locks
-// or blocks.
+// change of thread, but for answers that somebody else finds (UnaryCall::Done); nothing here
+// blocks.
 #ifndef MOSA_MANAGER_SERVICE_STREAM_H_
 #define MOSA_MANAGER_SERVICE_STREAM_H_
 
@@ -10,6 +10,7 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -17,11 +18,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "common/base/status.h"
 #include "manager/service/access.h"
+#include "manager/service/answer_account.h"
 #include "proto/convert/protocol_version.h"
 #include "proto/convert/status.h"
 
@@ -50,16 +53,17 @@ class Event {
 
 inline constexpr size_t kStreamQueueMessagesMax = 65'536;
 // A peer that has so much to read is not asked for more requests until it has read some of it,
-// nor is one that has anything to read while all together have so much.
+// nor is one that has anything to read while all together have kQueuedBytesMax.
 inline constexpr uint64_t kStreamPauseBytes = uint64_t{8} << 20;
-inline constexpr uint64_t kAllStreamsPauseBytes = uint64_t{256} << 20;
 // A peer with so much to read is cut off. Above what one round of the loop can add.
 inline constexpr uint64_t kStreamQueueBytesMax = uint64_t{64} << 20;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
+// Nor does a unary call's answer wait longer.
+inline constexpr std::chrono::seconds kUnaryWriteMax{10};
 // Who opens a stream says within this time who it is.
 inline constexpr std::chrono::seconds kStreamStartMax{5};
 
-// All streams that are open, and what waits in their queues. Of the thread that polls the queue.
+// All streams that are open. Of the thread that polls the queue.
 class OpenStreams {
  public:
   using Clock = std::chrono::steady_clock;
@@ -77,16 +81,29 @@ class OpenStreams {
   bool are_too_many() const { return members_.size() > streams_max_; }
   size_t count() const { return members_.size(); }
   size_t streams_max() const { return streams_max_; }
+  // Called often, looks seldom.
   void CutOverdue() {
     const Clock::time_point now = Clock::now();
+    if (now - looked_at_ < kLookEvery) return;
+    looked_at_ = now;
     for (Member* const stream : members_) stream->CutIfOverdue(now);
   }
 
-  uint64_t queued_bytes = 0;
-
  private:
+  static constexpr std::chrono::milliseconds kLookEvery{100};
+
   const size_t streams_max_;
   std::set<Member*> members_;
+  Clock::time_point looked_at_;
+};
+
+// Calls under way, what they hold, and who is let in. Of the thread that polls the queue, but for
+// the account.
+struct Calls {
+  int live = 0;  // The queue may be shut down when there are none.
+  Access access;
+  AnswerAccount answers{};
+  OpenStreams unary{SIZE_MAX};  // Unary calls that have come.
 };
 
 // Stream: one bidirectional call. What is sent waits in a queue of its own and is written one
@@ -129,7 +146,7 @@ class Stream : private OpenStreams::Member {
     const uint64_t bytes = message.ByteSizeLong();
     queue_.push_back({std::move(message), bytes});
     queued_bytes_ += bytes;
-    open_.queued_bytes += bytes;
+    calls_.answers.Add(bytes);
     if (queue_.size() == 1) {
       WriteNext();
     } else if (queue_.size() > kStreamQueueMessagesMax || queued_bytes_ > kStreamQueueBytesMax ||
@@ -178,14 +195,14 @@ class Stream : private OpenStreams::Member {
   void ForgetQueue(size_t kept) {
     while (queue_.size() > kept) {
       queued_bytes_ -= queue_.back().bytes;
-      open_.queued_bytes -= queue_.back().bytes;
+      calls_.answers.Subtract(queue_.back().bytes);
       queue_.pop_back();
     }
   }
 
   bool MustPause() const {
     return !queue_.empty() &&
-           (queued_bytes_ > kStreamPauseBytes || open_.queued_bytes > kAllStreamsPauseBytes);
+           (queued_bytes_ > kStreamPauseBytes || calls_.answers.bytes() > kQueuedBytesMax);
   }
 
   void Accepted(bool ok) {
@@ -234,7 +251,7 @@ class Stream : private OpenStreams::Member {
 
   void WriteDone(bool ok) {
     queued_bytes_ -= queue_.front().bytes;
-    open_.queued_bytes -= queue_.front().bytes;
+    calls_.answers.Subtract(queue_.front().bytes);
     queue_.pop_front();
     if (ok) {
       if (!queue_.empty()) WriteNext();
@@ -286,9 +303,10 @@ class Stream : private OpenStreams::Member {
 };
 
 // UnaryCall: one call with one answer, computed at once or by somebody else later. It waits for the
-// next call as soon as one has come, and owns itself.
+// next call as soon as one has come, and owns itself. An answer is refused if its peer, or all
+// together, have too much to take, and given up if it is not taken in time.
 template <typename Request, typename Response>
-class UnaryCall {
+class UnaryCall : private OpenStreams::Member {
  public:
   using Answer = std::function<Status(const Request& request, Response* response)>;
   using AnswerTo =
@@ -329,7 +347,11 @@ class UnaryCall {
     ask_(&context_, &request_, &writer_, &on_asked_);
   }
 
-  ~UnaryCall() { --calls_.live; }
+  ~UnaryCall() override {
+    calls_.unary.Remove(this);
+    if (bytes_ > 0) calls_.answers.SubtractUnary(connection_, bytes_);
+    --calls_.live;
+  }
 
   void Asked(bool ok) {
     if (!ok) {
@@ -337,17 +359,46 @@ class UnaryCall {
       return;
     }
     ServeLater(calls_, right_, ask_, begin_);
+    calls_.unary.Add(this);
+    connection_ = context_.peer();
     if (const Status understood = CheckVersions(context_, "program"); !understood.ok())
-      return writer_.FinishWithError(ToGrpc(understood), &on_finished_);
+      return Refuse(understood);
     const Result<Identity> caller = calls_.access.Admit(context_, right_);
-    if (!caller.ok()) return writer_.FinishWithError(ToGrpc(caller.status()), &on_finished_);
+    if (!caller.ok()) return Refuse(caller.status());
+    // Before it is worked out: whoever does not read causes no more work.
+    if (const Status room = calls_.answers.CheckUnary(connection_, kUnaryOverheadBytes); !room.ok())
+      return Refuse(room);
     begin_(*caller, request_, [this](const Status& status, const Response& response) {
-      if (status.ok()) {
-        writer_.Finish(response, grpc::Status::OK, &on_finished_);
-      } else {
-        writer_.FinishWithError(ToGrpc(status), &on_finished_);
-      }
+      status.ok() ? Give(response) : Refuse(status);
     });
+    // What has come may be long. The call itself lives until the queue has said that it is over.
+    request_ = Request();
+  }
+
+  // By any thread, as Done.
+  void Give(const Response& response) {
+    const uint64_t bytes = response.ByteSizeLong() + kUnaryOverheadBytes;
+    if (const Status room = calls_.answers.CheckUnary(connection_, bytes); !room.ok())
+      return Refuse(room);
+    Count(bytes);
+    writer_.Finish(response, grpc::Status::OK, &on_finished_);
+  }
+  void Refuse(const Status& why) {
+    const uint64_t bytes = MessageOf(why).size() + kUnaryOverheadBytes;
+    const Status room = calls_.answers.CheckUnary(connection_, bytes);
+    Count(room.ok() ? bytes : 0);
+    writer_.FinishWithError(ToGrpc(room.ok() ? why : room), &on_finished_);
+  }
+  void Count(uint64_t bytes) {
+    bytes_ = bytes;
+    if (bytes > 0) calls_.answers.AddUnary(connection_, bytes);
+    finish_began_ = OpenStreams::Clock::now();
+  }
+
+  void CutIfOverdue(OpenStreams::Clock::time_point now) override {
+    const OpenStreams::Clock::time_point began = finish_began_;
+    if (began != OpenStreams::Clock::time_point() && now - began > kUnaryWriteMax)
+      context_.TryCancel();
   }
 
   Calls& calls_;
@@ -357,6 +408,9 @@ class UnaryCall {
   grpc::ServerContext context_;
   grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
   Request request_;
+  std::string connection_;
+  uint64_t bytes_ = 0;  // Of the answer, while it is under way.
+  std::atomic<OpenStreams::Clock::time_point> finish_began_{OpenStreams::Clock::time_point()};
   Event on_asked_{[this](bool ok) { Asked(ok); }};
   Event on_finished_{[this](bool) { delete this; }};
 };

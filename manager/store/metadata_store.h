@@ -24,9 +24,9 @@ class MetadataStore {
   // Visits every record in the order of keys whose key does not start with `skip_prefix` (empty:
   // skip none); the first error ends the visit and is returned.
   virtual Status Load(std::string_view skip_prefix, const Visitor& visitor) = 0;
-  // All of `batch` or none. ResourceExhausted: there is no room; nothing of the batch is in the
-  // store, which goes on as soon as there is room: commit the same batch again. After any other
-  // error the state is unknown: the caller stops the process and loads again.
+  // All of `batch` or none. ResourceExhausted: there is no room on the disk, or no descriptor to
+  // open a file with; commit the same batch again, which does it as soon as there is. After any
+  // other error the state is unknown: the caller stops the process and loads again.
   virtual Status Commit(const KvBatch& batch) = 0;
   // Begins to free the room of what was removed, in the background.
   virtual void Reclaim() {}

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -299,6 +300,50 @@ TEST(FaultyMetadataStore, FailsFromTheChosenOperationOn) {
   }
   FaultyMetadataStore sound(NewMemoryStore(), 0);
   EXPECT_TRUE(sound.Commit({}).ok());
+}
+
+// ---- without descriptors
+
+// A write opens a file only when a log or a buffer is full.
+TEST(RocksStore, WithoutDescriptorsNothingIsLostAndTheSameBatchIsTakenOnceThereAreSome) {
+  const TemporaryDirectory directory;
+  RocksOptions options{.path = directory.path()};
+  options.buffer_bytes = uint64_t{64} << 10;
+  options.log_bytes = uint64_t{256} << 10;
+  auto store = OpenRocksStore(options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  Records expected;
+  const auto batch_of = [&expected](int number) {
+    const std::string key = "k" + std::to_string(number);
+    expected[key] = std::string(10'000, static_cast<char>('a' + number % 26));
+    return Puts({{key, expected[key]}});
+  };
+  int number = 0;
+  for (; number < 10; ++number) ASSERT_TRUE((*store)->Commit(batch_of(number)).ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest = dup(0);
+  close(lowest);
+  const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  Status status;
+  KvBatch refused;
+  for (const int end = number + 1'000; status.ok() && number < end; ++number) {
+    refused = batch_of(number);
+    status = (*store)->Commit(refused);
+  }
+  // It stays so, also when the database is to be opened again.
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ((*store)->Commit(refused).code(), StatusCode::kResourceExhausted);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
+  EXPECT_NE(MessageOf(status).find("open files"), std::string::npos) << status;
+  EXPECT_TRUE((*store)->Commit(refused).ok());
+  for (const int end = number + 50; number < end; ++number)
+    ASSERT_TRUE((*store)->Commit(batch_of(number)).ok()) << number;
+  EXPECT_EQ(AllOf(**store), expected);
+  store->reset();
+  EXPECT_EQ(AllOf(*Opened(directory.path())), expected);
 }
 
 }  // namespace

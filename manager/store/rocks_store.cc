@@ -95,8 +95,16 @@ Status NoRoom(const std::string& path, uint64_t bytes) {
                   path, bytes + kRoomBytesMin));
 }
 
+// The process, or the machine, can open no more files. RocksDB has no code for it, and may take a
+// table that it cannot open for damage: the text of the error number is all that says so.
+bool IsWithoutDescriptor(const rocksdb::Status& status) {
+  return !status.ok() && status.ToString().find("Too many open files") != std::string::npos;
+}
+
+// What passes by itself, or when somebody makes room: the database is opened again, and the same
+// batch is written then.
 bool IsWithoutRoom(const rocksdb::Status& status) {
-  return status.IsNoSpace() ||
+  return status.IsNoSpace() || IsWithoutDescriptor(status) ||
          (status.IsIOError() && status.subcode() == rocksdb::Status::kSpaceLimit);
 }
 
@@ -138,6 +146,8 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
   if (status.ok()) return OkStatus();
   const std::string text =
       fmt::format("{} the metadata store {}: {}", what, path, status.ToString());
+  if (IsWithoutDescriptor(status))
+    return ResourceExhaustedError(text + "; raise the limit of open files (ulimit -n)");
   if (status.IsCorruption())
     return DataLossError(
         text +
@@ -228,8 +238,13 @@ class RocksStore final : public MetadataStore {
     if (IsWithoutRoom(written)) database_.reset();
     MOSA_RETURN_IF_ERROR(StatusOf(written, path_, "cannot write to"));
     if (!mark_.behind) return OkStatus();
-    mark_.behind = false;
-    return WriteRunMark(path_, mark_);
+    RunMark mark = mark_;
+    mark.behind = false;
+    const Status marked = WriteRunMark(path_, mark);
+    // The batch is in the store: to write it once more changes nothing.
+    if (marked.code() == StatusCode::kUnavailable) return ResourceExhaustedError(MessageOf(marked));
+    if (marked.ok()) mark_ = mark;
+    return marked;
   }
 
   // What was removed goes when the tables that have it are written anew without it.

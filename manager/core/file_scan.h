@@ -1,0 +1,52 @@
+// FileScan: a question about all files, answered in pieces. Looking at millions of files at once
+// would keep everybody waiting, so who asks goes on between other commands
+// (ManagerCore::ContinueScan). What changes meanwhile may be seen as it was or as it is.
+#ifndef MOSA_MANAGER_CORE_FILE_SCAN_H_
+#define MOSA_MANAGER_CORE_FILE_SCAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/model/ids.h"
+#include "common/model/staging.h"
+#include "common/model/status.h"
+
+namespace mosa::manager {
+
+struct FileScanQuestion {
+  enum class Kind : uint8_t { kUnstaged, kLost };
+  Kind kind = Kind::kUnstaged;
+  size_t files_max = 0;
+  FileId after{};  // kUnstaged: only files with greater ids are named.
+  auto operator<=>(const FileScanQuestion&) const = default;
+};
+
+struct FileScan {
+  explicit FileScan(const FileScanQuestion& asked) : question(asked) {}
+
+  const FileScanQuestion question;
+  // The answer, when all was looked at.
+  UnstagedFiles unstaged;
+  std::vector<FileStatus> lost;
+
+  // ---- where it goes on
+  // All files are looked at first, then the directories that give names to what was found, and then
+  // all others for names that are still missing.
+  enum class Stage : uint8_t { kFiles, kLikelyDirectories, kAllDirectories, kDone };
+  Stage stage = Stage::kFiles;
+  FileId next_file;
+  std::pair<FileId, std::string> next_entry;
+  std::set<FileId> likely_directories;
+  std::map<FileId, UnstagedFile> found_unstaged;
+  std::map<FileId, FileStatus> found_lost;
+  std::set<FileId> nameless;
+};
+
+}  // namespace mosa::manager
+
+#endif  // MOSA_MANAGER_CORE_FILE_SCAN_H_
