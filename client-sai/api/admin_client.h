@@ -71,7 +71,8 @@ class AdminClient {
   // Files that nodes have put something aside of, at most `files_max` (1 to 10,000), ascending by
   // id and greater than `after`.
   Result<std::vector<AsideFile>> ListAside(uint32_t files_max, FileId after = FileId());
-  // Makes files of these (at most 10,000) below /lost+found, or removes what was put aside. One
+  // Makes files of these (at most 10,000) below /lost+found (or /lost+found.N, where that is not a
+  // directory that root alone may enter), or removes what was put aside. One
   // outcome for each. Waits for a manager that is being restarted.
   Result<std::vector<AdoptOutcome>> AdoptFiles(const std::vector<FileId>& files, bool discard);
 
