@@ -288,7 +288,8 @@ TEST_F(LimitsTest, WhoDoesNotReadIsNotReadFromAndOthersGoOn) {
   EXPECT_LT(longest.ns, Seconds(5).ns);
   EXPECT_GT(queued_most, 0U);
   EXPECT_LE(queued_most, kStreamQueueBytesMax);
-  EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") == 0; }, seconds(60)));
+  // The other session's keep-alive may be answered whenever it is counted.
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") < 1'000; }, seconds(60)));
 }
 
 TEST_F(LimitsTest, AStreamThatDoesNotSayWhoseItIsIsEnded) {
