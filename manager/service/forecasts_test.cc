@@ -153,7 +153,7 @@ void MakeStriped(TestClient& client, const std::string& name) {
   CommitRequest commit;
   commit.file = make.file;
   commit.size_bytes = 2 << 20;
-  const auto bound = client.api().Call({make, BindRequest{make.file, 1}});
+  const auto bound = client.api().Call({make, BindRequest{make.file, 1}}, kWaitMax);
   const auto& access = std::get<BindReply>(bound.back()).access;
   for (const NodeId node : access.layout.Nodes()) commit.nodes.push_back({node, 1 << 20, 0});
   commit.generation = access.generation;
@@ -176,7 +176,7 @@ TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
   }
   const auto anna = Client(1);
   const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
-  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")});
+  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")}, kWaitMax);
   MakeStriped(*anna, "striped");
 
   sai::AdminClient admin(server_->address(), std::nullopt);
@@ -265,7 +265,7 @@ TEST_F(ManagerServiceTest, MakesAreQuickBesideQuestionsAboutFilesWithManyCopies)
   MakeRequest make = anna->MakeOf(kRootFile, "f");
   make.open = true;
   make.hints = {{"replicas", "24"}, {"replicate", "eager"}};
-  anna->api().Call({make, BindRequest{make.file, 1}});
+  anna->api().Call({make, BindRequest{make.file, 1}}, kWaitMax);
   std::atomic<bool> enough = false;
   std::atomic<int> answered = 0;
   std::vector<std::thread> askers;
@@ -279,7 +279,7 @@ TEST_F(ManagerServiceTest, MakesAreQuickBesideQuestionsAboutFilesWithManyCopies)
   for (int i = 0; i < 1000 && (i < 10 || answered < 4); ++i) {
     const auto began = std::chrono::steady_clock::now();
     const MakeRequest each = anna->MakeOf(kRootFile, std::to_string(i));
-    EXPECT_EQ(anna->api().Call({each, CommitOf(each.file, "tiny bytes")}).size(), 2U);
+    EXPECT_EQ(anna->api().Call({each, CommitOf(each.file, "tiny bytes")}, kWaitMax).size(), 2U);
     slowest = std::max(slowest, std::chrono::steady_clock::now() - began);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -297,7 +297,7 @@ TEST_F(ManagerServiceTest, QuestionsAreAnsweredOrRefusedWhileTheManagerStops) {
   ASSERT_TRUE(node.Read().has_value());
   const auto anna = Client(1);
   const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
-  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")});
+  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")}, kWaitMax);
   constexpr int kAskers = 8;
   std::atomic<int> answered = 0;
   std::vector<Status> last(kAskers);

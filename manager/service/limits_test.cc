@@ -98,7 +98,7 @@ class FullDirectoryTest : public LimitsTest {
     for (int i = 0; i < 20'000; ++i) {
       const MakeRequest make = client.MakeOf(kRootFile, fmt::format("f{}", i));
       const std::vector<Reply> replies =
-          client.api().Call({make, CommitOf(make.file, ContentOf(i))});
+          client.api().Call({make, CommitOf(make.file, ContentOf(i))}, kWaitMax);
       if (const auto* failure = std::get_if<Failure>(&replies.back())) {
         // Its name may stand, without bytes.
         client.Ask(RemoveRequest{kRootFile, fmt::format("f{}", i)});

@@ -134,7 +134,7 @@ void MakeFiles(TestClient& client, FileId directory, std::atomic<bool>& stop,
     commit.last_close = true;
     const FileId file = make.file;
     make.open = true;
-    const auto replies = client.api().Call({std::move(make), std::move(commit)});
+    const auto replies = client.api().Call({std::move(make), std::move(commit)}, kWaitMax);
     if (const auto* const failure = std::get_if<Failure>(&replies.back())) {
       trouble = failure->message;
     } else {

@@ -44,7 +44,7 @@ TEST_F(ManagerServiceTest, FilesMadeByOneClientAreSeenByAnother) {
   MakeRequest make = anna->MakeOf(kRootFile, "a");
   make.open = true;
   const FileId file = make.file;
-  const auto replies = anna->api().Call({make, CommitOf(file, "tiny bytes")});
+  const auto replies = anna->api().Call({make, CommitOf(file, "tiny bytes")}, kWaitMax);
   ASSERT_EQ(replies.size(), 2u);
   ASSERT_TRUE(std::holds_alternative<AttributesReply>(replies[1]))
       << std::get<Failure>(replies[1]).message;
@@ -84,7 +84,7 @@ TEST_F(ManagerServiceTest, InlineBytesAreServedAfterARestart) {
     const auto anna = Client(1);
     const MakeRequest make = anna->MakeOf(kRootFile, "a");
     file = make.file;
-    anna->api().Call({make, CommitOf(file, std::string(5000, 'z'))});
+    anna->api().Call({make, CommitOf(file, std::string(5000, 'z'))}, kWaitMax);
   }
   server_->Stop();
   server_.reset();
@@ -140,7 +140,7 @@ TEST_F(ManagerServiceTest, StatusIsAnswered) {
   node.Read();
   const auto anna = Client(1);
   const MakeRequest make = anna->MakeOf(kRootFile, "a");
-  anna->api().Call({make, CommitOf(make.file, "x")});
+  anna->api().Call({make, CommitOf(make.file, "x")}, kWaitMax);
 
   sai::AdminClient admin(server_->address(), std::nullopt);
   const Result<ClusterStatus> cluster = admin.GetClusterStatus();
@@ -214,7 +214,7 @@ TEST_F(ManagerServiceTest, TooLongMessagesAreRefusedByBothSides) {
     CommitRequest commit = CommitOf(FileId{2}, std::string(kInlineBytesMax, 'x'));
     many.emplace_back(std::move(commit));
   }
-  const auto replies = anna->api().Call(many);
+  const auto replies = anna->api().Call(many, kWaitMax);
   EXPECT_EQ(std::get<Failure>(replies.back()).reason, ErrorReason::kArgumentTooBig);
 
   // A client that does not care about the limit.
@@ -417,7 +417,7 @@ TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
   ASSERT_TRUE(node.Read().has_value());
   const auto anna = Client(1);
   const MakeRequest make = anna->MakeOf(kRootFile, "a");
-  ASSERT_EQ(anna->api().Call({make, CommitOf(make.file, "tiny bytes")}).size(), 2u);
+  ASSERT_EQ(anna->api().Call({make, CommitOf(make.file, "tiny bytes")}, kWaitMax).size(), 2u);
   std::vector<std::string> paths;
   for (int i = 0; i < 10'000; ++i) paths.push_back(i % 2 == 0 ? "/a" : "/b");
   sai::AdminClient admin(server_->address(), std::nullopt);

@@ -59,7 +59,7 @@ TEST_F(ResidenceTest, TheManagerCountsWhatItHasAnsweredByClass) {
   StartServer();
   const auto anna = Client(1);
   const MakeRequest make = anna->MakeOf(kRootFile, "a");
-  anna->api().Call({make, CommitOf(make.file, "bytes")});
+  anna->api().Call({make, CommitOf(make.file, "bytes")}, kWaitMax);
   for (int i = 0; i < 3; ++i) anna->Ask(GetAttributesRequest{make.file});
   const ResidenceSnapshot snapshot = Admin()->GetResidence({}).value();
   EXPECT_EQ(snapshot.component, "manager");

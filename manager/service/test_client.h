@@ -33,7 +33,7 @@ class TestClient final : public sai::SessionListener {
   sai::ManagerApi& api() { return *api_; }
 
   // One request, one reply.
-  Reply Ask(Request request) { return api_->Call({std::move(request)}).back(); }
+  Reply Ask(Request request) { return api_->Call({std::move(request)}, kWaitMax).back(); }
 
   FileId NextFile() {
     {
