@@ -318,6 +318,11 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.cutting_to = size_bytes;
+    ++inode.cuts;
+  }
   MOSA_RETURN_IF_FAILED(WithStore(
       inode, [&](const DataAccess& access) { return CutObjectsOf(inode, access, size_bytes); }));
   const std::lock_guard lock(inode.mutex);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -108,6 +109,24 @@ TEST(Generations, AMissingObjectIsAnErrorAndAHoleIsZero) {
   const FileId file = *cluster.b().Find("/d/f");
   std::filesystem::remove(cluster.nodes().Get(cluster.node_a).PathOf(file));
   EXPECT_EQ(ReasonOf(cluster.b().ReadFile("/d/f")), ErrorReason::kNodeLost);
+}
+
+TEST(Generations, WhoReadsWhileTheFileIsCutFindsItsEndAndNoZeroes) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.b().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", Pattern(kMiB, 1))));
+  const auto file = cluster.a().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(file));
+  bool cut = false;
+  cluster.nodes().Get(cluster.node_b).before_read = [&] {
+    if (std::exchange(cut, true)) return;
+    EXPECT_TRUE(Ok(cluster.a().Truncate("/d/f", 0)));
+  };
+  const auto read = cluster.a().Read(file->handle, 0, 4096);
+  ASSERT_TRUE(Ok(read));
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(*read, "");
 }
 
 TEST(Generations, AStripeOfWhichOneNodeHasNoByteReadsAsItIs) {

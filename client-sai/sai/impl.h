@@ -374,6 +374,7 @@ class Filesystem::Impl final : public SessionListener {
   // The right to write, once nobody else has frozen the file: what the inode keeps.
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
   static Failure FrozenTooLong(const Inode& inode);
+  static Failure LostBytes(const Inode& inode);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
   Outcome<Done> Commit(Inode& inode, bool last_close);

@@ -169,8 +169,12 @@ struct Inode : Unsaved {
   Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
   uint64_t kernel_stored_by = 0;  // The generation by which passthrough writers got the object.
-  uint64_t cut_by = 0;            // The generation by whose layout the objects were last cut.
-  uint64_t kernel_room = 0;       // Set aside for what passthrough writers will write.
+  // Objects are being cut to this size, which the manager does not know yet; and how often that has
+  // begun. Whoever reads meanwhile finds the end there, and does not take what is gone for a hole.
+  std::optional<uint64_t> cutting_to;
+  uint64_t cuts = 0;
+  uint64_t cut_by = 0;       // The generation by whose layout the objects were last cut.
+  uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
 
   // Errors of writes that nobody has been told of: every handle compares its own count.
   uint64_t error_count = 0;

@@ -318,6 +318,10 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
   const std::lock_guard io(inode->io);
+  const std::shared_ptr<void> cut(nullptr, [&inode](void*) {
+    const std::lock_guard lock(inode->mutex);
+    inode->cutting_to.reset();
+  });
   if (!SetUnsentAttributes(*inode, changes)) {
     MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
     if (changes.size_bytes) MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));

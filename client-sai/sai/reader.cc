@@ -91,8 +91,18 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
-  return ByOneLayout<ReadResult>(*handle->inode,
-                                 [&] { return ReadOnce(*handle, offset, size_bytes); });
+  Inode& inode = *handle->inode;
+  const auto cuts = [&inode] {
+    const std::lock_guard lock(inode.mutex);
+    return inode.cuts;
+  };
+  for (uint64_t before = cuts();;) {
+    auto result =
+        ByOneLayout<ReadResult>(inode, [&] { return ReadOnce(*handle, offset, size_bytes); });
+    const uint64_t after = cuts();
+    if (after == before) return result;
+    before = after;
+  }
 }
 
 Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset,
@@ -121,6 +131,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
       continue;
     }
     file_bytes = ViewOn(inode, fresh->attributes).size_bytes;
+    if (inode.cutting_to) file_bytes = std::min(file_bytes, *inode.cutting_to);
     if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
     range = {offset, std::min(file_bytes, offset + size_bytes)};
     const bool from_access = !from_buffer && (!access->layout.bound() || access->is_inline);
@@ -154,13 +165,16 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
   return ReadBound(handle, access, range, file_bytes);
 }
 
+// Until the file is cut to nothing: what was written into it could not be read either.
+Failure Filesystem::Impl::LostBytes(const Inode& inode) {
+  return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
+              fmt::format("bytes of file {} were on a node that has lost them", inode.file.value));
+}
+
 Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
                                                 ByteRange range, uint64_t file_bytes) {
   Inode& inode = *handle.inode;
-  if (access->lost)
-    return Fail(
-        StatusCode::kDataLoss, ErrorReason::kNodeLost,
-        fmt::format("bytes of file {} were on a node that has lost them", inode.file.value));
+  if (access->lost) return LostBytes(inode);
   const auto size = static_cast<size_t>(range.size());
   if (std::optional<ReadResult> local = ReadByDescriptor(handle, *access, range)) {
     stats_.Add(Counter::kBytesReadLocal, size);

@@ -479,6 +479,7 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
     if (!current.ok()) return current.failure();
     const AccessPtr access = *std::move(current);
     MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
+    if (access->lost) return LostBytes(inode);
     const Piece piece = FirstPiece(access->layout, range, piece_bytes_max);
     std::map<NodeId, uint64_t> taken;
     std::vector<NodeId> refused;

@@ -386,7 +386,7 @@ struct ManagerCore::State {
   std::set<NodeId> NamedNodes(const FileBytes& bytes) const;
   void FindLeftovers(FileId file, FileBytes& bytes);
   void DropLeftovers(FileId file);
-  std::vector<NodeId> RecentlyDropped(FileId file) const;
+  std::vector<NodeId> StillOrdered(FileId file) const;
   Layout ReaderLayoutOf(const Inode& inode) const;
   std::optional<NodeId> UncoveredNode(const Inode& inode, bool count_silent) const;
   static bool IsFirstCopyLost(const Inode& inode);

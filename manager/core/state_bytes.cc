@@ -227,7 +227,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   MOSA_ASSIGN_OR_RETURN(
       PlacementPlan plan,
       PlaceSegment(inode, hints,
-                   {.begin = 0, .needed_bytes = first_bytes, .excluded = RecentlyDropped(file)}));
+                   {.begin = 0, .needed_bytes = first_bytes, .excluded = StillOrdered(file)}));
   MOSA_RETURN_IF_ERROR(CheckStrictCopies(inode, hints, plan.segment));
   FileBytes& bytes = BytesOf(inode);
   JoinGroup(hints);
@@ -366,10 +366,18 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   hints.chunk_bytes = bytes.chunk_bytes;
   PlacementRequest wanted{
       .begin = request.begin, .needed_bytes = hints.chunk_bytes, .excluded = request.full};
-  for (const NodeId node : RecentlyDropped(request.file)) wanted.excluded.push_back(node);
+  const std::vector<NodeId> ordered = StillOrdered(request.file);
+  wanted.excluded.insert(wanted.excluded.end(), ordered.begin(), ordered.end());
   auto plan = PlaceSegment(inode, hints, wanted);
   wanted.needed_bytes = 0;
   if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
+  if (!plan.ok() && !ordered.empty()) {
+    // Only those have room. They themselves refuse what they still do by an order, as soon as
+    // somebody stores there by the new layout.
+    for (const NodeId node : ordered) EndCopyTask(request.file, node);
+    wanted.excluded = request.full;
+    plan = PlaceSegment(inode, hints, wanted);
+  }
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
   Layout layout = LayoutOf(inode);

@@ -374,7 +374,7 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
                                                       CopyPlace place, bool gone) {
   const FileBytes& bytes = *inode.bytes;
   const std::vector<CopyCell>& cells = bytes.copies[place.segment];
-  const std::vector<NodeId> dropped = RecentlyDropped(file);
+  const std::vector<NodeId> ordered = StillOrdered(file);
   for (const bool equal : {true, false}) {
     if (!equal && !gone) break;
     bool waits = false;
@@ -388,11 +388,7 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
       if (!has_it || !IsReachable(node) || IsLost(bytes, node) || IsDamaged(bytes, node) ||
           (!gone && !Stays(node)))
         continue;
-      // What it was ordered last, to copy or to drop, may yet change bytes that are stored there.
-      const CopyTask* task = copy_.orders.Find(file, node);
-      if (!(task && task->running()) &&
-          std::find(dropped.begin(), dropped.end(), node) == dropped.end())
-        return c;
+      if (std::find(ordered.begin(), ordered.end(), node) == ordered.end()) return c;
       waits = true;
     }
     if (!waits) continue;
@@ -639,8 +635,11 @@ void ManagerCore::State::DropLeftovers(FileId file) {
 
 // An order to drop the object there, or to copy no more, may not have arrived: new bytes would go
 // with it.
-std::vector<NodeId> ManagerCore::State::RecentlyDropped(FileId file) const {
+// What they were ordered last, to copy or to drop, may yet change bytes that are stored there.
+std::vector<NodeId> ManagerCore::State::StillOrdered(FileId file) const {
   std::vector<NodeId> nodes;
+  for (const auto& [node, task] : copy_.orders.Of(file))
+    if (task.running()) nodes.push_back(node);
   if (const auto found = copy_.dropped.find(file); found != copy_.dropped.end())
     for (const auto& [node, until] : found->second)
       if (until > now_) nodes.push_back(node);

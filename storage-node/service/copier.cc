@@ -112,12 +112,16 @@ ErrorReason ReasonFor(StatusCode code) {
 }  // namespace
 
 struct Copier::Job {
-  Job(CopyOrder order, const CopyLimits& limits)
-      : file(order.file), epoch(order.epoch), task(std::move(order), limits) {}
+  Job(CopyOrder order, const CopyLimits& limits, uint64_t generation)
+      : file(order.file),
+        epoch(order.epoch),
+        latest_generation(generation),
+        task(std::move(order), limits) {}
 
   const FileId file;
   std::atomic<uint64_t> epoch;  // Of the latest order.
-  CopyTask task;                // Guarded by Copier::mutex_.
+  uint64_t latest_generation;   // Of the object when that came. Guarded by Copier::mutex_.
+  CopyTask task;                // The same.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
@@ -167,8 +171,9 @@ void Copier::Take(CopyOrder order) {
     report_(report);
     return;
   }
-  if (GoOn(order)) return;
-  auto job = std::make_shared<Job>(std::move(order), limits_);
+  const uint64_t generation = engine_.GenerationOf(file);
+  if (GoOn(order, generation)) return;
+  auto job = std::make_shared<Job>(std::move(order), limits_, generation);
   Cancel(std::span(&file, 1));
   std::unique_lock lock(mutex_);
   NoteNodes(job->task.order());
@@ -183,12 +188,13 @@ void Copier::Take(CopyOrder order) {
   changed_.notify_one();
 }
 
-bool Copier::GoOn(const CopyOrder& order) {
+bool Copier::GoOn(const CopyOrder& order, uint64_t generation) {
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(order.file);
   if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
   NoteNodes(order);
   found->second->epoch = order.epoch;
+  found->second->latest_generation = generation;
   found->second->task.GoOnAs(order);
   changed_.notify_one();
   return true;
@@ -303,7 +309,12 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
     }
     served_last_ = *next;
     worked_last_ = now;
-    Turn turn{job, *action, {}, nullptr, MayBeAbsent(job->task.order(), action->source)};
+    Turn turn{job,
+              *action,
+              {},
+              nullptr,
+              MayBeAbsent(job->task.order(), action->source),
+              Changer::OfOrder(job->latest_generation)};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
@@ -330,9 +341,9 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   if (action.kind == CopyAction::Kind::kAsk) {
     status = Ask(turn, scratch, theirs, own);
   } else if (action.kind == CopyAction::Kind::kFetch) {
-    status = Fetch(job, action, {turn.buffer.get(), limits_.fetch_bytes});
+    status = Fetch(turn, {turn.buffer.get(), limits_.fetch_bytes});
   } else {
-    status = Change(job, action);
+    status = Change(turn, action.kind, action.range);
   }
   std::unique_lock lock(mutex_);
   if (action.hold) --holding_;
@@ -429,31 +440,32 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
                   file.value));
 }
 
-Status Copier::Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer) {
-  MOSA_CHECK(action.range.size() <= buffer.size());
+Status Copier::Fetch(const Turn& turn, std::span<std::byte> buffer) {
+  const FileId file = turn.job->file;
+  const ByteRange range = turn.action.range;
+  MOSA_CHECK(range.size() <= buffer.size());
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
-                        gate_.SealForReading(job.file, kCapabilityLife, job.epoch));
-  const auto bytes = buffer.first(action.range.size());
-  MOSA_RETURN_IF_ERROR(
-      nodes_.Read({action.source, job.file, capability}, action.range.begin, bytes));
-  for (const Stretch& stretch : FindHoles(action.range, bytes)) {
+                        gate_.SealForReading(file, kCapabilityLife, turn.job->epoch));
+  const auto bytes = buffer.first(range.size());
+  MOSA_RETURN_IF_ERROR(nodes_.Read({turn.action.source, file, capability}, range.begin, bytes));
+  for (const Stretch& stretch : FindHoles(range, bytes)) {
     if (stretch.zero) {
-      MOSA_RETURN_IF_ERROR(Change(job, {.kind = CopyAction::Kind::kClear, .range = stretch.range}));
+      MOSA_RETURN_IF_ERROR(Change(turn, CopyAction::Kind::kClear, stretch.range));
     } else {
       MOSA_RETURN_IF_ERROR(
-          Store(job, stretch.range,
-                bytes.subspan(stretch.range.begin - action.range.begin, stretch.range.size())));
+          Store(turn, stretch.range,
+                bytes.subspan(stretch.range.begin - range.begin, stretch.range.size())));
     }
   }
   return OkStatus();
 }
 
-Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes) {
-  const std::shared_lock lock(job.store_mutex);
-  if (job.cancelled) return AbortedError("the order was cancelled");
+Status Copier::Store(const Turn& turn, ByteRange range, std::span<const std::byte> bytes) {
+  const std::shared_lock lock(turn.job->store_mutex);
+  if (turn.job->cancelled) return AbortedError("the order was cancelled");
   MOSA_ASSIGN_OR_RETURN(
       ObjectEngine::Writer writer,
-      engine_.BeginWrite(job.file, Changer::OfOrder(), range.begin, range.size()));
+      engine_.BeginWrite(turn.job->file, turn.changer, range.begin, range.size()));
   for (uint64_t at = range.begin; at < range.end;) {
     const uint64_t n = std::min(range.end - at, kPieceBytes - at % kChecksumBlockBytes);
     const auto piece = bytes.subspan(at - range.begin, n);
@@ -463,14 +475,12 @@ Status Copier::Store(Job& job, ByteRange range, std::span<const std::byte> bytes
   return OkStatus();
 }
 
-Status Copier::Change(Job& job, const CopyAction& action) {
-  const std::shared_lock lock(job.store_mutex);
-  if (job.cancelled) return AbortedError("the order was cancelled");
-  const Changer changer = Changer::OfOrder();
-  if (action.kind == CopyAction::Kind::kCut)
-    return engine_.Truncate(job.file, changer, action.range.begin);
-  return engine_.Allocate(job.file, changer, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                          action.range);
+Status Copier::Change(const Turn& turn, CopyAction::Kind kind, ByteRange range) {
+  const std::shared_lock lock(turn.job->store_mutex);
+  if (turn.job->cancelled) return AbortedError("the order was cancelled");
+  const FileId file = turn.job->file;
+  if (kind == CopyAction::Kind::kCut) return engine_.Truncate(file, turn.changer, range.begin);
+  return engine_.Allocate(file, turn.changer, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range);
 }
 
 }  // namespace mosa::node

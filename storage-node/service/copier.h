@@ -68,6 +68,7 @@ class Copier {
     Duration hold;
     std::unique_ptr<std::byte[]> buffer;  // Of fetches; null: to be made.
     bool may_be_absent = false;           // The source may have no object of the file.
+    Changer changer;                      // By the order.
   };
 
   void Run();
@@ -76,11 +77,11 @@ class Copier {
   std::optional<Turn> PickTurn(Time now, std::optional<Time>& wake_at);
   void Perform(Turn& turn, std::span<std::byte> scratch);
   Status Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs, BlockSums& own);
-  Status Fetch(Job& job, const CopyAction& action, std::span<std::byte> buffer);
-  Status Store(Job& job, ByteRange range, std::span<const std::byte> bytes);
-  Status Change(Job& job, const CopyAction& action);
+  Status Fetch(const Turn& turn, std::span<std::byte> buffer);
+  Status Store(const Turn& turn, ByteRange range, std::span<const std::byte> bytes);
+  Status Change(const Turn& turn, CopyAction::Kind kind, ByteRange range);
   // False: the file's order before, if there is one, has to end.
-  bool GoOn(const CopyOrder& order);
+  bool GoOn(const CopyOrder& order, uint64_t generation);
   void NoteNodes(const CopyOrder& order);  // Needs mutex_.
   // What there is to report now, if anything; needs mutex_.
   std::optional<CopyReport> ReportOf(Job& job, Time now);

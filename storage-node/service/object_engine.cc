@@ -505,10 +505,17 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
 }
 
 Status ObjectEngine::Admits(const Object& object, const Changer& changer) {
-  if (!changer.generation || *changer.generation >= object.writer_generation) return OkStatus();
+  if (changer.generation >= object.writer_generation) return OkStatus();
   return AbortedError(
       fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
-                  object.file.value, object.writer_generation, *changer.generation));
+                  object.file.value, object.writer_generation, changer.generation));
+}
+
+uint64_t ObjectEngine::GenerationOf(FileId file) const {
+  const ObjectRef object = Find(file);
+  if (object == nullptr) return 0;
+  const std::lock_guard lock(object->mutex);
+  return object->writer_generation;
 }
 
 Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {

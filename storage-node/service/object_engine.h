@@ -58,11 +58,12 @@ struct ReadRequest {
 // those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
 // object's lock.
 struct Changer {
-  // Of the file's layout; none: this node by an order, which is cancelled when it no longer holds.
-  std::optional<uint64_t> generation;
+  uint64_t generation = 0;  // Of the layout.
+  bool is_order = false;    // This node itself, which stores by no layout.
 
-  static Changer OfLayout(uint64_t generation) { return {generation}; }
-  static Changer OfOrder() { return {std::nullopt}; }
+  static Changer OfLayout(uint64_t generation) { return {generation, false}; }
+  // `latest`: GenerationOf when the order came. Whoever stores by a later one ends it.
+  static Changer OfOrder(uint64_t latest) { return {latest, true}; }
 };
 // What answers a read: the range widened to whole blocks and cut at the object's end.
 struct ReadPlan {
@@ -171,6 +172,8 @@ class ObjectEngine {
   // OutOfRange if there is none behind `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
+  // The latest layout by which the object was changed; 0 if there is none.
+  uint64_t GenerationOf(FileId file) const;
   // Aborted if the changer would be refused now. Spares who asks a payload, or what is no change.
   Status CheckChanger(FileId file, const Changer& changer);
 

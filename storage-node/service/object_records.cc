@@ -153,7 +153,7 @@ Status ObjectEngine::ForgetRecord(Object& object) {
 
 Status ObjectEngine::BeginChange(Object& object, int fd, const Changer& changer) {
   MOSA_RETURN_IF_ERROR(Admits(object, changer));
-  if (changer.generation) SetGeneration(object, *changer.generation);
+  if (!changer.is_order) SetGeneration(object, changer.generation);
   // A part of a block is written over what is there, which then is believed.
   VerifyRest(object, fd);
   ++object.changes_begun;

@@ -457,6 +457,31 @@ TEST_F(CopierTest, ACancelledOrderWritesNothingMore) {
   EXPECT_TRUE(target.Read(0, data.size()) == data);
 }
 
+// Its cancellation may come late: the file has gone on there, because its first node is full.
+TEST_F(CopierTest, AnOrderEndsOnceSomebodyStoresThereByALaterLayout) {
+  Member& source = Add();
+  Member& target = Add();
+  const std::string old = Noise(4 * kMiB, 1);
+  source.Write(0, old);
+  const CopyOrder order = Order(source, old.size(), /*follow=*/true);
+  target.node().copier().Take(order);
+  ASSERT_TRUE(ComeToAgree(source, target, old.size()));
+  const std::string newer = Noise(kMiB, 2);
+  const Capability later{.file = kFile,
+                         .client = testing::kTestClient,
+                         .may_write = true,
+                         .expires = {},
+                         .generation = 5};
+  const std::string capability = target.node().Seal(later);
+  ASSERT_TRUE(target.node()
+                  .client()
+                  .Write({target.id(), kFile, capability}, 0, std::as_bytes(std::span(newer)))
+                  .ok());
+  source.Write(0, Noise(2 * kMiB, 3));
+  EXPECT_TRUE(target.End(order.order).failure.has_value());
+  EXPECT_TRUE(target.Read(0, newer.size()) == newer);
+}
+
 TEST_F(CopierTest, OrdersThatMakeNoSenseAreRefused) {
   Member& source = Add();
   Member& target = Add();

@@ -210,6 +210,23 @@ def reads_of_an_emptied_node(store, count=40, size=512 << 10):
     print(f"of {count} waiting reads {errors} ended with an error, {zeroes} with other bytes")
     check(zeroes == 0, f"{zeroes} of {count} reads returned bytes that nobody wrote")
     check(errors == count, f"{count - errors} reads of lost bytes succeeded")
+    for host in ("h1", "h2"):
+        writes_into_lost_bytes(f"{store.mount(host)}/emptied/0")
+    path = f"{store.mount('h1')}/emptied/0"
+    pathlib.Path(path).write_bytes(b"B" * size)  # It is cut to nothing first.
+    check(pathlib.Path(f"{store.mount('h2')}/emptied/0").read_bytes() == b"B" * size, "a new content")
+
+
+def writes_into_lost_bytes(path):
+    """Nobody could read what was written among bytes that are lost, so nothing is acknowledged."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, b"B" * 4096, 8192)
+        check(False, f"{path}: bytes were written among those that are lost")
+    except OSError as error:
+        check(error.errno == errno.EIO, f"{path}: {error}")
+    finally:
+        os.close(descriptor)
 
 
 def test(arguments):
