@@ -179,14 +179,14 @@ void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   }
 }
 
-// What writers have stored on the node cannot be committed any more.
+// What writers have stored on the node cannot be committed any more. What they store there from now
+// on can: the file has lost only what was committed there, and that is known already.
 void ManagerCore::State::LoseStoresOn(NodeId node, FileId file, Inode& inode) {
   if (!inode.bytes) return;
   const bool stores = !inode.bytes->is_inline || FreezeOf(file);
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   if (!stores || !std::binary_search(first.begin(), first.end(), node)) return;
-  ObjectOn(*inode.bytes, node).lost = true;
-  if (!inode.bytes->is_inline) FenceWriters(file, inode, {});
+  FenceWriters(file, inode, {});
   Touch(file);
 }
 

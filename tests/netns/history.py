@@ -172,6 +172,7 @@ def after(operation, state, is_target, source):
 
 
 IN_PLACE = ("put", "overwrite", "append", "truncate")
+WRITES = ("put", "replace", "overwrite", "append")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,6 +246,9 @@ class NameHistory:
     def __init__(self):
         self.steps = []
         self.now = Possible()
+        # When bytes of what it holds were written last, as far as that was acknowledged. A rename
+        # takes them along, and a cut writes none.
+        self.written = 0.0
 
     def add(self, step):
         self.steps.append(step)
@@ -290,6 +294,10 @@ class History:
                 self._complain("lost", operation.name, f"is not there for: {operation}")
         if operation.kind == "rename":
             self.of(operation.target).add(Step(operation, True, source))
+            if operation.outcome == OK:
+                self.of(operation.target).written = history.written
+        elif operation.outcome == OK and operation.kind in WRITES:
+            history.written = operation.end
         history.add(Step(operation, False, source))
 
     def _complain(self, kind, name, text):

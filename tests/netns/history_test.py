@@ -225,3 +225,10 @@ def test_logs(case):
 
 def test_a_log_is_not_ahead_of_its_time():
     assert [v.kind for v in check_log([append(5, 1)], [log_read(1, A)])] == ["mixed"]
+
+
+def test_a_rename_takes_the_age_of_the_bytes_along():
+    history = History([put(0, 1, name="a"), rename(5, "a", "b"), put(9, 2, outcome="EIO", name="b")])
+    assert history.of("b").written == 1
+    history = History([put(0, 1, name="a"), rename(5, "a", "b"), put(9, 2, name="b")])
+    assert history.of("b").written == 10

@@ -181,10 +181,7 @@ class Round:
         """Whether the only copy of a name may have been on the node that was wiped."""
         if not self.fault.wiped:
             return False
-        last = max(
-            (step.operation.end for step in past.of(name).steps if step.operation.outcome == "ok"),
-            default=0.0,
-        )
+        last = past.of(name).written
         if last >= self.fault.end:
             return False
         group = name.split("/")[1]
