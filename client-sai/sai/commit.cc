@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "client-sai/core/rules.h"
@@ -27,12 +28,14 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
   bool known = false;
   std::map<NodeId, uint64_t> allocated;
   std::map<NodeId, std::shared_ptr<LocalObject>> objects;
+  std::set<NodeId> stored_on;
   {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
     known = inode.allocated_known;
     allocated = inode.allocated;
     objects = inode.objects;
+    stored_on = inode.stored_on;
   }
   std::vector<CommitRequest::NodeBytes> result;
   if (!access || !access->layout.bound()) return result;
@@ -53,8 +56,8 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
         bytes.allocated_bytes = asked->allocated_bytes;
       } else if (absent && IsKnownEmpty(*access, node)) {
         bytes.allocated_bytes = 0;  // What room was taken for there has gone on elsewhere.
-      } else if (absent || allocated[node] == 0) {
-        continue;  // What the manager knows stands.
+      } else if (absent || allocated[node] == 0 || !stored_on.contains(node)) {
+        continue;  // What the manager knows stands: room was taken there, and nothing stored.
       }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);

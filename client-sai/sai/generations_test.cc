@@ -143,6 +143,27 @@ TEST(Generations, AStripeOfWhichOneNodeHasNoByteReadsAsItIs) {
   EXPECT_TRUE(*cluster.b().ReadFile("/s") == expected);
 }
 
+TEST(Generations, ANodeThatCouldNotBeReachedHasNothingToLose) {
+  Cluster cluster;
+  const std::string content = Pattern(64 << 10, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/s", content)));
+  const Layout layout = cluster.manager().StatusOf("/s")->layout;
+  const bool begins_on_a = layout.NodeAt(0) == cluster.node_a;
+  const NodeId second = layout.NodeAt(kMiB);
+  ASSERT_NE(layout.NodeAt(0), second);
+  LocalMount& writer = begins_on_a ? cluster.a() : cluster.b();
+  LocalMount& reader = begins_on_a ? cluster.b() : cluster.a();
+  const auto file = writer.Open("/s", O_WRONLY);
+  ASSERT_TRUE(Ok(file));
+  cluster.nodes().Get(second).reachable = false;
+  (void)writer.Write(file->handle, kMiB, "cannot be stored");
+  EXPECT_FALSE(writer.Close(file->handle).ok());
+  cluster.nodes().Get(second).reachable = true;
+  const auto read = reader.ReadFile("/s");
+  ASSERT_TRUE(Ok(read));
+  EXPECT_TRUE(read->substr(0, content.size()) == content);
+}
+
 TEST(Generations, ANameThatAnotherFileHasByNowIsLookedUpAgain) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/x", "old")));

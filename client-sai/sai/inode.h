@@ -161,6 +161,7 @@ struct Inode : Unsaved {
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.
   std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
   bool allocated_known = false;          // `allocated` is all that the file has.
+  std::set<NodeId> stored_on;            // Nodes that have taken bytes of this mount's.
   uint32_t stores = 0;                   // How many writes to nodes are under way; see BeginStore.
   bool fenced = false;                   // Room is made elsewhere: none may begin.
   bool moves_inline = false;             // Puts inline content into objects; nobody else may store.

@@ -158,7 +158,10 @@ Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
   const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
     return nodes_.Write(target, offset, data);
   });
-  if (status.ok()) stats_.Add(Counter::kBytesWrittenRemote, data.size());
+  if (!status.ok()) return status;
+  stats_.Add(Counter::kBytesWrittenRemote, data.size());
+  const std::lock_guard lock(inode.mutex);
+  inode.stored_on.insert(node);
   return status;
 }
 

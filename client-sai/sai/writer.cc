@@ -643,6 +643,7 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
     const std::lock_guard lock(inode.mutex);
     inode.wrote_locally = true;
     inode.stores_known = false;
+    inode.stored_on.insert(node);
   }
   if (access.copied_eagerly)
     NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});

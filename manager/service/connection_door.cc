@@ -47,6 +47,16 @@ std::string HostOf(const sockaddr_storage& peer) {
   return IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? address.substr(12) : address.substr(0, 8);
 }
 
+// Why, as errno says.
+Status CannotListen(const std::string& listen) {
+  if (errno == EADDRINUSE)
+    return UnavailableError(fmt::format("cannot listen on {}: the port is in use", listen));
+  if (errno == EADDRNOTAVAIL)
+    return UnavailableError(
+        fmt::format("cannot listen on {}: the address is not this host's", listen));
+  return ErrnoStatus(errno, fmt::format("cannot listen on {}", listen));
+}
+
 bool Set(int socket, int level, int option, int value) {
   return ::setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
@@ -98,7 +108,7 @@ Result<std::unique_ptr<ConnectionDoor>> ConnectionDoor::Open(const std::string& 
       !Set(listener.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs) ||
       ::bind(listener.get(), address.get(), address.size()) != 0 ||
       ::listen(listener.get(), kBacklog) != 0)
-    return ErrnoStatus(errno, fmt::format("cannot listen on {}", listen));
+    return CannotListen(listen);
   MOSA_ASSIGN_OR_RETURN(const std::string bound, LocalAddress(listener.get()));
   std::string named = listen.substr(0, listen.rfind(':')) + bound.substr(bound.rfind(':'));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));

@@ -68,7 +68,8 @@ class ConnectionDoor {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  // Listens, and lets nobody in yet. Unavailable if the port is in use.
+  // Listens, and lets nobody in yet. Unavailable if the port is in use or the address is not this
+  // host's.
   static Result<std::unique_ptr<ConnectionDoor>> Open(const std::string& listen,
                                                       const DoorLimits& limits);
   ~ConnectionDoor() { Close(); }

@@ -298,9 +298,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
       options.listen, options.connections.value_or(DoorLimitsFor(RaiseDescriptorLimit())));
   if (!door.ok())
     return FailedPreconditionError(
-        fmt::format("{}: the port is in use or the address is not this host's; choose another with "
-                    "--listen",
-                    MessageOf(door.status())));
+        fmt::format("{}; choose another address with --listen", MessageOf(door.status())));
   parts->door = *std::move(door);
   if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
   parts->services = std::make_unique<Services>(
