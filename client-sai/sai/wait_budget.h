@@ -17,8 +17,9 @@ namespace mosa::sai {
 // Belongs to the thread that makes it, while it exists; at most one at a time.
 class WaitBudget {
  public:
-  // A second less than kWaitMax, of which the last question may need half.
-  static constexpr Duration kAll = kWaitMax - Seconds(1);
+  // Two seconds less than kWaitMax: a request that ends by what it has given up, such as a lock,
+  // has up to four questions left, of kQuestionMin each.
+  static constexpr Duration kAll = kWaitMax - Seconds(2);
   static constexpr Duration kQuestionMin = Milliseconds(500);
 
   // `begun`: when the kernel has asked.
