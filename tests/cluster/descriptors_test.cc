@@ -91,7 +91,12 @@ TEST(Descriptors, AStoppedNodeHoldsUpNobodyWhoWantsDescriptors) {
     EXPECT_LT(Clock::now() - begun, std::chrono::milliseconds(900));
     for (auto& thread : threads) thread.join();
     EXPECT_LT(Clock::now() - begun, std::chrono::seconds(4));  // Not one after the other.
-    for (const Status& answer : answers) EXPECT_EQ(answer.code(), StatusCode::kDeadlineExceeded);
+    // Who waited for another one's attempt may hear of its end before the own deadline.
+    for (const Status& answer : answers) {
+      EXPECT_TRUE(answer.code() == StatusCode::kDeadlineExceeded ||
+                  answer.code() == StatusCode::kUnavailable)
+          << MessageOf(answer);
+    }
   }
   sai::BulkNodeApi client(
       {.host_identity = *HostIdentity(), .channel = {}, .call_wait = Seconds(60)});
