@@ -145,7 +145,7 @@ class Read:
 
 @dataclasses.dataclass(frozen=True)
 class Violation:
-    kind: str  # "lost", "stale", "mixed", "zeroes", "unstable", "resurrected", "unreadable".
+    kind: str  # "lost", "stale", "mixed", "zeroes", "cut", "unstable", "resurrected", "unreadable".
     name: str
     text: str
 
@@ -264,6 +264,15 @@ class NameHistory:
             possible = possible.ended(step) if is_over else possible.joined(step)
         return possible
 
+    def cuts(self, begin, end):
+        """Whether the file was being cut meanwhile."""
+        return any(
+            step.operation.kind in ("put", "truncate")
+            and step.operation.begin <= end
+            and step.operation.certain_from >= begin
+            for step in self.steps
+        )
+
     def quiet(self, begin, end):
         """Whether nothing of this name was under way then, and how many operations were before."""
         before = 0
@@ -330,7 +339,7 @@ class History:
         if read.state is ABSENT:
             return "lost"
         if ZERO in read.state.blocks:
-            return "zeroes"
+            return "cut" if history.cuts(read.begin, read.end) else "zeroes"
         if MIXED in read.state.blocks or FOREIGN in read.state.blocks:
             return "mixed"
         if possible.states == {ABSENT}:

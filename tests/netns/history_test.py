@@ -232,3 +232,11 @@ def test_a_rename_takes_the_age_of_the_bytes_along():
     assert history.of("b").written == 1
     history = History([put(0, 1, name="a"), rename(5, "a", "b"), put(9, 2, name="b")])
     assert history.of("b").written == 10
+
+
+def test_zeroes_beside_a_cut_are_told_from_zeroes():
+    cut = State(2 * BLOCK, (1, ZERO))
+    shorter = Operation(5, 6, "truncate", "f", OK, size=BLOCK)
+    assert found([put(0, 1), shorter], [read(5.2, cut)]) == ["cut"]
+    assert found([put(0, 1), shorter], [read(2, cut)]) == ["zeroes"]
+    assert found([put(0, 1), shorter], [read(7, cut)]) == ["zeroes"]

@@ -146,7 +146,10 @@ class Round:
     def _judge(self, records):
         past = history.History(records.operations)
         past.check(records.reads, excused=lambda name, read: self._excused(past, name))
-        found = list(past.violations)
+        # README names this limit: zeroes beside another mount's cut. They are counted, and are no
+        # complaint while it stands there.
+        cut = sum(violation.kind == "cut" for violation in past.violations)
+        found = [violation for violation in past.violations if violation.kind != "cut"]
         for name, reads in records.log_reads.items():
             appends = records.appends.get(name, [])
             found += history.check_log(appends, reads, excused=lambda *_: bool(self.fault.wiped))
@@ -160,6 +163,8 @@ class Round:
         counts = {}
         for kind, _ in self.complaints:
             counts[kind] = counts.get(kind, 0) + 1
+        if cut:
+            counts["cut"] = cut
         return {
             "round": self.number,
             "seed": self.seed,
@@ -347,6 +352,7 @@ def _line_of(what, rows):
         for name, count in row.get("errors", {}).items():
             errors[name] = errors.get(name, 0) + count
     other = {k: v for k, v in found.items() if k not in LOST + STALE + ("wait",)}
+    other["cut"] = sum(row.get("found", {}).get("cut", 0) for row in rows)
     return (
         what,
         len(rows),
@@ -357,7 +363,7 @@ def _line_of(what, rows):
         sum(found.get(kind, 0) for kind in STALE),
         sum(errors.values()),
         f"{max((row.get('longest_wait_s', 0) for row in rows), default=0):.1f} s",
-        " ".join(f"{kind}:{count}" for kind, count in sorted(other.items())) or "-",
+        " ".join(f"{kind}:{count}" for kind, count in sorted(other.items()) if count) or "-",
         f"{sum(not row['complaints'] for row in rows)}/{len(rows)}",
     )
 
