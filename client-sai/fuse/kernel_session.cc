@@ -45,8 +45,6 @@ constexpr uint32_t kRequestHeaderBytesMax = 4096;  // As libfuse counts.
 constexpr uint16_t kBackgroundMax = 64;
 constexpr uint16_t kCongestionThreshold = 48;
 constexpr int kWakeSignal = SIGUSR1;
-// As the offset of a notice about an inode.
-constexpr int64_t kAttributesOnly = -1;
 
 static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 

@@ -32,8 +32,6 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
     if (object->dropped) return LocalWrites{};
     MOSA_RETURN_IF_ERROR(ComparePiece(*object, fd.get(), look, scratch));
     object->answered = object->answered || look.changed || look.unknown;
-    // Nothing can be stored any more, so there is no later look that would need the rest.
-    if (!look.writers_left && (look.changed || look.unknown)) look.complete = true;
   }
   return look;
 }

@@ -122,6 +122,39 @@ TEST_F(LocalWrites, ALookBeginsWhereItIsTold) {
   EXPECT_EQ(look(kFileBytesMax + 1).status().code(), StatusCode::kInvalidArgument);
 }
 
+// What one look has found, the next one must not find again: its time of change would be later.
+TEST_F(LocalWrites, ALookFindsAllThatHasChanged) {
+  constexpr size_t kSize = 4 << 20;
+  Write(0, Noise(kSize, 21));
+  node_->SealAll();
+  {
+    auto fd = node_->client().OpenLocal(Writer(), true);
+    ASSERT_TRUE(fd.ok());
+    const std::string other = Noise(kSize, 22);
+    ASSERT_EQ(::pwrite(fd->get(), other.data(), kSize, 0), static_cast<ssize_t>(kSize));
+  }
+  const auto look = [&] {
+    sai::LocalWrites all{.complete = false};
+    for (uint64_t from = 0; !all.complete;) {
+      const auto step = node_->client().LookAtLocalWrites(Writer(), {from, false});
+      EXPECT_TRUE(step.ok());
+      if (!step.ok()) break;
+      all.writers_left = step->writers_left;
+      all.changed = all.changed || step->changed;
+      all.complete = step->complete || step->writers_left;
+      from = step->next_bytes;
+    }
+    return all;
+  };
+  sai::LocalWrites first = look();
+  for (int i = 0; i < 100 && first.writers_left; ++i) {  // The server's descriptor lasts a moment.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    first = look();
+  }
+  EXPECT_TRUE(first.changed);
+  EXPECT_FALSE(look().changed);
+}
+
 // Its mount may have been killed.
 TEST_F(LocalWrites, WhatNoMountAsksAboutIsToldByTheNode) {
   Write(0, Noise(2 * kBlock, 13));
