@@ -1,5 +1,7 @@
 #include "proto/convert/messages.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
