@@ -112,7 +112,7 @@ struct WriterBound {
   bool operator==(const WriterBound&) const = default;
 };
 
-// Of a file: its writers that a fence did not concern.
+// The writers of a file that a fence did not concern.
 struct WriterBoundsRecord {
   std::vector<WriterBound> bounds;
   bool operator==(const WriterBoundsRecord&) const = default;

@@ -80,7 +80,7 @@ class Runs {
     return true;
   }
 
-  // Of a run that has begun.
+  // Precondition: the run has begun.
   void NoteTask(std::string_view run, uint64_t task, bool succeeded) {
     const auto found = runs_.find(run);
     if (found == runs_.end()) return;

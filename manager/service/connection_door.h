@@ -49,7 +49,7 @@ class DoorBook {
   void Sweep();
 
   size_t count() const { return sockets_.size(); }
-  // Of the address that has the most.
+  // How many the address with the most connections has.
   size_t most_of_one_address() const;
 
  private:
@@ -111,7 +111,7 @@ class ConnectionDoor {
   const UniqueFd stop_;
   const std::string address_;
 
-  // Of the thread.
+  // Used by the thread only.
   DoorBook book_;
   std::unique_ptr<Acceptor> acceptor_;
   Clock::time_point swept_at_, warned_at_;

@@ -3,7 +3,7 @@
 //
 // A question that nobody has begun to look into yet is shared by all who ask it. One caller has so
 // many waiting, and all together so many; whoever asks beyond that is refused.
-// Of the loop's thread.
+// Used by the loop's thread only.
 #ifndef MOSA_MANAGER_SERVICE_FILE_SCANS_H_
 #define MOSA_MANAGER_SERVICE_FILE_SCANS_H_
 
