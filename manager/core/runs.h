@@ -80,7 +80,7 @@ class Runs {
     return true;
   }
 
-  // Precondition: the run has begun.
+  // Does nothing unless the run has begun.
   void NoteTask(std::string_view run, uint64_t task, bool succeeded) {
     const auto found = runs_.find(run);
     if (found == runs_.end()) return;
