@@ -3,6 +3,7 @@
 #ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -173,7 +174,7 @@ struct Inode : Unsaved {
   // Objects are being cut to this size, which the manager does not know yet; and how often that has
   // begun. Whoever reads meanwhile finds the end there, and does not take what is gone for a hole.
   std::optional<uint64_t> cutting_to;
-  uint64_t cuts = 0;
+  std::atomic<uint64_t> cuts = 0;
   uint64_t cut_by = 0;       // The generation by whose layout the objects were last cut.
   uint64_t kernel_room = 0;  // Set aside for what passthrough writers will write.
 

@@ -92,14 +92,10 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
   Inode& inode = *handle->inode;
-  const auto cuts = [&inode] {
-    const std::lock_guard lock(inode.mutex);
-    return inode.cuts;
-  };
-  for (uint64_t before = cuts();;) {
+  for (uint64_t before = inode.cuts;;) {
     auto result =
         ByOneLayout<ReadResult>(inode, [&] { return ReadOnce(*handle, offset, size_bytes); });
-    const uint64_t after = cuts();
+    const uint64_t after = inode.cuts;
     if (after == before) return result;
     before = after;
   }
