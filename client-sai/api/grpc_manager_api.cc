@@ -40,6 +40,12 @@ constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
 // A request runs no more so long before its asker gives up: two clocks may drift meanwhile.
 constexpr Duration kExpiryMargin = Milliseconds(200);
+// A manager that says nothing for so long is taken for dead: who asks then waits for kSilentWait,
+// so that programs which the kernel lets in one after the other do not each wait for it anew.
+constexpr Duration kSilenceMax = kWaitMax - Seconds(2);
+constexpr Duration kSilentWait = Milliseconds(100);
+// The watch looks every kWatchEvery. If it has not for so long, this process stood still.
+constexpr Duration kPauseMin = Seconds(1);
 // An answer that somebody else has taken off the stream is handed over within this time.
 constexpr Duration kHandOverWait = Seconds(1);
 
@@ -123,6 +129,12 @@ class GrpcManagerApi final : public ManagerApi {
 
   // `wait`: how long its asker waits; none: until it is answered.
   RequestId Submit(std::vector<Request> requests, Callback done, std::optional<Duration> wait);
+  // How long nothing has come from the manager, as far as this process was there to see it.
+  Duration SilentFor() {
+    const std::lock_guard lock(mutex_);
+    return std::max(last_watched_ - last_heard_, Duration{0});
+  }
+  void NoteHeard(Time now) { last_received_ = last_heard_ = now; }  // Caller holds mutex_.
   // False: its answer is being handed over. True: it will not be answered, and not run any more.
   bool GiveUp(RequestId id);
   // What is said with each message as it leaves; mutex_ is held.
@@ -186,7 +198,9 @@ class GrpcManagerApi final : public ManagerApi {
   std::map<uint64_t, Pending> pending_;
   std::vector<Refused> refused_;
   grpc::ClientContext* context_ = nullptr;  // Of the stream that is open or being opened.
-  Time last_received_;
+  Time last_received_;                      // Or when the stream was opened.
+  Time last_heard_;  // A message has come, or this process has gone on after a pause.
+  Time last_watched_;
   Time last_sent_;
   std::optional<Time> keep_alive_sent_;
   std::vector<uint64_t> keep_alive_abandoned_;  // Which it has told of.
@@ -204,6 +218,7 @@ class GrpcManagerApi final : public ManagerApi {
 
 Status GrpcManagerApi::Start(SessionListener& listener) {
   listener_ = &listener;
+  last_heard_ = last_watched_ = clock_.Monotonic();
   session_thread_ = std::thread([this] { RunSession(); });
   keep_alive_thread_ = std::thread([this] { RunKeepAlive(); });
   Status status = UnavailableError(fmt::format(
@@ -227,6 +242,7 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
 // ---- requests
 
 std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration deadline) {
+  deadline = std::clamp(kSilenceMax - SilentFor(), std::min(kSilentWait, deadline), deadline);
   const auto waiter = std::make_shared<Waiter>();
   const auto answered = [this, waiter](std::vector<Reply> replies) {
     waiter->replies = std::move(replies);
@@ -237,8 +253,10 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
       (GiveUp(id) || !stream_.Await(waiter->ticket, Chrono(kHandOverWait)))) {
     return {Failure{.code = StatusCode::kDeadlineExceeded,
                     .reason = ErrorReason::kTimedOut,
-                    .message = fmt::format("the manager at {} did not answer within {} ms",
-                                           options_.address, deadline.ns / 1'000'000)}};
+                    .message = fmt::format("the manager at {} did not answer within {} ms, and was "
+                                           "last heard {} s ago",
+                                           options_.address, deadline.ns / 1'000'000,
+                                           SilentFor().ns / 1'000'000'000)}};
   }
   return std::move(waiter->replies);
 }
@@ -440,7 +458,7 @@ Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent
   BeginRequests(clock_.Monotonic());
   {
     const std::lock_guard lock(mutex_);
-    last_received_ = clock_.Monotonic();
+    NoteHeard(clock_.Monotonic());
     started_ = OkStatus();
   }
   changed_.notify_all();
@@ -497,7 +515,7 @@ void GrpcManagerApi::Serve() {
 bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
   {
     const std::lock_guard lock(mutex_);
-    last_received_ = clock_.Monotonic();
+    NoteHeard(clock_.Monotonic());
     if (!message.has_replies()) return false;
     const auto found = pending_.find(message.replies().id());
     if (found == pending_.end() || !found->second.is_call) return false;
@@ -511,7 +529,7 @@ bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
 bool GrpcManagerApi::Deliver(ManagerMessage message) {
   {
     const std::lock_guard lock(mutex_);
-    last_received_ = clock_.Monotonic();
+    NoteHeard(clock_.Monotonic());
   }
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&message)) {
     DeliverReplies(std::move(*envelope));
@@ -580,7 +598,10 @@ void GrpcManagerApi::DeliverRefused() {
 void GrpcManagerApi::RunKeepAlive() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, Chrono(kWatchEvery), [this] { return stopping_; })) {
-    const bool is_due = clock_.Monotonic() - last_sent_ >= kKeepAliveEvery;
+    const Time now = clock_.Monotonic();
+    if (now - last_watched_ >= kPauseMin) last_heard_ = now;
+    last_watched_ = now;
+    const bool is_due = now - last_sent_ >= kKeepAliveEvery;
     lock.unlock();
     if (is_due) KeepAlive();
     CutIfSilent();

@@ -18,6 +18,7 @@ import cluster
 from consistency_test import is_absent, put
 
 MIB = 1 << 20
+WAIT_MAX_S = 15.0
 OTHERS_MAX_S = 3.0  # What names and attributes may take on a busy machine.
 CLOSE_MAX_S = 40  # A close goes on while its copies make progress.
 DIES_WITHIN_S = 1.5
@@ -90,6 +91,49 @@ def check_killed_programs_die(store):
             took = time.monotonic() - begin
             print(f"killed while it waited, after {len(before)} signals: gone in {took:.2f} s")
             cluster.check(took < DIES_WITHIN_S, f"a killed program lived on for {took:.1f} s")
+
+
+def check_one_directory_without_manager(store):
+    """The kernel lets one program at a time change a directory: their waits must not add up."""
+    near, far = f"{store.mount('h1')}/shared", f"{store.mount('h2')}/shared"
+    os.mkdir(near)
+    for number in range(6):
+        put(f"{near}/{number}", b"x" * 100_000)
+    os.listdir(far)
+    calls = {
+        "unlink": lambda: os.unlink(f"{far}/0"),
+        "rename": lambda: os.rename(f"{far}/1", f"{far}/2"),
+        "create": lambda: put(f"{far}/new", b"x"),
+        "mkdir": lambda: os.mkdir(f"{far}/directory"),
+        "symlink": lambda: os.symlink("target", f"{far}/symlink"),
+        "list": lambda: os.listdir(far),
+        "truncate": lambda: os.truncate(f"{far}/3", 10),
+        "read": lambda: open(f"{far}/4", "rb").read(),
+    }
+    taken = {}
+
+    def run(name):
+        begin = time.monotonic()
+        with contextlib.suppress(OSError):
+            calls[name]()
+        taken[name] = time.monotonic() - begin
+
+    with stopped(store, "manager", "h0"):
+        threads = [threading.Thread(target=run, args=(name,)) for name in calls]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    print("without a manager, s:", {name: round(taken[name], 1) for name in sorted(taken)})
+    longest = max(taken, key=taken.get)
+    cluster.check(taken[longest] <= WAIT_MAX_S, f"{longest} took {taken[longest]:.1f} s")
+
+    def works():
+        with contextlib.suppress(OSError):
+            put(f"{far}/again", b"x")
+            return True
+
+    cluster.wait_until(works, OTHERS_MAX_S, "a create after the silence")
 
 
 def check_one_node_keeps_no_other(store):
@@ -193,6 +237,7 @@ def test(arguments):
     checks = {
         "append": check_records_are_whole,
         "killed": check_killed_programs_die,
+        "directory": check_one_directory_without_manager,
         "lanes": check_one_node_keeps_no_other,
         "names": lambda store: check_names_after_a_restart(store, arguments.files),
     }
@@ -208,7 +253,7 @@ def test(arguments):
 def add_arguments(parser):
     parser.add_argument("--closes", type=int, default=1500)
     parser.add_argument("--files", type=int, default=20000, help="inodes known; by hand 50,000")
-    parser.add_argument("--only", default="", help="part of: append killed lanes names closes")
+    parser.add_argument("--only", default="", help="part of: append killed directory lanes names closes")
 
 
 if __name__ == "__main__":
