@@ -45,7 +45,10 @@ Status FinishConnect(int socket, Duration wait) {
 Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait) {
   UniqueFd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return ErrnoStatus(errno, "cannot make a socket");
-  if (address->sa_family != AF_UNIX) TuneBulkTcp(socket.get());
+  if (address->sa_family != AF_UNIX) {
+    TuneBulkTcp(socket.get());
+    AbortOnClose(socket.get());
+  }
   if (::connect(socket.get(), address, size) != 0) {
     if (errno != EINPROGRESS) return ErrnoStatus(errno, "cannot connect");
     MOSA_RETURN_IF_ERROR(FinishConnect(socket.get(), wait));

@@ -26,6 +26,11 @@ void TuneBulkTcp(int socket) {
   if (!UseCongestionControl(socket, "cubic")) UseCongestionControl(socket, "reno");
 }
 
+void AbortOnClose(int socket) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 uint64_t LostSegments(int socket) {
   tcp_info info = {};  // What the kernel does not know stays 0.
   socklen_t size = sizeof info;

@@ -14,6 +14,10 @@ namespace mosa {
 // Nothing fails if the kernel refuses.
 void TuneBulkTcp(int socket);
 
+// Ends a TCP connection at once when it is closed, also by the end of the process: what was sent
+// and has not arrived is dropped, so that a request which was given up is not carried out later.
+void AbortOnClose(int socket);
+
 // How many segments the socket has sent again so far, and got out of order, as those that overtake
 // a lost one are. A segment that came late grows it as a lost one does; one that was lost on the
 // way here does not, if nothing came behind it. 0 where the kernel does not say.

@@ -288,6 +288,11 @@ bool FrameSocket::IsStale() const {
   return n >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
+bool FrameSocket::PeerIsGone() const {
+  pollfd event{.fd = socket_.get(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&event, 1, 0) > 0;
+}
+
 uint64_t FrameSocket::TakeLostSegments() {
   const uint64_t before = std::exchange(lost_segments_, LostSegments(socket_.get()));
   return lost_segments_ - before;

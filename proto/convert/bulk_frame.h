@@ -96,6 +96,8 @@ class FrameSocket {
   void Shutdown();
   // True if the peer has closed, or has sent something that nobody asked for.
   bool IsStale() const;
+  // True if the peer has closed, although what it had sent before may still be here.
+  bool PeerIsGone() const;
   // What LostSegments has grown by since it was taken last, or since the connection was handed
   // over.
   uint64_t TakeLostSegments();

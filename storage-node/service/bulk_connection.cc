@@ -144,6 +144,7 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
   const Status wrong = CheckRequest(payload_bytes);
   if (!wrong.ok()) return Refuse(wrong, payload_bytes);
   if (NeedsWriteRight()) {
+    MOSA_RETURN_IF_ERROR(CheckAsked());
     const Status admitted = engine_.CheckChanger(capability->file, changer());
     if (!admitted.ok()) return Refuse(admitted, payload_bytes);
   }
@@ -159,6 +160,11 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
     default:
       return AnswerWith(Simple(*capability));
   }
+}
+
+Status BulkConnection::CheckAsked() const {
+  if (!socket_.PeerIsGone()) return OkStatus();
+  return UnavailableError("the peer has given the request up");
 }
 
 bool BulkConnection::NeedsWriteRight() const {
@@ -346,6 +352,7 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
     const uint64_t n = std::min(left, kBulkScratchBytes - offset % kChecksumBlockBytes);
     const std::span<std::byte> piece = scratch_.first(n);
     connection = socket_.Receive(piece, deadline_);
+    if (connection.ok()) connection = CheckAsked();
     if (!connection.ok()) return connection;
     left -= n;
     const Time begin = SystemClock().Monotonic();
@@ -365,6 +372,7 @@ Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
   if (!buffer.ok()) return Refuse(buffer.status(), payload_bytes);
   const std::span<std::byte> data = buffer->bytes();
   MOSA_RETURN_IF_ERROR(socket_.Receive(data, deadline_));
+  MOSA_RETURN_IF_ERROR(CheckAsked());
   if (Crc32c(data.data(), data.size()) != request_.append().crc32c())
     return AnswerWith(DamagedOnTheWay(request_.file_id(), 0, data.size()));
   const Result<uint64_t> at = engine_.Append(FileId{request_.file_id()}, changer(), data);

@@ -132,6 +132,34 @@ def write_while_away(store, kind, fault, during=False, **hints):
         check(set(found.values()) == {NEW[:8]}, f"fsync was ok, and there is {found}")
 
 
+def store_given_up(store, fault):
+    """What a node did not take in time, so that fsync failed, does not appear there later."""
+    directory = f"{store.mount('h1')}/given-up-{fault.__name__}"
+    os.mkdir(directory)
+    cluster.set_hint(directory, "placement", "node:h2")
+    path = f"{directory}/f"
+    pathlib.Path(path).write_bytes(OLD)
+    file = os.open(path, os.O_WRONLY)
+    os.pwrite(file, OLD[:4096], 0)
+    os.fsync(file)  # Now there is a connection to the node.
+    with fault(store, "h2"):
+        try:
+            os.pwrite(file, NEW[: 64 << 10], 0)
+            os.fsync(file)
+            check(False, "fsync is ok without the node")
+        except OSError as error:
+            check(error.errno in (errno.EIO, errno.ETIMEDOUT), f"fsync fails with {error}")
+    with contextlib.suppress(OSError):
+        os.close(file)
+    wait_until(lambda: session_is_back(store.mount("h2")), 60, "the mount of h2")
+    end = time.monotonic() + 8  # TCP repeats what was lost after a few seconds.
+    while time.monotonic() < end:
+        found = heads(store, path)
+        check(set(found.values()) == {OLD[:8]}, f"the bytes of a failed fsync are there: {found}")
+        time.sleep(0.2)
+    print(f"given up, {fault.__name__}: does not happen later")
+
+
 def pause_without_consequence(store):
     """Nobody has touched the file meanwhile: the writer goes on, and nothing is lost."""
     path = f"{store.mount('h1')}/paused"
@@ -237,6 +265,7 @@ def test(arguments):
             local = {"replicas": "2", "placement": "local"}
             write_while_away(store, "plain", fault, **local)
             write_while_away(store, "striped", fault, replicas="2", placement="stripe")
+            store_given_up(store, fault)
         change_after_time_out(store, unlink, "removed")
         change_after_time_out(store, rename, "replaced")
         reads_of_an_emptied_node(store)
