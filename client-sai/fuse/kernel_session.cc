@@ -463,18 +463,19 @@ void KernelSession::InvalidateEntries() {
   EndNotice();
 }
 
-void KernelSession::InvalidateFile(FileId file) { Invalidate(file, 0); }
+bool KernelSession::InvalidateFile(FileId file) { return Invalidate(file, 0); }
 
 void KernelSession::InvalidateAttributes(FileId file) { Invalidate(file, -1); }
 
-void KernelSession::Invalidate(FileId file, off_t begin) {
-  if (!BeginNotice()) return;
+bool KernelSession::Invalidate(FileId file, off_t begin) {
+  if (!BeginNotice()) return true;
   const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, begin, 0);
   if (error != 0 && error != -ENOENT && error != -ENODEV && error != -ENOTCONN) {
     LogError("cannot tell the kernel to drop what it caches of file {}: {}", file.value,
              strerror(-error));
   }
   EndNotice();
+  return error != -ENOENT;
 }
 
 }  // namespace mosa::sai

@@ -130,7 +130,7 @@ class KernelSession final : public KernelNotifier {
 
   Capabilities capabilities() const override;
   void InvalidateEntries() override;
-  void InvalidateFile(FileId file) override;
+  bool InvalidateFile(FileId file) override;
   void InvalidateAttributes(FileId file) override;
 
  private:
@@ -150,7 +150,7 @@ class KernelSession final : public KernelNotifier {
   // From here on notices are not sent; waits for those that are under way.
   void EndNotices();
   // From byte `begin` on; negative: its attributes alone.
-  void Invalidate(FileId file, off_t begin);
+  bool Invalidate(FileId file, off_t begin);
   bool BeginNotice();  // False: it is not to be sent.
   void EndNotice();
 

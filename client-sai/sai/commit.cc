@@ -231,6 +231,7 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, bool last_clos
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
     if (last_close) inode.manager_counts_open = false;
+    if (inode.committing.data_dirty) inode.awaits_copies = true;
     if (inode.committing.stored_by != 0 && !inode.access->empty_nodes.empty()) {
       // Which nodes have bytes now is for the manager to say, if anybody needs to know.
       auto access = std::make_shared<DataAccess>(*inode.access);
@@ -380,7 +381,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   Inode& inode = *handle->inode;
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
-  EnsureCounted(inode);
+  EnsureCounted(*handle);
   RefreshFromKernelWrites(inode);
   Drain(inode);
   const ByteRange range{offset, offset + length};

@@ -46,11 +46,6 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
   if (!told.ok()) stats_.Add(Counter::kErrors);
 }
 
-bool Filesystem::Impl::HasDataToCommit(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
-  return inode.data_dirty;
-}
-
 void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
   AccessPtr access;
   {
@@ -72,6 +67,7 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
 std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) {
   const std::lock_guard lock(inode.mutex);
   const AccessPtr& access = inode.access;
+  inode.awaits_copies = false;
   if (!access || access->close_copies <= 1 || !access->layout.bound()) return std::nullopt;
   return AwaitCopiesRequest{.file = inode.file,
                             .data_version = inode.attributes.data_version,

@@ -56,8 +56,8 @@ class KernelNotifier {
   // (FUSE_NOTIFY_INC_EPOCH). Only called with the capability `epoch`.
   virtual void InvalidateEntries() = 0;
   // The attributes and pages of `file` (which may be a directory) are out of date. May wait for
-  // pages that a request has locked.
-  virtual void InvalidateFile(FileId file) = 0;
+  // pages that a request has locked. False if the kernel does not know the file.
+  virtual bool InvalidateFile(FileId file) = 0;
   // Only its attributes are. Never blocks, so it may be called while a request for the file is
   // served.
   virtual void InvalidateAttributes(FileId file) = 0;

@@ -60,6 +60,7 @@ class Filesystem::Impl final : public SessionListener {
   using Dropped = std::function<void()>;
   using DropDone = std::function<void(bool in_time)>;
   void DropPages(FileId file, Dropped dropped, DropDone done);
+  void InvalidateInKernel(FileId file);
   // The same, waiting for `done`.
   bool DropPagesNow(
       FileId file, Dropped dropped = [] {});
@@ -257,7 +258,7 @@ class Filesystem::Impl final : public SessionListener {
                              const Memory& memory);
   Outcome<Done> WriteThrough(OpenFile& handle, const CallPiece& piece,
                              std::span<const std::byte> data, const Memory& memory);
-  static void EnsureCounted(Inode& inode);
+  static void EnsureCounted(OpenFile& handle);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory);
   Outcome<Done> Append(OpenFile& handle, std::span<const std::byte> data, const CallPiece& piece);
@@ -397,7 +398,6 @@ class Filesystem::Impl final : public SessionListener {
   static void NoteOutdated(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   // ---- copies (copies.cc)
-  bool HasDataToCommit(Inode& inode);
   // Before the last close's commit: while this mount could write unseen, no node's copy counts.
   // Only of files whose copies are to be there before close returns. Caller holds the inode's io.
   void FinishBeforeCopies(Inode& inode);

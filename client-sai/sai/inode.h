@@ -121,6 +121,7 @@ struct Inode : Unsaved {
   uint32_t handles = 0;   // With those that are being opened.
   uint32_t removals = 0;  // Requests that may take its last name, and say that it is not open.
   uint32_t write_handles = 0;
+  uint32_t unclosed_writers = 0;  // Those of them that were not closed since they last wrote.
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
@@ -140,6 +141,12 @@ struct Inode : Unsaved {
   // end, which is zero where the new bytes are.
   uint32_t unsettled = 0;
   bool manager_counts_open = false;  // It knows of a write open of ours and waits for its end.
+  // Whether bytes may change without this mount asking the manager first. After the last close they
+  // may not, although the kernel's release is yet to come, unless the kernel writes by itself.
+  bool MayWriteUnasked() const {
+    return write_handles > 0 && (manager_counts_open || passthrough_writers > 0);
+  }
+  bool awaits_copies = false;  // Bytes were committed for whose copies no close has waited yet.
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
 
@@ -207,6 +214,7 @@ struct OpenFile {
   OpenMode mode;
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
+  bool closed = false;  // A descriptor of it was, after its last write; it is open for writing.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Who asked for POSIX locks through this handle.
 };

@@ -369,14 +369,19 @@ void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
   std::unique_lock lock(inode.mutex);
   inode.changed.wait(lock, [&] { return inode.removals == 0; });
   ++inode.handles;
-  if ((flags & O_ACCMODE) != O_RDONLY) ++inode.write_handles;
+  if ((flags & O_ACCMODE) == O_RDONLY) return;
+  ++inode.write_handles;
+  ++inode.unclosed_writers;
 }
 
 void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
   bool release = false;
   {
     const std::lock_guard lock(inode.mutex);
-    if ((flags & O_ACCMODE) != O_RDONLY) --inode.write_handles;
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+      --inode.write_handles;
+      --inode.unclosed_writers;
+    }
     release = --inode.handles == 0 && (inode.told_held || inode.manager_counts_open);
     if (release) inode.told_held = inode.manager_counts_open = false;
   }
@@ -578,17 +583,27 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     CatchStores(inode);
     Drain(inode);
     bool last = false;
+    bool awaits_copies = false;
     {
       const std::lock_guard lock(inode.mutex);
-      last = inode.write_handles <= 1 && inode.attributes.link_count > 0 && !inode.told_held &&
-             !MayBeStoredInto(inode);
+      // The kernel's release of a handle comes later than the close of its last descriptor. What is
+      // written by passthrough after the close of one of several is not seen here.
+      const bool by_kernel = handle->mode.kind == OpenMode::Kind::kPassthrough;
+      if (handle->write && !by_kernel && !std::exchange(handle->closed, true))
+        --inode.unclosed_writers;
+      last = inode.unclosed_writers <= (handle->write && by_kernel ? 1U : 0U) &&
+             inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
+      awaits_copies = last && (inode.data_dirty || inode.awaits_copies);
+      // Copies are made of what nobody has open for writing: the manager must hear of this close
+      // even if an fsync, or the close of another descriptor, has told it of the bytes.
+      if (awaits_copies && inode.access && inode.access->close_copies > 1)
+        inode.needs_commit = true;
     }
-    const bool has_news = HasDataToCommit(inode);
-    if (last && has_news) FinishBeforeCopies(inode);
+    if (awaits_copies) FinishBeforeCopies(inode);
     result = Commit(inode, last);
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
-    if (last && has_news && result.ok()) {
+    if (awaits_copies && result.ok()) {
       FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
       *awaited = AwaitedCopies(inode);
     }

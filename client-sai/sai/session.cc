@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <thread>
 #include <utility>
 
 #include "client-sai/sai/impl.h"
@@ -17,6 +18,9 @@ constexpr uint64_t kFileIdsLow = 256;
 // Less than the manager's patience with who does not answer a recall; a node that does not answer
 // is dead by then, and the requests that wait for it are over.
 constexpr Duration kPagesWaitMax = Seconds(6);
+// How soon a file is named again that the kernel did not know; doubles.
+constexpr Duration kUnknownPauseMin = Milliseconds(1);
+constexpr Duration kUnknownPauseMax = Milliseconds(64);
 
 }  // namespace
 
@@ -115,7 +119,7 @@ SessionStart Filesystem::Impl::SessionHeld() {
     const bool is_made = inode->make_state == MakeState::kSent ||
                          (inode->make_state == MakeState::kSending && inode->manager_counts_open);
     if (is_made && (inode->handles > 0 || inode->told_held))
-      start.opens.push_back({inode->file, inode->write_handles > 0});
+      start.opens.push_back({inode->file, inode->MayWriteUnasked()});
     for (const auto& [owner, locks] : inode->locks)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
@@ -193,6 +197,21 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   ++inode.unsettled;
 }
 
+// A reply that makes the file known to the kernel may be on its way: until its asker runs, the
+// kernel does not know the file, and then keeps the attributes of the reply although they are
+// outdated.
+void Filesystem::Impl::InvalidateInKernel(FileId file) {
+  for (Duration pause = kUnknownPauseMin; !notifier_.InvalidateFile(file); pause = pause * 2) {
+    const InodePtr inode = Find(file);
+    if (!inode || pause > kUnknownPauseMax) return;
+    {
+      const std::lock_guard lock(inode->mutex);
+      if (inode->kernel_lookups == 0) return;
+    }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns));
+  }
+}
+
 void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
   std::list<Drop>::iterator drop;
   {
@@ -201,7 +220,7 @@ void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
     drop = pending_drops_.insert(pending_drops_.end(), {file, until, std::move(done)});
   }
   drops_.Run([this, file, drop, dropped = std::move(dropped)] {
-    notifier_.InvalidateFile(file);
+    InvalidateInKernel(file);
     dropped();
     DropDone waiting;
     {
@@ -291,7 +310,7 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
     const std::lock_guard lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
-    done.writes = inode->write_handles > 0;
+    done.writes = inode->MayWriteUnasked();
     inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.

@@ -89,7 +89,7 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   const std::lock_guard io(handle->inode->io);
-  EnsureCounted(*handle->inode);
+  EnsureCounted(*handle);
   MOSA_RETURN_IF_FAILED(WriteAt(*handle->inode, offset, data, memory));
   return data.size();
 }
@@ -100,15 +100,17 @@ Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& 
   const std::lock_guard io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
-  EnsureCounted(*handle.inode);
+  EnsureCounted(handle);
   return handle.append ? Append(handle, data, piece)
                        : WriteAt(*handle.inode, piece.offset, data, memory);
 }
 
-// The close of another descriptor of the same handle has told the manager that nobody writes the
-// file any more.
-void Filesystem::Impl::EnsureCounted(Inode& inode) {
+// A close of this handle's only descriptor cannot be told from that of one of several: after it the
+// manager may have been told that nobody writes the file any more.
+void Filesystem::Impl::EnsureCounted(OpenFile& handle) {
+  Inode& inode = *handle.inode;
   const std::lock_guard lock(inode.mutex);
+  if (std::exchange(handle.closed, false)) ++inode.unclosed_writers;
   if (inode.make_state == MakeState::kSent && !inode.manager_counts_open) inode.access_era = 0;
 }
 

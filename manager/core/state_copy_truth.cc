@@ -157,11 +157,11 @@ void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
   reply.no_room = lacks_room || HintsOf(inode).strict;
   reply.reason = DamageOf(inode);
   if (reply.reason.empty()) reply.reason = status.copies_missing;
-  for (const CopyStatus& copy : status.copies) {
-    if (!reply.reason.empty()) break;
-    if (copy.state != CopyStatus::State::kValid || !copy.why.empty())
+  if (reply.reason.empty() && write_opens_.contains(file))
+    reply.reason = "another mount has the file open for writing";
+  for (const CopyStatus& copy : status.copies)
+    if (reply.reason.empty() && !copy.why.empty())
       reply.reason = fmt::format("node {}: {}", NameOf(copy.node), copy.why);
-  }
   if (reply.reason.empty()) reply.reason = "copying takes long";
 }
 

@@ -314,7 +314,8 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
               {},
               nullptr,
               MayBeAbsent(job->task.order(), action->source),
-              Changer::OfOrder(job->latest_generation)};
+              Changer::OfOrder(job->latest_generation),
+              job->task.order().follow};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
@@ -432,7 +433,8 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
                                      turn.action.source.value, file.value));
   }
   MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, turn.action.range, own, scratch));
-  if (own.quiet) return OkStatus();
+  // While the file is followed nothing counts yet, and its writer may be a program of this host.
+  if (own.quiet || turn.follows) return OkStatus();
   // Fails as if the file had another first copy by now: what was compared may change unnoticed.
   return FailedPreconditionError(
       fmt::format("a program of this host has the object of file {} open for writing, so that it "

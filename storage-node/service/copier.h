@@ -69,6 +69,7 @@ class Copier {
     std::unique_ptr<std::byte[]> buffer;  // Of fetches; null: to be made.
     bool may_be_absent = false;           // The source may have no object of the file.
     Changer changer;                      // By the order.
+    bool follows = false;                 // The order is to follow a writer.
   };
 
   void Run();

@@ -6,6 +6,7 @@ Three hosts. Each trouble is tried several times; what programs see is compared 
 
 import errno
 import json
+import mmap
 import os
 import pathlib
 import subprocess
@@ -191,6 +192,41 @@ def close_error(path):
     return 0
 
 
+def write_and_fsync(path):
+    fd = os.open(path, os.O_WRONLY)
+    os.pwrite(fd, b"2" * MIB, 0)
+    os.fsync(fd)
+    os.close(fd)
+
+
+def write_by_one_of_two(path):
+    first, second = os.open(path, os.O_WRONLY), os.open(path, os.O_WRONLY)
+    os.pwrite(first, b"2" * MIB, 0)
+    os.close(first)
+    os.close(second)
+
+
+def store_into_a_mapping(path):
+    fd = os.open(path, os.O_RDWR)
+    with mmap.mmap(fd, 0) as mapped:
+        mapped[:MIB] = b"2" * MIB
+        mapped.flush()
+    os.close(fd)
+
+
+def check_close_after_fsync(store, number):
+    """The last close waits for the copies of all that was written, whoever told of it before."""
+    home = directory(store, f"told{number}", pattern="broadcast:2")
+    for write in (write_and_fsync, write_by_one_of_two, store_into_a_mapping):
+        for host in store.hosts:
+            name = f"{write.__name__}-{host}"
+            with open(f"{home}/{name}", "wb") as file:
+                file.write(b"1" * FILE_BYTES)
+            write(f"{store.mount(host)}/told{number}/{name}")
+            cluster.check(all_valid(f"{home}/{name}", 2), f"{name}: {layout(f'{home}/{name}')}")
+            os.unlink(f"{home}/{name}")
+
+
 def check_pessimistic_close(store):
     """close answers an error where the copies do not exist, and keeps the bytes."""
     made = directory(store, "pess", replicas="3", ack="pessimistic")
@@ -224,6 +260,8 @@ def test(arguments):
         for number in range(arguments.times):
             check_damage(store, number, "h1" if number % 2 else "another")
         print(f"{arguments.times} damaged copies repaired", flush=True)
+        for number in range(arguments.times):
+            check_close_after_fsync(store, number)
         check_damage_of_the_only_copy(store)
         check_pessimistic_close(store)
 
