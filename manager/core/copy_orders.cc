@@ -52,6 +52,14 @@ void CopyOrders::Finish(FileId file, NodeId node) {
   if (tasks->second.empty()) tasks_.erase(tasks);
 }
 
+void CopyOrders::NoteCancelled(FileId file, NodeId node) {
+  const auto tasks = tasks_.find(file);
+  if (tasks == tasks_.end()) return;
+  for (auto& [target, task] : tasks->second)
+    if (std::find(task.relays.begin(), task.relays.end(), node) != task.relays.end())
+      task.relay_cancelled = true;
+}
+
 void CopyOrders::Fail(FileId file, NodeId node, std::string why, Time retry_at) {
   CopyTask failed{.failure = std::move(why), .retry_at = retry_at};
   if (const CopyTask* task = Find(file, node)) failed.sources = task->sources;

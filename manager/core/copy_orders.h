@@ -30,6 +30,8 @@ struct CopyTask {
   uint64_t data_version = 0;
   bool follow = false;
   Layout sources{};  // As ordered.
+  std::vector<NodeId> relays{};
+  bool relay_cancelled = false;  // One of them, which will not say that it has what it passes on.
   uint64_t copied_bytes = 0;
   std::string failure{};  // Why the last order failed, and when it may be tried again.
   Time retry_at{};
@@ -52,6 +54,8 @@ class CopyOrders {
   void SetProgress(FileId file, NodeId node, uint64_t copied_bytes);
   // The order is done, or given up.
   void Finish(FileId file, NodeId node);
+  // A node's order is cancelled: whoever was to fetch from it as a relay must be ordered anew.
+  void NoteCancelled(FileId file, NodeId node);
   // Its sources are remembered, so that the next order can name others.
   void Fail(FileId file, NodeId node, std::string why, Time retry_at);
 

@@ -457,7 +457,8 @@ class CopiesModel : public CoreFixture {
 
 // Seeds that have found something once, and then many others.
 TEST(CopiesModelTest, ReadersAreSentOnlyToWhatWasCommitted) {
-  std::vector<uint64_t> seeds{20261121, 2, 3, 11, 78, 135, 238, 332, 423, 554, 682, 786, 1702};
+  std::vector<uint64_t> seeds{20261121, 2,   3,   11,  78,  135,  238,
+                              332,      423, 554, 682, 786, 1702, 7905};
   for (uint64_t seed = 100; seed < 120; ++seed) seeds.push_back(seed);
   if (const char* given = std::getenv("MOSA_SEED")) {
     const uint64_t first = std::strtoull(given, nullptr, 10);

@@ -59,7 +59,7 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
       continue;
     }
     const CopyTask* task = copy_.orders.Find(file, target);
-    if (task && task->running() && task->follow == writing &&
+    if (task && task->running() && task->follow == writing && !task->relay_cancelled &&
         (writing || task->data_version == order.data_version) && task->sources == order.sources)
       standing.insert(target);
     orders.emplace(target, std::move(order));
@@ -83,12 +83,17 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
   for (const NodeId target : targets) {
     if (!orders.contains(target) || standing.contains(target)) continue;
     CopyOrder order = orders.at(target);
-    for (CopyRelay& relay : order.relays) relay.order = orders.at(relay.node).order;
+    std::vector<NodeId> relays;
+    for (CopyRelay& relay : order.relays) {
+      relay.order = orders.at(relay.node).order;
+      relays.push_back(relay.node);
+    }
     copy_.orders.Start(file, target,
                        {.order = order.order,
                         .data_version = order.data_version,
                         .follow = writing,
-                        .sources = order.sources});
+                        .sources = order.sources,
+                        .relays = std::move(relays)});
     SendOrder(target, std::move(order));
   }
 }
@@ -221,6 +226,7 @@ void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {
   const Node* node = FindNode(id);
   if (task && task->running() && node && node->connected) {
     SendOrder(id, CancelCopyOrder{file});
+    copy_.orders.NoteCancelled(file, id);
     copy_.dropped[file][id] = now_ + kCancelArrivesWithin;
   }
   copy_.orders.Finish(file, id);
