@@ -122,6 +122,36 @@ TEST(Answers, OverlappingClosesOfNewFilesLeaveTheirDirectoryAsTheManagerHasIt) {
   EXPECT_EQ(here->modify_time, there->modify_time);
 }
 
+// b has the lock, and has just learned where its record goes, when its session expires.
+TEST(Answers, WhatASilentMountWasAppendingIsNotStoredOverTheRecordOfWhoWasLetIn) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  const std::string old = Pattern(kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/log", old)));
+  const auto file = cluster.b().Open("/d/log", O_WRONLY | O_APPEND);
+  ASSERT_TRUE(Ok(file));
+  HeldAnswer<OpenRequest> end(cluster.b());
+  auto late = std::async(std::launch::async, [&] {
+    const auto written = cluster.b().Write(file->handle, 0, Pattern(4096, 2));
+    const auto closed = cluster.b().Close(file->handle);
+    return written.ok() ? ReasonOf(closed) : ReasonOf(written);
+  });
+  ASSERT_TRUE(end.AwaitHeld());
+  cluster.b().Freeze(true);
+  std::this_thread::sleep_for(std::chrono::seconds(7));
+  const std::string record = Pattern(4096, 3);
+  const auto other = cluster.a().Open("/d/log", O_WRONLY | O_APPEND);
+  ASSERT_TRUE(Ok(other));
+  ASSERT_TRUE(Ok(cluster.a().Write(other->handle, 0, record)));
+  ASSERT_TRUE(Ok(cluster.a().Close(other->handle)));
+  cluster.b().Freeze(false);
+  end.Release();
+  EXPECT_EQ(late.get(), ErrorReason::kStale);
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/log") == old + record);
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/log") == old + record);
+}
+
 TEST(Answers, WhatWasAppendedBeforeOthersKnewTheFileStays) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));

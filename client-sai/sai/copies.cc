@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
 
 // A node hears of what was written when it is so much, or not one stretch.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
-// A close gives up when copying has made no progress for this long.
-constexpr Duration kCopiesPatience = kWaitMax - Milliseconds(300);
 
 // What a close answers that has waited for copies in vain. The bytes are committed all the same.
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
@@ -76,7 +75,7 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
 
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
                                    std::function<void(Outcome<Done>)> done) {
-  copy_waits_.Wait(request, kCopiesPatience,
+  copy_waits_.Wait(request, WaitBudget::ForQuestion(),
                    [this, file = request.file, done = std::move(done)](const auto& last) {
                      if (last.copies_valid >= last.copies_wanted) return done(Done{});
                      stats_.Add(Counter::kClosesWithoutCopies);

@@ -1,5 +1,6 @@
 #include "client-sai/sai/copy_waits.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -7,6 +8,8 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kAskAgainAfter = Milliseconds(200);
+// Enough to find a node silent, and to order a copy from or on another one.
+constexpr Duration kProgressPatience = Seconds(8);
 
 }  // namespace
 
@@ -19,7 +22,6 @@ void CopyWaits::Wait(const AwaitCopiesRequest& request, Duration patience, Done 
     unknown.copies_wanted = request.copies;
     unknown.reason = "the manager does not answer";
     waiters_[ticket] = {.request = request,
-                        .patience = patience,
                         .until = clock_.Monotonic() + patience,
                         .last = std::move(unknown),
                         .ask_again = {},
@@ -55,7 +57,7 @@ void CopyWaits::OnReply(uint64_t ticket, const std::vector<Reply>& replies) {
     } else {
       const AwaitCopiesReply before = std::exchange(waiter.last, *reply);
       if (reply->copies_valid != before.copies_valid || reply->copied_bytes != before.copied_bytes)
-        waiter.until = now + waiter.patience;
+        waiter.until = std::max(waiter.until, now + kProgressPatience);
     }
     const AwaitCopiesReply& last = waiter.last;
     if (last.copies_valid >= last.copies_wanted || !last.more || now >= waiter.until) {

@@ -28,8 +28,8 @@ class CopyWaits {
   CopyWaits& operator=(const CopyWaits&) = delete;
 
   // Calls `done` once: when the copies are there or the file is gone, when the manager says that no
-  // more will come, or when copying has made no progress for `patience`. The manager is asked again
-  // after a failure.
+  // more will come, or after `patience` if copying makes no progress then. The
+  // manager is asked again after a failure.
   void Wait(const AwaitCopiesRequest& request, Duration patience, Done done);
   // To be called several times a second: ends what is overdue, repeats what has failed.
   void EndOverdue();
@@ -38,7 +38,6 @@ class CopyWaits {
  private:
   struct Waiter {
     AwaitCopiesRequest request;
-    Duration patience;
     Time until;
     AwaitCopiesReply last;
     std::optional<Time> ask_again;  // The last question has failed.

@@ -268,6 +268,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> BeginAppend(Inode& inode, HandleId handle);
   // Commits, if anything was `stored`, and gives the lock back.
   Outcome<Done> EndAppend(Inode& inode, bool stored);
+  Outcome<Done> RenewAppendRight(Inode& inode);
   void EndAppendOf(Inode& inode, HandleId handle);  // If it is that handle's.
   void EndAppendOfOthers(Inode& inode);
   // For programs that do not go on.
@@ -351,6 +352,8 @@ class Filesystem::Impl final : public SessionListener {
   // manager hears that a recall is done when no such write is under way. Not nested.
   Outcome<AccessPtr> BeginStore(Inode& inode);
   void EndStore(Inode& inode);
+  // Whether the layout that a store goes by has been valid until now.
+  bool MayStillStore(Inode& inode);
   class StoreSection {
    public:
     StoreSection(Impl& impl, Inode& inode)

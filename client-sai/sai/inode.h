@@ -88,6 +88,12 @@ struct AppendHold {
   uint64_t era = 0;            // In which the lock was given.
 };
 
+// By which what is appended may be stored where the file ended when the lock was given.
+struct AppendRight {
+  uint64_t era = 0;
+  uint64_t data_version = 0;  // At that end.
+};
+
 struct Inode : Unsaved {
   explicit Inode(FileId id) : file(id) {}
 
@@ -167,12 +173,13 @@ struct Inode : Unsaved {
   uint64_t inline_version = 0;
   WriteBuffer buffer;  // Write-behind to other nodes.
   IntervalSet pages;   // Pages that this mount has written: room for them was taken.
-  std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
-  bool allocated_known = false;          // `allocated` is all that the file has.
-  std::set<NodeId> stored_on;            // Nodes that have taken bytes of this mount's.
-  uint32_t stores = 0;                   // How many writes to nodes are under way; see BeginStore.
-  bool fenced = false;                   // Room is made elsewhere: none may begin.
-  bool moves_inline = false;             // Puts inline content into objects; nobody else may store.
+  std::map<NodeId, uint64_t> allocated;     // Bytes of `pages`, per node.
+  bool allocated_known = false;             // `allocated` is all that the file has.
+  std::optional<AppendRight> append_right;  // While a system call appends.
+  std::set<NodeId> stored_on;               // Nodes that have taken bytes of this mount's.
+  uint32_t stores = 0;        // How many writes to nodes are under way; see BeginStore.
+  bool fenced = false;        // Room is made elsewhere: none may begin.
+  bool moves_inline = false;  // Puts inline content into objects; nobody else may store.
   std::vector<UnconfirmedRecall> unconfirmed;  // Wait for those that are under way.
   std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
   Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.

@@ -58,6 +58,11 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     // What was recalled meanwhile may not be stored by any more.
     if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
       continue;
+    if (inode.append_right && inode.append_right->era != inode.access_era) {
+      lock.unlock();
+      MOSA_RETURN_IF_FAILED(RenewAppendRight(inode));
+      continue;
+    }
     if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since)
       return Fail(
           StatusCode::kFailedPrecondition, ErrorReason::kStale,
@@ -68,6 +73,11 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
     return access;
   }
+}
+
+bool Filesystem::Impl::MayStillStore(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  return inode.access_era != 0 && inode.access_era == lease_.ValidEra();
 }
 
 void Filesystem::Impl::EndStore(Inode& inode) {

@@ -204,6 +204,7 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
     if (fresh.ok()) {
       hold.end = ViewOn(inode, fresh->attributes).size_bytes;
       hold.data_version = fresh->attributes.data_version;
+      inode.append_right = AppendRight{hold.era, hold.data_version};
     }
     hold.errors_before = inode.error_count;
   }
@@ -211,6 +212,24 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   if (fresh.ok()) return Done{};
   if (!EndAppend(inode, false).ok()) stats_.Add(Counter::kErrors);
   return fresh.failure();
+}
+
+// The session in which the file was locked is over. Who was given the lock meanwhile has committed
+// before giving it back.
+Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
+  const uint64_t era = lease_.ValidEra();
+  const Outcome<Done> locked = AskForLock(inode, AppendLock(LockType::kExclusive));
+  const auto now = Ask<AttributesReply>(GetAttributesRequest{inode.file});
+  const std::lock_guard lock(inode.mutex);
+  if (!inode.append_right) return Done{};
+  if (locked.ok() && now.ok() && now->attributes.data_version == inode.append_right->data_version) {
+    inode.append_right->era = era;
+    return Done{};
+  }
+  return Fail(StatusCode::kFailedPrecondition, ErrorReason::kStale,
+              fmt::format("others may have appended to file {} while the manager was not heard of: "
+                          "what was to be appended here is not stored",
+                          inode.file.value));
 }
 
 Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
@@ -223,11 +242,15 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
   if (stored) {
     Drain(inode);
     appended = Commit(inode, false);
+  }
+  {
     const std::lock_guard lock(inode.mutex);
-    if (appended.ok() && inode.error_count != hold.errors_before) appended = inode.error;
+    inode.append_right.reset();
+    const bool counts = stored && appended.ok();
+    if (counts && inode.error_count != hold.errors_before) appended = inode.error;
     // The session may have been over meanwhile, and the lock with it: then others have appended at
     // the same place.
-    if (appended.ok() && hold.session != sessions_ &&
+    if (counts && appended.ok() && hold.session != sessions_ &&
         inode.attributes.data_version > hold.data_version + 1)
       appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
                       fmt::format("others have appended to file {} while the manager was not heard "
@@ -630,6 +653,11 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
     if (!status.ok()) return FromStatus(status);
     return Done{};
   }
+  // The node sees no write by a descriptor, so it cannot refuse one that comes too late. This mount
+  // may have stood still since the store began.
+  if (!MayStillStore(inode))
+    return Fail(StatusCode::kAborted, ErrorReason::kStale,
+                fmt::format("the layout of file {} was recalled", inode.file.value));
   size_t written = 0;
   while (written < data.size()) {
     const ssize_t count = pwrite((*object)->fd.get(), data.data() + written, data.size() - written,
