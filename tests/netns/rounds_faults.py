@@ -47,6 +47,9 @@ class Fault:
         where = self.host if self.target != "manager" else "h0"
         return f"{self.kind} {self.target} ({where}) for {self.seconds:.1f} s"
 
+    def overlaps(self, operation):
+        return operation.begin <= self.end and operation.end >= self.begin
+
     def daemons(self):
         """(kind, host) of what is hit."""
         found = []
