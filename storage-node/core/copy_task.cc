@@ -381,8 +381,10 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
   const uint64_t source_bytes = is_cut ? order_.size_bytes : theirs_all.object_bytes;
   const uint64_t source_end = std::clamp(source_bytes, part.begin, part.end);
   const uint64_t own_end = std::clamp(own_all.object_bytes, part.begin, part.end);
+  // What a relay has not got yet, or not any more, is no hole: the own bytes may be the only ones.
+  const bool may_clear = own.has_data && (!source.relay || settles);
   if (!theirs.has_data || source_end == part.begin) {
-    if (own.has_data) Want(source, CopyAction::Kind::kClear, {part.begin, own_end}, settles);
+    if (may_clear) Want(source, CopyAction::Kind::kClear, {part.begin, own_end}, settles);
     return;
   }
   if (theirs.damaged) {
@@ -399,7 +401,7 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
     return;
   }
   Want(source, CopyAction::Kind::kFetch, {part.begin, source_end}, settles);
-  if (own.has_data) Want(source, CopyAction::Kind::kClear, {source_end, own_end}, settles);
+  if (may_clear) Want(source, CopyAction::Kind::kClear, {source_end, own_end}, settles);
 }
 
 void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles) {

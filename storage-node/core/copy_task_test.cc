@@ -390,6 +390,7 @@ TEST(CopyTask, ARelayThatNeverHasTheObjectComesToAnEnd) {
   last.own.bytes = Of('o', 7);
   last.Run();
   EXPECT_FALSE(last.task.done());
+  EXPECT_EQ(last.own.bytes, Of('o', 7)) << "what a relay has not got yet is no hole";
   relay.Run();
   ASSERT_TRUE(relay.task.done());
   const auto hold = last.task.Next(last.now);
