@@ -249,5 +249,24 @@ TEST(Pages, APageThatStaysLockedHoldsNobodyUp) {
   ASSERT_TRUE(Ok(cluster.b().Close(cached->handle)));
 }
 
+// The reply that tells it of a file may have left without its asker having run.
+TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "x")));
+  const auto entry = cluster.a().fs().Lookup(kRootFile, "f");
+  ASSERT_TRUE(Ok(entry));
+  const uint64_t before = cluster.a().notifier().files;
+  cluster.a().notifier().unknown = 3;
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "other")));
+  EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().files - before >= 4; }));
+  EXPECT_EQ(cluster.a().notifier().unknown, 0);
+  // Of a file that it has forgotten it need not be told.
+  cluster.a().fs().Forget(entry->entry.file, 1);
+  const uint64_t after = cluster.a().notifier().files;
+  cluster.a().notifier().unknown = 1000;
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "third")));
+  EXPECT_LE(cluster.a().notifier().files - after, 2);
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -83,17 +83,15 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
   for (const NodeId target : targets) {
     if (!orders.contains(target) || standing.contains(target)) continue;
     CopyOrder order = orders.at(target);
-    std::vector<NodeId> relays;
+    CopyTask task{.order = order.order,
+                  .data_version = order.data_version,
+                  .follow = writing,
+                  .sources = order.sources};
     for (CopyRelay& relay : order.relays) {
       relay.order = orders.at(relay.node).order;
-      relays.push_back(relay.node);
+      task.relays.push_back(relay.node);
     }
-    copy_.orders.Start(file, target,
-                       {.order = order.order,
-                        .data_version = order.data_version,
-                        .follow = writing,
-                        .sources = order.sources,
-                        .relays = std::move(relays)});
+    copy_.orders.Start(file, target, std::move(task));
     SendOrder(target, std::move(order));
   }
 }
