@@ -233,7 +233,13 @@ class CopiesModel : public CoreFixture {
       const auto relay = std::find_if(order.relays.begin(), order.relays.end(),
                                       [id](const CopyRelay& r) { return r.node == id; });
       const bool is_settled = relay == order.relays.end() || PassesOn(source, *relay, file, i);
-      // What a relay has not got yet is no hole.
+      // What the source has dropped meanwhile is no hole.
+      if (relay == order.relays.end() && !HasObject(source, file) &&
+          std::ranges::find(order.empty_sources, id) == order.empty_sources.end()) {
+        report.failure = Failure{StatusCode::kDataLoss, ErrorReason::kCorrupt, "no object"};
+        break;
+      }
+      // Nor is what a relay has not got yet.
       if (is_settled || theirs != source.versions.end())
         Store(node, file, i, theirs == source.versions.end() ? 0 : theirs->second);
       if (is_settled) {
@@ -252,6 +258,11 @@ class CopiesModel : public CoreFixture {
     } else {
       node.completed.insert(file);
     }
+  }
+
+  static bool HasObject(const ModelNode& node, FileId file) {
+    const auto first = node.versions.lower_bound({file, 0});
+    return first != node.versions.end() && first->first.first == file;
   }
 
   // A relay has for good what it has settled by its order, and what that is not about.
@@ -460,8 +471,8 @@ class CopiesModel : public CoreFixture {
 
 // Seeds that have found something once, and then many others.
 TEST(CopiesModelTest, ReadersAreSentOnlyToWhatWasCommitted) {
-  std::vector<uint64_t> seeds{20261121, 2,   3,   11,  78,   135,  238,  332,
-                              423,      554, 682, 786, 1702, 7905, 18681};
+  std::vector<uint64_t> seeds{20261121, 2,   3,   11,  78,   135,  238,   332,
+                              423,      554, 682, 786, 1702, 7905, 18681, 24128};
   for (uint64_t seed = 100; seed < 120; ++seed) seeds.push_back(seed);
   if (const char* given = std::getenv("MOSA_SEED")) {
     const uint64_t first = std::strtoull(given, nullptr, 10);
