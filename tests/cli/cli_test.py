@@ -21,6 +21,7 @@ import time
 import traceback
 
 SKIPPED = 77
+MOSA_HOSTS = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
 
 
 class Failed(Exception):
@@ -208,6 +209,10 @@ def help_and_version(tool):
         check("mosa " in text, f"the help of {words} has no example: {text}")
     version = json.loads(tool.good("version", "--json"))["version"]
     check(tool.good("version") == f"mosa {version}\n", "the two forms of version differ")
+    for words, code in ((["--help"], 0), (["up", "--help"], 0), (["down", "hosts", "-h"], 0), ([], 2), (["up"], 2)):
+        done = subprocess.run([str(MOSA_HOSTS), *words], capture_output=True, text=True, timeout=10, check=False)
+        text = done.stdout if code == 0 else done.stderr
+        check(done.returncode == code and "mosa-hosts up HOSTFILE" in text and "--mount" in text, f"mosa-hosts {words}: {done}")
 
 
 def secret(tool):
@@ -623,7 +628,6 @@ def hosts(tool):
     if not facts["namespaces"]:
         down(tool, "m")
         return
-    program = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
     with tempfile.TemporaryDirectory(prefix="mosa-hosts-") as lab:
         hostfile = pathlib.Path(lab) / "hosts"
         lines = [f"{host['namespace']} {host['address']}" for host in facts["hosts"]]
@@ -631,9 +635,15 @@ def hosts(tool):
         flags = [str(hostfile), "--bin", str(tool.path.parent.resolve()), "--port", "7500", "--limit", "64M", "--dir",
                  lab + "/{host}", "--mount", lab + "/{host}/mount", "--exec", "nsenter --net=/run/netns/{host} sh -c"]
 
+        scratch = pathlib.Path(lab) / "scratch"
+        scratch.mkdir()
+
         def act(verb, *more, code=0):
-            done = subprocess.run([str(program), verb, *flags, *more], capture_output=True, text=True, timeout=90, check=False)
+            done = subprocess.run([str(MOSA_HOSTS), verb, *flags, *more], capture_output=True, text=True, timeout=90, check=False,
+                                  env={**os.environ, "TMPDIR": str(scratch)})
             check(done.returncode == code, f"mosa-hosts {verb} ended with {done.returncode}: {done.stderr}")
+            check(not any(scratch.iterdir()), f"mosa-hosts {verb} left secrets in {list(scratch.iterdir())}")
+            check("unbound" not in done.stderr, f"mosa-hosts {verb}: {done.stderr}")
             return done.stdout
 
         try:
@@ -663,7 +673,7 @@ def hosts(tool):
             check(str(mounts[1]) in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), "down ended it")
         finally:
             act("down", "--discard")
-        left = [str(p) for p in pathlib.Path(lab).iterdir() if p != hostfile]
+        left = [str(p) for p in pathlib.Path(lab).iterdir() if p not in (hostfile, scratch)]
         left += processes(lab)
         check(not left and lab not in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), f"left: {left}")
     down(tool, "m")
