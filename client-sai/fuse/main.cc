@@ -27,6 +27,7 @@
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
 #include "common/base/metrics_server.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/credentials.h"
@@ -221,6 +222,7 @@ int Main(int argc, char** argv) {
       "Mounts a Mosa cluster on a directory and serves it until it is unmounted, or until "
       "SIGTERM or SIGINT.",
       kProgram);
+  app.set_version_flag("--version", VersionLine());
   MountOptions options;
   AddFlags(app, options);
   try {

@@ -16,6 +16,7 @@
 #include "common/base/metrics_server.h"
 #include "common/base/text_file.h"
 #include "common/base/units.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
@@ -219,7 +220,7 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
   CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
-  app.set_version_flag("--version", "mosa-manager 0.1.0");
+  app.set_version_flag("--version", mosa::VersionLine());
   mosa::manager::Flags flags;
   mosa::manager::Declare(app, flags);
   try {

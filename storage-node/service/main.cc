@@ -17,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics_server.h"
 #include "common/base/units.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "proto/convert/grpc_process.h"
@@ -160,7 +161,7 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
   CLI::App app("mosa-storage: the objects of one node of a Mosa cluster");
-  app.set_version_flag("--version", "mosa-storage 0.1.0");
+  app.set_version_flag("--version", mosa::VersionLine());
   mosa::node::Flags flags;
   mosa::node::Declare(app, flags);
   try {

@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -207,8 +208,13 @@ def help_and_version(tool):
                   ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")
-    version = json.loads(tool.good("version", "--json"))["version"]
-    check(tool.good("version") == f"mosa {version}\n", "the two forms of version differ")
+    version = json.loads(tool.good("version", "--json"))
+    line = f"mosa {version['version']} ({version['commit']})\n"
+    check(re.fullmatch(r"mosa \d+\.\d+\.\d+ \(([0-9a-f]{12,}|unknown)\)\n", line), line)
+    check(tool.good("version") == line, "the two forms of version differ")
+    for program in ("mosa", "mosa-manager", "mosa-storage", "mosa-mount"):
+        done = subprocess.run([str(tool.path.parent / program), "--version"], capture_output=True, text=True, timeout=10, check=False)
+        check(done.returncode == 0 and done.stdout == line, f"{program} --version: {done}, not {line}")
     for words, code in ((["--help"], 0), (["up", "--help"], 0), (["down", "hosts", "-h"], 0), ([], 2), (["up"], 2)):
         done = subprocess.run([str(MOSA_HOSTS), *words], capture_output=True, text=True, timeout=10, check=False)
         text = done.stdout if code == 0 else done.stderr

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "common/base/exit_code.h"
+#include "common/base/version.h"
 #include "proto/convert/grpc_process.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/capacity.h"
@@ -37,6 +38,7 @@ int Main(int argc, char** argv) {
       "mosa");
   CommandLine line;
   app.add_flag("--json", line.json, "Print JSON with stable names");
+  app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);
   app.fallthrough();
   AddCluster(app, line);
@@ -72,6 +74,9 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "mosa: {}: see '{} --help'\n", Explain(app, error), CommandNamed(app));
