@@ -208,6 +208,13 @@ def help_and_version(tool):
                   ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")
+    text = tool.good("--help")
+    groups = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    check(groups == ["Options", "Store", "Run", "Predict", "Observe", "Measure"], f"groups of commands: {groups}")
+    check(len(text.splitlines()) < 60, f"the list of commands is long: {text}")
+    for words, hidden, shown in (([], "identify-worker", "identify "), (["stage"], "worker", "check "), (["bench"], "work ", "patterns ")):
+        text = tool.good(*words, "--help")
+        check(f"\n  {hidden}" not in text and f"\n  {shown}" in text, f"the help of {words}: {text}")
     version = json.loads(tool.good("version", "--json"))
     line = f"mosa {version['version']} ({version['commit']})\n"
     check(re.fullmatch(r"mosa \d+\.\d+\.\d+ \(([0-9a-f]{12,}|unknown)\)\n", line), line)
