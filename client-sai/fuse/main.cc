@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,11 +22,12 @@
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/tracing.h"
 #include "common/base/clock.h"
-#include "common/base/errno_status.h"
+#include "common/base/daemon.h"
 #include "common/base/exit_code.h"
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
 #include "common/base/metrics_server.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/credentials.h"
@@ -41,6 +40,7 @@ namespace {
 
 // An end waits no longer for the disk of a trace.
 constexpr Duration kTraceEndMax = Seconds(5);
+constexpr const char* kProgram = "mosa-mount";
 
 struct MountOptions {
   std::string mount_point;
@@ -109,24 +109,6 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "mount";
 }
 
-// Readers never see a part of it.
-Status WriteReadyFile(const std::string& path, const std::string& mount_point,
-                      const KernelAgreement& agreement) {
-  if (path.empty()) return OkStatus();
-  const nlohmann::json ready = {{"mount", mount_point},
-                                {"pid", getpid()},
-                                {"passthrough", agreement.passthrough},
-                                {"passthrough_reason", agreement.passthrough_reason}};
-  const std::string part = path + ".part";
-  std::ofstream file(part, std::ios::trunc);
-  file << ready.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  file.close();
-  if (!file || rename(part.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, fmt::format("cannot write {}", path));
-  }
-  return OkStatus();
-}
-
 Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& options,
              int signals) {
   KernelSession& session = mount.session;
@@ -145,17 +127,13 @@ Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& o
           agreement.epoch ? "on" : "off: names are looked up at each use");
   const Status read_ahead = RaiseReadAhead(mount_point, kKernelReadAheadBytes);
   if (!read_ahead.ok()) LogInfo("the kernel reads ahead 128 KiB: {}", MessageOf(read_ahead));
-  const Status ready = WriteReadyFile(options.ready_file, mount_point, agreement);
+  const Status ready =
+      WriteReadyFile(options.ready_file, {{"mount", mount_point},
+                                          {"passthrough", agreement.passthrough},
+                                          {"passthrough_reason", agreement.passthrough_reason}});
   if (ready.ok()) WaitForEnd(session, signals);
   session.Stop();
   return ready;
-}
-
-// Null if nobody wants them. `snapshot` outlives the server.
-Result<std::unique_ptr<MetricsServer>> ServeMetrics(
-    const std::string& listen, const std::function<ResidenceSnapshot()>& snapshot) {
-  if (listen.empty()) return std::unique_ptr<MetricsServer>();
-  return MetricsServer::Start({.listen = listen}, [&snapshot] { return MetricsText(snapshot()); });
 }
 
 KernelSessionOptions SessionOptionsOf(const MountOptions& options, const std::string& mount_point,
@@ -215,7 +193,9 @@ Status Run(const MountOptions& options) {
   const std::unique_ptr<ManagerApi> manager = NewGrpcManagerApi(manager_options);
   Filesystem filesystem(filesystem_options, *manager, nodes, session, clock);
   started = &filesystem;
-  MOSA_ASSIGN_OR_RETURN(const auto metrics, ServeMetrics(options.metrics, snapshot));
+  MOSA_ASSIGN_OR_RETURN(const auto metrics, ServeMetrics(options.metrics, [&snapshot] {
+                          return MetricsText(snapshot());
+                        }));
   MOSA_RETURN_IF_ERROR(filesystem.Start());
   TracedFilesystem traced_filesystem(filesystem, session);
   Tracer tracer(traced_filesystem, clock);
@@ -230,8 +210,7 @@ Status Run(const MountOptions& options) {
     LogWarning("the trace is left as far as its disk has taken it within {} s",
                kTraceEndMax.ns / 1'000'000'000);
     // Its thread uses what a return would take apart.
-    if (!result.ok()) fprintf(stderr, "mosa-mount: %s\n", MessageOf(result).c_str());
-    _exit(ToExitCode(result.code()));
+    _exit(result.ok() ? 0 : FailProgram(kProgram, result));
   }
   return result;
 }
@@ -242,7 +221,8 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Mounts a Mosa cluster on a directory and serves it until it is unmounted, or until "
       "SIGTERM or SIGINT.",
-      "mosa-mount");
+      kProgram);
+  app.set_version_flag("--version", VersionLine());
   MountOptions options;
   AddFlags(app, options);
   try {
@@ -252,14 +232,12 @@ int Main(int argc, char** argv) {
   }
   Status status = Validate(options);
   if (status.ok()) {
-    status = OpenLog({"mosa-mount", *ParseLogLevel(options.log_level), options.log_file});
+    status = OpenLog({kProgram, *ParseLogLevel(options.log_level), options.log_file});
   }
   if (status.ok()) status = Run(options);
-  if (!status.ok()) {
-    if (!options.log_file.empty()) LogError("{}", MessageOf(status));
-    fprintf(stderr, "mosa-mount: %s\n", MessageOf(status).c_str());
-  }
-  return ToExitCode(status.code());
+  if (status.ok()) return 0;
+  if (!options.log_file.empty()) LogError("{}", MessageOf(status));
+  return FailProgram(kProgram, status);
 }
 
 }  // namespace mosa::sai

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/base/daemon.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
 
@@ -30,20 +31,14 @@ void RaiseProcessLimits() {
       setrlimit(RLIMIT_NOFILE, &limit);
     }
   }
-  // Blocks of file bytes are handed from thread to thread: few arenas, which grow by large steps
-  // and give back what is far beyond a mount's caches.
-  mallopt(M_ARENA_MAX, 4);
+  // Blocks of file bytes are handed from thread to thread: arenas grow by large steps, and give
+  // back what is far beyond a mount's caches.
+  TuneMalloc(64 << 20);
   mallopt(M_TOP_PAD, 1 << 20);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 Result<UniqueFd> CatchEndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = BlockEndSignals({SIGHUP});
   UniqueFd descriptor(signalfd(-1, &signals, SFD_CLOEXEC));
   if (!descriptor) return ErrnoStatus(errno, "cannot wait for signals");
   return descriptor;

@@ -260,7 +260,8 @@ class Filesystem {
   // close(2) of one descriptor: makes the file what others see, reports errors of earlier writes,
   // and drops the POSIX locks of `lock_owner` on the file if it has any. `done` is called once: on
   // this thread, or, where the close waits for copies of the file, later on another one, which it
-  // must not keep. However slowly they come, it is called within kWaitMax of the call.
+  // must not keep. That wait ends with an error when copying has made no progress for nearly
+  // kWaitMax; each byte or copy more begins it anew, so it has no limit as a whole.
   void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);
   // The last reference is gone. With `flock_owner` its flock lock goes too. Never fails.
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);

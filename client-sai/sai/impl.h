@@ -36,9 +36,12 @@ using AccessPtr = std::shared_ptr<const DataAccess>;
 Failure Fail(StatusCode code, ErrorReason reason, std::string message);
 Failure FromStatus(const Status& status);
 
-// Locks, in the order in which they may be taken: Inode::io, Inode::mutex, then any of
-// table_mutex_, handles_mutex_, ids_mutex_, those inside members. No lock but Inode::io is held
-// across a call; releases_mutex_ is held while requests that nobody waits for are sent.
+// Locks, in the order in which they may be taken: Inode::io, Inode::look, Inode::mutex, then any of
+// table_mutex_, handles_mutex_, those inside members. epoch_mutex_ comes before Inode::mutex. With
+// table_mutex_ the mutex of an inode may be taken to which nobody else refers: nobody holds it.
+//
+// Inode::io and Inode::look are held across calls to manager and nodes, epoch_mutex_ while the
+// kernel is told, releases_mutex_ while requests that nobody waits for are sent; no other lock is.
 class Filesystem::Impl final : public SessionListener {
  public:
   Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes, KernelNotifier& notifier,

@@ -90,4 +90,10 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const MetricsServerO
   return std::unique_ptr<MetricsServer>(new MetricsServer(std::move(parts)));
 }
 
+Result<std::unique_ptr<MetricsServer>> ServeMetrics(const std::string& listen,
+                                                    MetricsServer::Page page) {
+  if (listen.empty()) return std::unique_ptr<MetricsServer>();
+  return MetricsServer::Start({.listen = listen}, std::move(page));
+}
+
 }  // namespace mosa

@@ -41,6 +41,10 @@ class MetricsServer {
   const std::unique_ptr<Parts> parts_;
 };
 
+// What a daemon serves at its --metrics: null if `listen` is empty.
+Result<std::unique_ptr<MetricsServer>> ServeMetrics(const std::string& listen,
+                                                    MetricsServer::Page page);
+
 }  // namespace mosa
 
 #endif  // MOSA_COMMON_BASE_METRICS_SERVER_H_

@@ -143,5 +143,11 @@ TEST_F(MetricsServerTest, AnAddressThatIsTakenOrNoneIsSaid) {
   EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(MetricsServerTest, ServesNothingWithoutAnAddress) {
+  const auto server = ServeMetrics("", [] { return std::string(); });
+  ASSERT_TRUE(server.ok());
+  EXPECT_EQ(*server, nullptr);
+}
+
 }  // namespace
 }  // namespace mosa

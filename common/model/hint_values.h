@@ -1,5 +1,5 @@
-// The names and values of hints (SPEC section 3), as extended attributes `user.mosa.*` and the
-// ancestor's aliases. Pure: text in, canonical values or an error out.
+// The names and values of hints (docs/reference/hints.md), as extended attributes `user.mosa.*` and
+// the ancestor's aliases. Pure: text in, canonical values or an error out.
 #ifndef MOSA_COMMON_MODEL_HINT_VALUES_H_
 #define MOSA_COMMON_MODEL_HINT_VALUES_H_
 

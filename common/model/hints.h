@@ -1,4 +1,4 @@
-// What people and schedulers say about files, and what they are told of it (SPEC section 3). Plain
+// What people and schedulers say about files, and what they are told of it. Plain
 // values. Names are without prefix: "placement" of the attribute user.mosa.placement.
 #ifndef MOSA_COMMON_MODEL_HINTS_H_
 #define MOSA_COMMON_MODEL_HINTS_H_

@@ -159,7 +159,7 @@ struct MakeRequest {
   uint32_t gid = 0;
   uint32_t device = 0;
   std::string symlink_target;
-  std::string task;  // MOSA_TASK of the maker (SPEC section 8, Task).
+  std::string task;  // MOSA_TASK of the maker.
   Time now;  // When the program made it, in the manager's time base; not later than the manager's
              // now.
   bool open = false;               // The maker holds it open for writing.

@@ -1,6 +1,6 @@
-// How long requests stayed in a daemon, as it answers when it is asked: the measure by which paper
-// 000, section 5, found the faults of a deployment, one component and class of request at a time.
-// Plain values.
+// How long requests stayed in a daemon, as it answers when it is asked: the measure by which the
+// Provisioning paper, section 5, found the faults of a deployment, one component and class of
+// request at a time. Plain values.
 #ifndef MOSA_COMMON_MODEL_RESIDENCE_H_
 #define MOSA_COMMON_MODEL_RESIDENCE_H_
 

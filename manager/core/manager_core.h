@@ -3,7 +3,7 @@
 //
 // The shell (manager/service) feeds commands from one loop, makes `writes` durable, and only then
 // releases replies, pushes and orders, in order; so no reply shows what a crash could undo. The
-// predictor and tests/sim drive the same class with virtual time. Step never blocks and never
+// predictor drives the same class with virtual time. Step never blocks and never
 // fails: a refusal is a reply.
 //
 // One owner, one thread. Deterministic: the same commands at the same times give the same effects.

@@ -1,49 +1,34 @@
 // mosa-manager: names, layouts and space of one cluster. Runs in the foreground until SIGTERM or
 // SIGINT.
-#include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "common/base/daemon.h"
+#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/metrics_server.h"
 #include "common/base/text_file.h"
 #include "common/base/units.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
-#include "manager/service/ready_file.h"
+#include "nlohmann/json.hpp"
 #include "predictor/model/platform_json.h"
 #include "proto/convert/grpc_process.h"
 
 namespace mosa::manager {
 namespace {
 
-constexpr int kExitArgument = 2;
-constexpr int kExitPrecondition = 3;
-constexpr int kExitDamaged = 6;
+constexpr int kKeptBytes = 128 << 20;
 constexpr uintmax_t kPlatformBytesMax = 1 << 20;
-
-int ExitCodeOf(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kInvalidArgument:
-      return kExitArgument;
-    case StatusCode::kDataLoss:
-      return kExitDamaged;
-    case StatusCode::kInternal:
-      return 1;
-    default:
-      return kExitPrecondition;
-  }
-}
 
 // The flags as they were written.
 struct Flags {
@@ -198,18 +183,7 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-// With glibc's defaults every large message is mapped and unmapped, which costs more than sending
-// it.
-void TuneMalloc() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most that glibc takes.
-  mallopt(M_TRIM_THRESHOLD, 128 << 20);
-  mallopt(M_ARENA_MAX, 4);
-}
-
-int Fail(const Status& status) {
-  std::fprintf(stderr, "mosa-manager: %s\n", MessageOf(status).c_str());
-  return ExitCodeOf(status);
-}
+int Fail(const Status& status) { return FailProgram("mosa-manager", status); }
 
 int Run(const Flags& flags) {
   const Result<ServerOptions> options = OptionsOf(flags);
@@ -219,35 +193,23 @@ int Run(const Flags& flags) {
   const Status log = OpenLog({.program = "mosa-manager", .level = *level, .file = flags.log_file});
   if (!log.ok()) return Fail(log);
 
-  // Blocked before any thread exists, so that only sigwait below gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = BlockEndSignals();
   umask(077);
-  TuneMalloc();
+  TuneMalloc(kKeptBytes);
 
   Result<std::unique_ptr<ManagerServer>> server = ManagerServer::Start(*options);
   if (!server.ok()) return Fail(server.status());
   LogInfo("cluster {} is served at {}", options->core.cluster_name, (*server)->address());
-  std::unique_ptr<MetricsServer> metrics;
-  if (!flags.metrics.empty()) {
-    auto started = MetricsServer::Start({.listen = flags.metrics}, [&manager = **server] {
-      return MetricsText(manager.Residence()) + MetricsText("manager", manager.Limits());
-    });
-    if (!started.ok()) return Fail(started.status());
-    metrics = *std::move(started);
-  }
-  if (!flags.ready_file.empty()) {
-    const Status written = WriteReadyFile(flags.ready_file, (*server)->address());
-    if (!written.ok()) return Fail(written);
-  }
+  auto metrics = ServeMetrics(flags.metrics, [&manager = **server] {
+    return MetricsText(manager.Residence()) + MetricsText("manager", manager.Limits());
+  });
+  if (!metrics.ok()) return Fail(metrics.status());
+  const Status ready = WriteReadyFile(flags.ready_file, {{"address", (*server)->address()}});
+  if (!ready.ok()) return Fail(ready);
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   LogInfo("stopping on signal {}", signal_number);
-  metrics = nullptr;
+  *metrics = nullptr;
   (*server)->Stop();
   return 0;
 }
@@ -258,13 +220,13 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
   CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
-  app.set_version_flag("--version", "mosa-manager 0.1.0");
+  app.set_version_flag("--version", mosa::VersionLine());
   mosa::manager::Flags flags;
   mosa::manager::Declare(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : mosa::manager::kExitArgument;
+    return app.exit(error) == 0 ? 0 : mosa::ToExitCode(mosa::StatusCode::kInvalidArgument);
   }
   return mosa::manager::Run(flags);
 }

@@ -109,7 +109,7 @@ TEST_F(ManagerProgramTest, SaysWhatIsWrongWithPortOrDatabase) {
   const std::string address = ready->at("address").get<std::string>();
   EXPECT_EQ(ready->at("pid").get<int>(), manager.pid());
   Refuses({"--listen", address, "--data-dir", directory_ / "second"}, 3, "cannot listen");
-  Refuses({"--listen", "127.0.0.1:0", "--data-dir", directory_ / "store"}, 3, "another manager");
+  Refuses({"--listen", "127.0.0.1:0", "--data-dir", directory_ / "store"}, 5, "another manager");
   EXPECT_EQ(manager.Stop().value(), 0);
   Refuses({"--listen", "127.0.0.1:0", "--data-dir", directory_ / "store", "--cluster-name", "x"}, 3,
           "belongs to cluster 'mosa'");

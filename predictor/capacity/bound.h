@@ -1,7 +1,6 @@
 // What a store was measured to do at most, as a bound of what is simulated of it: a stage whose
-// simulated tasks open, create, read or write faster than the store's envelope (paper 004) or
-// capacity (paper 003) has it is simulated too fast, or writes to its own hosts, which these do not
-// measure.
+// simulated tasks open, create, read or write faster than the store's envelope or capacity has it
+// is simulated too fast, or writes to its own hosts, which these do not measure.
 //
 // A simulated rate is what a stage's tasks move over the time in which any of them has a file open
 // for it: it may be too low, never too high. A limit is of one rate alone, whatever else happens

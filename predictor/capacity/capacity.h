@@ -1,5 +1,5 @@
-// The capacity of a store (paper 003): from the operations per second of only reads and of only
-// writes of each I/O size, those of any share of reads and any mix of sizes.
+// The capacity of a store (Fighting with Unknowns): from the operations per second of only reads
+// and of only writes of each I/O size, those of any share of reads and any mix of sizes.
 //
 // The claim: a store has so much work to give per second and I/O size, whatever the share of reads:
 // C = T_read + T_write * f_rw is constant (equations 1 to 3), with f_rw = T_100%read / T_100%write

@@ -1,5 +1,5 @@
 // What clients do to a store at the same time: I/O of one or more sizes, each with a share of reads
-// (paper 003, section 2). Plain values; pure.
+// (Fighting with Unknowns, section 2). Plain values; pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_LOAD_H_
 #define MOSA_PREDICTOR_CAPACITY_LOAD_H_
 

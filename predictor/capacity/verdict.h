@@ -1,6 +1,6 @@
-// Whether the claim of paper 003 holds for a store: what was measured of mixed reads and writes
-// beside the estimates, and of each I/O size a plain verdict with the re-sampling that helps
-// (section 4). Pure.
+// Whether the claim of the paper Fighting with Unknowns holds for a store: what was measured of
+// mixed reads and writes beside the estimates, and of each I/O size a plain verdict with the
+// re-sampling that helps (section 4). Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_VERDICT_H_
 #define MOSA_PREDICTOR_CAPACITY_VERDICT_H_
 

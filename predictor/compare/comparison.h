@@ -1,6 +1,6 @@
 // Compare: predicted runs beside measured ones, cell by cell, and what of the differences is an
-// anomaly: which part of the deployment does not do what the prediction says it does (paper 000,
-// section 5; SPEC section 5).
+// anomaly: which part of the deployment does not do what the prediction says it does (Provisioning,
+// section 5).
 //
 // Which cells are anomalies: judging.h; their effect is the residual, times how often one such time
 // follows another. One run alone tells of the workflow, its stages, their tasks in the mean and the

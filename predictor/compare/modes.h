@@ -1,6 +1,6 @@
 // Modes: whether requests of one class are of two kinds with next to nothing in between: quick
 // ones, and others that wait for something with a time of its own, as what is tried again a fixed
-// time later. Paper 000, section 5.1: P3, the retry of connections, was found as "a bi-modal
+// time later. In Provisioning, section 5.1, P3, the retry of connections, was found as "a bi-modal
 // distribution".
 //
 // A gap is a stretch from some duration to three times as much. Of twenty requests and more there

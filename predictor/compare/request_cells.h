@@ -1,5 +1,5 @@
 // Request cells: how long requests of each class stayed with each daemon, predicted and measured
-// (paper 000, section 5), and which part of the deployment those point to that stayed too long.
+// (Provisioning, section 5), and which part of the deployment those point to that stayed too long.
 //
 // A class is tested by the logarithm of its mean, as cells are (comparison.h), with
 // kSmallRequestSeconds added. It is an anomaly under the same three rules, among the classes of

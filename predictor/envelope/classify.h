@@ -1,5 +1,5 @@
 // What bounds each stage of an application on a store, and how long its input and output take
-// (paper 004, section 4): equations 1 to 3 with the rates of the store's envelope.
+// (MTC Envelope, section 4): equations 1 to 3 with the rates of the store's envelope.
 //
 //   write = ceil(N/C) * (C/T_create + max(C/T_w, C*D/B_w))                           (1), (2)
 //   read  = ceil(N/C) * (max(C/T_1, C*D_1/B_1) + max(C/T_N, C*D_N/B_N))              (3)

@@ -14,8 +14,8 @@ void Set(Envelope& envelope, EnvelopeCell cell, double rate) {
   envelope.cells[cell] = {rate, rate, rate, 0};
 }
 
-// GPFS on 32 clients, as section 4.2 of paper 004 says: small files have the highest throughput,
-// large ones the highest bandwidth.
+// GPFS on 32 clients, as section 4.2 of the MTC Envelope paper says: small files have the highest
+// throughput, large ones the highest bandwidth.
 Envelope Gpfs() {
   constexpr uint32_t clients = 32;
   Envelope envelope;

@@ -1,4 +1,4 @@
-// The MTC envelope of a store (paper 004, section 3): how many files it creates, opens, reads and
+// The envelope of a store (MTC Envelope, section 3): how many files it creates, opens, reads and
 // writes per second, over file sizes and numbers of clients. Eight curves: operations per second of
 // create and open, and operations and bytes per second of 1-to-1 reads (each client its own files),
 // N-to-1 reads (all one file) and writes.
@@ -42,7 +42,7 @@ struct EnvelopeCell {
 
 // ---- what is to be measured
 
-// In every cell of paper 004, whatever the size and the number of clients.
+// In every cell of the MTC Envelope paper, whatever the size and the number of clients.
 inline constexpr uint64_t kEnvelopeFiles = 8192;
 inline constexpr uint64_t kScaleOneMillionths = 1'000'000;
 
@@ -84,7 +84,8 @@ class SizeCurve {
   double PeakOperations() const;
   double PeakBytes() const;
   // Operations and bytes per second of files of that size: each linear in the size between measured
-  // ones (004, section 4.3). Below the least a file is all operation, above the greatest all bytes.
+  // ones (MTC Envelope, section 4.3). Below the least a file is all operation, above the greatest
+  // all bytes.
   double OperationsAt(uint64_t size_bytes) const;
   double BytesAt(uint64_t size_bytes) const;
 

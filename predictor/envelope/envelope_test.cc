@@ -12,7 +12,7 @@ using enum EnvelopeOperation;
 constexpr uint64_t kMegabyte = 1 << 20;
 
 TEST(Envelope, HasTheCellsOfThePaper) {
-  // 004, section 3.2: {create, open} x 9 and {1-to-1, N-to-1, write} x 4 sizes x 9.
+  // MTC Envelope, section 3.2: {create, open} x 9 and {1-to-1, N-to-1, write} x 4 sizes x 9.
   EnvelopeGrid grid;
   grid.clients = {1, 2, 4, 8, 16, 32, 64, 128, 256};
   const auto cells = CellsOf(grid);
@@ -53,7 +53,7 @@ TEST(Envelope, SaysHowSureAMedianIs) {
 }
 
 TEST(Envelope, IsLinearBetweenSizes) {
-  // 004, section 4.3: the bandwidth of 8.5 MB is the mean of those of 1 MB and 16 MB.
+  // MTC Envelope, section 4.3: the bandwidth of 8.5 MB is the mean of those of 1 MB and 16 MB.
   SizeCurve curve;
   curve.Add(kMegabyte, 100);      // 100 MiB/s.
   curve.Add(16 * kMegabyte, 20);  // 320 MiB/s.

@@ -1,6 +1,6 @@
-// The numbers of paper 004's figures: each metric at a number of clients, heat maps of writing over
-// sizes and clients (Figures 18, 19), how metrics grow with clients (Figure 17), and where they
-// fall. Pure.
+// The numbers of the MTC Envelope paper's figures: each metric at a number of clients, heat maps of
+// writing over sizes and clients (Figures 18, 19), how metrics grow with clients (Figure 17), and
+// where they fall. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
 #define MOSA_PREDICTOR_ENVELOPE_FIGURES_H_
 

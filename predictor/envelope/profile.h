@@ -1,5 +1,5 @@
-// What a workflow asks of a store, stage by stage (paper 004, section 2 and its Tables 1 to 3): how
-// many files are opened and created, by how many tasks at the same time, which of them one task
+// What a workflow asks of a store, stage by stage (MTC Envelope, section 2 and its Tables 1 to 3):
+// how many files are opened and created, by how many tasks at the same time, which of them one task
 // reads, which all tasks of a stage, and which a few; how many bytes each call moves.
 //
 // As in the paper, the calls of a stage's tasks are aligned by their order, not by time: the k-th

@@ -59,7 +59,7 @@ TEST(Space, HasEveryCombinationThatCanBe) {
       << space->why;
 }
 
-// Paper 000, section 3.2: 20 nodes, one of them the manager's.
+// Provisioning, section 3.2: 20 nodes, one of them the manager's.
 TEST(Space, PartitionsNodes) {
   const auto space =
       Enumerate(Dimensions({"manager=apart", "nodes=20", "storage=0,5,18"}), Configuration());

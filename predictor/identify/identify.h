@@ -1,8 +1,8 @@
 // Identify: from what was measured to a platform. Pure.
 //
-// A figure is what makes the simulation give the measured times (paper 000, section 2.5, where each
-// is a difference of measured times). So what is measured and what is charged are the same, also
-// where operations overlap, share cores or links, or wait for each other.
+// A figure is what makes the simulation give the measured times (Provisioning, section 2.5, where
+// each is a difference of measured times). So what is measured and what is charged are the same,
+// also where operations overlap, share cores or links, or wait for each other.
 #ifndef MOSA_PREDICTOR_IDENTIFY_IDENTIFY_H_
 #define MOSA_PREDICTOR_IDENTIFY_IDENTIFY_H_
 

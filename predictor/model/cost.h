@@ -1,6 +1,6 @@
 // Cost: what a run's hosts are paid for, from its first task's start to its last one's end: the
-// number of hosts times that time (paper 000, section 3.3). All hosts count: those that run tasks,
-// those that only store, and the manager's own.
+// number of hosts times that time (Provisioning, section 3.3). All hosts count: those that run
+// tasks, those that only store, and the manager's own.
 #ifndef MOSA_PREDICTOR_MODEL_COST_H_
 #define MOSA_PREDICTOR_MODEL_COST_H_
 

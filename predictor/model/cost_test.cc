@@ -15,7 +15,7 @@ TEST(Cost, CountsEveryHostForTheWholeRun) {
       {"hosts=1", Seconds(3600), 1, 1},
       {"hosts=4", Seconds(1800), 4, 2},
       {"hosts=4,manager=apart", Seconds(1800), 5, 2.5},
-      // Paper 000, section 3.3: 11 nodes, eight for the application, two for storage.
+      // Provisioning, section 3.3: 11 nodes, eight for the application, two for storage.
       {"hosts=8,storage=2,manager=apart", Seconds(900), 11, 2.75},
       {"hosts=9999,storage=1", Seconds(1'000'000), 10'000, 10'000 * 1e6 / 3600},
       {"hosts=3", Seconds(0), 3, 0},

@@ -1,4 +1,4 @@
-// Energy: what a run's hosts draw (paper 000, section 4.1), as power above idle times how long a
+// Energy: what a run's hosts draw (Provisioning, section 4.1), as power above idle times how long a
 // part of a host is busy:
 //
 //   E = hosts * idle_w * T + application_w * A + storage_w * S + network_w * N

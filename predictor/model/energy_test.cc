@@ -9,7 +9,7 @@
 namespace mosa::predict {
 namespace {
 
-// Paper 000, section 4.2: nodes of the 'Lyon' cluster.
+// Provisioning, section 4.2: nodes of the 'Lyon' cluster.
 PowerLevel Lyon() { return {2300, 1, 91.6, 33.6, 37.5, 36.1, 0}; }
 
 TEST(Energy, IsIdlePowerAndWhatEachPartDrawsWhileItIsBusy) {

@@ -1,8 +1,8 @@
 // Predict: how long a workflow would take on a platform in a configuration, and what it would move.
 //
-// A discrete-event simulation after paper 000 (sections 2.3, 2.4), with the real manager, the real
-// rules of the client, and the real scheduler inside: only time is modelled. The same arguments
-// give the same prediction, bit for bit.
+// A discrete-event simulation after the Provisioning paper (sections 2.3, 2.4), with the real
+// manager, the real rules of the client, and the real scheduler inside: only time is modelled. The
+// same arguments give the same prediction, bit for bit.
 #ifndef MOSA_PREDICTOR_RUN_PREDICTION_H_
 #define MOSA_PREDICTOR_RUN_PREDICTION_H_
 

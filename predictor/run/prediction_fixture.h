@@ -83,7 +83,7 @@ class WorkflowMaker {
   WorkflowDraft draft_;
 };
 
-// `count` chains of three tasks, each on its own file (paper 002, pipeline).
+// `count` chains of three tasks, each on its own file (Opportunity Study, pipeline).
 inline Workflow Pipelines(uint32_t count, uint64_t bytes) {
   WorkflowMaker maker;
   for (uint32_t i = 0; i < count; ++i) {

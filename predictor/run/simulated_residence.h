@@ -1,6 +1,6 @@
 // SimulatedResidence: how long requests stay with the daemons of a simulated cluster, in classes of
 // the names that its real daemons have (common/model/residence.h), so that what is predicted of a
-// class and what is measured of it are laid side by side (paper 000, section 5).
+// class and what is measured of it are laid side by side (Provisioning, section 5).
 //
 // What the model knows of each class:
 //

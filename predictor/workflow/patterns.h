@@ -1,5 +1,5 @@
 // Which pattern of use each output file of a workflow has, told from the graph, and so which hints
-// pay (paper 002, section II.A and Table 1). Pure.
+// pay (Opportunity Study, section II.A and Table 1). Pure.
 //
 //   1:1 pipeline      one reader, and it has no other file of this kind to fetch: written locally
 //   fan-in reduce     one reader, which gathers the files of several tasks: on one node
@@ -23,7 +23,8 @@ namespace mosa::predict {
 
 struct PatternOptions {
   uint32_t hosts = 1;
-  // More than eight copies cost more than they gained with 19 readers (002, Figure 4).
+  // More than eight copies cost more than they gained with 19 readers (Opportunity Study, Figure
+  // 4).
   uint32_t broadcast_copies_max = 8;
 };
 

@@ -1,4 +1,4 @@
-// Which ready task runs on which host next (SPEC section 4). Pure: the runner and the predictor ask
+// Which ready task runs on which host next. Pure: the runner and the predictor ask
 // the same object; time is an argument; every choice ends in an index, so that the same questions
 // get the same answers.
 //

@@ -28,8 +28,8 @@ struct Bytes {
   uint64_t out = 0;
 };
 
-// Paper 002, Table 2. It has no row for scatter and gather: a region is as large as the file that
-// is broadcast, which is what one task then reads in either pattern.
+// Opportunity Study, Table 2. It has no row for scatter and gather: a region is as large as the
+// file that is broadcast, which is what one task then reads in either pattern.
 Bytes TableTwo(Pattern pattern, WorkloadSize size) {
   const auto row = static_cast<size_t>(size);
   static constexpr Bytes kPipeline[] = {{100 * kKB, 200 * kKB, 10 * kKB},

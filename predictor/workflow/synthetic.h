@@ -1,6 +1,6 @@
-// The synthetic workflows of paper 002 (section III.C, Figure 1 and Table 2), with what each task
-// reads and writes, byte by byte. Pure: `mosa bench patterns` runs them, the predictor simulates
-// them.
+// The synthetic workflows of the Opportunity Study (section III.C, Figure 1 and Table 2), with what
+// each task reads and writes, byte by byte. Pure: `mosa bench patterns` runs them, the predictor
+// simulates them.
 //
 //   pipeline   N times: in/k -> stage 1 -> mid-1/k -> stage 2 -> mid-2/k -> stage 3 -> out/k
 //   reduce     N writers of parts/k, one task that reads them all and writes out/all
@@ -79,9 +79,9 @@ Result<SyntheticOptions> ParseSynthetic(std::string_view text);
 struct SyntheticPart {
   Phase phase = Phase::kStages;
   // Files that no pattern in this part's graph says enough of have own hints: inputs of the part
-  // that follows, results (002 keeps them where they are written), and files of regions. Those have
-  // no producer when they are written by regions, which a graph cannot say: they have to be there,
-  // empty.
+  // that follows, results (the Opportunity Study keeps them where they are written), and files of
+  // regions. Those have no producer when they are written by regions, which a graph cannot say:
+  // they have to be there, empty.
   Workflow workflow;
   std::vector<SyntheticTask> tasks;  // As the workflow's.
   Duration compute;                  // Of each of them, between reading and writing,

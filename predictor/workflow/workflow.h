@@ -1,4 +1,4 @@
-// A workflow as a graph: tasks that run commands and hand each other files (SPEC section 4).
+// A workflow as a graph: tasks that run commands and hand each other files.
 //
 // Readers (read.h) draft tasks and files by name; BuildWorkflow() resolves the names, checks the
 // graph and orders it. Plain values, no I/O: `mosa run` and the predictor use the same.

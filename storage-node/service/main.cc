@@ -1,27 +1,23 @@
 // mosa-storage: the objects of one node. Runs in the foreground until SIGTERM or SIGINT.
-#include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
-#include "common/base/errno_status.h"
+#include "common/base/daemon.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/metrics_server.h"
 #include "common/base/units.h"
+#include "common/base/version.h"
 #include "common/model/metrics_text.h"
 #include "fmt/format.h"
 #include "proto/convert/grpc_process.h"
@@ -29,6 +25,8 @@
 
 namespace mosa::node {
 namespace {
+
+constexpr int kKeptBytes = 16 << 20;
 
 // The flags as they were written.
 struct Flags {
@@ -103,32 +101,7 @@ Result<StorageNodeOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-Status WriteReadyFile(const std::string& path, const StorageNode& node) {
-  const std::string fresh = path + ".new";
-  const nlohmann::json text = {{"address", node.address()},
-                               {"socket", std::filesystem::absolute(node.socket_path()).string()},
-                               {"pid", ::getpid()}};
-  std::ofstream out(fresh, std::ios::trunc);
-  out << text.dump() << '\n';
-  out.close();
-  if (out.fail() || std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return FailedPreconditionError(
-        MessageOf(ErrnoStatus(errno, fmt::format("cannot write the ready file {}", path))));
-  }
-  return OkStatus();
-}
-
-// glibc's defaults map and unmap each large buffer, and keep an arena per thread.
-void TuneMalloc() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most that glibc takes.
-  mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  mallopt(M_ARENA_MAX, 4);
-}
-
-int Fail(const Status& status) {
-  std::fprintf(stderr, "mosa-storage: %s\n", MessageOf(status).c_str());
-  return ToExitCode(status.code());
-}
+int Fail(const Status& status) { return FailProgram("mosa-storage", status); }
 
 int Run(const Flags& flags) {
   Result<StorageNodeOptions> options = OptionsOf(flags);
@@ -138,15 +111,9 @@ int Run(const Flags& flags) {
   const Status log = OpenLog({.program = "mosa-storage", .level = *level, .file = flags.log_file});
   if (!log.ok()) return Fail(log);
 
-  // Blocked before any thread exists, so that only sigwait below gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = BlockEndSignals();
   umask(077);
-  TuneMalloc();
+  TuneMalloc(kKeptBytes);
 
   // Nobody takes them before sigwait does.
   options->give_up = [] {
@@ -172,21 +139,17 @@ int Run(const Flags& flags) {
   if (!node.ok()) return Fail(node.status());
   LogInfo("node {} serves {} at {} and {}", flags.name, flags.directory, (*node)->address(),
           (*node)->socket_path());
-  std::unique_ptr<MetricsServer> metrics;
-  if (!flags.metrics.empty()) {
-    auto started = MetricsServer::Start({.listen = flags.metrics},
-                                        [&own = **node] { return MetricsText(own.Residence()); });
-    if (!started.ok()) return Fail(started.status());
-    metrics = *std::move(started);
-  }
-  if (!flags.ready_file.empty()) {
-    const Status written = WriteReadyFile(flags.ready_file, **node);
-    if (!written.ok()) return Fail(written);
-  }
+  auto metrics =
+      ServeMetrics(flags.metrics, [&own = **node] { return MetricsText(own.Residence()); });
+  if (!metrics.ok()) return Fail(metrics.status());
+  const std::string socket = std::filesystem::absolute((*node)->socket_path()).string();
+  const Status ready =
+      WriteReadyFile(flags.ready_file, {{"address", (*node)->address()}, {"socket", socket}});
+  if (!ready.ok()) return Fail(ready);
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   LogInfo("stopping on signal {}", signal_number);
-  metrics = nullptr;
+  *metrics = nullptr;
   *node = nullptr;
   const std::lock_guard lock(mutex);
   return outcome.ok() ? 0 : Fail(outcome);
@@ -198,7 +161,7 @@ int Run(const Flags& flags) {
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
   CLI::App app("mosa-storage: the objects of one node of a Mosa cluster");
-  app.set_version_flag("--version", "mosa-storage 0.1.0");
+  app.set_version_flag("--version", mosa::VersionLine());
   mosa::node::Flags flags;
   mosa::node::Declare(app, flags);
   try {

@@ -4,7 +4,7 @@
   tests/bench/accuracy.py --bin build/release/bin --subset quick
   tests/bench/accuracy.py --cells accuracy.jsonl --table --plot plots/
 
-A cell is a pattern of paper 002 (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
+A cell is a pattern of the Opportunity Study (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
 broadcast) of so many hosts with links of a rate; accuracy_cells.py says which. `mosa identify` measures the platform once per
 rate or store, on three hosts, without any pattern; --platform KEY=FILE uses a file instead (KEY: the rate, none where links
 have no limit, disk, gluster). `mosa predict` then writes each cell's prediction into --out before `mosa bench patterns` runs it on

@@ -1,4 +1,4 @@
-"""Plots of what accuracy.py has kept, as SVG: measured beside predicted, after Figures 5 to 7 of paper 000; and of what
+"""Plots of what accuracy.py has kept, as SVG: measured beside predicted, after Figures 5 to 7 of the Provisioning paper; and of what
 provisioning.py has, after Figures 8, 9 and 11.
 
 Of each pattern a file with whole runs, and one with its stages; a panel for each number of hosts, each size and each store.

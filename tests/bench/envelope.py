@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Papers 004 and 003 on this machine: what stores carry, what applications ask of them, and who foretells how long that takes.
+"""Two papers, MTC Envelope and Fighting with Unknowns, on this machine: what stores carry, what applications ask of them,
+and who foretells how long that takes.
 
   tests/bench/envelope.py --bin build/release/bin
   tests/bench/envelope.py --bin build/release/bin --only applications --repeats 5

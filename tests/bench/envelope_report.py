@@ -1,4 +1,4 @@
-"""What envelope.py has measured, as Markdown: the tables of papers 004 and 003, remade."""
+"""What envelope.py has measured, as Markdown: the tables of the papers MTC Envelope and Fighting with Unknowns, remade."""
 
 import json
 import statistics

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long `mosa explore` takes for BLAST on 20 nodes (paper 000, section 3.2): one is the manager's, 19 run tasks or store.
+"""How long `mosa explore` takes for BLAST on 20 nodes (Provisioning, section 3.2): one is the manager's, 19 run tasks or store.
 
     tests/bench/explore.py --mosa build/release/bin/mosa
     tests/bench/explore.py --mosa build/release/bin/mosa --database 1700M --no-prune --repeats 0

@@ -1,5 +1,5 @@
-// mosa-manager with two faults of the paper's manager (000, section 5.1), for trials of `mosa
-// compare`. The linker puts these functions in the place of the real ones (--wrap).
+// mosa-manager with two faults of the paper's manager (Provisioning, section 5.1), for trials of
+// `mosa compare`. The linker puts these functions in the place of the real ones (--wrap).
 //
 //  MOSA_FAULT_HOLD_US   P2: the lock held too wide: for so long after each request of a client is
 //                       decided nobody else's is.

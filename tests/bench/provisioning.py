@@ -5,7 +5,7 @@
   tests/bench/provisioning.py --bin build/release/bin --only blast --platform 200mbit=lab.json
   tests/bench/provisioning.py --table --plot plots/
 
-Figures 8, 9 and 11 of paper 000, smaller. As there, one node is the manager's; of the others,
+Figures 8, 9 and 11 of the Provisioning paper, smaller. As there, one node is the manager's; of the others,
 
   blast     on 5 and 8 nodes in all, some only store and the rest only run tasks, times the store's chunk size; no hints
   montage   2, 4 and 8 nodes both store and run tasks, without hints and locations (dss) and with those from the graph (wass)

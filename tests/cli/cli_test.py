@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ import time
 import traceback
 
 SKIPPED = 77
+MOSA_HOSTS = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
 
 
 class Failed(Exception):
@@ -206,8 +208,24 @@ def help_and_version(tool):
                   ["secret", "create"], ["node", "list"]):
         text = tool.good(*words, "--help")
         check("mosa " in text, f"the help of {words} has no example: {text}")
-    version = json.loads(tool.good("version", "--json"))["version"]
-    check(tool.good("version") == f"mosa {version}\n", "the two forms of version differ")
+    text = tool.good("--help")
+    groups = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    check(groups == ["Options", "Store", "Run", "Predict", "Observe", "Measure"], f"groups of commands: {groups}")
+    check(len(text.splitlines()) < 60, f"the list of commands is long: {text}")
+    for words, hidden, shown in (([], "identify-worker", "identify "), (["stage"], "worker", "check "), (["bench"], "work ", "patterns ")):
+        text = tool.good(*words, "--help")
+        check(f"\n  {hidden}" not in text and f"\n  {shown}" in text, f"the help of {words}: {text}")
+    version = json.loads(tool.good("version", "--json"))
+    line = f"mosa {version['version']} ({version['commit']})\n"
+    check(re.fullmatch(r"mosa \d+\.\d+\.\d+ \(([0-9a-f]{12,}|unknown)\)\n", line), line)
+    check(tool.good("version") == line, "the two forms of version differ")
+    for program in ("mosa", "mosa-manager", "mosa-storage", "mosa-mount"):
+        done = subprocess.run([str(tool.path.parent / program), "--version"], capture_output=True, text=True, timeout=10, check=False)
+        check(done.returncode == 0 and done.stdout == line, f"{program} --version: {done}, not {line}")
+    for words, code in ((["--help"], 0), (["up", "--help"], 0), (["down", "hosts", "-h"], 0), ([], 2), (["up"], 2)):
+        done = subprocess.run([str(MOSA_HOSTS), *words], capture_output=True, text=True, timeout=10, check=False)
+        text = done.stdout if code == 0 else done.stderr
+        check(done.returncode == code and "mosa-hosts up HOSTFILE" in text and "--mount" in text, f"mosa-hosts {words}: {done}")
 
 
 def secret(tool):
@@ -623,7 +641,6 @@ def hosts(tool):
     if not facts["namespaces"]:
         down(tool, "m")
         return
-    program = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
     with tempfile.TemporaryDirectory(prefix="mosa-hosts-") as lab:
         hostfile = pathlib.Path(lab) / "hosts"
         lines = [f"{host['namespace']} {host['address']}" for host in facts["hosts"]]
@@ -631,9 +648,15 @@ def hosts(tool):
         flags = [str(hostfile), "--bin", str(tool.path.parent.resolve()), "--port", "7500", "--limit", "64M", "--dir",
                  lab + "/{host}", "--mount", lab + "/{host}/mount", "--exec", "nsenter --net=/run/netns/{host} sh -c"]
 
+        scratch = pathlib.Path(lab) / "scratch"
+        scratch.mkdir()
+
         def act(verb, *more, code=0):
-            done = subprocess.run([str(program), verb, *flags, *more], capture_output=True, text=True, timeout=90, check=False)
+            done = subprocess.run([str(MOSA_HOSTS), verb, *flags, *more], capture_output=True, text=True, timeout=90, check=False,
+                                  env={**os.environ, "TMPDIR": str(scratch)})
             check(done.returncode == code, f"mosa-hosts {verb} ended with {done.returncode}: {done.stderr}")
+            check(not any(scratch.iterdir()), f"mosa-hosts {verb} left secrets in {list(scratch.iterdir())}")
+            check("unbound" not in done.stderr, f"mosa-hosts {verb}: {done.stderr}")
             return done.stdout
 
         try:
@@ -663,7 +686,7 @@ def hosts(tool):
             check(str(mounts[1]) in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), "down ended it")
         finally:
             act("down", "--discard")
-        left = [str(p) for p in pathlib.Path(lab).iterdir() if p != hostfile]
+        left = [str(p) for p in pathlib.Path(lab).iterdir() if p not in (hostfile, scratch)]
         left += processes(lab)
         check(not left and lab not in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8"), f"left: {left}")
     down(tool, "m")

@@ -15,7 +15,7 @@ from cluster import check
 
 HOSTS = 4
 SCALE = 0.01
-# Bytes that the tasks of each stage read and write, of Table 2's medium sizes: 002, Table 2.
+# Bytes that the tasks of each stage read and write, of Table 2's medium sizes: Opportunity Study, Table 2.
 IN, MIDDLE, OUT = int(100e6 * SCALE), int(200e6 * SCALE), int(1e6 * SCALE)
 PART, ALL = int(10e6 * SCALE), int(200e6 * SCALE)
 REGION = (IN + 4095) // 4096 * 4096

@@ -146,7 +146,7 @@ class Round:
     def _judge(self, records):
         past = history.History(records.operations)
         past.check(records.reads, excused=lambda name, read: self._excused(past, name))
-        # README names this limit: zeroes beside another mount's cut. They are counted, and are no
+        # docs/reference/limitations.md names this limit: zeroes beside another mount's cut. They are counted, and are no
         # complaint while it stands there.
         cut = sum(violation.kind == "cut" for violation in past.violations)
         found = [violation for violation in past.violations if violation.kind != "cut"]

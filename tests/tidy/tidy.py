@@ -15,6 +15,7 @@ CODE = (".cc", ".h")
 LINE_MAX = 100
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 700
+README_BYTES_MAX = 12288
 LIBRARY_TESTS = ("_test.cc", "_fuzz.cc", "_bench.cc")
 
 IMPURE = [
@@ -30,6 +31,11 @@ BANNED_WORDS = [
     (r"/work/|/home/\w|/root/", "a path of some machine"),
     (r"\bassert\(", "assert vanishes in release: use MOSA_CHECK"),
     (r"\busing namespace\b", "using namespace: name what is used"),
+]
+# In every text, whatever its language; also where a line of a comment ends in between.
+STALE = [
+    (r"(?i)\bpapers?[\s/#*]{1,8}00\d\b", "a paper by number: use its short name in docs/papers.md"),
+    (r"\bSPEC\s+section\b", "a specification that is not here: cite a page of docs, or nothing"),
 ]
 
 
@@ -101,6 +107,23 @@ def check_links(path, text, exists):
     return found
 
 
+def check_stale(path, text):
+    return [f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {why}" for pattern, why in STALE for match in re.finditer(pattern, text)]
+
+
+def check_size(path, data_bytes, bytes_max):
+    return [] if data_bytes <= bytes_max else [f"{path}:1: {data_bytes} bytes, at most {bytes_max}: move what is not for everybody to docs"]
+
+
+def check_version(cmake_text, citation_text):
+    """The version is said to programs in one place, and to people who cite in another."""
+    built = re.search(r"project\(mosa VERSION ([0-9.]+)", cmake_text)
+    cited = re.search(r"(?m)^version: ([0-9.]+)$", citation_text)
+    if built and cited and built.group(1) == cited.group(1):
+        return []
+    return [f"CITATION.cff:1: version {cited and cited.group(1)}, but CMakeLists.txt has {built and built.group(1)}"]
+
+
 def check_listed(sources, cmake_text):
     """Every C++ source is named in some CMakeLists.txt, so that nothing rots unbuilt."""
     return [
@@ -120,16 +143,25 @@ def read(path):
         return file.read()
 
 
+def read_if_text(path):
+    with open(os.path.join(ROOT, path), "rb") as file:
+        data = file.read()
+    return "" if b"\0" in data else data.decode("utf-8", errors="replace")
+
+
 def check_repository():
     files = repository_files()
     found = []
     for path in files:
+        found.extend(check_stale(path, read_if_text(path)))
         if path.endswith(CODE):
             found.extend(check_code(path, read(path)))
         if path.endswith(".md"):
             found.extend(check_links(path, read(path), lambda p: os.path.exists(os.path.join(ROOT, p))))
     cmake_text = "\n".join(read(f) for f in files if f.endswith(("CMakeLists.txt", ".cmake")))
     found.extend(check_listed([f for f in files if f.endswith(".cc")], cmake_text))
+    found.extend(check_size("README.md", os.path.getsize(os.path.join(ROOT, "README.md")), README_BYTES_MAX))
+    found.extend(check_version(read("CMakeLists.txt"), read("CITATION.cff")))
     return found, len(files)
 
 
@@ -155,7 +187,15 @@ def self_test():
     assert check_listed(["a/never_named.cc"], "SOURCES other.cc")
     assert not check_code("manager/core/x.h", guard.format("MANAGER_CORE_X_H", "int x;"))
     assert not check_listed(["a/b.cc"], "SOURCES a/b.cc")
-    print("16 passed, 0 failed")
+    assert check_stale("a.md", "\nas pa" + "per 003 says") == ["a.md:2: " + STALE[0][1]]
+    assert check_stale("a.h", "// which pa" + "per\n// 000 found") == ["a.h:1: " + STALE[0][1]]
+    assert check_stale("a.py", "# SP" + "EC section 4") == ["a.py:1: " + STALE[1][1]]
+    assert not check_stale("a.md", "the paper of 2003, 0.003 s, a paper 1,000 times")
+    assert check_size("README.md", README_BYTES_MAX + 1, README_BYTES_MAX)
+    assert not check_size("README.md", README_BYTES_MAX, README_BYTES_MAX)
+    assert check_version("project(mosa VERSION 0.2.0 LANGUAGES CXX)", "version: 0.1.0\n")
+    assert not check_version("project(mosa VERSION 0.2.0 LANGUAGES CXX)", "title: Mosa\nversion: 0.2.0\n")
+    print("24 passed, 0 failed")
 
 
 def main():

@@ -71,6 +71,27 @@ function(mosa_library name)
   endif()
 endfunction()
 
+# mosa_commit(VARIABLE): the commit that is checked out, abbreviated; "unknown" if this is no git checkout of its own or git
+# does not read it. Another commit configures anew, so that programs never name an old one.
+function(mosa_commit variable)
+  set(${variable} unknown PARENT_SCOPE)
+  find_package(Git QUIET)
+  if(NOT Git_FOUND OR NOT EXISTS ${PROJECT_SOURCE_DIR}/.git)
+    return()
+  endif()
+  execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --git-path logs/HEAD --short=12 HEAD
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} RESULT_VARIABLE failed OUTPUT_VARIABLE lines
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(failed OR NOT lines MATCHES "^(.+)\n([0-9a-f]+)$")
+    return()
+  endif()
+  set(${variable} ${CMAKE_MATCH_2} PARENT_SCOPE)
+  get_filename_component(log "${CMAKE_MATCH_1}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+  if(EXISTS "${log}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${log}")
+  endif()
+endfunction()
+
 # mosa_test(NAME LABEL label SOURCES ... DEPS ...): a GoogleTest program run as one test of that label.
 function(mosa_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})

@@ -239,7 +239,8 @@ Status RunBench(Options options, const CommandLine& line) {
 void AddPlanOptions(CLI::App& command, PlanRequest& plan) {
   command.add_option("--patterns", plan.patterns, "pipeline, reduce, broadcast, scatter, gather")
       ->delimiter(',');
-  command.add_option("--sizes", plan.sizes, "small, medium, large: Table 2 of paper 002")
+  command
+      .add_option("--sizes", plan.sizes, "small, medium, large: Table 2 of the Opportunity Study")
       ->delimiter(',');
   command.add_option("--scale", plan.scales, "Of these sizes: 0.1, or for one of them large=0.02")
       ->delimiter(',');

@@ -1,5 +1,6 @@
-// Files whose tasks read or write regions: prepared with their hints, and where each region is. 002
-// (section III.B) sets the chunk to the region and has each task run on the node of its chunk.
+// Files whose tasks read or write regions: prepared with their hints, and where each region is. The
+// Opportunity Study (section III.B) sets the chunk to the region and has each task run on the node
+// of its chunk.
 #ifndef MOSA_TOOLS_MOSA_BENCH_REGIONS_H_
 #define MOSA_TOOLS_MOSA_BENCH_REGIONS_H_
 

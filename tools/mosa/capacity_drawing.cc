@@ -1,4 +1,4 @@
-// `mosa capacity plot`: paper 003's Figures 2 to 5 of one store, each a page.
+// `mosa capacity plot`: Figures 2 to 5 of Fighting with Unknowns for one store, each a page.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void DrawErrors(Diagram panel, const BySize& sizes, bool small) {
     }
   }
   panel.Linear(std::max(most, allowed * 1.2), " %");
-  if (allowed > 0) panel.Limit(allowed, "paper 003");
+  if (allowed > 0) panel.Limit(allowed, "Fighting with Unknowns");
   for (const auto& [size, checks] : sizes) {
     if ((size <= predict::kSmallSizeMax) != small) continue;
     std::vector<Point> curve;
@@ -175,7 +175,7 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
     y += kLineHeight;
     svg.Text({52, y}, fmt::format("{}: {}", number, TextOf(mix.load)), {});
   }
-  errors.Limit(predict::kMixErrorPercentMax, "paper 003");
+  errors.Limit(predict::kMixErrorPercentMax, "Fighting with Unknowns");
   return svg.Finish();
 }
 
@@ -209,9 +209,9 @@ void AddCapacityPlot(CLI::App& noun, CommandLine& line) {
   auto words = std::make_shared<std::pair<std::string, std::string>>();
   CLI::App* command =
       noun.add_subcommand("plot",
-                          "Figures as paper 003's: C and errors over shares of reads (ratios.svg), "
-                          "f_rw (factors.svg),\n"
-                          "mixes with errors (mixes.svg); what was not checked is left out\n\n"
+                          "Draw a result as in the paper Fighting with Unknowns\n\n"
+                          "C and errors over shares of reads (ratios.svg), f_rw (factors.svg), "
+                          "mixes with errors\n(mixes.svg); what was not checked is left out\n\n"
                           "  mosa capacity plot capacity.json figures");
   command->add_option("file", words->first, "Of 'mosa capacity run'")->required();
   command->add_option("directory", words->second, "Where they go; made if it is not there")

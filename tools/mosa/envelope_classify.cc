@@ -1,5 +1,6 @@
 // `mosa envelope classify`: what bounds each stage of an application on a store, and how long its
-// input and output take by the models of paper 004, beside the simulator and what was measured.
+// input and output take by the models of the MTC Envelope paper, beside the simulator and what was
+// measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -356,7 +357,7 @@ void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "classify",
-      "What bounds each stage of a workflow on a store: paper 004's Tables 4 and 5\n\n"
+      "What bounds each stage of a workflow on a store: Tables 4 and 5 of MTC Envelope\n\n"
       "  mosa envelope classify --envelope nfs.json --workload montage.json --clients 8\n"
       "  mosa envelope classify --envelope mosa.json --workload run7.json \\\n"
       "    --operations run7.operations.json --trace run7/*.trace --platform lab.json \\\n"

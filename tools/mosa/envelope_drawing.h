@@ -1,4 +1,4 @@
-// Envelopes as pictures, after Figures 10 to 19 of paper 004. Pure.
+// Envelopes as pictures, after Figures 10 to 19 of the MTC Envelope paper. Pure.
 #ifndef MOSA_TOOLS_MOSA_ENVELOPE_DRAWING_H_
 #define MOSA_TOOLS_MOSA_ENVELOPE_DRAWING_H_
 

@@ -1,4 +1,4 @@
-// `mosa envelope profile`: Tables 1 to 3 of paper 004 for any workflow.
+// `mosa envelope profile`: Tables 1 to 3 of the MTC Envelope paper for any workflow.
 #include "tools/mosa/envelope_profile.h"
 
 #include <fmt/format.h>
@@ -167,7 +167,7 @@ void AddEnvelopeProfile(CLI::App& noun, CommandLine& line) {
   auto files = std::make_shared<ApplicationFiles>();
   CLI::App* command = noun.add_subcommand(
       "profile",
-      "What a workflow asks of a store, stage by stage: paper 004's Tables 1 to 3\n\n"
+      "What a workflow asks of a store, stage by stage: Tables 1 to 3 of MTC Envelope\n\n"
       "  mosa envelope profile --workload montage.json\n"
       "  mosa envelope profile --workload run7.json --operations run7.operations.json\n\n"
       "Calls of a stage's tasks are aligned by their order; a spike is where at least half of the\n"

@@ -400,7 +400,7 @@ void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
       ->delimiter(',');
   command
       ->add_option("--scale", options->scale,
-                   "Files of a cell, as a share of the 8,192 of paper 004")
+                   "Files of a cell, as a share of the 8,192 of the MTC Envelope paper")
       ->capture_default_str();
   command
       ->add_option("--bytes-max", options->bytes_max,

@@ -1,4 +1,5 @@
-// Explorations as pictures, after Figures 8, 9 and 11 of paper 000: each a page, as SVG. Pure.
+// Explorations as pictures, after Figures 8, 9 and 11 of the Provisioning paper: each a page, as
+// SVG. Pure.
 #ifndef MOSA_TOOLS_MOSA_EXPLORE_DRAWING_H_
 #define MOSA_TOOLS_MOSA_EXPLORE_DRAWING_H_
 

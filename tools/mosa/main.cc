@@ -2,8 +2,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "common/base/exit_code.h"
+#include "common/base/version.h"
 #include "proto/convert/grpc_process.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/capacity.h"
@@ -13,6 +17,43 @@
 
 namespace mosa::cli {
 namespace {
+
+// Lists a command by the first line of its description: examples are in its own help.
+class OneLineFormatter final : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const std::string text = command->get_description();
+    return fmt::format("  {:<{}}{}\n", command->get_name(), get_column_width() - 2,
+                       text.substr(0, text.find('\n')));
+  }
+};
+
+struct CommandGroup {
+  const char* name;
+  std::vector<void (*)(CLI::App&, CommandLine&)> adders;
+};
+
+// In the order in which `mosa --help` shows them.
+void AddCommands(CLI::App& app, CommandLine& line) {
+  const CommandGroup groups[] = {
+      {"Store",
+       {AddCluster, AddStatus, AddNode, AddStat, AddWhere, AddHint, AddStage, AddLost, AddAdopt,
+        AddSecret, AddVersion}},
+      {"Run", {AddRun, AddWorkflow}},
+      {"Predict",
+       {AddIdentify, AddIdentifyWorker, AddPredict, AddExplore, AddAdvise, AddCompare, AddWatch,
+        AddReport}},
+      {"Observe", {AddTop, AddResidence, AddLog, AddFollow, AddTrace}},
+      {"Measure", {AddBench, AddEnvelope, AddCapacity}},
+  };
+  const std::string none = app.get_group();
+  // A worker has hidden itself: its group is empty.
+  const auto is_new = [&none](CLI::App* command) { return command->get_group() == none; };
+  for (const CommandGroup& group : groups) {
+    for (const auto add : group.adders) add(app, line);
+    for (CLI::App* command : app.get_subcommands(is_new)) command->group(group.name);
+  }
+}
 
 // The deepest command that was named, for "see '... --help'".
 std::string CommandNamed(const CLI::App& app) {
@@ -36,42 +77,19 @@ int Main(int argc, char** argv) {
       "  mosa run words.yaml           # a workflow over its hosts",
       "mosa");
   CommandLine line;
+  app.formatter(std::make_shared<OneLineFormatter>());
   app.add_flag("--json", line.json, "Print JSON with stable names");
+  app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);
   app.fallthrough();
-  AddCluster(app, line);
-  AddStatus(app, line);
-  AddNode(app, line);
-  AddStat(app, line);
-  AddResidence(app, line);
-  AddTop(app, line);
-  AddLog(app, line);
-  AddFollow(app, line);
-  AddWhere(app, line);
-  AddHint(app, line);
-  AddLost(app, line);
-  AddAdopt(app, line);
-  AddRun(app, line);
-  AddWorkflow(app, line);
-  AddStage(app, line);
-  AddBench(app, line);
-  AddEnvelope(app, line);
-  AddCapacity(app, line);
-  AddTrace(app, line);
-  AddIdentify(app, line);
-  AddIdentifyWorker(app, line);
-  AddPredict(app, line);
-  AddExplore(app, line);
-  AddAdvise(app, line);
-  AddCompare(app, line);
-  AddWatch(app, line);
-  AddReport(app, line);
-  AddSecret(app, line);
-  AddVersion(app, line);
+  AddCommands(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "mosa: {}: see '{} --help'\n", Explain(app, error), CommandNamed(app));

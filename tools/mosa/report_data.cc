@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/version.h"
 #include "predictor/model/cost.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/predict_output.h"
@@ -269,7 +270,7 @@ json VersionsToJson(const ReportInputs& inputs) {
   } else {
     rows.push_back({"run: mosa", "not in the record"});
   }
-  rows.push_back({"report: mosa", MOSA_VERSION});
+  rows.push_back({"report: mosa", Version()});
   if (!inputs.finished) return rows;
   const predict::Platform& platform = inputs.finished->asked.inputs.platform;
   for (const auto& [name, value] : {std::pair("platform: machine", &platform.machine),

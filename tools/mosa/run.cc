@@ -212,8 +212,8 @@ void AddRun(CLI::App& app, CommandLine& line) {
       "  mosa run words.yaml\n"
       "  mosa run montage.json --cluster second --system dss --record dss.json\n"
       "  mosa run words.yaml --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
-      "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or a small form in YAML or JSON: see "
-      "README.");
+      "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or a small form in YAML or JSON: see\n"
+      "docs/reference/formats.md.");
   command->add_option("workflow", options->workflow, "The workflow's description")->required();
   AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--workdir", options->hosts.directory,

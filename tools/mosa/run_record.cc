@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
+#include "common/base/version.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 
@@ -163,7 +164,7 @@ void ReadTasks(const json& root, const Workflow& workflow, RunRecord& record,
 
 // Of whoever makes the run, and of the machine that it is on.
 json VersionsToJson() {
-  json object = {{"mosa", MOSA_VERSION}};
+  json object = {{"mosa", Version()}};
   struct utsname machine {};
   if (uname(&machine) == 0)
     object["kernel"] = fmt::format("{} {}", machine.sysname, machine.release);

@@ -1,3 +1,5 @@
+#include "common/base/version.h"
+
 #include <fmt/format.h>
 
 #include "tools/mosa/command.h"
@@ -9,9 +11,9 @@ void AddVersion(CLI::App& app, CommandLine& line) {
   command->callback([&line] {
     line.action = [&line] {
       if (line.json) {
-        PrintJson({{"version", MOSA_VERSION}});
+        PrintJson({{"version", Version()}, {"commit", VersionCommit()}});
       } else {
-        fmt::print("mosa {}\n", MOSA_VERSION);
+        fmt::print("{}\n", VersionLine());
       }
       return OkStatus();
     };

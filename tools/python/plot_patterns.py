@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plots of what `mosa bench patterns` measured, as SVG: one file per pattern, after Figures 2 to 6 of paper 002.
+"""Plots of what `mosa bench patterns` measured, as SVG: one file per pattern, after Figures 2 to 6 of the Opportunity Study.
 
   tools/python/plot_patterns.py patterns.json plots/
 

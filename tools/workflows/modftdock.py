@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A workflow of modFTDock's shape over a Mosa cluster on this machine; every byte is checked by
 every task that reads it.
- Protein docking as in paper 001, with its patterns and sizes of files (100 KB to 75 MB): all dock
+ Protein docking as in the Workflow-Aware talk, with its patterns and sizes of files (100 KB to 75 MB): all dock
 tasks read one large file (broadcast); a merge task gathers what the dock tasks of its molecule have
 written (reduce); a score task reads what a merge task has written (pipeline). The bytes are made
 up; how they move is the application's.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Montage over a Mosa cluster on this machine: a mosaic of a made-up sky, checked byte for byte
 against a local disk.
- The ten stages of the application (paper 000, Figure 10) are programs of Debian's package montage,
+ The ten stages of the application (Provisioning, Figure 10) are programs of Debian's package montage,
 but for mConcatFit, which the package does not have, and mJPEG, which is mShrink and mViewer there.
 The tiles are made by the first tasks.
 
