@@ -50,7 +50,8 @@ TEST(ReadWorkflow, ReadsTheOwnForm) {
   EXPECT_EQ(workflow.name, "words");
   ASSERT_EQ(workflow.tasks.size(), 3U);
   const Task& split = workflow.tasks[0];
-  EXPECT_THAT(split.command, ElementsAre("/bin/sh", "-e", "-c", "split -n l/2 -d book.txt part."));
+  EXPECT_THAT(split.command,
+              ElementsAre("bash", "-c", "set -euo pipefail; split -n l/2 -d book.txt part."));
   EXPECT_THAT(Paths(workflow, split.outputs), ElementsAre("part.00", "part.01"));
   EXPECT_EQ(split.line, 3);
   EXPECT_EQ(split.levels_to_end, 2U);
@@ -66,6 +67,16 @@ TEST(ReadWorkflow, ReadsTheOwnForm) {
   const WorkflowFile& part = workflow.at(split.outputs[0]);
   EXPECT_EQ(part.size_bytes, 10U << 20);
   EXPECT_THAT(part.hints, ElementsAre(testing::Pair("pattern", "pipeline")));
+}
+
+TEST(ReadWorkflow, GivesTextsToTheShellThatTheWorkflowNames) {
+  const Workflow workflow = Good(R"(shell: [/bin/sh, -e, -c]
+tasks:
+  - {id: a, command: true | false}
+  - {id: b, command: [echo, true | false]}
+)");
+  EXPECT_THAT(workflow.tasks[0].command, ElementsAre("/bin/sh", "-e", "-c", "true | false"));
+  EXPECT_THAT(workflow.tasks[1].command, ElementsAre("echo", "true | false"));
 }
 
 TEST(ReadWorkflow, ReadsTheOwnFormAsJson) {
@@ -232,6 +243,8 @@ const Bad kBad[] = {
      "task 'a' (line 3) has the same id as that of line 2"},
     {"tasks:\n  - {id: a}\n", "task 'a' (line 2) has no command"},
     {"tasks:\n  - {id: a, command: ' '}\n", "task 'a' (line 2) has no command"},
+    {"shell: sh\ntasks:\n  - {id: a, command: x}\n",
+     "line 1: 'shell' of the workflow must be a list of texts"},
     {"tasks:\n  - {id: a, command: ['', x]}\n", "task 'a' (line 2) has no command"},
     {"tasks:\n  - {id: a, command: x, outputs: [../f]}\n",
      "task 'a' (line 2) writes '../f', which is outside the mount: paths may not leave the run's "

@@ -398,6 +398,15 @@ TEST(Engine, SaysWhatTasksComputed) {
   }
 }
 
+TEST(Engine, ATaskFailsIfAnyProgramOfAPipeFails) {
+  OneRun setup("tasks:\n  - {id: a, command: no-such-program | sort > o, outputs: [o]}\n");
+  setup.options.retries = 0;
+  EXPECT_EQ(setup.Run().code(), StatusCode::kFailedPrecondition);
+  const auto task = setup.Saved()["tasks"][0];
+  EXPECT_EQ(task["state"], "failed");
+  EXPECT_EQ(task["exit_code"], 127);
+}
+
 TEST(Engine, RetriesThenGivesUp) {
   OneRun setup(R"(tasks:
   - {id: a, command: "echo t >> tries; echo too bad >&2; test $(wc -l < tries) = 3", outputs: [o]}
