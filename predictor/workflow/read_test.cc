@@ -218,8 +218,13 @@ const Bad kBad[] = {
     {"tasks: 5\n", "line 1: 'tasks' of the workflow must be a list"},
     {"tasks:\n  - 5\n", "line 2: every item of 'tasks' must be a map"},
     {"tasks:\n  - {id: a, comand: x}\n",
-     "line 2: task 'a' has no 'comand'; known are id, stage, command, inputs, outputs, after, "
-     "runtime"},
+     "line 2: task 'a' has an unknown key 'comand': did you mean 'command'?"},
+    {"tasks:\n  - {id: a, command: x, in: [f]}\n",
+     "line 2: task 'a' has an unknown key 'in': known are id, stage, command, inputs, outputs, "
+     "after, runtime"},
+    {"tasks:\n  - {id: a, command: x, priority: 1}\n",
+     "has an unknown key 'priority': known are id, "},
+    {"tasks:\n  - {id: a, command: x, output: [f]}\n", "did you mean 'outputs'?"},
     {"tasks:\n  - {id: a, command: x, inputs: y}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, inputs: [{b64: 'a?=='}]}\n",
@@ -230,7 +235,11 @@ const Bad kBad[] = {
      "line 2: 'runtime' of task 'a' must be seconds from 0 to 1e9, not 'soon'"},
     {"tasks:\n  - {id: [a], command: x}\n", "line 2: 'id' of the task must be a text"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: much}\n",
-     "line 4: 'size' of file 'f' must be a size as 1048576, 64K or 1M, not 'much'"},
+     "line 4: 'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, "
+     "64K or 1M, not 'much'"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: 2.2M}\n",
+     "'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, 64K or "
+     "1M, not '2.2M'"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: 7\n",
      "line 4: file 'f' needs a map, as {size: 10M, pattern: pipeline}"},
     {"tasks:\n  - {id: a, command: x}\nfiles: 7\n", "line 3: 'files' must be a map of paths"},
