@@ -533,10 +533,34 @@ def killed_daemons(tool):
         if "manager" in kinds:
             done = tool.run("cluster", "down", "--name", name("d"))
             check(done.returncode == 3 and "its manager has ended" in done.stderr, f"{kinds}: {done.returncode} {done.stderr}")
+            check("mosa cluster restart --name" in done.stderr, done.stderr)
             tool.good("cluster", "down", "--discard", "--name", name("d"))
         else:
             down(tool, "d")
         check_clean(tool, f"kill -9 of {kinds}")
+
+
+def restarted_manager(tool):
+    """Also without namespaces, where its address is one that was free."""
+    for flags in ([], ["--plain"]):
+        facts = up(tool, "a", *flags)
+        file = pathlib.Path(facts["hosts"][0]["mount"]) / "file"
+        file.write_bytes(b"r" * 1_000_000)
+        done = tool.run("cluster", "restart", "--name", name("a"))
+        check(done.returncode == 3 and " runs, as process " in done.stderr, f"{done.returncode} {done.stderr}")
+        state = pathlib.Path(tool.directory) / name("a") / "state.json"
+        daemons = json.loads(state.read_text(encoding="utf-8"))["daemons"]
+        os.kill(next(daemon["process"]["pid"] for daemon in daemons if daemon["kind"] == "manager"), signal.SIGKILL)
+        time.sleep(0.1)
+        done = tool.run("cluster", "status", "--name", name("a"))
+        again = f"'mosa cluster restart --name {name('a')}' starts the manager again"
+        check(done.returncode == 5 and again in done.stderr, f"{done.returncode} {done.stderr}")
+        tool.good("cluster", "restart", "--name", name("a"))
+        tool.good("cluster", "status", "--name", name("a"))
+        other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
+        check(other.read_bytes() == b"r" * 1_000_000, "other bytes than before")
+        down(tool, "a")
+        check_clean(tool, f"restart of the manager, {flags}")
 
 
 def reused_pid(tool):
@@ -671,7 +695,7 @@ def hosts(tool):
 
 
 CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, costs, hints, interrupted, down_while_starting,
-         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
+         killed_starter, killed_daemons, restarted_manager, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 
 

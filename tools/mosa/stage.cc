@@ -295,8 +295,8 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
   if (!can_be_asked)
     return FailedPreconditionError(fmt::format(
         "cluster '{}' cannot say which files of lifetime=keep are nowhere else, since its manager "
-        "has ended: start it again, or give them up with --discard",
-        state.plan.name));
+        "has ended: start it again with 'mosa cluster restart{}', or give them up with --discard",
+        state.plan.name, WordsFor(choice)));
   if (!stage_out.empty() && dry_run) {
     MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
     MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(0));
