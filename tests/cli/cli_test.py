@@ -430,7 +430,12 @@ def hints(tool):
     check(explained["pattern"] == {"value": "reduce:merge", "source": "rule", "origin": "/parts/*.out"}, explained)
     check(explained["placement"]["value"] == "collocate:merge", explained)
     check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
-    tool.good("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
+    done = tool.run("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
+    check(done.returncode == 0 and "what is there keeps its hints: 0 files, 1 directories" in done.stderr, done.stderr)
+    done = tool.run("hint", "set", str(first / "parts"), "strict=1")
+    check(done.returncode == 0 and "what is there keeps its hints: 41 files, 0 directories" in done.stderr, done.stderr)
+    (first / "empty").mkdir()
+    check(not tool.run("hint", "set", str(first / "empty"), "strict=1").stderr, "nothing in an empty directory keeps its hints")
     check("lifetime=temporary" in tool.good("hint", "get", str(first)), "set or get of a directory")
     tool.good("hint", "set", "--in-store", "/", "lifetime=keep", *manager)
     check(tool.good("hint", "get", str(second), "lifetime") == "keep\n", "set in the store")
@@ -443,6 +448,8 @@ def hints(tool):
         (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "begins with '/'"),
         (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
         (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
+        (["hint", "rule", "add", "/x", *manager], 2, "no hint is given: write NAME=VALUE"),
+        (["hint", "set", paths[0]], 2, "no hint is given: write NAME=VALUE"),
         (["hint", "rule", "remove", "99", *manager], 3, "there is no rule 99"),
         (["hint", "get", str(first / "none")], 3, "no such file"),
     ]
@@ -639,6 +646,9 @@ def plain(tool):
     check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
     down(tool, "n")
     check_clean(tool, "down of plain processes")
+    done = tool.run("cluster", "up", "--name", name("n"), "--hosts", "1", "--ram", "64M", "--plain")
+    check(done.returncode == 0 and f"export MOSA_CLUSTER={name('n')} MOSA_CLUSTER_DIR={tool.directory}\n" in done.stderr, done.stderr)
+    down(tool, "n")
 
 
 def hosts(tool):

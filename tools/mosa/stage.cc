@@ -157,7 +157,9 @@ Status RunStage(Options& options, StageReport& report) {
 }
 
 Status Run(Options options, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(options.request.hints, ParseAssignments(options.hints));
+  if (!options.hints.empty()) {
+    MOSA_ASSIGN_OR_RETURN(options.request.hints, ParseAssignments(options.hints));
+  }
   for (HintValue& hint : options.request.hints) {
     if (std::find(kHintNames.begin(), kHintNames.end(), hint.name) == kHintNames.end())
       return InvalidArgumentError(fmt::format("there is no hint '{}'", hint.name));
