@@ -644,7 +644,10 @@ def plain(tool):
     (pathlib.Path(facts["hosts"][0]["mount"]) / "file").write_bytes(b"y" * 1_000_000)
     other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
     check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
-    down(tool, "n")
+    check("lifetime=none\n" in tool.good("hint", "get", str(other)), "what nobody wants kept is said to be")
+    for words in (["stage", "check"], ["cluster", "down"]):
+        done = tool.run(*words, "--name", name("n"))
+        check(done.returncode == 0 and "No file was marked to be kept: 1 file, " in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     check_clean(tool, "down of plain processes")
     done = tool.run("cluster", "up", "--name", name("n"), "--hosts", "1", "--ram", "64M", "--plain")
     check(done.returncode == 0 and f"export MOSA_CLUSTER={name('n')} MOSA_CLUSTER_DIR={tool.directory}\n" in done.stderr, done.stderr)

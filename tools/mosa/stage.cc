@@ -247,7 +247,12 @@ Status Check(const ManagerChoice& choice, const CommandLine& line) {
     PutBytes(item, "path", file.path);
     first.push_back(std::move(item));
   }
-  PrintJson({{"files", unstaged.files}, {"bytes", unstaged.bytes}, {"first", std::move(first)}});
+  PrintJson({{"files", unstaged.files},
+             {"bytes", unstaged.bytes},
+             {"first", std::move(first)},
+             {"kept_files", unstaged.kept_files},
+             {"all_files", unstaged.all_files},
+             {"all_bytes", unstaged.all_bytes}});
   return unstaged.files == 0 ? OkStatus()
                              : FailedPreconditionError(fmt::format(
                                    "{} files of lifetime=keep are unstaged", unstaged.files));
@@ -282,6 +287,8 @@ Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
                       const std::string& override) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(kNamedInRefusal));
+  if (const std::string warning = WarningFor(unstaged); !warning.empty())
+    fmt::print(stderr, "{}\n", warning);
   if (unstaged.files == 0) return OkStatus();
   return FailedPreconditionError(RefusalFor(
       unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", WordsFor(choice)), override));
