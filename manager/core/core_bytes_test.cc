@@ -582,7 +582,7 @@ TEST_F(CoreBytes, HintsOfADirectoryAreInheritedAndActAtMake) {
   EXPECT_EQ(Xattr(f, "user.mosa.hints"),
             R"({"ack":{"value":"optimistic","source":"default"},)"
             R"("chunk_size":{"value":"65536","source":"directory","origin":"/d"},)"
-            R"("lifetime":{"value":"keep","source":"default"},)"
+            R"("lifetime":{"value":"none","source":"default"},)"
             R"("pattern":{"value":"default","source":"default"},)"
             R"("placement":{"value":"local","source":"directory","origin":"/d"},)"
             R"("replicas":{"value":"1","source":"default"},)"

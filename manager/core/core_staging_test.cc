@@ -53,6 +53,9 @@ TEST_F(CoreStaging, OnlyFilesThatSomebodyWantsKeptAreMissed) {
   const UnstagedFiles unstaged = core_->ListUnstaged(10, FileId());
   EXPECT_EQ(unstaged.files, 1U);
   EXPECT_EQ(unstaged.bytes, kMiB);
+  EXPECT_EQ(unstaged.kept_files, 1U);
+  EXPECT_EQ(unstaged.all_files, 2U);
+  EXPECT_EQ(unstaged.all_bytes, 2 * kMiB);
   ASSERT_EQ(unstaged.first.size(), 1U);
   EXPECT_EQ(unstaged.first[0], (UnstagedFile{"/kept", kept, kMiB}));
 }

@@ -237,7 +237,7 @@ std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defau
   const auto default_of = [&](std::string_view name) -> std::string {
     if (name == "ack") return "optimistic";
     if (name == "chunk_size") return std::to_string(defaults.chunk_bytes);
-    if (name == "lifetime") return "keep";
+    if (name == "lifetime") return "none";
     if (name == "pattern") return "default";
     if (name == "placement") return defaults.placement;
     if (name == "replicas") return "1";

@@ -248,7 +248,7 @@ struct ManagerCore::State {
   std::vector<LimitStatus> ListLimits() const;
 
   // ---- questions about all files (state_scans.cc)
-  bool IsUnstaged(FileId file, const Inode& inode) const;
+  bool CountUnstaged(UnstagedFiles& unstaged, FileId file, const Inode& inode) const;
   void ScanFile(FileScan& scan, FileId file, const Inode& inode) const;
   void ScanFiles(FileScan& scan, size_t& steps) const;
   bool ScanNames(FileScan& scan, FileId id, const Directory& directory, size_t& steps) const;

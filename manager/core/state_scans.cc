@@ -5,10 +5,18 @@
 
 namespace mosa::manager {
 
-// A file to be kept that is nowhere but in the store.
-bool ManagerCore::State::IsUnstaged(FileId file, const Inode& inode) const {
-  return inode.type == FileType::kRegular && inode.link_count > 0 && HintsOf(inode).keep &&
-         !IsStaged(file, inode);
+// A file to be kept that is nowhere but in the store; all are counted.
+bool ManagerCore::State::CountUnstaged(UnstagedFiles& unstaged, FileId file,
+                                       const Inode& inode) const {
+  if (inode.type != FileType::kRegular || inode.link_count == 0) return false;
+  ++unstaged.all_files;
+  unstaged.all_bytes += inode.size_bytes;
+  if (!HintsOf(inode).keep) return false;
+  ++unstaged.kept_files;
+  if (IsStaged(file, inode)) return false;
+  ++unstaged.files;
+  unstaged.bytes += inode.size_bytes;
+  return true;
 }
 
 void ManagerCore::State::ScanFile(FileScan& scan, FileId file, const Inode& inode) const {
@@ -17,9 +25,7 @@ void ManagerCore::State::ScanFile(FileScan& scan, FileId file, const Inode& inod
     if (scan.found_lost.size() >= files_max || !(LostAt(inode) || DamagedAt(inode))) return;
     scan.found_lost.emplace(file, StatusOf(file, inode, ""));
   } else {
-    if (!IsUnstaged(file, inode)) return;
-    ++scan.unstaged.files;
-    scan.unstaged.bytes += inode.size_bytes;
+    if (!CountUnstaged(scan.unstaged, file, inode)) return;
     if (file <= scan.question.after || scan.found_unstaged.size() >= files_max) return;
     scan.found_unstaged.emplace(file, UnstagedFile{{}, file, inode.size_bytes});
   }

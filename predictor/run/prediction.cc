@@ -208,7 +208,10 @@ Status CheckSizes(const Workflow& workflow) {
     if (!IsOnTheStore(file)) continue;
     if (!file.size_bytes)
       return InvalidArgumentError(
-          fmt::format("file '{}' has no size: a prediction needs one of every file", file.path));
+          fmt::format("file '{0}' has no size, and a prediction needs one of every file: write "
+                      "'files: {{{0}: {{size: 22M}}}}', or make the workload of a run with 'mosa "
+                      "trace workload --record'",
+                      file.path));
     if (*file.size_bytes > kFileBytesMax)
       return InvalidArgumentError(fmt::format("file '{}' has {} B: a file has at most {}",
                                               file.path, *file.size_bytes, kFileBytesMax));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "common/base/units.h"
 
@@ -32,6 +33,35 @@ std::optional<std::string> BytesOf(const Value& map) {
     if (i % 4 != 0) bytes += static_cast<char>(group >> (6 - 2 * (i % 4)) & 0xff);
   }
   return bytes;
+}
+
+// How many letters must be added, left out or replaced (Levenshtein).
+size_t DistanceOf(std::string_view left, std::string_view right) {
+  std::vector<size_t> row(right.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < left.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < right.size(); ++j) {
+      const size_t replaced = diagonal + (left[i] == right[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+// The key that was probably meant; nothing if none is near.
+std::string_view NearestOf(std::string_view key, std::initializer_list<std::string_view> keys) {
+  constexpr size_t kDistanceMax = 2;
+  std::string_view nearest;
+  size_t least = kDistanceMax + 1;
+  for (const std::string_view each : keys) {
+    const size_t distance = DistanceOf(key, each);
+    if (distance >= least || 2 * distance >= key.size()) continue;
+    nearest = each;
+    least = distance;
+  }
+  return nearest;
 }
 
 constexpr double kExactMax = 9007199254740992;  // Up to 2^53 a double is every whole number.
@@ -85,8 +115,9 @@ std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, st
   if (value->is_scalar() && error == std::errc() && read == end && number >= 0 &&
       number <= kExactMax && number == std::floor(number))
     return static_cast<uint64_t>(number);
-  Fault(value->line, fmt::format("'{}' of {} must be a size as 1048576, 64K or 1M, not '{}'", key,
-                                 of, value->text.substr(0, 80)));
+  Fault(value->line, fmt::format("'{}' of {} must be a whole number with an optional K, M, G or T, "
+                                 "as 1048576, 64K or 1M, not '{}'",
+                                 key, of, value->text.substr(0, 80)));
   return std::nullopt;
 }
 
@@ -126,10 +157,12 @@ std::vector<const Value*> Fields::Maps(const Value& map, std::string_view key,
 void Fields::AllowOnly(const Value& map, std::initializer_list<std::string_view> keys,
                        std::string_view of) {
   for (const auto& [key, value] : map.fields) {
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      Fault(value.line, fmt::format("{} has no '{}'; known are {}", of, key.substr(0, 80),
-                                    fmt::join(keys, ", ")));
-    }
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    const std::string shown = key.substr(0, 80);
+    const std::string_view nearest = NearestOf(shown, keys);
+    const std::string advice = nearest.empty() ? fmt::format("known are {}", fmt::join(keys, ", "))
+                                               : fmt::format("did you mean '{}'?", nearest);
+    Fault(value.line, fmt::format("{} has an unknown key '{}': {}", of, shown, advice));
   }
 }
 

@@ -72,7 +72,8 @@ TEST(Operations, FaultsNameTheLine) {
       {R"({"id": "split", "files": ["part"], "operations": ["-1 c"]}]})", "not '-1 c'"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 r 0 0 1 2"]}]})", "not '0 r 0 0 1"},
       {R"({"id": "split", "files": []}]})", "needs a list 'operations'"},
-      {R"({"id": "split", "file": [], "operations": []}]})", "has no 'file'"},
+      {R"({"id": "split", "file": [], "operations": []}]})",
+       "has an unknown key 'file': did you mean 'files'?"},
   };
   for (const Row& row : rows) {
     Workflow workflow = Words();

@@ -7,7 +7,17 @@
 namespace mosa::predict {
 namespace {
 
-TaskDraft ReadTask(const Value& map, Fields& fields) {
+// A text is a script for the workflow's shell, else for bash as Snakemake starts it: a program that
+// fails anywhere in a pipe fails the task. The options stand in the script, so that what $BASH_ENV
+// names, such as the functions of environment modules, is read without them.
+std::vector<std::string> ShellCommand(std::vector<std::string> shell, const std::string& text) {
+  if (text.find_first_not_of(" \t\n") == std::string::npos) return {};
+  if (shell.empty()) return {"bash", "-c", "set -euo pipefail; " + text};
+  shell.push_back(text);
+  return shell;
+}
+
+TaskDraft ReadTask(const Value& map, const std::vector<std::string>& shell, Fields& fields) {
   TaskDraft task;
   task.line = map.line;
   task.id = fields.Text(map, "id", "the task");
@@ -20,7 +30,7 @@ TaskDraft ReadTask(const Value& map, Fields& fields) {
   task.expected = fields.Seconds(map, "runtime", of);
   const Value* command = map.Find("command");
   if (command != nullptr && command->is_scalar()) {
-    task.command = {"/bin/sh", "-e", "-c", command->text};
+    task.command = ShellCommand(shell, command->text);
   } else {
     task.command = fields.Texts(map, "command", of);
   }
@@ -53,10 +63,11 @@ FileDraft ReadFile(const std::string& path, const Value& map, Fields& fields) {
 DraftResult ReadOwnForm(const Value& root) {
   DraftResult result;
   Fields fields(result.faults);
-  fields.AllowOnly(root, {"name", "tasks", "files"}, "a workflow");
+  fields.AllowOnly(root, {"name", "shell", "tasks", "files"}, "a workflow");
   result.draft.name = fields.Text(root, "name", "the workflow");
+  const std::vector<std::string> shell = fields.Texts(root, "shell", "the workflow");
   for (const Value* task : fields.Maps(root, "tasks", "the workflow"))
-    result.draft.tasks.push_back(ReadTask(*task, fields));
+    result.draft.tasks.push_back(ReadTask(*task, shell, fields));
   if (const Value* files = root.Find("files"); files && files->kind == Value::Kind::kMap) {
     for (const auto& [path, facts] : files->fields)
       result.draft.files.push_back(ReadFile(path, facts, fields));

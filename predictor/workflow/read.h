@@ -4,9 +4,10 @@
 // Our own form:
 //
 //   name: words
+//   shell: [/bin/sh, -e, -c]                      # optional: instead of bash with pipefail
 //   tasks:
 //     - id: split
-//       command: split -n l/2 -d book.txt part.   # by /bin/sh -e; a list of words needs no shell
+//       command: split -n l/2 -d book.txt part.   # for the shell; a list of words needs none
 //       inputs: [book.txt]                        # paths below the run's directory
 //       outputs: [part.00, part.01]
 //     - id: count-0

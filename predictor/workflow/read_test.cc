@@ -50,7 +50,8 @@ TEST(ReadWorkflow, ReadsTheOwnForm) {
   EXPECT_EQ(workflow.name, "words");
   ASSERT_EQ(workflow.tasks.size(), 3U);
   const Task& split = workflow.tasks[0];
-  EXPECT_THAT(split.command, ElementsAre("/bin/sh", "-e", "-c", "split -n l/2 -d book.txt part."));
+  EXPECT_THAT(split.command,
+              ElementsAre("bash", "-c", "set -euo pipefail; split -n l/2 -d book.txt part."));
   EXPECT_THAT(Paths(workflow, split.outputs), ElementsAre("part.00", "part.01"));
   EXPECT_EQ(split.line, 3);
   EXPECT_EQ(split.levels_to_end, 2U);
@@ -66,6 +67,16 @@ TEST(ReadWorkflow, ReadsTheOwnForm) {
   const WorkflowFile& part = workflow.at(split.outputs[0]);
   EXPECT_EQ(part.size_bytes, 10U << 20);
   EXPECT_THAT(part.hints, ElementsAre(testing::Pair("pattern", "pipeline")));
+}
+
+TEST(ReadWorkflow, GivesTextsToTheShellThatTheWorkflowNames) {
+  const Workflow workflow = Good(R"(shell: [/bin/sh, -e, -c]
+tasks:
+  - {id: a, command: true | false}
+  - {id: b, command: [echo, true | false]}
+)");
+  EXPECT_THAT(workflow.tasks[0].command, ElementsAre("/bin/sh", "-e", "-c", "true | false"));
+  EXPECT_THAT(workflow.tasks[1].command, ElementsAre("echo", "true | false"));
 }
 
 TEST(ReadWorkflow, ReadsTheOwnFormAsJson) {
@@ -207,8 +218,13 @@ const Bad kBad[] = {
     {"tasks: 5\n", "line 1: 'tasks' of the workflow must be a list"},
     {"tasks:\n  - 5\n", "line 2: every item of 'tasks' must be a map"},
     {"tasks:\n  - {id: a, comand: x}\n",
-     "line 2: task 'a' has no 'comand'; known are id, stage, command, inputs, outputs, after, "
-     "runtime"},
+     "line 2: task 'a' has an unknown key 'comand': did you mean 'command'?"},
+    {"tasks:\n  - {id: a, command: x, in: [f]}\n",
+     "line 2: task 'a' has an unknown key 'in': known are id, stage, command, inputs, outputs, "
+     "after, runtime"},
+    {"tasks:\n  - {id: a, command: x, priority: 1}\n",
+     "has an unknown key 'priority': known are id, "},
+    {"tasks:\n  - {id: a, command: x, output: [f]}\n", "did you mean 'outputs'?"},
     {"tasks:\n  - {id: a, command: x, inputs: y}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, inputs: [{b64: 'a?=='}]}\n",
@@ -219,7 +235,11 @@ const Bad kBad[] = {
      "line 2: 'runtime' of task 'a' must be seconds from 0 to 1e9, not 'soon'"},
     {"tasks:\n  - {id: [a], command: x}\n", "line 2: 'id' of the task must be a text"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: much}\n",
-     "line 4: 'size' of file 'f' must be a size as 1048576, 64K or 1M, not 'much'"},
+     "line 4: 'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, "
+     "64K or 1M, not 'much'"},
+    {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: 2.2M}\n",
+     "'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, 64K or "
+     "1M, not '2.2M'"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: 7\n",
      "line 4: file 'f' needs a map, as {size: 10M, pattern: pipeline}"},
     {"tasks:\n  - {id: a, command: x}\nfiles: 7\n", "line 3: 'files' must be a map of paths"},
@@ -232,6 +252,8 @@ const Bad kBad[] = {
      "task 'a' (line 3) has the same id as that of line 2"},
     {"tasks:\n  - {id: a}\n", "task 'a' (line 2) has no command"},
     {"tasks:\n  - {id: a, command: ' '}\n", "task 'a' (line 2) has no command"},
+    {"shell: sh\ntasks:\n  - {id: a, command: x}\n",
+     "line 1: 'shell' of the workflow must be a list of texts"},
     {"tasks:\n  - {id: a, command: ['', x]}\n", "task 'a' (line 2) has no command"},
     {"tasks:\n  - {id: a, command: x, outputs: [../f]}\n",
      "task 'a' (line 2) writes '../f', which is outside the mount: paths may not leave the run's "

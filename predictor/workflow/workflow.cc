@@ -78,8 +78,7 @@ class Builder {
                             : "one before it"));
     }
     const auto blank = [](const std::string& s) { return s.find_first_not_of(" \t\n") == s.npos; };
-    if (draft.command.empty() || blank(draft.command[0]) ||
-        (draft.command.size() > 1 && draft.command[0] == "/bin/sh" && blank(draft.command.back())))
+    if (draft.command.empty() || blank(draft.command[0]))
       Fault(fmt::format("{} has no command", Describe(draft.id, draft.line)));
     for (const std::string& word : draft.command) {
       if (word.find('\0') != std::string::npos)

@@ -39,6 +39,9 @@ Result<std::vector<StageOutcome>> FromProto(const v1::MarkStagedResponse& messag
 void ToProto(const UnstagedFiles& files, v1::ListUnstagedResponse* out) {
   out->set_files(files.files);
   out->set_bytes(files.bytes);
+  out->set_kept_files(files.kept_files);
+  out->set_all_files(files.all_files);
+  out->set_all_bytes(files.all_bytes);
   for (const UnstagedFile& file : files.first) {
     v1::UnstagedFile* const item = out->add_first();
     item->set_path(file.path);
@@ -49,7 +52,12 @@ void ToProto(const UnstagedFiles& files, v1::ListUnstagedResponse* out) {
 
 Result<UnstagedFiles> FromProto(const v1::ListUnstagedResponse& message) {
   FieldChecker check;
-  UnstagedFiles files{.files = message.files(), .bytes = message.bytes(), .first = {}};
+  UnstagedFiles files{.files = message.files(),
+                      .bytes = message.bytes(),
+                      .first = {},
+                      .kept_files = message.kept_files(),
+                      .all_files = message.all_files(),
+                      .all_bytes = message.all_bytes()};
   if (!check.Count("first", message.first_size(), kStagedFilesMax)) return check.status();
   for (const v1::UnstagedFile& item : message.first())
     files.first.push_back({.path = check.Bytes("first.path", item.path(), kLongPathBytesMax),

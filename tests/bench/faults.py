@@ -102,7 +102,7 @@ def with_runtimes(form, scratch):
             taken = []
             for _ in range(5):
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run(["/bin/sh", "-e", "-c", each["command"]], cwd=scratch, check=True)
+                subprocess.run(["bash", "-c", "set -euo pipefail; " + each["command"]], cwd=scratch, check=True)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             known[kind] = statistics.median(taken)

@@ -448,7 +448,12 @@ def hints(tool):
     check(explained["pattern"] == {"value": "reduce:merge", "source": "rule", "origin": "/parts/*.out"}, explained)
     check(explained["placement"]["value"] == "collocate:merge", explained)
     check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
-    tool.good("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
+    done = tool.run("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
+    check(done.returncode == 0 and "what is there keeps its hints: 0 files, 1 directories" in done.stderr, done.stderr)
+    done = tool.run("hint", "set", str(first / "parts"), "strict=1")
+    check(done.returncode == 0 and "what is there keeps its hints: 41 files, 0 directories" in done.stderr, done.stderr)
+    (first / "empty").mkdir()
+    check(not tool.run("hint", "set", str(first / "empty"), "strict=1").stderr, "nothing in an empty directory keeps its hints")
     check("lifetime=temporary" in tool.good("hint", "get", str(first)), "set or get of a directory")
     tool.good("hint", "set", "--in-store", "/", "lifetime=keep", *manager)
     check(tool.good("hint", "get", str(second), "lifetime") == "keep\n", "set in the store")
@@ -461,6 +466,8 @@ def hints(tool):
         (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "begins with '/'"),
         (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
         (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
+        (["hint", "rule", "add", "/x", *manager], 2, "no hint is given: write NAME=VALUE"),
+        (["hint", "set", paths[0]], 2, "no hint is given: write NAME=VALUE"),
         (["hint", "rule", "remove", "99", *manager], 3, "there is no rule 99"),
         (["hint", "get", str(first / "none")], 3, "no such file"),
     ]
@@ -551,10 +558,34 @@ def killed_daemons(tool):
         if "manager" in kinds:
             done = tool.run("cluster", "down", "--name", name("d"))
             check(done.returncode == 3 and "its manager has ended" in done.stderr, f"{kinds}: {done.returncode} {done.stderr}")
+            check("mosa cluster restart --name" in done.stderr, done.stderr)
             tool.good("cluster", "down", "--discard", "--name", name("d"))
         else:
             down(tool, "d")
         check_clean(tool, f"kill -9 of {kinds}")
+
+
+def restarted_manager(tool):
+    """Also without namespaces, where its address is one that was free."""
+    for flags in ([], ["--plain"]):
+        facts = up(tool, "a", *flags)
+        file = pathlib.Path(facts["hosts"][0]["mount"]) / "file"
+        file.write_bytes(b"r" * 1_000_000)
+        done = tool.run("cluster", "restart", "--name", name("a"))
+        check(done.returncode == 3 and " runs, as process " in done.stderr, f"{done.returncode} {done.stderr}")
+        state = pathlib.Path(tool.directory) / name("a") / "state.json"
+        daemons = json.loads(state.read_text(encoding="utf-8"))["daemons"]
+        os.kill(next(daemon["process"]["pid"] for daemon in daemons if daemon["kind"] == "manager"), signal.SIGKILL)
+        time.sleep(0.1)
+        done = tool.run("cluster", "status", "--name", name("a"))
+        again = f"'mosa cluster restart --name {name('a')}' starts the manager again"
+        check(done.returncode == 5 and again in done.stderr, f"{done.returncode} {done.stderr}")
+        tool.good("cluster", "restart", "--name", name("a"))
+        tool.good("cluster", "status", "--name", name("a"))
+        other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
+        check(other.read_bytes() == b"r" * 1_000_000, "other bytes than before")
+        down(tool, "a")
+        check_clean(tool, f"restart of the manager, {flags}")
 
 
 def reused_pid(tool):
@@ -631,8 +662,14 @@ def plain(tool):
     (pathlib.Path(facts["hosts"][0]["mount"]) / "file").write_bytes(b"y" * 1_000_000)
     other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
     check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
-    down(tool, "n")
+    check("lifetime=none\n" in tool.good("hint", "get", str(other)), "what nobody wants kept is said to be")
+    for words in (["stage", "check"], ["cluster", "down"]):
+        done = tool.run(*words, "--name", name("n"))
+        check(done.returncode == 0 and "No file was marked to be kept: 1 file, " in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     check_clean(tool, "down of plain processes")
+    done = tool.run("cluster", "up", "--name", name("n"), "--hosts", "1", "--ram", "64M", "--plain")
+    check(done.returncode == 0 and f"export MOSA_CLUSTER={name('n')} MOSA_CLUSTER_DIR={tool.directory}\n" in done.stderr, done.stderr)
+    down(tool, "n")
 
 
 def hosts(tool):
@@ -694,7 +731,7 @@ def hosts(tool):
 
 
 CASES = [inputs, help_and_version, secret, dry_run, missing_program, up_down, views, costs, hints, interrupted, down_while_starting,
-         killed_starter, killed_daemons, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
+         killed_starter, killed_daemons, restarted_manager, reused_pid, busy_mount, side_by_side, simultaneous, plain, hosts]
 WITHOUT_CLUSTER = [inputs, help_and_version, secret, dry_run, missing_program]
 
 

@@ -239,6 +239,18 @@ def test_model_spread(mosa, directory):
     check(high < 1.01 * low, f"{low} to {high} J")
 
 
+def test_without_runtimes(mosa, directory):
+    """Who forgets runtimes is told that computing is not predicted; a runtime of 0 is one."""
+    workload = pathlib.Path(directory) / "runtimes.yaml"
+    for runtime, said in (("", "2 of 3 tasks have no runtime"), (", runtime: 0", "")):
+        workload.write_text(f"tasks:\n  - {{id: a, command: 'true', outputs: [x]{runtime}}}\n  - {{id: b, command: 'true'{runtime}}}\n"
+                            "  - {id: c, command: 'true', runtime: 1}\nfiles: {x: {size: 1M}}\n", encoding="utf-8")
+        done = good(mosa, "predict", "--platform", PLATFORM, "--workload", workload, "--repeats", 0)
+        check(said in done.stderr and bool(said) == bool(done.stderr), f"expected '{said}': {done.stderr}")
+    done = good(mosa, "predict", "--platform", PLATFORM, "--workload", "synthetic:pipeline,small,scale=0.1", "--repeats", 0)
+    check(not done.stderr, f"what a synthetic task computes is known: {done.stderr}")
+
+
 def test_failing_draws(mosa, directory):
     """Whether a node runs full of files that may not go on elsewhere depends on where they begin: a draw in which it does is
     said, and times are of the others."""
@@ -280,7 +292,7 @@ def test_bad_input(mosa, directory):
         (text, "'h2.rate': of a host there are cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
         (text, "--repeats 18: 0, or 19 and more", {"repeats": "18"}),
         (text, "cannot read", {"workload": "/nonexistent.yaml"}),
-        (text, "has no size", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
+        (text, "write 'files: {x: {size: 22M}}', or make the workload", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
         (text, "cannot write", {"trace": "/nonexistent/trace.json"}),
     ]
     for content, expected, other in rows:
@@ -314,6 +326,7 @@ def main():
         test_residence(mosa, directory)
         test_full_store(mosa)
         test_model_spread(mosa, directory)
+        test_without_runtimes(mosa, directory)
         test_failing_draws(mosa, directory)
         test_bad_input(mosa, directory)
     print("passed")

@@ -40,6 +40,13 @@ class DirectoryLock {
 // Precondition: an InterruptGuard exists.
 Result<ClusterState> Up(const ClusterPlan& plan, const std::string& binaries, DirectoryLock lock);
 
+// Starts the manager of a cluster that is up again, at its address and on its data; returns when it
+// serves. FailedPrecondition if it runs, or if the cluster is not up. When it does not come up, it
+// can be tried again.
+// Precondition: an InterruptGuard exists.
+Result<ClusterState> RestartManager(const std::string& directory, const std::string& name,
+                                    const std::string& binaries);
+
 // Ends every process of the cluster (what runs inside its namespaces too), unmounts, removes
 // namespaces, links and directories. Goes on past failures and returns the last.
 Status Down(const ClusterState& state);

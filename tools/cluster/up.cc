@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -104,8 +106,10 @@ class Starter {
   Status StartManager() {
     const ClusterPlan& plan = state_.plan;
     // Not with --fsync: all of this cluster is on one machine, most of it in RAM, and ends with it.
+    // Nodes and mounts look for a manager that is started again where it was.
+    const bool is_first = state_.manager_address.empty();
     std::vector<std::string> flags = {"--listen",
-                                      plan.ManagerListen(),
+                                      is_first ? plan.ManagerListen() : state_.manager_address,
                                       "--data-dir",
                                       plan.manager.directory + "/data",
                                       "--cluster-name",
@@ -295,6 +299,32 @@ Result<ClusterState> Up(const ClusterPlan& plan, const std::string& binaries, Di
   if (undone.ok()) return started;
   return Status(started.code(), fmt::format("{}; and when undoing what was started: {}",
                                             MessageOf(started), MessageOf(undone)));
+}
+
+Result<ClusterState> RestartManager(const std::string& directory, const std::string& name,
+                                    const std::string& binaries) {
+  MOSA_RETURN_IF_ERROR(CheckPrograms(binaries));
+  MOSA_RETURN_IF_ERROR(Load(directory, name).status());  // Before the directory is made.
+  MOSA_ASSIGN_OR_RETURN(const DirectoryLock lock, DirectoryLock::Take(directory));
+  MOSA_ASSIGN_OR_RETURN(ClusterState state, Load(directory, name));
+  if (!state.complete) {
+    return FailedPreconditionError(
+        fmt::format("cluster '{}' is not up: wait for its 'mosa cluster up', or end it with 'mosa "
+                    "cluster down'",
+                    name));
+  }
+  const auto manager = std::find_if(state.daemons.begin(), state.daemons.end(),
+                                    [](const Daemon& daemon) { return daemon.kind == "manager"; });
+  if (manager != state.daemons.end()) {
+    if (IsAlive(manager->process)) {
+      return FailedPreconditionError(fmt::format("the manager of cluster '{}' runs, as process {}",
+                                                 name, manager->process.pid));
+    }
+    state.daemons.erase(manager);
+  }
+  std::remove(RunFile(state.plan.manager, "manager", "ready").c_str());
+  MOSA_RETURN_IF_ERROR(Starter(state, binaries).StartManager());
+  return state;
 }
 
 }  // namespace mosa::cluster

@@ -243,7 +243,8 @@ void AddBenchGate(CLI::App& noun, CommandLine& line) {
   command->add_option("--platform", options->words.platform, "The measured service times, JSON")
       ->required();
   command->add_option("--config", options->words.configuration,
-                      "As of mosa predict; hosts: as many as the cluster has");
+                      "As of mosa predict; say hosts=N with as many as the cluster has, unless it "
+                      "has 4");
   command->add_option("--draws", options->words.draws,
                       "Predictions with figures drawn anew; without it 40");
   AddClusterChoice(*command, options->cluster);

@@ -22,6 +22,7 @@ void AddCluster(CLI::App& app, CommandLine& line) {
   noun->fallthrough();
   AddClusterUp(*noun, line);
   AddClusterDown(*noun, line);
+  AddClusterRestart(*noun, line);
   AddClusterStatus(*noun, line);
   AddClusterExec(*noun, line);
 }

@@ -138,9 +138,16 @@ Status Verdict(const View& view) {
     if (!Runs(host.storage)) missing.push_back("storage of " + host.plan->name);
     if (!Runs(host.mount)) missing.push_back("mount of " + host.plan->name);
   }
-  if (!missing.empty()) {
+  const std::string name = " --name " + view.state.plan.name;
+  if (!Runs(view.manager) && view.state.complete) {
     return UnavailableError(
-        fmt::format("{} not running: 'mosa cluster down' cleans up", fmt::join(missing, ", ")));
+        fmt::format("{0} not running: 'mosa cluster restart{1}' starts the manager again, 'mosa "
+                    "cluster down{1} --discard' gives up all that is stored",
+                    fmt::join(missing, ", "), name));
+  }
+  if (!missing.empty()) {
+    return UnavailableError(fmt::format("{} not running: 'mosa cluster down{}' cleans up",
+                                        fmt::join(missing, ", "), name));
   }
   return view.status.status();
 }

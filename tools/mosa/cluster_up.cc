@@ -73,6 +73,12 @@ void Explain(const cluster::ClusterPlan& plan, const Options& options) {
              plan.name, plan.hosts.size(), plan.hosts.size() == 1 ? "" : "s",
              HumanBytes(plan.ram_bytes), plan.rate.empty() ? "" : " and " + plan.rate, choice,
              choice, choice);
+  std::string names;
+  if (options.choice.name != ClusterChoice().name) names += " MOSA_CLUSTER=" + options.choice.name;
+  if (options.choice.directory != ClusterChoice().directory)
+    names += " MOSA_CLUSTER_DIR=" +
+             std::filesystem::absolute(options.choice.directory).lexically_normal().string();
+  if (!names.empty()) fmt::print(stderr, "Say it to all commands:    export{}\n", names);
 }
 
 Status Run(const Options& options, const CommandLine& line) {

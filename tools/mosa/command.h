@@ -26,6 +26,7 @@ struct CommandLine {
 void AddCluster(CLI::App& app, CommandLine& line);
 void AddClusterUp(CLI::App& noun, CommandLine& line);
 void AddClusterDown(CLI::App& noun, CommandLine& line);
+void AddClusterRestart(CLI::App& noun, CommandLine& line);
 void AddClusterStatus(CLI::App& noun, CommandLine& line);
 void AddClusterExec(CLI::App& noun, CommandLine& line);
 void AddStatus(CLI::App& app, CommandLine& line);

@@ -54,8 +54,10 @@ CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words) {
                      "the workflow of the run");
   command.add_option("--operations", words.operations, "As of mosa predict");
   command.add_option("--rules", words.rules, "As of mosa predict; those of the run");
-  command.add_option("--config", words.configuration,
-                     "As of mosa predict; hosts, slots and system are those of the runs");
+  command.add_option(
+      "--config", words.configuration,
+      "As of mosa predict; hosts, slots and system are those of runs that are there: "
+      "for runs to be made say hosts");
   command
       .add_option("--draws", words.draws,
                   "Predictions with figures drawn from their spread, of which come what is "

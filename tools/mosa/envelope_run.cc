@@ -394,7 +394,7 @@ void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
   AddHostChoice(*command, options->cluster, options->hosts);
   command
       ->add_option("--clients", options->clients,
-                   "Numbers of clients; without it 1, 2, 4, 8 and so on, up to as many as hosts")
+                   "Numbers of clients; without it 1, 2, 4 and 8, and so on up to as many as hosts")
       ->delimiter(',');
   command->add_option("--sizes", options->sizes, "Of files; without it 1K,128K,1M,16M")
       ->delimiter(',');

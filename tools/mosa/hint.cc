@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "tools/mosa/command.h"
@@ -12,6 +13,8 @@
 
 namespace mosa::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Options {
   std::string path, name;
@@ -123,11 +126,28 @@ Status ExplainPath(const Options& options, const CommandLine& line) {
   return OkStatus();
 }
 
+// What is made in a directory takes its hints then; what is there does not.
+void SayWhatKeepsItsHints(const std::string& path) {
+  constexpr size_t kLookedAtMax = 100'000;
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path, error))) return;
+  size_t files = 0, directories = 0;
+  for (fs::directory_iterator at(path, error), end;
+       !error && at != end && files + directories < kLookedAtMax; at.increment(error))
+    ++(fs::is_directory(at->symlink_status(error)) ? directories : files);
+  if (files + directories == 0) return;
+  fmt::print(stderr,
+             "Holds for what is made in {} from now on; what is there keeps its hints: {}{} files, "
+             "{} directories\n",
+             path, files + directories < kLookedAtMax ? "" : "more than ", files, directories);
+}
+
 Status Set(const Options& options) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<HintValue> hints, ParseAssignments(options.assignments));
   if (!options.in_store) {
     for (const HintValue& hint : hints)
       MOSA_RETURN_IF_ERROR(SetMosaAttribute(options.path, hint.name, hint.value));
+    SayWhatKeepsItsHints(options.path);
     return OkStatus();
   }
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
@@ -146,6 +166,8 @@ void AddPath(CLI::App& command, Options& options) {
 
 Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& words) {
   std::vector<HintValue> hints;
+  if (words.empty())
+    return InvalidArgumentError("no hint is given: write NAME=VALUE, as placement=local");
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos)
@@ -179,7 +201,7 @@ void AddHint(CLI::App& app, CommandLine& line) {
                          "lifetime=temporary\n\n") +
                  kHintHelp);
   AddPath(*setter, *set);
-  setter->add_option("hints", set->assignments, "NAME=VALUE...")->required();
+  setter->add_option("hints", set->assignments, "NAME=VALUE...");
   setter->callback([set, &line] { line.action = [set] { return Set(*set); }; });
 
   auto explained = std::make_shared<Options>();

@@ -131,7 +131,7 @@ void AddHintRules(CLI::App& noun, CommandLine& line) {
                  "* ? [a-z] within a name, ** for any number of names\n\n") +
                  kHintHelp);
   add->add_option("glob", added->glob, "Below a mount, or below the root of the store")->required();
-  add->add_option("hints", added->assignments, "NAME=VALUE...")->required();
+  add->add_option("hints", added->assignments, "NAME=VALUE...");
   AddManagerChoice(*add, added->manager);
   add->callback([added, &line] { line.action = [added, &line] { return Add(*added, line); }; });
 

@@ -92,14 +92,15 @@ Status Order(const ManagerChoice& choice, const ResidenceQuery& query, const Com
   size_t failures = 0;
   for (const DaemonResidence& daemon : residence.daemons) {
     const RequestLogState& log = daemon.snapshot.log;
+    const std::string failure = WhyNot(daemon, query.log_order);
     all.push_back(LogToJson(daemon));
     table.Add({daemon.component, daemon.host,
-               log.is_busy ? "busy"
-               : log.is_on ? "on"
-                           : "off",
+               log.is_busy       ? "busy"
+               : log.is_on       ? "on"
+               : failure.empty() ? "off"
+                                 : "failed",
                fmt::format("{}", log.records), fmt::format("{}", log.dropped),
                log.path.empty() ? "-" : log.path});
-    const std::string failure = WhyNot(daemon, query.log_order);
     if (!failure.empty()) ++failures;
     if (!failure.empty() || !log.fault.empty())
       fmt::print(stderr, "mosa: {}: {}\n", Describe(daemon), failure.empty() ? log.fault : failure);

@@ -198,6 +198,9 @@ Status RunWorkflow(Options options, const CommandLine& line) {
     PrintJson(ToJson(record, workflow));
   } else {
     ShowStages(workflow, record);
+    if (const std::string places = DescribePlaces(record); !places.empty())
+      fmt::print("Tasks ran on {}\n", places);
+    if (written.ok()) fmt::print("Record: {0}; see it: mosa report {0}\n", engine.record_path);
   }
   return ended;
 }

@@ -7,12 +7,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
@@ -265,6 +268,21 @@ Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
     return InvalidArgumentError(fmt::format("{} is no record of a run: {}", path, error.what()));
   }
   return earlier;
+}
+
+std::string DescribePlaces(const RunRecord& record) {
+  constexpr size_t kShownMax = 8;
+  std::map<std::string, size_t> tasks;
+  for (const TaskRecord& task : record.tasks)
+    if (!task.kept && !task.attempts.empty()) ++tasks[task.attempts.back().host];
+  std::vector<std::pair<std::string, size_t>> places(tasks.begin(), tasks.end());
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(places.size(), kShownMax); ++i)
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", places[i].first, places[i].second);
+  if (places.size() > kShownMax) text += fmt::format(" and {} more", places.size() - kShownMax);
+  return text;
 }
 
 std::string DigestOf(const Workflow& workflow, const Task& task) {

@@ -79,6 +79,10 @@ Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
                                                     const predict::Workflow& workflow,
                                                     RunRecord& record);
 
+// "h1 (3), h2 (1)": how many tasks this run ran on which host, the most first; of many hosts the
+// first eight. Empty if it ran none.
+std::string DescribePlaces(const RunRecord& record);
+
 // A hash of all that makes a task the same task: command, inputs, outputs.
 std::string DigestOf(const predict::Workflow& workflow, const predict::Task& task);
 

@@ -398,6 +398,15 @@ TEST(Engine, SaysWhatTasksComputed) {
   }
 }
 
+TEST(Engine, ATaskFailsIfAnyProgramOfAPipeFails) {
+  OneRun setup("tasks:\n  - {id: a, command: no-such-program | sort > o, outputs: [o]}\n");
+  setup.options.retries = 0;
+  EXPECT_EQ(setup.Run().code(), StatusCode::kFailedPrecondition);
+  const auto task = setup.Saved()["tasks"][0];
+  EXPECT_EQ(task["state"], "failed");
+  EXPECT_EQ(task["exit_code"], 127);
+}
+
 TEST(Engine, RetriesThenGivesUp) {
   OneRun setup(R"(tasks:
   - {id: a, command: "echo t >> tries; echo too bad >&2; test $(wc -l < tries) = 3", outputs: [o]}
@@ -557,6 +566,23 @@ TEST(ResumeRun, RunsAgainWhatReadsSomethingElse) {
   EXPECT_EQ(setup.logs.Read("00000-a.2.err"), "a\n");
   fs::remove(setup.directory.path + "/y");
   EXPECT_EQ(resume(), "k-k");
+}
+
+TEST(RunRecord, SaysOnWhichHostsTasksRan) {
+  RunRecord record;
+  EXPECT_EQ(DescribePlaces(record), "");
+  const auto add = [&record](const char* host) {
+    record.tasks.emplace_back().attempts.emplace_back().host = host;
+  };
+  for (const char* host : {"h2", "h3", "h2", "h1"}) add(host);
+  record.tasks[0].attempts.emplace_back().host = "h1";  // It was tried again there.
+  record.tasks.emplace_back();                          // One that did not run.
+  EXPECT_EQ(DescribePlaces(record), "h1 (2), h2 (1), h3 (1)");
+  record.tasks[1].kept = true;
+  EXPECT_EQ(DescribePlaces(record), "h1 (2), h2 (1)");
+  for (const char* host : {"h4", "h5", "h6", "h7", "h8", "h9", "h90"}) add(host);
+  EXPECT_EQ(DescribePlaces(record),
+            "h1 (2), h2 (1), h4 (1), h5 (1), h6 (1), h7 (1), h8 (1), h9 (1) and 1 more");
 }
 
 TEST(RunRecord, RefusesWhatIsNone) {

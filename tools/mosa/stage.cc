@@ -157,7 +157,9 @@ Status RunStage(Options& options, StageReport& report) {
 }
 
 Status Run(Options options, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(options.request.hints, ParseAssignments(options.hints));
+  if (!options.hints.empty()) {
+    MOSA_ASSIGN_OR_RETURN(options.request.hints, ParseAssignments(options.hints));
+  }
   for (HintValue& hint : options.request.hints) {
     if (std::find(kHintNames.begin(), kHintNames.end(), hint.name) == kHintNames.end())
       return InvalidArgumentError(fmt::format("there is no hint '{}'", hint.name));
@@ -245,7 +247,12 @@ Status Check(const ManagerChoice& choice, const CommandLine& line) {
     PutBytes(item, "path", file.path);
     first.push_back(std::move(item));
   }
-  PrintJson({{"files", unstaged.files}, {"bytes", unstaged.bytes}, {"first", std::move(first)}});
+  PrintJson({{"files", unstaged.files},
+             {"bytes", unstaged.bytes},
+             {"first", std::move(first)},
+             {"kept_files", unstaged.kept_files},
+             {"all_files", unstaged.all_files},
+             {"all_bytes", unstaged.all_bytes}});
   return unstaged.files == 0 ? OkStatus()
                              : FailedPreconditionError(fmt::format(
                                    "{} files of lifetime=keep are unstaged", unstaged.files));
@@ -280,6 +287,8 @@ Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
                       const std::string& override) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(kNamedInRefusal));
+  if (const std::string warning = WarningFor(unstaged); !warning.empty())
+    fmt::print(stderr, "{}\n", warning);
   if (unstaged.files == 0) return OkStatus();
   return FailedPreconditionError(RefusalFor(
       unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", WordsFor(choice)), override));
@@ -295,8 +304,8 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
   if (!can_be_asked)
     return FailedPreconditionError(fmt::format(
         "cluster '{}' cannot say which files of lifetime=keep are nowhere else, since its manager "
-        "has ended: start it again, or give them up with --discard",
-        state.plan.name));
+        "has ended: start it again with 'mosa cluster restart{}', or give them up with --discard",
+        state.plan.name, WordsFor(choice)));
   if (!stage_out.empty() && dry_run) {
     MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
     MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(0));

@@ -34,6 +34,15 @@ std::vector<size_t> ShareOut(const std::vector<StageShare>& files, size_t hosts)
   return chosen;
 }
 
+std::string WarningFor(const UnstagedFiles& unstaged) {
+  if (unstaged.kept_files > 0 || unstaged.all_files == 0) return "";
+  return fmt::format(
+      "No file was marked to be kept: {} file{}, {}, end{} with the store; copy results out, or "
+      "mark them with lifetime=keep before they are written",
+      unstaged.all_files, unstaged.all_files == 1 ? "" : "s",
+      HumanBytes(static_cast<int64_t>(unstaged.all_bytes)), unstaged.all_files == 1 ? "s" : "");
+}
+
 std::string RefusalFor(const UnstagedFiles& unstaged, const std::string& what,
                        const std::string& stage_out, const std::string& override) {
   std::string names;

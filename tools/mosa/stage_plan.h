@@ -20,6 +20,9 @@ struct StageShare {
 // For each file its host: of its holders the one with the least to copy, the largest files first.
 std::vector<size_t> ShareOut(const std::vector<StageShare>& files, size_t hosts);
 
+// Nothing, or that nobody asked for any of the store's files to be kept, and what then goes.
+std::string WarningFor(const UnstagedFiles& unstaged);
+
 // The refusal to end what holds these files; `stage_out` is the command that stages them out, and
 // `override` what ends the store in spite of it (empty: nothing does).
 std::string RefusalFor(const UnstagedFiles& unstaged, const std::string& what,

@@ -58,6 +58,18 @@ TEST(RefusalFor, SaysHowManyWhichAndWhatToDo) {
             "with 'mosa'");
 }
 
+TEST(WarningFor, SaysWhatGoesWhereNobodyWantsAnythingKept) {
+  UnstagedFiles unstaged{.files = 0, .bytes = 0, .first = {}};
+  EXPECT_EQ(WarningFor(unstaged), "");
+  unstaged.all_files = 19;
+  unstaged.all_bytes = 130 << 20;
+  EXPECT_EQ(WarningFor(unstaged),
+            "No file was marked to be kept: 19 files, 130.0 MiB, end with the store; copy results "
+            "out, or mark them with lifetime=keep before they are written");
+  unstaged.kept_files = 1;
+  EXPECT_EQ(WarningFor(unstaged), "");
+}
+
 // ---- one file
 
 class StageFiles : public testing::Test {

@@ -121,7 +121,10 @@ Status SetMosaAttribute(const std::string& path, const std::string& name,
       return FailedPreconditionError(
           what + ": the file has bytes already; set it on the empty file or its directory");
     case EBUSY:
-      return FailedPreconditionError(what + ": the file is open for writing");
+      return FailedPreconditionError(
+          what +
+          ": it comes too late, or a program has the file open for writing; close it, "
+          "and set the hint on the empty file or its directory");
     case EPERM:
       return PermissionDeniedError(what + ": it can only be read");
     default:
