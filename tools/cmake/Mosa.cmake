@@ -24,8 +24,9 @@ function(mosa_precompiled_header kind)
 endfunction()
 
 if(MOSA_PRECOMPILE)
-  # Some dependencies ask for it, and it defines a macro: all targets or none.
-  add_compile_options(-pthread)
+  # Some dependencies ask for these (-DNOMINMAX comes from Abseil by the pkg-config file of RE2), and both define macros:
+  # all targets or none, as GCC takes a precompiled header only if it was made with the same macros.
+  add_compile_options(-pthread -DNOMINMAX)
   # What ccache needs to see through a precompiled header.
   target_compile_options(mosa_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
