@@ -85,6 +85,17 @@ function(mosa_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
+# mosa_fuzz_replay(NAME ROUNDS count SOURCE source DEPS ...): the libFuzzer entry in SOURCE, replayed as the test
+# NAME_fuzz_replay (label fuzz): the seeds in tests/fuzz/seeds/NAME, and ROUNDS mutations of them.
+function(mosa_fuzz_replay name)
+  cmake_parse_arguments(ARG "" "ROUNDS;SOURCE" "DEPS" ${ARGN})
+  add_executable(${name}_fuzz_replay ${ARG_SOURCE} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+  target_link_libraries(${name}_fuzz_replay PRIVATE ${ARG_DEPS} mosa_warnings)
+  add_test(NAME ${name}_fuzz_replay
+    COMMAND ${name}_fuzz_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/seeds/${name} ${ARG_ROUNDS})
+  set_tests_properties(${name}_fuzz_replay PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()
+
 # mosa_take_archives(PACKAGE...): what links the imported libraries of these packages takes their archives, if each shared
 # library has one beside it: with some, programs would have the same library twice. A program then starts in half the
 # processor time, which goes into loading some 50 libraries and looking up their symbols: for `mosa predict`, most of what it
