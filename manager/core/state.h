@@ -115,9 +115,7 @@ struct ManagerCore::State {
   void CorrectAccess(Session& session, const std::vector<FileId>& files,
                      std::vector<Reply>& replies);
   std::vector<FileId> BlockedOn(const Session& session, const Request& request) const;
-  std::optional<FileId> BlockedOnDirectory(const Session& session, FileId directory) const;
-  std::optional<FileId> BlockedOnEntry(const Session& session, FileId parent,
-                                       std::string_view name) const;
+  bool IsDelegatedElsewhere(const Session& session, FileId directory) const;
   void Park(Session& session, RequestEnvelope envelope, FileId directory);
 
   // ---- interest, recalls, delegations (state_recalls.cc)

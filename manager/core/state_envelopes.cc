@@ -249,15 +249,15 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
                 fmt::format("request {} is not run: it came to its turn {} ms after its "
                             "asker has given up",
                             envelope.id.value, (now_ - envelope.expires).ns / 1'000'000))});
-  std::optional<FileId> blocked_on;
+  std::vector<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
     // All are recalled at once, so that their holders are not waited for one after the other.
     for (const FileId directory : BlockedOn(session, request)) {
       RecallDelegation(directory);
-      if (!blocked_on) blocked_on = directory;
+      blocked_on.push_back(directory);
     }
   }
-  if (blocked_on) return Park(session, envelope, *blocked_on);
+  if (!blocked_on.empty()) return Park(session, envelope, blocked_on.front());
   // What others have changed in this step is recalled from the actor too.
   RecallTouched(ClientId(), std::nullopt);
   actor_ = &session;
@@ -441,19 +441,9 @@ void ManagerCore::State::FinishPending(const Waiter& waiter) {
 
 // ---- directories delegated to others
 
-std::optional<FileId> ManagerCore::State::BlockedOnDirectory(const Session& session,
-                                                             FileId directory) const {
+bool ManagerCore::State::IsDelegatedElsewhere(const Session& session, FileId directory) const {
   const auto found = delegations_.find(directory);
-  if (found == delegations_.end() || found->second.holder == session.start.client)
-    return std::nullopt;
-  return directory;
-}
-
-std::optional<FileId> ManagerCore::State::BlockedOnEntry(const Session& session, FileId parent,
-                                                         std::string_view name) const {
-  if (const auto blocked = BlockedOnDirectory(session, parent)) return blocked;
-  const auto child = ChildOf(parent, name);
-  return child ? BlockedOnDirectory(session, *child) : std::nullopt;
+  return found != delegations_.end() && found->second.holder != session.start.client;
 }
 
 // The directories delegated to other sessions that `request` must see the truth of.
@@ -461,28 +451,34 @@ std::vector<FileId> ManagerCore::State::BlockedOn(const Session& session,
                                                   const Request& request) const {
   if (delegations_.empty()) return {};
   std::vector<FileId> blocked;
-  const auto add = [&](std::optional<FileId> directory) {
-    if (directory) blocked.push_back(*directory);
+  const auto add = [&](FileId directory) {
+    const bool is_blocked = IsDelegatedElsewhere(session, directory);
+    if (is_blocked) blocked.push_back(directory);
+    return is_blocked;
+  };
+  const auto add_entry = [&](FileId parent, std::string_view name) {
+    if (add(parent)) return;
+    if (const auto child = ChildOf(parent, name)) add(*child);
   };
   std::visit(
       [&](const auto& r) {
         using T = std::decay_t<decltype(r)>;
         if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest>) {
-          add(BlockedOnDirectory(session, r.parent));
+          add(r.parent);
         } else if constexpr (std::is_same_v<T, GetAttributesRequest> ||
                              std::is_same_v<T, SetAttributesRequest> ||
                              std::is_same_v<T, SetXattrRequest> ||
                              std::is_same_v<T, RemoveXattrRequest>) {
-          add(BlockedOnDirectory(session, r.file));
+          add(r.file);
         } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
-          add(BlockedOnDirectory(session, r.directory));
+          add(r.directory);
         } else if constexpr (std::is_same_v<T, LinkRequest>) {
-          add(BlockedOnDirectory(session, r.new_parent));
+          add(r.new_parent);
         } else if constexpr (std::is_same_v<T, RemoveRequest>) {
-          add(BlockedOnEntry(session, r.parent, r.name));
+          add_entry(r.parent, r.name);
         } else if constexpr (std::is_same_v<T, RenameRequest>) {
-          add(BlockedOnDirectory(session, r.old_parent));
-          add(BlockedOnEntry(session, r.new_parent, r.new_name));
+          add(r.old_parent);
+          add_entry(r.new_parent, r.new_name);
         }
       },
       request);

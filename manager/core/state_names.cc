@@ -342,7 +342,7 @@ Reply ManagerCore::State::Apply(const RemoveRequest& request) {
     if (const size_t entries = FindDirectory(*child)->entries.size(); entries > 0)
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
                     fmt::format("directory '{}' has {} entries", request.name, entries));
-    if (BlockedOnDirectory(actor(), *child))
+    if (IsDelegatedElsewhere(actor(), *child))
       return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
                     fmt::format("directory '{}' is delegated; try again", request.name));
   }

@@ -102,7 +102,7 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
   if (moved == target && !request.no_replace)
     return RenameReply{*moved, *moved, Find(*moved)->link_count};
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
-  if (target && BlockedOnDirectory(actor(), *target))
+  if (target && IsDelegatedElsewhere(actor(), *target))
     return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
                   fmt::format("directory '{}' is delegated; try again", request.new_name));
 

@@ -134,8 +134,7 @@ Times TimesOf(const std::vector<double>& with, const std::vector<double>& withou
     return parts > 0 ? std::clamp(variance * variance / parts, 1.0, kDegreesMax) : kDegreesMax;
   };
   times.p = StudentTail(times.place / std::sqrt(whole), degrees_of(whole));
-  times.most =
-      times.place + StudentT95(static_cast<size_t>(degrees_of(by_chance))) * std::sqrt(by_chance);
+  times.most = times.place + StudentT95(degrees_of(by_chance)) * std::sqrt(by_chance);
   return times;
 }
 

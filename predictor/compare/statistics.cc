@@ -43,8 +43,7 @@ Residual ResidualOf(const std::vector<double>& predicted, const std::vector<doub
 }
 
 Interval<double> IntervalOf(const Residual& residual) {
-  const auto degrees = std::max<size_t>(1, static_cast<size_t>(residual.degrees));
-  const double half = StudentT95(degrees) * residual.error;
+  const double half = StudentT95(residual.degrees) * residual.error;
   return {residual.size - half, residual.size + half};
 }
 

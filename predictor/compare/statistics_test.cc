@@ -6,27 +6,9 @@
 #include <cmath>
 
 #include "common/base/rng.h"
-#include "predictor/model/student_t.h"
 
 namespace mosa::predict {
 namespace {
-
-TEST(StudentTail, IsThatOfTheTables) {
-  const struct {
-    double t, degrees, p;
-  } rows[] = {
-      {0, 5, 1},         {12.706, 1, 0.05}, {2.571, 5, 0.05},   {2.042, 30, 0.05},
-      {4.032, 5, 0.01},  {2.750, 30, 0.01}, {3.646, 30, 0.001}, {1.962, 1000, 0.05},
-      {-2.571, 5, 0.05}, {63.657, 1, 0.01},
-  };
-  for (const auto& row : rows)
-    EXPECT_NEAR(StudentTail(row.t, row.degrees), row.p, 2e-4 + row.p * 2e-3)
-        << row.t << " of " << row.degrees;
-  for (const size_t degrees : {1, 2, 7, 30, 31, 120})
-    EXPECT_NEAR(StudentTail(StudentT95(degrees), static_cast<double>(degrees)), 0.05, 2e-4);
-  EXPECT_LT(StudentTail(50, 39), 1e-30);
-  EXPECT_GT(StudentTail(50, 39), 0);
-}
 
 // The example of Benjamini and Hochberg (1995), section 4: at 0.05 the first four stand, while by
 // Bonferroni only three would.
@@ -60,6 +42,24 @@ TEST(ResidualOf, IsWiderTheLessIsKnown) {
   const Residual sure = ResidualOf({1, 1, 1}, {1.02}, 0.03, {});
   EXPECT_NEAR(sure.error, 0.03, 1e-12);
   EXPECT_GT(sure.p, 0.05);
+}
+
+TEST(IntervalOf, HoldsZeroWhenItsPValueIsAbove5Percent) {
+  const struct {
+    double degrees, half;
+  } rows[] = {{1, 12.7062},   {1.5, 6.01666},  {1.9, 4.52712}, {2.5, 3.57465},
+              {2.9, 3.24544}, {30.3, 2.04142}, {1000, 1.96234}};
+  for (const auto& [degrees, half] : rows) {
+    const Interval<double> interval = IntervalOf({.size = 1, .error = 0.5, .degrees = degrees});
+    EXPECT_NEAR(interval.low, 1 - half * 0.5, 1e-4) << degrees;
+    EXPECT_NEAR(interval.high, 1 + half * 0.5, 1e-4) << degrees;
+  }
+  // Runs differ much more than draws do, and are few: 1.8 degrees.
+  const std::vector<double> predicted = {0.95, 1.0, 1.05};
+  for (const double measured : {1.1, 1.3, 1.5, 1.7, 2.0, 3.0}) {
+    const Residual residual = ResidualOf(predicted, {measured}, 0.03, {0.05, 1.5});
+    EXPECT_EQ(IntervalOf(residual).low > 0, residual.p < 0.05) << measured;
+  }
 }
 
 TEST(ResidualOf, RejectsASoundOneAsOftenAsItSays) {

@@ -45,7 +45,7 @@ Measured Summarize(std::vector<double> samples) {
   for (const double sample : samples)
     squares += (sample - measured.mean) * (sample - measured.mean);
   measured.deviation = std::sqrt(squares / (count - 1));
-  measured.half_width = StudentT95(samples.size() - 1) * measured.deviation / std::sqrt(count);
+  measured.half_width = StudentT95(count - 1) * measured.deviation / std::sqrt(count);
   return measured;
 }
 

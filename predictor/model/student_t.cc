@@ -1,7 +1,6 @@
 #include "predictor/model/student_t.h"
 
 #include <cmath>
-#include <iterator>
 
 #include "common/base/check.h"
 
@@ -49,19 +48,17 @@ double StudentTail(double t, double degrees) {
   return IncompleteBeta(degrees / 2, 0.5, degrees / (degrees + t * t));
 }
 
-double StudentT95(size_t degrees) {
-  MOSA_CHECK(degrees > 0);
-  static constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                                      2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                                      2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                                      2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-  if (degrees <= std::size(kTable)) return kTable[degrees - 1];
-  // The first terms of the expansion around the normal distribution's quantile: right to 0.001
-  // from here on.
-  constexpr double kZ = 1.959964;
-  const auto n = static_cast<double>(degrees);
-  return kZ + (kZ * kZ * kZ + kZ) / (4 * n) +
-         (5 * std::pow(kZ, 5) + 16 * std::pow(kZ, 3) + 3 * kZ) / (96 * n * n);
+double StudentT95(double degrees) {
+  constexpr double kOutside = 0.05;
+  constexpr double kPrecision = 1e-9;
+  double high = 2;
+  while (StudentTail(high, degrees) > kOutside) high *= 2;
+  double low = high / 2;
+  while (high - low > kPrecision * high) {
+    const double middle = (low + high) / 2;
+    (StudentTail(middle, degrees) > kOutside ? low : high) = middle;
+  }
+  return high;
 }
 
 }  // namespace mosa::predict

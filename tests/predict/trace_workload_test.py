@@ -13,7 +13,7 @@ import tempfile
 
 from predict_test import HERE, PLATFORM, check, good, run
 
-SEEDS = HERE.parents[1] / "predictor" / "trace" / "fuzz_seeds"
+SEEDS = HERE.parent / "fuzz" / "seeds" / "trace"
 RECORD = {
     "version": 1, "workflow": {"name": "words", "path": "words.yaml"}, "tasks": [
         {"id": "make", "stage": "make", "state": "done", "command": ["seq", "9"], "host": "h1", "start": 10.0, "end": 10.5,

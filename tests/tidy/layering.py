@@ -20,8 +20,8 @@ ARROWS = {
     "client-sai/trace": ["common/model"],
     "client-sai/sai": ["client-sai/core", "client-sai/api", "client-sai/trace"],
     "client-sai/fuse": ["client-sai/sai"],
-    "client-sai/wrap": ["client-sai/fuse"],
     "tools/cluster": ["client-sai/api"],
+    "tools/wrap": ["client-sai/fuse"],
     "predictor/workflow": ["common/model"],
     "predictor/trace": ["predictor/workflow"],
     "predictor/des": ["common/base"],
@@ -33,7 +33,7 @@ ARROWS = {
     "predictor/identify": ["predictor/run"],
     "predictor/envelope": ["predictor/workflow"],
     "predictor/capacity": ["predictor/envelope"],
-    "tools/mosa": ["tools/cluster", "client-sai/api", "client-sai/wrap", "predictor/workflow", "predictor/trace", "predictor/explore",
+    "tools/mosa": ["tools/cluster", "tools/wrap", "client-sai/api", "predictor/workflow", "predictor/trace", "predictor/explore",
                    "predictor/advise", "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"],
 }
 
@@ -49,7 +49,7 @@ EXTERNAL = {
     "grpc": ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"],
     "google/protobuf": GENERATED,
     "rocksdb": ["manager/store"],
-    "fuse": ["client-sai/fuse", "client-sai/wrap"],
+    "fuse": ["client-sai/fuse", "tools/wrap"],
     "spdlog": ["common/base"],
     "openssl": ["proto/convert"],
     "isa-l": ["common/base"],

@@ -133,6 +133,25 @@ def check_listed(sources, cmake_text):
     ]
 
 
+def check_types(texts):
+    """Complaints about types that product code defines twice under one full name: a program may hold either. `texts` by path."""
+    found = []
+    places = {}
+    for path, text in texts.items():
+        namespaces = []
+        for number, line in enumerate(text.split("\n"), 1):
+            if namespace := re.match(r"namespace\b ?([\w:]*) ?\{", line):
+                namespaces.append(namespace.group(1))
+            elif line.startswith("}  // namespace") and namespaces:
+                namespaces.pop()
+            elif (name := re.match(r"(?:struct|class|enum|enum class) ([\w:]+)(?: final)?(?: :.*)? \{", line)) and "" not in namespaces:
+                full = "::".join([*namespaces, name.group(1)])
+                first = places.setdefault(full, f"{path}:{number}")
+                if first != f"{path}:{number}":
+                    found.append(f"{path}:{number}: {full} is another type at {first}: rename one, or give its folder a namespace")
+    return found
+
+
 def repository_files():
     out = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
     return [f for f in out.stdout.decode().split("\n") if f and os.path.exists(os.path.join(ROOT, f))]
@@ -158,6 +177,7 @@ def check_repository():
             found.extend(check_code(path, read(path)))
         if path.endswith(".md"):
             found.extend(check_links(path, read(path), lambda p: os.path.exists(os.path.join(ROOT, p))))
+    found.extend(check_types({f: read(f) for f in files if f.endswith(CODE) and not f.endswith(LIBRARY_TESTS) and not f.startswith("tests/")}))
     cmake_text = "\n".join(read(f) for f in files if f.endswith(("CMakeLists.txt", ".cmake")))
     found.extend(check_listed([f for f in files if f.endswith(".cc")], cmake_text))
     found.extend(check_size("README.md", os.path.getsize(os.path.join(ROOT, "README.md")), README_BYTES_MAX))
@@ -195,7 +215,11 @@ def self_test():
     assert not check_size("README.md", README_BYTES_MAX, README_BYTES_MAX)
     assert check_version("project(mosa VERSION 0.2.0 LANGUAGES CXX)", "version: 0.1.0\n")
     assert not check_version("project(mosa VERSION 0.2.0 LANGUAGES CXX)", "title: Mosa\nversion: 0.2.0\n")
-    print("24 passed, 0 failed")
+    twice = "namespace mosa::{0} {{\nstruct Inode {{\n}};\n}}  // namespace mosa::{0}\n"
+    assert check_types({"a/x.h": twice.format("sai"), "b/y.h": twice.format("sai")})
+    assert not check_types({"a/x.h": twice.format("sai"), "b/y.h": twice.format("wrap")})
+    assert not check_types({"a/x.cc": "namespace {\nclass A final : B {\n", "b/y.cc": "namespace {\nclass A {\n"})
+    print("27 passed, 0 failed")
 
 
 def main():

@@ -24,8 +24,9 @@ function(mosa_precompiled_header kind)
 endfunction()
 
 if(MOSA_PRECOMPILE)
-  # Some dependencies ask for it, and it defines a macro: all targets or none.
-  add_compile_options(-pthread)
+  # Some dependencies ask for these (-DNOMINMAX comes from Abseil by the pkg-config file of RE2), and both define macros:
+  # all targets or none, as GCC takes a precompiled header only if it was made with the same macros.
+  add_compile_options(-pthread -DNOMINMAX)
   # What ccache needs to see through a precompiled header.
   target_compile_options(mosa_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
@@ -103,6 +104,17 @@ function(mosa_test name)
   mosa_precompile(${name} test)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# mosa_fuzz_replay(NAME ROUNDS count SOURCE source DEPS ...): the libFuzzer entry in SOURCE, replayed as the test
+# NAME_fuzz_replay (label fuzz): the seeds in tests/fuzz/seeds/NAME, and ROUNDS mutations of them.
+function(mosa_fuzz_replay name)
+  cmake_parse_arguments(ARG "" "ROUNDS;SOURCE" "DEPS" ${ARGN})
+  add_executable(${name}_fuzz_replay ${ARG_SOURCE} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+  target_link_libraries(${name}_fuzz_replay PRIVATE ${ARG_DEPS} mosa_warnings)
+  add_test(NAME ${name}_fuzz_replay
+    COMMAND ${name}_fuzz_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/seeds/${name} ${ARG_ROUNDS})
+  set_tests_properties(${name}_fuzz_replay PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()
 
 # mosa_take_archives(PACKAGE...): what links the imported libraries of these packages takes their archives, if each shared

@@ -22,7 +22,7 @@ Summary Summarize(std::vector<double> samples) {
   double squares = 0;
   for (const double sample : samples) squares += (sample - summary.mean) * (sample - summary.mean);
   const double deviation = std::sqrt(squares / (count - 1));
-  summary.half_width = predict::StudentT95(samples.size() - 1) * deviation / std::sqrt(count);
+  summary.half_width = predict::StudentT95(count - 1) * deviation / std::sqrt(count);
   return summary;
 }
 

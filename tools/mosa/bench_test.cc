@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "predictor/model/student_t.h"
 #include "tools/mosa/bench_plan.h"
 #include "tools/mosa/bench_progress.h"
 #include "tools/mosa/bench_regions.h"
@@ -162,13 +161,6 @@ TEST_F(Work, RemovesWhatItMade) {
 }
 
 // ---- statistics
-
-TEST(Statistics, TOf95PercentIsThatOfTheTables) {
-  const std::pair<size_t, double> rows[] = {{1, 12.706}, {9, 2.262},  {19, 2.093},  {30, 2.042},
-                                            {31, 2.040}, {60, 2.000}, {120, 1.980}, {1000, 1.962}};
-  for (const auto& [degrees, t] : rows)
-    EXPECT_THAT(predict::StudentT95(degrees), DoubleNear(t, 0.001));
-}
 
 TEST(Statistics, SummarizesSamples) {
   const Summary ten = Summarize({2, 4, 4, 4, 5, 5, 7, 9});

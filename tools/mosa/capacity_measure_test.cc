@@ -65,10 +65,12 @@ TEST(CapacityMeasure, FioSaysWhatAllJobsDid) {
   ASSERT_TRUE(rates.ok()) << rates.status();
   EXPECT_DOUBLE_EQ(rates->reads, 11.5);
   EXPECT_DOUBLE_EQ(rates->writes, 2);
-  for (const char* text : {"", "{\n}\n", "{\"jobs\": [{}]\n}\n", "no JSON\n{\n",
-                           "{\"jobs\": [{\"jobname\": \"0\", \"read\": {\"iops\": 0}, "
-                           "\"write\": {\"iops\": 0}}]\n}\n"})
+  const char* const idle =
+      "{\"jobs\": [{\"jobname\": \"0\", \"read\": {\"iops\": 0}, \"write\": {\"iops\": 0}}]\n}\n";
+  for (const char* text : {"", "{\n}\n", "{\"jobs\": [{}]\n}\n", "no JSON\n{\n", idle})
     EXPECT_EQ(FioRatesOf(text).status().code(), StatusCode::kFailedPrecondition) << text;
+  EXPECT_EQ(MessageOf(FioRatesOf(idle).status()),
+            "fio: job 0 did no operation in its time: give more --seconds");
 }
 
 }  // namespace

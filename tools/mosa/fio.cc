@@ -119,8 +119,9 @@ Result<predict::OperationRates> FioRatesOf(const std::string& printed) {
       for (const json& job : root.at("jobs")) {
         const double reads = job.at("read").at("iops"), writes = job.at("write").at("iops");
         if (!(reads + writes > 0))
-          return FailedPreconditionError(fmt::format(
-              "fio: job {} did no operation in its time: give more --seconds", job.at("jobname")));
+          return FailedPreconditionError(
+              fmt::format("fio: job {} did no operation in its time: give more --seconds",
+                          job.at("jobname").get<std::string>()));
         sum.reads += reads;
         sum.writes += writes;
       }

@@ -4,16 +4,16 @@
 #include <cstdio>
 #include <memory>
 
-#include "client-sai/wrap/wrap.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/model/trace.h"
 #include "tools/mosa/trace.h"
+#include "tools/wrap/wrap.h"
 
 namespace mosa::cli {
 namespace {
 
-void Print(const sai::WrapOutcome& outcome, bool as_json) {
+void Print(const wrap::WrapOutcome& outcome, bool as_json) {
   if (as_json) {
     PrintJson({{"file", outcome.trace_path},
                {"records", outcome.records},
@@ -29,7 +29,7 @@ void Print(const sai::WrapOutcome& outcome, bool as_json) {
   }
 }
 
-Status IsWhole(const sai::WrapOutcome& outcome) {
+Status IsWhole(const wrap::WrapOutcome& outcome) {
   if (outcome.end != kTraceStopped)
     return DataLossError(
         fmt::format("{} is not the whole trace: {}", outcome.trace_path, outcome.end));
@@ -40,7 +40,7 @@ Status IsWhole(const sai::WrapOutcome& outcome) {
   return OkStatus();
 }
 
-Status Wrap(const sai::WrapOptions& options, CommandLine& line) {
+Status Wrap(const wrap::WrapOptions& options, CommandLine& line) {
   MOSA_RETURN_IF_ERROR(OpenLog({"mosa", LogLevel::kWarning, ""}));
   const auto begun = [&options] {
     // What a command prints is its own.
@@ -48,7 +48,7 @@ Status Wrap(const sai::WrapOptions& options, CommandLine& line) {
     fmt::print(stderr, "Tracing {} by {} to {} until it is unmounted\n", options.directory,
                options.mount_point, options.trace_path);
   };
-  MOSA_ASSIGN_OR_RETURN(const sai::WrapOutcome outcome, sai::WrapDirectory(options, begun));
+  MOSA_ASSIGN_OR_RETURN(const wrap::WrapOutcome outcome, wrap::WrapDirectory(options, begun));
   if (options.command.empty()) Print(outcome, line.json);
   const Status whole = IsWhole(outcome);
   if (outcome.exit_code == 0) return whole;
@@ -60,7 +60,7 @@ Status Wrap(const sai::WrapOptions& options, CommandLine& line) {
 }  // namespace
 
 void AddTraceWrap(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<sai::WrapOptions>();
+  auto options = std::make_shared<wrap::WrapOptions>();
   CLI::App* command = noun.add_subcommand(
       "wrap",
       "Trace what is done in a directory of any file system: NFS, Lustre, tmpfs, a local disk\n\n"

@@ -1,4 +1,4 @@
-#include "client-sai/wrap/held_command.h"
+#include "tools/wrap/held_command.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #include "common/base/errno_status.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 constexpr int kNotRun = 127;
@@ -91,4 +91,4 @@ Result<int> HeldCommand::Reap() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

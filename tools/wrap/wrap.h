@@ -1,7 +1,7 @@
 // A directory of any file system, mounted once more through this process, which traces what
 // programs do by that mount: `mosa trace wrap`.
-#ifndef MOSA_CLIENT_SAI_WRAP_WRAP_H_
-#define MOSA_CLIENT_SAI_WRAP_WRAP_H_
+#ifndef MOSA_TOOLS_WRAP_WRAP_H_
+#define MOSA_TOOLS_WRAP_WRAP_H_
 
 #include <cstdint>
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "common/base/status.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 struct WrapOptions {
   std::string directory;    // What is traced.
@@ -42,6 +42,6 @@ struct WrapOutcome {
 Result<WrapOutcome> WrapDirectory(const WrapOptions& options,
                                   const std::function<void()>& on_ready);
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
 
-#endif  // MOSA_CLIENT_SAI_WRAP_WRAP_H_
+#endif  // MOSA_TOOLS_WRAP_WRAP_H_

@@ -1,4 +1,4 @@
-#include "client-sai/wrap/wrap.h"
+#include "tools/wrap/wrap.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,20 +11,20 @@
 
 #include "client-sai/fuse/mount_point.h"
 #include "client-sai/fuse/mount_process.h"
-#include "client-sai/wrap/held_command.h"
-#include "client-sai/wrap/operations.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "fmt/format.h"
+#include "tools/wrap/held_command.h"
+#include "tools/wrap/operations.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 namespace fs = std::filesystem;
 
 // Nothing is known of names before they come by, none of them stays with the kernel, and no file
 // passes by this process.
-class WrappedMount final : public TracedMount {
+class WrappedMount final : public sai::TracedMount {
  public:
   explicit WrappedMount(const Clock& clock) : clock_(clock) {}
   // Hosts whose traces are to be one have the same time.
@@ -50,7 +50,7 @@ Result<WrapOptions> Resolve(const WrapOptions& given) {
   if (error)
     return NotFoundError(
         fmt::format("cannot trace what is done in {}: {}", given.directory, error.message()));
-  MOSA_ASSIGN_OR_RETURN(options.mount_point, PrepareMountPoint(given.mount_point));
+  MOSA_ASSIGN_OR_RETURN(options.mount_point, sai::PrepareMountPoint(given.mount_point));
   if (IsBelow(options.mount_point, options.directory))
     return InvalidArgumentError(fmt::format(
         "cannot mount on {}: it lies in {}, which would then hold itself; choose a directory "
@@ -82,9 +82,9 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
-Tracer::Options TraceOptions(const WrapOptions& options) {
+sai::Tracer::Options TraceOptions(const WrapOptions& options) {
   const fs::path path(options.trace_path);
-  Tracer::Options trace;
+  sai::Tracer::Options trace;
   trace.directory = path.parent_path().string();
   trace.file = path.filename().string();
   trace.host = HostName();
@@ -92,16 +92,16 @@ Tracer::Options TraceOptions(const WrapOptions& options) {
   return trace;
 }
 
-WrapOutcome OutcomeOf(const Tracer& tracer) {
+WrapOutcome OutcomeOf(const sai::Tracer& tracer) {
   const auto status = nlohmann::json::parse(tracer.StatusJson());
   return {status.at("file"), status.at("records"), status.at("dropped"), status.at("bytes"),
           status.at("end")};
 }
 
 // Returns the command's exit code, or 0 if there is none.
-Result<int> ServeUntilEnd(const KernelSession& session, int signals, HeldCommand* command) {
+Result<int> ServeUntilEnd(const sai::KernelSession& session, int signals, HeldCommand* command) {
   if (command != nullptr) return command->Run(signals);
-  WaitForEnd(session, signals);
+  sai::WaitForEnd(session, signals);
   return 0;
 }
 
@@ -115,11 +115,11 @@ Result<WrapOutcome> WrapDirectory(const WrapOptions& given, const std::function<
   if (!options.command.empty()) {
     MOSA_ASSIGN_OR_RETURN(command, HeldCommand::Hold(options.command, options.mount_point));
   }
-  RaiseProcessLimits();
+  sai::RaiseProcessLimits();
   umask(0);  // What is made has the mode that its maker's umask leaves.
-  MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, CatchEndSignals());
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd signals, sai::CatchEndSignals());
 
-  KernelSessionOptions session_options;
+  sai::KernelSessionOptions session_options;
   session_options.mount_point = options.mount_point;
   session_options.type = "mosa-trace";
   session_options.flags = kWrapFlags;
@@ -127,12 +127,12 @@ Result<WrapOutcome> WrapDirectory(const WrapOptions& given, const std::function<
   session_options.passthrough = false;
   const SystemClock clock;
   WrappedMount mount(clock);
-  Tracer tracer(mount, clock);
+  sai::Tracer tracer(mount, clock);
   Wrap wrap{*inodes, tracer};
-  KernelSession session(session_options);  // Its workers end before what they use.
+  sai::KernelSession session(session_options);  // Its workers end before what they use.
   MOSA_RETURN_IF_ERROR(session.Mount(
       WrapOperations(), &wrap,
-      [&wrap](uint64_t inode, kernel::StatxOut& out) { return WrapStatx(wrap, inode, out); }));
+      [&wrap](uint64_t inode, sai::kernel::StatxOut& out) { return WrapStatx(wrap, inode, out); }));
   session.StartWorkers();
   // It asks the mount itself where it is, so that it does not trace itself.
   MOSA_RETURN_IF_ERROR(tracer.Start(TraceOptions(options)));
@@ -146,4 +146,4 @@ Result<WrapOutcome> WrapDirectory(const WrapOptions& given, const std::function<
   return outcome;
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

@@ -1,4 +1,4 @@
-#include "client-sai/wrap/acting.h"
+#include "tools/wrap/acting.h"
 
 #include <limits.h>
 #include <linux/capability.h>
@@ -21,7 +21,7 @@
 #include "common/base/log.h"
 #include "fmt/format.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 constexpr uint64_t kKeepingBits = uint64_t{1} << CAP_FSETID;
@@ -124,4 +124,4 @@ KillingPrivileges::~KillingPrivileges() {
   capabilities.SetEffective(capabilities.effective());
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

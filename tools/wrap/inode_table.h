@@ -1,7 +1,7 @@
 // The files of a wrapped directory that the kernel knows, each with a descriptor that stays with it
 // whatever it is called: renamed, linked twice or unlinked, it is the same one.
-#ifndef MOSA_CLIENT_SAI_WRAP_INODE_TABLE_H_
-#define MOSA_CLIENT_SAI_WRAP_INODE_TABLE_H_
+#ifndef MOSA_TOOLS_WRAP_INODE_TABLE_H_
+#define MOSA_TOOLS_WRAP_INODE_TABLE_H_
 
 #include <sys/stat.h>
 
@@ -15,7 +15,7 @@
 #include "common/base/unique_fd.h"
 #include "common/model/ids.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 // What a file is known by. Its place is not enough: a server gives the number of a file that it has
 // removed to another one, whatever its clients have open.
@@ -82,6 +82,6 @@ class InodeTable {
   std::unordered_map<InodeKey, std::unique_ptr<Inode>, KeyHash> inodes_;  // All but the root.
 };
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
 
-#endif  // MOSA_CLIENT_SAI_WRAP_INODE_TABLE_H_
+#endif  // MOSA_TOOLS_WRAP_INODE_TABLE_H_

@@ -1,6 +1,6 @@
 // A command that is made before the mount in which it is to run.
-#ifndef MOSA_CLIENT_SAI_WRAP_HELD_COMMAND_H_
-#define MOSA_CLIENT_SAI_WRAP_HELD_COMMAND_H_
+#ifndef MOSA_TOOLS_WRAP_HELD_COMMAND_H_
+#define MOSA_TOOLS_WRAP_HELD_COMMAND_H_
 
 #include <sys/types.h>
 
@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 // Its process is made while this one has no threads yet, nor signals, limits and a file mask of its
 // own, and waits. One thread.
@@ -37,6 +37,6 @@ class HeldCommand {
   UniqueFd gate_;   // It goes on at a byte, and ends at an end.
 };
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
 
-#endif  // MOSA_CLIENT_SAI_WRAP_HELD_COMMAND_H_
+#endif  // MOSA_TOOLS_WRAP_HELD_COMMAND_H_

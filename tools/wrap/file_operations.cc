@@ -9,12 +9,12 @@
 #include <optional>
 #include <string>
 
-#include "client-sai/wrap/acting.h"
-#include "client-sai/wrap/operations.h"
 #include "common/base/check.h"
 #include "common/base/large_buffer.h"
+#include "tools/wrap/acting.h"
+#include "tools/wrap/operations.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 // Of pwritev2: where the descriptor is, which moves on.
@@ -32,8 +32,8 @@ uint64_t SizeOf(const WrappedFile& file) {
                                                         : 0;
 }
 
-std::optional<Tracer::OpenRecord> RecordOfOpen(fuse_req_t request, TraceKind kind, int flags) {
-  Tracer& tracer = WrapOf(request).tracer;
+std::optional<sai::Tracer::OpenRecord> RecordOfOpen(fuse_req_t request, TraceKind kind, int flags) {
+  sai::Tracer& tracer = WrapOf(request).tracer;
   if (!tracer.on()) return std::nullopt;
   return tracer.RecordOfOpen(kind, PidOf(request), flags);
 }
@@ -41,7 +41,7 @@ std::optional<Tracer::OpenRecord> RecordOfOpen(fuse_req_t request, TraceKind kin
 // The kernel gets an open file of `inode`; the record of its open says so. The reply comes after:
 // who has that may close the file, and the inode be forgotten.
 void KeepOpen(Wrap& wrap, UniqueFd descriptor, const Inode& inode, fuse_file_info& info,
-              std::optional<Tracer::OpenRecord>& record) {
+              std::optional<sai::Tracer::OpenRecord>& record) {
   auto file = std::make_unique<WrappedFile>();
   file->descriptor = std::move(descriptor);
   file->handle = ++wrap.last_handle;
@@ -75,7 +75,7 @@ UniqueFd Make(fuse_req_t request, const Inode& parent, const char* name, mode_t 
 void Create(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode,
             fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const Inode& parent = wrap.InodeOf(number);
   auto record = RecordOfOpen(request, TraceKind::kCreate, info->flags);
   UniqueFd made = Make(request, parent, name, mode, info->flags);
@@ -98,12 +98,12 @@ void Create(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode
 
 void Open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const Inode& inode = wrap.InodeOf(number);
   auto record = RecordOfOpen(request, TraceKind::kOpen, info->flags);
   UniqueFd descriptor;
   {
-    const KillingPrivileges killing(RequestKillsPrivileges());
+    const KillingPrivileges killing(sai::RequestKillsPrivileges());
     descriptor = UniqueFd(open(inode.Path().c_str(), FlagsBelow(info->flags)));
   }
   if (!descriptor) {
@@ -120,10 +120,10 @@ void Open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 
 // A read or write, in a full trace; without one it has no start. The request is gone once it is
 // answered.
-TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t number,
-                         const fuse_file_info& info, off_t offset) {
+sai::TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t number,
+                              const fuse_file_info& info, off_t offset) {
   Wrap& wrap = WrapOf(request);
-  TraceEvent event;
+  sai::TraceEvent event;
   if (!wrap.tracer.full()) return event;
   event.kind = kind;
   event.file = wrap.InodeOf(number).file();
@@ -135,7 +135,7 @@ TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t number,
   return event;
 }
 
-void EndTransfer(Tracer& tracer, TraceEvent event, ssize_t size_bytes) {
+void EndTransfer(sai::Tracer& tracer, sai::TraceEvent event, ssize_t size_bytes) {
   if (event.start == Time{}) return;
   event.size_bytes = static_cast<uint64_t>(size_bytes);
   tracer.Note(event);
@@ -144,9 +144,9 @@ void EndTransfer(Tracer& tracer, TraceEvent event, ssize_t size_bytes) {
 void Read(fuse_req_t request, fuse_ino_t number, size_t size_bytes, off_t offset,
           fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   MOSA_CHECK(size_bytes <= LargeBuffer::kBytes);  // So it was agreed with the kernel.
-  const TraceEvent event = BeginTransfer(request, TraceKind::kRead, number, *info, offset);
+  const sai::TraceEvent event = BeginTransfer(request, TraceKind::kRead, number, *info, offset);
   const LargeBuffer room = LargeBuffer::Take();
   auto* const bytes = reinterpret_cast<char*>(room.data());
   // The kernel takes less than it asks for as the file's end.
@@ -169,12 +169,12 @@ void Read(fuse_req_t request, fuse_ino_t number, size_t size_bytes, off_t offset
 void Write(fuse_req_t request, fuse_ino_t number, const char* data, size_t size_bytes, off_t offset,
            fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
-  TraceEvent event = BeginTransfer(request, TraceKind::kWrite, number, *info, offset);
+  const sai::Tracer::Use use(wrap.tracer);
+  sai::TraceEvent event = BeginTransfer(request, TraceKind::kWrite, number, *info, offset);
   // Pages that were stored into by a mapping go where they lie, whoever writes them.
   const bool appends = (info->flags & O_APPEND) != 0 && info->writepage == 0;
   const int descriptor = FileOf(*info).descriptor.get();
-  const KillingPrivileges killing(RequestKillsPrivileges());
+  const KillingPrivileges killing(sai::RequestKillsPrivileges());
   size_t done = 0;
   while (done < size_bytes) {
     const iovec part{const_cast<char*>(data) + done, size_bytes - done};
@@ -198,9 +198,9 @@ void Write(fuse_req_t request, fuse_ino_t number, const char* data, size_t size_
 // close(2) of one descriptor: so is a copy of ours, for what only a close says.
 void Flush(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const WrappedFile& file = FileOf(*info);
-  TraceEvent event;
+  sai::TraceEvent event;
   event.kind = TraceKind::kFlush;
   event.start = wrap.tracer.Now();
   event.file = wrap.InodeOf(number).file();
@@ -208,7 +208,7 @@ void Flush(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   UniqueFd copy(dup(file.descriptor.get()));
   // Without a descriptor to spare the file below is not asked: a close never fails for that.
   const int error = !copy || close(copy.release()) == 0 ? 0 : errno;
-  Tracer::Process process;
+  sai::Tracer::Process process;
   const bool on = wrap.tracer.on();
   if (on) {
     process = wrap.tracer.ProcessOf(PidOf(request));
@@ -222,10 +222,10 @@ void Flush(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
 
 void Release(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const std::unique_ptr<WrappedFile> file = TakeBack(*info);
   if (wrap.tracer.on()) {
-    TraceEvent event;
+    sai::TraceEvent event;
     event.kind = TraceKind::kClose;
     event.file = wrap.InodeOf(number).file();
     event.handle = file->handle;
@@ -264,10 +264,10 @@ void Copy(fuse_req_t request, fuse_ino_t source, off_t source_offset, fuse_file_
           fuse_ino_t target, off_t target_offset, fuse_file_info* target_info, size_t size_bytes,
           int flags) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
-  const TraceEvent read =
+  const sai::Tracer::Use use(wrap.tracer);
+  const sai::TraceEvent read =
       BeginTransfer(request, TraceKind::kRead, source, *source_info, source_offset);
-  const TraceEvent write =
+  const sai::TraceEvent write =
       BeginTransfer(request, TraceKind::kWrite, target, *target_info, target_offset);
   ssize_t copied = 0;
   {
@@ -300,4 +300,4 @@ void AddWrapFileOperations(fuse_lowlevel_ops& table) {
   table.copy_file_range = Copy;
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

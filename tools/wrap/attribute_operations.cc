@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 
-#include "client-sai/wrap/acting.h"
-#include "client-sai/wrap/operations.h"
+#include "tools/wrap/acting.h"
+#include "tools/wrap/operations.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 void ReplyAttributes(fuse_req_t request, const Inode& inode) {
@@ -44,7 +44,7 @@ int SetOwner(const Inode& inode, const struct stat& wanted, int which) {
 
 // An open file may be cut by who could not open it again.
 int SetSize(const Inode& inode, off_t size_bytes, const fuse_file_info* info) {
-  const KillingPrivileges killing(RequestKillsPrivileges());
+  const KillingPrivileges killing(sai::RequestKillsPrivileges());
   if (info != nullptr) return ftruncate(FileOf(*info).descriptor.get(), size_bytes);
   return truncate(inode.Path().c_str(), size_bytes);
 }
@@ -78,9 +78,9 @@ int SetAll(const Inode& inode, const struct stat& wanted, int which, const fuse_
 void SetAttributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
                    fuse_file_info* info) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const Inode& inode = wrap.InodeOf(number);
-  TraceEvent event;
+  sai::TraceEvent event;
   event.kind = TraceKind::kTruncate;
   event.start = wrap.tracer.Now();
   if (SetAll(inode, *wanted, which, info) != 0) {
@@ -185,8 +185,8 @@ void RemoveXattr(fuse_req_t request, fuse_ino_t number, const char* name) {
 
 }  // namespace
 
-int WrapStatx(Wrap& wrap, uint64_t inode, kernel::StatxOut& out) {
-  static_assert(sizeof(struct statx) == sizeof(kernel::Statx));
+int WrapStatx(Wrap& wrap, uint64_t inode, sai::kernel::StatxOut& out) {
+  static_assert(sizeof(struct statx) == sizeof(sai::kernel::Statx));
   struct statx attributes {};
   if (wrap.tracer.on()) wrap.tracer.CountStat();
   if (statx(wrap.InodeOf(inode).descriptor.get(), "", AT_EMPTY_PATH,
@@ -206,4 +206,4 @@ void AddWrapAttributeOperations(fuse_lowlevel_ops& table) {
   table.removexattr = RemoveXattr;
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

@@ -1,12 +1,12 @@
 // Whose the calls of a wrapper's thread are. A wrapper that root runs serves everybody: what a
 // program makes is to be that program's user's. One that another user runs serves him alone, and
 // nothing here does anything.
-#ifndef MOSA_CLIENT_SAI_WRAP_ACTING_H_
-#define MOSA_CLIENT_SAI_WRAP_ACTING_H_
+#ifndef MOSA_TOOLS_WRAP_ACTING_H_
+#define MOSA_TOOLS_WRAP_ACTING_H_
 
 #include <sys/types.h>
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 // While there is one, this thread makes files for that user and group, who is also in the groups of
 // the thread `pid` and in none of root's, with no set-user-id and set-group-id bits that he may not
@@ -41,6 +41,6 @@ class KillingPrivileges {
   const bool acts_;
 };
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
 
-#endif  // MOSA_CLIENT_SAI_WRAP_ACTING_H_
+#endif  // MOSA_TOOLS_WRAP_ACTING_H_

@@ -11,10 +11,10 @@
 #include <cstdio>
 #include <string>
 
-#include "client-sai/wrap/acting.h"
-#include "client-sai/wrap/operations.h"
+#include "tools/wrap/acting.h"
+#include "tools/wrap/operations.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 void ReplyResult(fuse_req_t request, int result) {
   fuse_reply_err(request, result < 0 ? errno : 0);
@@ -22,7 +22,7 @@ void ReplyResult(fuse_req_t request, int result) {
 
 void NoteName(Wrap& wrap, const Inode& parent, std::string_view name, const Inode& inode) {
   if (!wrap.tracer.on()) return;
-  TraceEvent event;
+  sai::TraceEvent event;
   event.kind = TraceKind::kName;
   event.file = inode.file();
   event.parent = parent.file();
@@ -127,16 +127,16 @@ void Link(fuse_req_t request, fuse_ino_t number, fuse_ino_t new_parent, const ch
 
 void Unlink(fuse_req_t request, fuse_ino_t number, const char* name) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const Inode& parent = wrap.InodeOf(number);
-  TraceEvent event;
+  sai::TraceEvent event;
   event.kind = TraceKind::kUnlink;
   event.start = wrap.tracer.Now();
   event.parent = parent.file();
   const int removed = unlinkat(parent.descriptor.get(), name, 0);
   const int error = errno;
   if (removed == 0 && wrap.tracer.on()) {
-    const Tracer::Process process = wrap.tracer.ProcessOf(PidOf(request));
+    const sai::Tracer::Process process = wrap.tracer.ProcessOf(PidOf(request));
     event.pid = process.pid;
     event.process_start = process.start;
     wrap.tracer.Note(event, std::string(name) + '\0' + process.text);
@@ -152,10 +152,10 @@ void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
 void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fuse_ino_t new_parent,
             const char* new_name, unsigned flags) {
   Wrap& wrap = WrapOf(request);
-  const Tracer::Use use(wrap.tracer);
+  const sai::Tracer::Use use(wrap.tracer);
   const Inode& source = wrap.InodeOf(old_parent);
   const Inode& target = wrap.InodeOf(new_parent);
-  TraceEvent event;
+  sai::TraceEvent event;
   event.kind = TraceKind::kRename;
   event.start = wrap.tracer.Now();
   event.parent = source.file();
@@ -259,4 +259,4 @@ fuse_lowlevel_ops WrapOperations() {
   return table;
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

@@ -4,8 +4,8 @@
 // Nothing of names and attributes is kept: what others do in the directory is seen at once. Pages
 // of files are the kernel's while a file is open, but it asks at each read whether they are the
 // file's still, by size and time of change; every open begins without.
-#ifndef MOSA_CLIENT_SAI_WRAP_OPERATIONS_H_
-#define MOSA_CLIENT_SAI_WRAP_OPERATIONS_H_
+#ifndef MOSA_TOOLS_WRAP_OPERATIONS_H_
+#define MOSA_TOOLS_WRAP_OPERATIONS_H_
 
 #include <atomic>
 #include <string_view>
@@ -13,16 +13,16 @@
 #include "client-sai/fuse/fuse_api.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/trace/tracer.h"
-#include "client-sai/wrap/acting.h"
-#include "client-sai/wrap/inode_table.h"
+#include "tools/wrap/acting.h"
+#include "tools/wrap/inode_table.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 
 // What the callbacks work on; the userdata of the session. Borrows what it is made with, which
 // outlives the session's workers. Thread-safe.
 struct Wrap {
   InodeTable& inodes;
-  Tracer& tracer;
+  sai::Tracer& tracer;
   std::atomic<uint64_t> last_handle = 0;  // Of the trace.
 
   // An inode's number is its address.
@@ -35,14 +35,14 @@ struct Wrap {
 // of a directory come without attributes, nobody recalls pages that have changed below, access
 // lists are kept, and the umask is left to us.
 inline constexpr uint64_t kWrapFlags =
-    (kMountFlags & ~uint64_t{FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_DO_READDIRPLUS |
-                             FUSE_READDIRPLUS_AUTO | FUSE_EXPLICIT_INVAL_DATA}) |
+    (sai::kMountFlags & ~uint64_t{FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_DO_READDIRPLUS |
+                                  FUSE_READDIRPLUS_AUTO | FUSE_EXPLICIT_INVAL_DATA}) |
     FUSE_AUTO_INVAL_DATA | FUSE_POSIX_ACL | FUSE_DONT_MASK;
 
 // The whole table, for KernelSession::Mount with a Wrap* as userdata.
 fuse_lowlevel_ops WrapOperations();
 // For KernelSession::Mount. 0 or an errno.
-int WrapStatx(Wrap& wrap, uint64_t inode, kernel::StatxOut& out);
+int WrapStatx(Wrap& wrap, uint64_t inode, sai::kernel::StatxOut& out);
 
 // ---- parts of the table, by what they are about
 void AddWrapNameOperations(fuse_lowlevel_ops& table);
@@ -78,6 +78,6 @@ fuse_entry_param EntryOf(const InodeTable::Found& found);
 // unless the directory's default access list says what its files get.
 mode_t MaskedMode(fuse_req_t request, const Inode& parent, mode_t mode);
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
 
-#endif  // MOSA_CLIENT_SAI_WRAP_OPERATIONS_H_
+#endif  // MOSA_TOOLS_WRAP_OPERATIONS_H_

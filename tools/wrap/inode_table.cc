@@ -1,4 +1,4 @@
-#include "client-sai/wrap/inode_table.h"
+#include "tools/wrap/inode_table.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 constexpr uint64_t kRootId = 1;
@@ -126,4 +126,4 @@ size_t InodeTable::size() const {
   return inodes_.size();
 }
 
-}  // namespace mosa::sai
+}  // namespace mosa::wrap

@@ -1,5 +1,5 @@
 // Needs root: only root acts for others.
-#include "client-sai/wrap/acting.h"
+#include "tools/wrap/acting.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace mosa::sai {
+namespace mosa::wrap {
 namespace {
 
 constexpr uid_t kUser = 65534;
@@ -118,4 +118,4 @@ TEST_F(ActingForTest, NobodyActsInTheGroupsOfRoot) {
 }
 
 }  // namespace
-}  // namespace mosa::sai
+}  // namespace mosa::wrap
