@@ -365,8 +365,12 @@ class Builder {
     for (const size_t part : segment.outputs) task.outputs.push_back(parts_[part].index);
     AddOperations(segment, task);
     const auto recorded = recorded_.find(traced.id);
-    if (recorded != recorded_.end() && !recorded->second.stage.empty())
-      task.stage = Printable(recorded->second.stage);
+    if (recorded != recorded_.end()) {
+      const RecordedTask& said = recorded->second;
+      if (!said.stage.empty()) task.stage = Printable(said.stage);
+      if (!said.command.empty()) task.command.clear();
+      for (const std::string& word : said.command) task.command.push_back(Printable(word));
+    }
     // What the record knows lies around the operations.
     const bool is_whole = current_[segment.task] == index && segment.number == 1;
     if (recorded != recorded_.end() && is_whole) {

@@ -59,7 +59,8 @@ struct Workload {
 struct RecordedTask {
   std::string id;  // As MOSA_TASK had it.
   Duration runtime;
-  std::string stage;  // Empty: as its id tells.
+  std::string stage;                   // Empty: as its id tells.
+  std::vector<std::string> command{};  // Empty: as the kernel calls the program.
 };
 
 // Tasks that have read and written nothing are left out. The part of a recorded runtime that lies

@@ -311,6 +311,15 @@ TEST(Workload, AStageThatIsRecordedIsTheTasks) {
   EXPECT_EQ(TaskOf(workload, "view-small").stage, "mJPEG");
 }
 
+// A trace has the program's name alone; by its words a run is known again as one of the workload.
+TEST(Workload, ACommandThatIsRecordedIsTheTasks) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Open(1, 9, "t", kReads, 10).Read(1, 9, 0, 10).Close(1, 9, 10);
+  const std::vector<std::string> words{"bash", "-c", "cat in | sort"};
+  const Workload workload = Export({trace.file()}, {{"t", Seconds(1), "", words}});
+  EXPECT_EQ(TaskOf(workload, "t").command, words);
+}
+
 TEST(Workload, ProcessesWithoutATaskAreTasksNamedAfterTheirCommand) {
   Script trace("h1");
   trace.At(0).Name(9, "a").Name(10, "b");

@@ -60,7 +60,8 @@ def digest(task):
     """As DigestOf() in tools/mosa/run_record.cc: by this a record's task is known again."""
     number = 0xCBF29CE484222325 ^ mix(0)
     words = [("c", word) for word in task["command"]]
-    words += [("i", path) for path in task["inputs"]] + [("o", path) for path in task["outputs"]]
+    words += [("i", path) for path in sorted(task["inputs"])]
+    words += [("o", path) for path in sorted(task["outputs"])]
     for kind, word in words:
         for byte in f"{kind}{word}\0".encode():
             number = ((number ^ byte) * 0x100000001B3) & ((1 << 64) - 1)

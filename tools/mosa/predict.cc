@@ -185,10 +185,15 @@ void PrintComparison(const BoundComparison& comparison, const Bound& bound) {
     fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
 }
 
-size_t TasksWithoutRuntime(const predict::Workflow& workflow) {
-  return static_cast<size_t>(std::count_if(
-      workflow.tasks.begin(), workflow.tasks.end(),
-      [](const predict::Task& task) { return !task.expected && task.operations.empty(); }));
+void NoteTasksWithoutRuntime(const predict::Workflow& workflow) {
+  const auto count = std::ranges::count_if(workflow.tasks, [](const predict::Task& task) {
+    return !task.expected && task.operations.empty();
+  });
+  if (count == 0) return;
+  fmt::print(stderr,
+             "mosa predict: {} of {} tasks have no runtime: for these only the moving of bytes is "
+             "predicted\n",
+             count, workflow.tasks.size());
 }
 
 Status PredictRun(const Options& options, const CommandLine& line) {
@@ -245,12 +250,7 @@ Status PredictRun(const Options& options, const CommandLine& line) {
     PrintPrediction(inputs.workflow, prediction, forecast);
   }
   if (comparison) PrintComparison(*comparison, *bound);
-  if (const size_t count = TasksWithoutRuntime(inputs.workflow); count > 0 && !inputs.synthetic)
-    fmt::print(
-        stderr,
-        "mosa predict: {} of {} tasks have no runtime: for these only the moving of bytes is "
-        "predicted\n",
-        count, inputs.workflow.tasks.size());
+  if (!inputs.synthetic) NoteTasksWithoutRuntime(inputs.workflow);
   // A store that would run full is an answer, not an error; but nobody should take the times for
   // those of a whole run.
   if (prediction.failure)

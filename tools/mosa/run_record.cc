@@ -292,9 +292,16 @@ std::string DigestOf(const Workflow& workflow, const Task& task) {
     text += word;
     text += '\0';
   };
+  // Their order is not the same in a workload that was made from a trace.
+  const auto add_files = [&](char kind, const std::vector<PathIndex>& files) {
+    std::vector<std::string> paths;
+    for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+    std::ranges::sort(paths);
+    for (const std::string& path : paths) add(kind, path);
+  };
   for (const std::string& word : task.command) add('c', word);
-  for (const PathIndex file : task.inputs) add('i', workflow.at(file).path);
-  for (const PathIndex file : task.outputs) add('o', workflow.at(file).path);
+  add_files('i', task.inputs);
+  add_files('o', task.outputs);
   return fmt::format("{:016x}", Hash64(text));
 }
 

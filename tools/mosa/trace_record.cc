@@ -65,7 +65,7 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
       task.runtime = Duration{std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9)};
       task.inputs = FilesOf(object.at("inputs"), files, run.workload);
       task.outputs = FilesOf(object.at("outputs"), files, run.workload);
-      run.tasks.push_back({task.id, task.runtime, task.stage});
+      run.tasks.push_back({task.id, task.runtime, task.stage, task.command});
       run.workload.tasks.push_back(std::move(task));
     }
   } catch (const json::exception& error) {
