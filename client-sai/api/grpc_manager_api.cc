@@ -16,6 +16,7 @@
 
 #include "client-sai/api/manager_clock.h"
 #include "client-sai/api/manager_stream.h"
+#include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -42,8 +43,8 @@ constexpr Duration kWatchEvery = Milliseconds(100);
 constexpr Duration kExpiryMargin = Milliseconds(200);
 // A manager that says nothing for so long is taken for dead: who asks then waits for kSilentWait,
 // so that programs which the kernel lets in one after the other do not each wait for it anew.
-constexpr Duration kSilenceMax = kWaitMax - Seconds(2);
-constexpr Duration kSilentWait = Milliseconds(100);
+constexpr Duration kSilenceMax = WaitBudget::kAll;
+constexpr Duration kSilentWait = Milliseconds(300);
 // The watch looks every kWatchEvery. If it has not for so long, this process stood still.
 constexpr Duration kPauseMin = Seconds(1);
 // An answer that somebody else has taken off the stream is handed over within this time.
@@ -242,7 +243,8 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
 // ---- requests
 
 std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration deadline) {
-  deadline = std::clamp(kSilenceMax - SilentFor(), std::min(kSilentWait, deadline), deadline);
+  if (WaitBudget::IsGiven())
+    deadline = std::clamp(kSilenceMax - SilentFor(), std::min(kSilentWait, deadline), deadline);
   const auto waiter = std::make_shared<Waiter>();
   const auto answered = [this, waiter](std::vector<Reply> replies) {
     waiter->replies = std::move(replies);

@@ -2,8 +2,8 @@
 //
 // One request asks the manager and nodes several times, and each may take as long as kWaitMax. What
 // a program waits for is bounded all the same: later questions have what earlier ones have left.
-#ifndef MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_
-#define MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_
+#ifndef MOSA_CLIENT_SAI_API_WAIT_BUDGET_H_
+#define MOSA_CLIENT_SAI_API_WAIT_BUDGET_H_
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +32,8 @@ class WaitBudget {
 
   // How long a question may wait: kQuestionMin at least; kWaitMax on a thread without a budget.
   static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
+  // Whether a program waits for what this thread does.
+  static bool IsGiven() { return limit_.has_value(); }
   static bool IsSpent() { return Left() <= Duration{0}; }
 
  private:
@@ -45,4 +47,4 @@ class WaitBudget {
 
 }  // namespace mosa::sai
 
-#endif  // MOSA_CLIENT_SAI_SAI_WAIT_BUDGET_H_
+#endif  // MOSA_CLIENT_SAI_API_WAIT_BUDGET_H_

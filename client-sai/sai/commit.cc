@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 #include "common/base/log.h"
 
 namespace mosa::sai {
@@ -68,13 +68,18 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
 
 CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   CommitRequest request;
+  bool changed = false;
   request.file = inode.file;
   request.last_close = last_close;
   {
     const std::lock_guard lock(inode.mutex);
     inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
+    // Before it is sent: a recall that is answered from now on must not make this mount a writer
+    // again, nor a session that repeats it.
+    if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
+    changed = inode.committing.needs_commit || inode.committing.data_dirty;
   }
-  request.nodes = NodeBytesOf(inode);
+  if (changed) request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty;
   request.generation = inode.committing.stored_by;
@@ -146,11 +151,12 @@ Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
   return Done{};
 }
 
-Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close) {
+Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close, bool tells_close) {
   MOSA_RETURN_IF_FAILED(TakePrivileges(inode));
   for (int attempt = 1;; ++attempt) {
     bool outdated = false;
-    const Outcome<Done> committed = CommitOnce(inode, {.last_close = last_close}, &outdated);
+    const Outcome<Done> committed =
+        CommitOnce(inode, {.last_close = last_close, .tells_close = tells_close}, &outdated);
     if (!outdated || attempt == kCommitsMax) return committed;
     MOSA_RETURN_IF_FAILED(MergeInline(inode));
   }
@@ -168,7 +174,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
     unsent = inode.make_state == MakeState::kUnsent;
     if (kind.make_only && !unsent) return Done{};
     const bool has_news = inode.data_dirty || inode.unsent_times;
-    if (!unsent && !inode.needs_commit && !has_news) return Done{};
+    if (!unsent && !inode.needs_commit && !has_news && !kind.tells_close) return Done{};
     tells = !kind.make_only || (has_news && (!kind.bare || inode.appended));
     if (unsent) {
       inode.make_state = MakeState::kSending;
@@ -202,13 +208,15 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
       committed = true;
     }
   }
-  if (committed) FinishCommit(inode, is_inline, kind.last_close, *attributes, mark);
+  if (committed) FinishCommit(inode, is_inline, *attributes, mark);
+  if (tells && !committed && kind.last_close) NoteUnheardOpen(inode);
   const bool stale = tells && !committed && failure != nullptr && !is_inline &&
                      failure->code == StatusCode::kFailedPrecondition &&
                      failure->reason == ErrorReason::kStale;
   if (stale) DropUncommitted(inode, *failure);
   const std::lock_guard lock(inode.mutex);
   if (tells && !committed && !stale) TakeBack(inode);
+  if (committed && kind.last_close) inode.manager_counts_open = false;
   if (committed) inode.appended = false;
   if (unsent) EndMake(inode, made);
   *outdated =
@@ -223,15 +231,17 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   return Done{};
 }
 
-void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, bool last_close,
-                                    const Attributes& attributes, Mark mark) {
+void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes,
+                                    Mark mark) {
   {
     const std::lock_guard lock(inode.mutex);
     const uint64_t version_before = inode.attributes.data_version;
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
-    if (last_close) inode.manager_counts_open = false;
     if (inode.committing.data_dirty) inode.awaits_copies = true;
+    // By the lock nobody else has appended.
+    if (inode.append_right && inode.append_right->era == lease_.ValidEra())
+      inode.append_right->data_version = attributes.data_version;
     if (inode.committing.stored_by != 0 && !inode.access->empty_nodes.empty()) {
       // Which nodes have bytes now is for the manager to say, if anybody needs to know.
       auto access = std::make_shared<DataAccess>(*inode.access);
@@ -381,7 +391,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   Inode& inode = *handle->inode;
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
-  EnsureCounted(*handle);
+  MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
   RefreshFromKernelWrites(inode);
   Drain(inode);
   const ByteRange range{offset, offset + length};

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
 
 // A node hears of what was written when it is so much, or not one stretch.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
+// A close waits so long at least: the manager answers a question that is not settled after
+// kAwaitCopiesMax.
+constexpr Duration kCopiesPatienceMin = kAwaitCopiesMax + Milliseconds(200);
 
 // What a close answers that has waited for copies in vain. The bytes are committed all the same.
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
@@ -66,21 +69,34 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
 std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) {
   const std::lock_guard lock(inode.mutex);
   const AccessPtr& access = inode.access;
-  inode.awaits_copies = false;
-  if (!access || access->close_copies <= 1 || !access->layout.bound()) return std::nullopt;
+  if (!access || access->close_copies <= 1 || !access->layout.bound()) {
+    inode.awaits_copies = false;
+    return std::nullopt;
+  }
   return AwaitCopiesRequest{.file = inode.file,
                             .data_version = inode.attributes.data_version,
                             .copies = access->close_copies};
 }
 
+// Until then each close waits: that of a program which ends tells nobody that it has failed.
+void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
+  const InodePtr inode = Find(request.file);
+  if (!inode) return;
+  const std::lock_guard lock(inode->mutex);
+  if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;
+}
+
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
                                    std::function<void(Outcome<Done>)> done) {
-  copy_waits_.Wait(request, WaitBudget::ForQuestion(),
-                   [this, file = request.file, done = std::move(done)](const auto& last) {
-                     if (last.copies_valid >= last.copies_wanted) return done(Done{});
-                     stats_.Add(Counter::kClosesWithoutCopies);
-                     done(TooFewCopies(file, last));
-                   });
+  const Duration patience = std::max(WaitBudget::ForQuestion(), kCopiesPatienceMin);
+  copy_waits_.Wait(request, patience, [this, request, done = std::move(done)](const auto& last) {
+    if (last.copies_valid >= last.copies_wanted) {
+      NoteCopied(request);
+      return done(Done{});
+    }
+    stats_.Add(Counter::kClosesWithoutCopies);
+    done(TooFewCopies(request.file, last));
+  });
 }
 
 }  // namespace mosa::sai

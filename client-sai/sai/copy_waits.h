@@ -28,7 +28,7 @@ class CopyWaits {
   CopyWaits& operator=(const CopyWaits&) = delete;
 
   // Calls `done` once: when the copies are there or the file is gone, when the manager says that no
-  // more will come, or after `patience` if copying makes no progress then. The
+  // more will come, or when `patience` is over and copying has made no progress for a while. The
   // manager is asked again after a failure.
   void Wait(const AwaitCopiesRequest& request, Duration patience, Done done);
   // To be called several times a second: ends what is overdue, repeats what has failed.

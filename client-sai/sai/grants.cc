@@ -6,8 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {

@@ -261,7 +261,7 @@ class Filesystem::Impl final : public SessionListener {
                              const Memory& memory);
   Outcome<Done> WriteThrough(OpenFile& handle, const CallPiece& piece,
                              std::span<const std::byte> data, const Memory& memory);
-  static void EnsureCounted(OpenFile& handle);
+  static Outcome<Done> EnsureCounted(OpenFile& handle);
   Outcome<Done> WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
                         const Memory& memory);
   Outcome<Done> Append(OpenFile& handle, std::span<const std::byte> data, const CallPiece& piece);
@@ -384,11 +384,13 @@ class Filesystem::Impl final : public SessionListener {
   static Failure LostBytes(const Inode& inode);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);
-  Outcome<Done> Commit(Inode& inode, bool last_close);
+  // `tells_close`: also if there is nothing else to tell.
+  Outcome<Done> Commit(Inode& inode, bool last_close, bool tells_close = false);
   // Clears set-user-id and set-group-id if the kernel has written the file with them.
   Outcome<Done> TakePrivileges(Inode& inode);
   struct CommitKind {
     bool last_close = false;
+    bool tells_close = false;
     // Only if the manager does not know the file: its make, with what was written so far. The
     // caller need not hold the inode's io, as nobody else commits before that is done.
     bool make_only = false;
@@ -407,6 +409,7 @@ class Filesystem::Impl final : public SessionListener {
   // Before the last close's commit: while this mount could write unseen, no node's copy counts.
   // Only of files whose copies are to be there before close returns. Caller holds the inode's io.
   void FinishBeforeCopies(Inode& inode);
+  void NoteCopied(const AwaitCopiesRequest& request);
   // After it: what to wait for, if for anything.
   std::optional<AwaitCopiesRequest> AwaitedCopies(Inode& inode);
   // Calls `done` when they are there, or with an error when they have made no progress for long.
@@ -415,8 +418,7 @@ class Filesystem::Impl final : public SessionListener {
   // Written through a descriptor: nodes that follow the file hear of it now and then.
   void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
 
-  void FinishCommit(Inode& inode, bool is_inline, bool last_close, const Attributes& attributes,
-                    Mark mark);
+  void FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark);
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   Outcome<Done> CutObjects(Inode& inode, uint64_t size_bytes);

@@ -108,6 +108,9 @@ struct Inode : Unsaved {
   // what one look has found the next one does not find again.
   std::mutex look;
 
+  // Held by who gets the lock for appending again in a new session. Taken before mutex.
+  std::mutex renewing;
+
   // Held briefly, never across a call.
   std::mutex mutex;
   std::condition_variable changed;  // make_state, buffer, removals, unsettled, owners_closing.
@@ -221,7 +224,8 @@ struct OpenFile {
   OpenMode mode;
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
-  bool closed = false;  // A descriptor of it was, after its last write; it is open for writing.
+  bool closed = false;  // Open for writing: a descriptor of it was closed since its last write.
+  bool ended = false;   // The kernel has released it.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Who asked for POSIX locks through this handle.
 };

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {

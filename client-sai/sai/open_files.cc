@@ -584,6 +584,7 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     Drain(inode);
     bool last = false;
     bool awaits_copies = false;
+    bool tells_close = false;
     {
       const std::lock_guard lock(inode.mutex);
       // The kernel's release of a handle comes later than the close of its last descriptor. What is
@@ -594,13 +595,12 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
       last = inode.unclosed_writers <= (handle->write && by_kernel ? 1U : 0U) &&
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
       awaits_copies = last && (inode.data_dirty || inode.awaits_copies);
-      // Copies are made of what nobody has open for writing: the manager must hear of this close
-      // even if an fsync, or the close of another descriptor, has told it of the bytes.
-      if (awaits_copies && inode.access && inode.access->close_copies > 1)
-        inode.needs_commit = true;
+      tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
     }
     if (awaits_copies) FinishBeforeCopies(inode);
-    result = Commit(inode, last);
+    // Copies are made of what nobody has open for writing: the manager must hear of this close
+    // even if an fsync, or the close of another descriptor, has told it of the bytes.
+    result = Commit(inode, last, tells_close);
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
     if (awaits_copies && result.ok()) {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 #include "common/base/log.h"
 
 namespace mosa::sai {
@@ -306,8 +306,11 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
 void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   RecallDoneRequest done{recall.recall};
   const InodePtr inode = Find(file);
+  // Held until it is sent, so that the end of writing, told by a later commit, comes after it. Send
+  // never runs its callback on this thread.
+  std::unique_lock<std::mutex> lock;
   if (inode) {
-    const std::lock_guard lock(inode->mutex);
+    lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
     done.writes = inode->MayWriteUnasked();
@@ -316,10 +319,8 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   // Another session counts its recalls anew.
   if (recall.session != sessions_) return;
   manager_.Send({done}, [](const std::vector<Reply>&) {});
-  if (!done.writes) return;
   // The end of it may have been told before this answer was.
-  const std::lock_guard lock(inode->mutex);
-  if (inode->handles == 0) QueueRelease(file);
+  if (done.writes && inode->handles == 0) QueueRelease(file);
 }
 
 // What is being read from a node that has come back empty is read again.

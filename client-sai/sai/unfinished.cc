@@ -269,7 +269,8 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     const std::lock_guard lock(inode->mutex);
     if (handle.mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
     if (handle.write) --inode->write_handles;
-    if (handle.write && !handle.closed) --inode->unclosed_writers;
+    if (handle.write && !std::exchange(handle.closed, true)) --inode->unclosed_writers;
+    handle.ended = true;
     --inode->handles;
     last = inode->handles == 0;
     const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;

@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 
 namespace mosa::sai {
 namespace {

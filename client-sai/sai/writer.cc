@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
-#include "client-sai/sai/wait_budget.h"
 #include "common/base/errno_status.h"
 
 namespace mosa::sai {
@@ -89,7 +89,7 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   const std::lock_guard io(handle->inode->io);
-  EnsureCounted(*handle);
+  MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
   MOSA_RETURN_IF_FAILED(WriteAt(*handle->inode, offset, data, memory));
   return data.size();
 }
@@ -100,18 +100,23 @@ Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& 
   const std::lock_guard io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
-  EnsureCounted(handle);
+  MOSA_RETURN_IF_FAILED(EnsureCounted(handle));
   return handle.append ? Append(handle, data, piece)
                        : WriteAt(*handle.inode, piece.offset, data, memory);
 }
 
 // A close of this handle's only descriptor cannot be told from that of one of several: after it the
 // manager may have been told that nobody writes the file any more.
-void Filesystem::Impl::EnsureCounted(OpenFile& handle) {
+Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
   Inode& inode = *handle.inode;
   const std::lock_guard lock(inode.mutex);
+  // The program was killed: nobody would commit what its last request writes.
+  if (handle.ended)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "the file was closed while it was to be written");
   if (std::exchange(handle.closed, false)) ++inode.unclosed_writers;
   if (inode.make_state == MakeState::kSent && !inode.manager_counts_open) inode.access_era = 0;
+  return Done{};
 }
 
 Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
@@ -154,7 +159,8 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
   AppendHold& hold = *inode.append_hold;
   const Outcome<Done> stored = WriteAt(inode, hold.end, data, {});
   if (!stored.ok()) {
-    if (!EndAppend(inode, false).ok()) stats_.Add(Counter::kErrors);
+    // What was stored of the call before is committed while nobody else may append.
+    if (!EndAppend(inode, true).ok()) stats_.Add(Counter::kErrors);
     return stored;
   }
   hold.end += data.size();
@@ -183,17 +189,18 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   Outcome<Done> locked =
       Fail(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
            fmt::format("file {} was not to be appended to in time", inode.file.value));
+  AppendHold hold;
   for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
+    // Before it is asked for: a session that begins meanwhile may be without the lock.
+    hold.era = lease_.ValidEra();
+    hold.session = sessions_;
     locked = AskForLock(inode, AppendLock(LockType::kExclusive));
     if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
     Sleep(Milliseconds(attempt < 20 ? 1 : 5));
   }
   MOSA_RETURN_IF_FAILED(locked);
-  AppendHold hold;
   hold.handle = handle;
   hold.until = clock_.Monotonic() + kAppendHoldMax;
-  hold.era = lease_.ValidEra();
-  hold.session = sessions_;
   {
     const std::lock_guard lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
@@ -217,11 +224,20 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
 // The session in which the file was locked is over. Who was given the lock meanwhile has committed
 // before giving it back.
 Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
+  const std::lock_guard renewing(inode.renewing);
   const uint64_t era = lease_.ValidEra();
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.append_right || inode.append_right->era == era) return Done{};
+  }
   const Outcome<Done> locked = AskForLock(inode, AppendLock(LockType::kExclusive));
   const auto now = Ask<AttributesReply>(GetAttributesRequest{inode.file});
-  const std::lock_guard lock(inode.mutex);
-  if (!inode.append_right) return Done{};
+  std::unique_lock lock(inode.mutex);
+  if (!inode.append_right) {
+    lock.unlock();
+    if (locked.ok()) GiveUpLock(inode, AppendLock(LockType::kExclusive));  // The call is over.
+    return Done{};
+  }
   if (locked.ok() && now.ok() && now->attributes.data_version == inode.append_right->data_version) {
     inode.append_right->era = era;
     return Done{};

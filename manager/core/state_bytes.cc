@@ -473,6 +473,14 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   }
   Inode& inode = *Find(request.file);
   const uint64_t size_before = inode.size_bytes;
+  const bool only_closes = request.last_close && !request.data_changed && !request.size_is_exact &&
+                           request.size_bytes <= size_before && request.nodes.empty() &&
+                           !request.inline_data && !request.inline_moved && !request.modify_time &&
+                           !request.access_time;
+  if (only_closes) {
+    CloseWrite(session, request.file);
+    return AttributesReply{EntryWithInterest(request.file).attributes};
+  }
   inode.size_bytes =
       request.size_is_exact ? request.size_bytes : std::max(inode.size_bytes, request.size_bytes);
   if (request.inline_data) {

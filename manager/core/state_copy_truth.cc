@@ -158,7 +158,7 @@ void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
   reply.reason = DamageOf(inode);
   if (reply.reason.empty()) reply.reason = status.copies_missing;
   if (reply.reason.empty() && write_opens_.contains(file))
-    reply.reason = "another mount has the file open for writing";
+    reply.reason = "the file is open for writing";
   for (const CopyStatus& copy : status.copies)
     if (reply.reason.empty() && !copy.why.empty())
       reply.reason = fmt::format("node {}: {}", NameOf(copy.node), copy.why);

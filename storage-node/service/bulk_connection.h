@@ -61,8 +61,8 @@ class BulkConnection {
   // What is wrong with the request, its capability aside.
   Status CheckRequest(uint32_t payload_bytes) const;
   bool NeedsWriteRight() const;
-  // Before anything is changed: what its asker has given up must not happen later, however long it
-  // has lain in the socket.
+  // Before anything is changed: a request whose asker has closed the connection is not carried out,
+  // however long it has lain in the socket.
   Status CheckAsked() const;
   // Receives and stores the payload; `left` is what was not received because of an error.
   Status StoreParts(ObjectEngine::Writer& writer, uint64_t& left, Status& connection);

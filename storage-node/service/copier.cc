@@ -98,9 +98,13 @@ Status CheckOrder(const CopyOrder& order) {
 }
 
 // Nothing was committed there yet, or the source is still fetching it itself.
+bool IsRelay(const CopyOrder& order, NodeId source) {
+  return std::ranges::find(order.relays, source, &CopyRelay::node) != order.relays.end();
+}
+
 bool MayBeAbsent(const CopyOrder& order, NodeId source) {
   return std::ranges::find(order.empty_sources, source) != order.empty_sources.end() ||
-         std::ranges::find(order.relays, source, &CopyRelay::node) != order.relays.end();
+         IsRelay(order, source);
 }
 
 ErrorReason ReasonFor(StatusCode code) {
@@ -315,7 +319,8 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
               nullptr,
               MayBeAbsent(job->task.order(), action->source),
               Changer::OfOrder(job->latest_generation),
-              job->task.order().follow};
+              job->task.order().follow,
+              action->settles || !IsRelay(job->task.order(), action->source)};
     if (action->hold) {
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
@@ -451,6 +456,8 @@ Status Copier::Fetch(const Turn& turn, std::span<std::byte> buffer) {
   const auto bytes = buffer.first(range.size());
   MOSA_RETURN_IF_ERROR(nodes_.Read({turn.action.source, file, capability}, range.begin, bytes));
   for (const Stretch& stretch : FindHoles(range, bytes)) {
+    // What a relay has not got yet is no hole.
+    if (stretch.zero && !turn.may_clear) continue;
     if (stretch.zero) {
       MOSA_RETURN_IF_ERROR(Change(turn, CopyAction::Kind::kClear, stretch.range));
     } else {

@@ -70,6 +70,7 @@ class Copier {
     bool may_be_absent = false;           // The source may have no object of the file.
     Changer changer;                      // By the order.
     bool follows = false;                 // The order is to follow a writer.
+    bool may_clear = true;                // What is zero in the source is so for good.
   };
 
   void Run();

@@ -253,7 +253,8 @@ def test(arguments):
 def add_arguments(parser):
     parser.add_argument("--closes", type=int, default=1500)
     parser.add_argument("--files", type=int, default=20000, help="inodes known; by hand 50,000")
-    parser.add_argument("--only", default="", help="part of: append killed directory lanes names closes")
+    names = "append killed directory lanes names closes"
+    parser.add_argument("--only", default="", help=f"part of: {names}")
 
 
 if __name__ == "__main__":
