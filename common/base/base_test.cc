@@ -74,6 +74,34 @@ TEST(IsUtf8, TakesWhatRfc3629Allows) {
     EXPECT_FALSE(IsUtf8(text)) << text;
 }
 
+TEST(FirstCharacterBytes, IsZeroWhereTextBeginsWithNoCharacter) {
+  const struct {
+    std::string_view text;
+    size_t bytes;
+  } rows[] = {{"", 0},
+              {std::string_view("\0", 1), 1},
+              {"\x7f\xff", 1},
+              {"\xc2\x80", 2},
+              {"\xdf\xbf", 2},
+              {"\xe0\xa0\x80", 3},
+              {"\xed\x9f\xbf", 3},
+              {"\xee\x80\x80", 3},
+              {"\xef\xbf\xbf\xff", 3},
+              {"\xf0\x90\x80\x80", 4},
+              {"\xf4\x8f\xbf\xbf", 4},
+              {"\x80", 0},
+              {"\xc1\xbf", 0},
+              {"\xc2", 0},
+              {"\xe0\x9f\xbf", 0},
+              {"\xe2\x82", 0},
+              {"\xe2(\xac", 0},
+              {"\xed\xbf\xbf", 0},
+              {"\xf0\x8f\xbf\xbf", 0},
+              {"\xf4\x90\x80\x80", 0},
+              {"\xf5\x80\x80\x80", 0}};
+  for (const auto& [text, bytes] : rows) EXPECT_EQ(FirstCharacterBytes(text), bytes) << text;
+}
+
 TEST(Rng, StaysBelowItsLimitAndRepeats) {
   Rng a(42);
   Rng b(42);

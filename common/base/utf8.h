@@ -2,12 +2,16 @@
 #ifndef MOSA_COMMON_BASE_UTF8_H_
 #define MOSA_COMMON_BASE_UTF8_H_
 
+#include <cstddef>
 #include <string_view>
 
 namespace mosa {
 
-// True of UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool IsUtf8(std::string_view text);
+
+// How many bytes the character has that `text` begins with; 0 if it begins with none.
+size_t FirstCharacterBytes(std::string_view text);
 
 }  // namespace mosa
 

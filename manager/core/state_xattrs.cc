@@ -5,6 +5,7 @@
 #include <array>
 
 #include "common/base/check.h"
+#include "common/base/utf8.h"
 #include "manager/core/state.h"
 
 namespace mosa::manager {
@@ -19,28 +20,11 @@ Failure NoAttribute(FileId file, std::string_view name) {
                 fmt::format("file {} has no attribute '{}'", file.value, name));
 }
 
-// Bytes at the beginning of `text` that are one character of UTF-8; 0 if they are none.
-size_t CharacterBytes(std::string_view text) {
-  const auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  for (size_t i = 1; i < size; ++i)
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool no_character = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-  return overlong || no_character ? 0 : size;
-}
-
 // A byte that is not UTF-8 becomes the character of that number.
 std::string JsonText(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {
-    const size_t size = CharacterBytes(text);
+    const size_t size = FirstCharacterBytes(text);
     const auto first = static_cast<unsigned char>(text[0]);
     if (first == '"' || first == '\\') {
       quoted += '\\';

@@ -1,5 +1,6 @@
 #include "predictor/workflow/fields.h"
 
+#include <absl/strings/escaping.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,20 +19,9 @@ constexpr double kSecondsMax = 1e9;
 // What {b64: TEXT} stands for. Nothing if it is none.
 std::optional<std::string> BytesOf(const Value& map) {
   const Value* text = map.fields.size() == 1 ? map.Find("b64") : nullptr;
-  if (text == nullptr || !text->is_scalar() || text->text.size() % 4 != 0) return std::nullopt;
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const size_t digits = std::min(text->text.find('='), text->text.size());
-  if (text->text.size() - digits > 2) return std::nullopt;
   std::string bytes;
-  uint32_t group = 0;
-  for (size_t i = 0; i < digits; ++i) {
-    const size_t digit = kDigits.find(text->text[i]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    group = (group << 6 | static_cast<uint32_t>(digit)) & 0xffffff;
-    // Of every four digits all but the first complete a byte.
-    if (i % 4 != 0) bytes += static_cast<char>(group >> (6 - 2 * (i % 4)) & 0xff);
-  }
+  if (text == nullptr || !text->is_scalar() || !absl::Base64Unescape(text->text, &bytes))
+    return std::nullopt;
   return bytes;
 }
 

@@ -21,7 +21,7 @@
 //     part.00: {size: 10M, pattern: pipeline}     # hints as in `user.mosa.*`; they win over
 //                                                 # what the graph suggests
 //
-// A word or path that is no UTF-8 is written as its Base64: {b64: cGFydC7/}.
+// A word or path that is no UTF-8 is written as its Base64 (RFC 4648, section 4): {b64: cGFydC7/}.
 //
 // WfFormat: files are named by their path (1.3, 1.4: `path` + `name`) or id (1.5, 1.6); order comes
 // from files, `parents` and `children`. `command.arguments` are words; one that begins with '-' and

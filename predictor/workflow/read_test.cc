@@ -189,9 +189,10 @@ files:
 TEST(ReadWorkflow, TakesBytesThatAreNoText) {
   const Workflow workflow = Good(R"(tasks:
   - {id: a, command: [cat, {b64: cGFydC7/}], inputs: [{b64: cGFydC7/}, {b64: YQ==},
-     {b64: YWI=}]})");
+     {b64: YWI=}, {b64: YWJj}, {b64: YWJjZA}]})");
   EXPECT_EQ(workflow.tasks[0].command[1], "part.\xff");
-  EXPECT_THAT(Paths(workflow, workflow.tasks[0].inputs), ElementsAre("part.\xff", "a", "ab"));
+  EXPECT_THAT(Paths(workflow, workflow.tasks[0].inputs),
+              ElementsAre("part.\xff", "a", "ab", "abc", "abcd"));
 }
 
 TEST(ReadWorkflow, TakesManyInputs) {
@@ -228,6 +229,8 @@ const Bad kBad[] = {
     {"tasks:\n  - {id: a, command: x, inputs: y}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, inputs: [{b64: 'a?=='}]}\n",
+     "line 2: 'inputs' of task 'a' must be a list of texts"},
+    {"tasks:\n  - {id: a, command: x, inputs: [{b64: YQ=x}]}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, inputs: [[y]]}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},

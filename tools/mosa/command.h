@@ -58,8 +58,6 @@ void AddVersion(CLI::App& app, CommandLine& line);
 
 void PrintJson(const nlohmann::json& value);
 
-std::string Base64(const std::string& bytes);
-
 // A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);
 // A list of these; with `key`_b64 a list of all too, if one of them is not UTF-8.

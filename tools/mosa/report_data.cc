@@ -1,5 +1,6 @@
 #include "tools/mosa/report_data.h"
 
+#include <absl/strings/escaping.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -339,7 +340,7 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
   data["configuration"] = ConfigurationToJson(inputs);
   data["versions"] = VersionsToJson(inputs);
   if (!inputs.envelope.empty())
-    data["envelope"] = "data:image/svg+xml;base64," + Base64(inputs.envelope);
+    data["envelope"] = "data:image/svg+xml;base64," + absl::Base64Escape(inputs.envelope);
   return report;
 }
 

@@ -9,13 +9,6 @@
 namespace mosa::cli {
 namespace {
 
-// The bytes of the first letter; 1 of what is no UTF-8.
-size_t FirstBytes(std::string_view text) {
-  for (size_t bytes = 1; bytes <= std::min<size_t>(4, text.size()); ++bytes)
-    if (IsUtf8(text.substr(0, bytes))) return bytes;
-  return 1;
-}
-
 bool IsOfXml(std::string_view letter) {
   const bool is_control = letter.size() == 1 && static_cast<unsigned char>(letter[0]) < ' ';
   return !is_control && IsUtf8(letter) && letter != "\uFFFE" && letter != "\uFFFF";
@@ -25,7 +18,7 @@ bool IsOfXml(std::string_view letter) {
 std::string Escaped(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
-    const std::string_view letter = text.substr(0, FirstBytes(text));
+    const std::string_view letter = text.substr(0, std::max<size_t>(1, FirstCharacterBytes(text)));
     text.remove_prefix(letter.size());
     if (letter == "&") {
       escaped += "&amp;";
