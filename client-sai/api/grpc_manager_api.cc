@@ -44,7 +44,7 @@ constexpr Duration kExpiryMargin = Milliseconds(200);
 // A manager that says nothing for so long is taken for dead: who asks then waits for kSilentWait,
 // so that programs which the kernel lets in one after the other do not each wait for it anew.
 constexpr Duration kSilenceMax = WaitBudget::kAll;
-constexpr Duration kSilentWait = Milliseconds(300);
+constexpr Duration kSilentWait = Milliseconds(100);
 // The watch looks every kWatchEvery. If it has not for so long, this process stood still.
 constexpr Duration kPauseMin = Seconds(1);
 // An answer that somebody else has taken off the stream is handed over within this time.
@@ -279,8 +279,11 @@ bool GrpcManagerApi::GiveUp(RequestId id) {
 void GrpcManagerApi::Complete(Pending& pending, v1::ClientMessage& message) {
   v1::RequestEnvelope& envelope = *message.mutable_requests();
   envelope.set_answered_below_id(AnsweredBelow());
-  if (pending.give_up_at)
-    envelope.set_expires_ns(manager_clock_.At(*pending.give_up_at - kExpiryMargin).ns);
+  if (pending.give_up_at) {
+    const Duration patience = *pending.give_up_at - pending.submitted;
+    const Duration margin = std::min(kExpiryMargin, Duration{patience.ns / 2});
+    envelope.set_expires_ns(manager_clock_.At(*pending.give_up_at - margin).ns);
+  }
   pending.abandoned = TellAbandoned(message);
   pending.written = true;
 }

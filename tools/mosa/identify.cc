@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/version.h"
 #include "predictor/model/platform_json.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/cluster.h"
@@ -166,7 +167,7 @@ Status RunIdentify(Options options, const CommandLine& line) {
   const Time fit_begin = clock.Monotonic();
   const Time last = begin + OfSeconds(options.budget_seconds - 0.2);
   measured.known.measured = Today(clock.Now());
-  measured.known.by = fmt::format("mosa identify {}", MOSA_VERSION);
+  measured.known.by = fmt::format("mosa identify {}", Version());
   MOSA_ASSIGN_OR_RETURN(predict::Identified found,
                         predict::Identify(measured.known, measured.deployment, measured.findings,
                                           [&clock, fit_begin, last] {
