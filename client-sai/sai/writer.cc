@@ -17,17 +17,11 @@
 namespace mosa::sai {
 namespace {
 
-// Above every range that a program can lock (fcntl ends at 2^63 - 1).
-constexpr uint64_t kAppendLockByte = (uint64_t{1} << 63) + 1;
-constexpr uint64_t kAppendLockOwner = UINT64_MAX;
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // A full store is asked again: room that other clients held unused, or that was just freed, comes
 // back within a second.
 constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
 
-// What one call appends is not mixed with what others append if it comes within this time: so long
-// they wait at most for a program that does not go on.
-constexpr Duration kAppendHoldMax = Seconds(5);
 // Another client has frozen the file.
 constexpr Duration kFrozenDelay = Milliseconds(10);
 // A good deal less than kFreezeMax: no store of an inline move comes after its freeze.
@@ -39,10 +33,6 @@ constexpr int kRefusalsMax = 50;
 
 void Sleep(Duration duration) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
-}
-
-Lock AppendLock(LockType type) {
-  return {type, kAppendLockByte, kAppendLockByte, kAppendLockOwner, 0, false};
 }
 
 }  // namespace
@@ -130,176 +120,6 @@ Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
   if (!*stored) MOSA_RETURN_IF_FAILED(WriteBound(inode, offset, data, memory));
   blocks_.DropRange(inode.file, {offset, offset + data.size()});
   return Done{};
-}
-
-bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> data) {
-  const std::lock_guard lock(inode.mutex);
-  if (inode.make_state != MakeState::kUnsent) return false;
-  const uint64_t offset = View(inode).size_bytes;
-  if (offset + data.size() > inode.access->inline_bytes_max) return false;
-  PutInline(inode, {inode.access, inode.attributes, inode.access_version, inode.own_changes},
-            offset, data);
-  inode.appended = true;
-  return true;
-}
-
-// Other mounts may append at the same time. A lock of our own, of which programs know nothing,
-// makes size, bytes and commit one step: for all that one system call writes, which the kernel may
-// send in pieces.
-Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::byte> data,
-                                       const CallPiece& piece) {
-  Inode& inode = *handle.inode;
-  if (inode.append_hold && !GoesOn(*inode.append_hold, handle.id, data.size(), piece))
-    EndAppendOfOthers(inode);
-  if (!inode.append_hold) {
-    if (AppendUnsent(inode, data)) return Done{};
-    MOSA_RETURN_IF_FAILED(BeginAppend(inode, handle.id));
-    inode.append_hold->bytes_left = std::max<uint64_t>(piece.call_bytes, data.size());
-  }
-  AppendHold& hold = *inode.append_hold;
-  const Outcome<Done> stored = WriteAt(inode, hold.end, data, {});
-  if (!stored.ok()) {
-    // What was stored of the call before is committed while nobody else may append.
-    if (!EndAppend(inode, true).ok()) stats_.Add(Counter::kErrors);
-    return stored;
-  }
-  hold.end += data.size();
-  hold.next_offset = piece.offset + data.size();
-  hold.bytes_left -= data.size();
-  if (hold.bytes_left > 0 && clock_.Monotonic() < hold.until) {
-    const InodePtr self = Get(inode.file);
-    const std::lock_guard lock(appending_mutex_);
-    appending_[inode.file] = self;
-    return Done{};
-  }
-  return EndAppend(inode, true);
-}
-
-// A lock that was lost with the session excludes nobody any more.
-bool Filesystem::Impl::GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
-                              const CallPiece& piece) const {
-  return hold.handle == handle && hold.next_offset == piece.offset &&
-         size_bytes <= hold.bytes_left && hold.era == lease_.ValidEra();
-}
-
-Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
-  MOSA_RETURN_IF_FAILED(EnsureMade(inode));
-  Drain(inode);
-  MOSA_RETURN_IF_FAILED(Commit(inode, false));
-  Outcome<Done> locked =
-      Fail(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-           fmt::format("file {} was not to be appended to in time", inode.file.value));
-  AppendHold hold;
-  for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
-    // Before it is asked for: a session that begins meanwhile may be without the lock.
-    hold.era = lease_.ValidEra();
-    hold.session = sessions_;
-    locked = AskForLock(inode, AppendLock(LockType::kExclusive));
-    if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
-    Sleep(Milliseconds(attempt < 20 ? 1 : 5));
-  }
-  MOSA_RETURN_IF_FAILED(locked);
-  hold.handle = handle;
-  hold.until = clock_.Monotonic() + kAppendHoldMax;
-  {
-    const std::lock_guard lock(inode.mutex);
-    inode.access_era = inode.attributes_era = 0;
-  }
-  auto fresh = EnsureFresh(inode, true);
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (fresh.ok()) {
-      hold.end = ViewOn(inode, fresh->attributes).size_bytes;
-      hold.data_version = fresh->attributes.data_version;
-      inode.append_right = AppendRight{hold.era, hold.data_version};
-    }
-    hold.errors_before = inode.error_count;
-  }
-  inode.append_hold = hold;
-  if (fresh.ok()) return Done{};
-  if (!EndAppend(inode, false).ok()) stats_.Add(Counter::kErrors);
-  return fresh.failure();
-}
-
-// The session in which the file was locked is over. Who was given the lock meanwhile has committed
-// before giving it back.
-Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
-  const std::lock_guard renewing(inode.renewing);
-  const uint64_t era = lease_.ValidEra();
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (!inode.append_right || inode.append_right->era == era) return Done{};
-  }
-  const Outcome<Done> locked = AskForLock(inode, AppendLock(LockType::kExclusive));
-  const auto now = Ask<AttributesReply>(GetAttributesRequest{inode.file});
-  std::unique_lock lock(inode.mutex);
-  if (!inode.append_right) {
-    lock.unlock();
-    if (locked.ok()) GiveUpLock(inode, AppendLock(LockType::kExclusive));  // The call is over.
-    return Done{};
-  }
-  if (locked.ok() && now.ok() && now->attributes.data_version == inode.append_right->data_version) {
-    inode.append_right->era = era;
-    return Done{};
-  }
-  return Fail(StatusCode::kFailedPrecondition, ErrorReason::kStale,
-              fmt::format("others may have appended to file {} while the manager was not heard of: "
-                          "what was to be appended here is not stored",
-                          inode.file.value));
-}
-
-Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
-  const AppendHold hold = *std::exchange(inode.append_hold, std::nullopt);
-  {
-    const std::lock_guard lock(appending_mutex_);
-    appending_.erase(inode.file);
-  }
-  Outcome<Done> appended = Done{};
-  if (stored) {
-    Drain(inode);
-    appended = Commit(inode, false);
-  }
-  {
-    const std::lock_guard lock(inode.mutex);
-    inode.append_right.reset();
-    const bool counts = stored && appended.ok();
-    if (counts && inode.error_count != hold.errors_before) appended = inode.error;
-    // The session may have been over meanwhile, and the lock with it: then others have appended at
-    // the same place.
-    if (counts && appended.ok() && hold.session != sessions_ &&
-        inode.attributes.data_version > hold.data_version + 1)
-      appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
-                      fmt::format("others have appended to file {} while the manager was not heard "
-                                  "of: what was appended here may be lost",
-                                  inode.file.value));
-  }
-  GiveUpLock(inode, AppendLock(LockType::kExclusive));
-  return appended;
-}
-
-void Filesystem::Impl::EndAppendOf(Inode& inode, HandleId handle) {
-  if (inode.append_hold && inode.append_hold->handle == handle) EndAppendOfOthers(inode);
-}
-
-// The call that has appended has returned: its handle is told of a failure with its next call.
-void Filesystem::Impl::EndAppendOfOthers(Inode& inode) {
-  const Outcome<Done> ended = EndAppend(inode, true);
-  if (!ended.ok()) NoteError(inode, ended.failure());
-}
-
-void Filesystem::Impl::EndOverdueAppends() {
-  std::vector<InodePtr> appending;
-  {
-    const std::lock_guard lock(appending_mutex_);
-    for (const auto& [file, weak] : appending_)
-      if (InodePtr inode = weak.lock()) appending.push_back(std::move(inode));
-  }
-  for (const InodePtr& inode : appending) {
-    const std::unique_lock io(inode->io, std::try_to_lock);  // Else it goes on at this moment.
-    if (!io.owns_lock() || !inode->append_hold || clock_.Monotonic() < inode->append_hold->until)
-      continue;
-    EndAppendOfOthers(*inode);
-  }
 }
 
 void Filesystem::Impl::LayInline(Inode& inode, const Fresh& fresh) {
