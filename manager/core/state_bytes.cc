@@ -473,10 +473,10 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   }
   Inode& inode = *Find(request.file);
   const uint64_t size_before = inode.size_bytes;
-  const bool only_closes = request.last_close && !request.data_changed && !request.size_is_exact &&
-                           request.size_bytes <= size_before && request.nodes.empty() &&
-                           !request.inline_data && !request.inline_moved && !request.modify_time &&
-                           !request.access_time;
+  const bool only_closes =
+      request.last_close && !uncommitted_.contains(request.file) && !request.data_changed &&
+      !request.size_is_exact && request.size_bytes <= size_before && request.nodes.empty() &&
+      !request.inline_data && !request.inline_moved && !request.modify_time && !request.access_time;
   if (only_closes) {
     CloseWrite(session, request.file);
     return AttributesReply{EntryWithInterest(request.file).attributes};
