@@ -313,7 +313,7 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
     lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
-    done.writes = inode->MayWriteUnasked();
+    done.writes = inode->write_handles > 0;
     inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.

@@ -388,8 +388,6 @@ AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode
   }
   // Who is to have copies is not settled before the review.
   reply.more = reply.more || copy_.reviews.contains(file);
-  // While somebody writes no copy can be whole.
-  reply.more = reply.more && !write_opens_.contains(file);
   return reply;
 }
 
@@ -436,6 +434,9 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
       return false;
     }
     AwaitCopiesReply answer = reply;
+    // While somebody writes no copy can be whole. A mount that has just closed the file counts as a
+    // writer until its kernel has released it.
+    answer.more = answer.more && !write_opens_.contains(file);
     if (inode) ExplainCopies(file, *inode, answer);
     session->pending.erase(pending);
     Answer(*session, waiter.request, {inode ? Reply(std::move(answer)) : gone});
