@@ -260,7 +260,7 @@ TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
   ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "other")));
   EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().files - before >= 4; }));
   EXPECT_EQ(cluster.a().notifier().unknown, 0);
-  // Of a file that it has forgotten it need not be told.
+  // It need not be told of a file that it has forgotten.
   cluster.a().fs().Forget(entry->entry.file, 1);
   const uint64_t after = cluster.a().notifier().files;
   cluster.a().notifier().unknown = 1000;

@@ -74,8 +74,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
-    // Before it is sent: a recall that is answered from now on must not make this mount a writer
-    // again, nor a session that repeats it.
+    // Before it is sent: a session that repeats it must not make this mount a writer again, and an
+    // open that comes meanwhile counts.
     if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
     changed = inode.committing.needs_commit || inode.committing.data_dirty;
   }
@@ -216,7 +216,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   if (stale) DropUncommitted(inode, *failure);
   const std::lock_guard lock(inode.mutex);
   if (tells && !committed && !stale) TakeBack(inode);
-  if (committed && kind.last_close) inode.manager_counts_open = false;
+  if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
   if (committed) inode.appended = false;
   if (unsent) EndMake(inode, made);
   *outdated =
