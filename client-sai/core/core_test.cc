@@ -5,6 +5,7 @@
 
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/rules.h"
+#include "client-sai/core/size_in_kernel.h"
 #include "client-sai/core/write_buffer.h"
 #include "common/base/rng.h"
 
@@ -292,6 +293,25 @@ TEST(Rules, PagesOfAWriteThatWentPastThemAreKeptOnlyIfNobodyCanHaveFilledOneMean
                           .open_by_pages = row.open_now}),
               row.expected)
         << row.kernel_drops << row.opened_meanwhile << row.open_now;
+}
+
+// Otherwise who opens a log that others append to reads it without a record that was written
+// before.
+TEST(SizeInKernel, IsKnownByAnAnswerThatNothingOvertook) {
+  const auto at = [](int64_t ms) { return Time{} + Seconds(10) + Milliseconds(ms); };
+  SizeInKernel size;
+  EXPECT_TRUE(size.is_known()) << "by the answer that made the file known";
+  size.NoteOutdated(at(0));
+  EXPECT_FALSE(size.is_known());
+  size.NoteAnswered(at(-50));
+  EXPECT_FALSE(size.is_known()) << "overtaken";
+  size.NoteAnswered(at(90));
+  EXPECT_FALSE(size.is_known()) << "may have been asked before, and have waited";
+  size.NoteOutdated(at(150));
+  size.NoteAnswered(at(140));
+  EXPECT_FALSE(size.is_known()) << "overtaken by the second";
+  size.NoteAnswered(at(260));
+  EXPECT_TRUE(size.is_known());
 }
 
 }  // namespace

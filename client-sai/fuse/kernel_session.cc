@@ -208,7 +208,8 @@ Status KernelSession::Negotiate() {
   backing_files_.emplace(device_);
   capabilities_ = {.passthrough = agreement_.passthrough,
                    .epoch = agreement_.epoch,
-                   .drops_pages = agreement_.drops_pages};
+                   .drops_pages = agreement_.drops_pages,
+                   .maps_direct = (agreement_.flags & kernel::kDirectIoAllowMmap) != 0};
   return OkStatus();
 }
 

@@ -268,5 +268,28 @@ TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
   EXPECT_LE(cluster.a().notifier().files - after, 2);
 }
 
+// The kernel drops an answer that a notification overtakes, and reads to the end that it knew: a
+// log without the record that was there before it was opened.
+TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
+  Cluster cluster;
+  cluster.a().notifier().can.maps_direct = true;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "one")));
+  const auto mode = [&] {
+    const auto opened = cluster.a().Open("/log", O_RDONLY);
+    EXPECT_TRUE(Ok(opened));
+    EXPECT_TRUE(Ok(cluster.a().Close(opened->handle)));
+    return opened->mode.kind;
+  };
+  EXPECT_EQ(mode(), OpenMode::Kind::kCached);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", "one and two")));
+  EXPECT_EQ(mode(), OpenMode::Kind::kDirect);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_EQ(mode(), OpenMode::Kind::kCached)
+      << "it has asked since, and nothing overtook the answer";
+  cluster.a().notifier().can.maps_direct = false;
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", "one and two and three")));
+  EXPECT_EQ(mode(), OpenMode::Kind::kCached) << "programs could not map it otherwise";
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -332,17 +332,31 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
-  {
-    const std::lock_guard lock(inode.mutex);
-    inode.cutting_to = size_bytes;
-    ++inode.cuts;
-  }
-  MOSA_RETURN_IF_FAILED(WithStore(
-      inode, [&](const DataAccess& access) { return CutObjectsOf(inode, access, size_bytes); }));
+  const auto cut = WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
+    if (size_bytes > 0) MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
+    {
+      const std::lock_guard lock(inode.mutex);
+      inode.cutting_to = size_bytes;
+      ++inode.cuts;
+    }
+    return CutObjectsOf(inode, access, size_bytes);
+  });
+  if (!cut.ok()) return cut;
   const std::lock_guard lock(inode.mutex);
   inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
   inode.allocated_known = false;  // The next commit asks the nodes what is left.
   inode.needs_commit = true;
+  return Done{};
+}
+
+// Bytes that are cut or zeroed are so on all nodes or on none, as far as can be known beforehand.
+Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode, const DataAccess& access) {
+  for (const NodeId node : access.layout.Nodes())
+    if (!NodeAlive(node))
+      return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
+                  fmt::format("node {} is silent and has a part of file {}, of which nothing was "
+                              "changed: try again when the node is back",
+                              node.value, inode.file.value));
   return Done{};
 }
 
@@ -389,6 +403,10 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("{} bytes at {} pass the largest file size", length, offset));
   Inode& inode = *handle->inode;
+  bool is_half_done = false;
+  const std::shared_ptr<void> half_done(nullptr, [&](void*) {
+    if (is_half_done) DropHalfDone(inode.file);
+  });
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
   MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
@@ -407,7 +425,9 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
     if (!bound.ok()) return bound.failure();
     Drain(inode);
   }
-  MOSA_RETURN_IF_FAILED(AllocateRange(inode, mode, range));
+  auto allocated = AllocateRange(inode, mode, range);
+  is_half_done = !allocated.ok() && kind != 0;
+  if (!allocated.ok()) return allocated;
   blocks_.DropRange(inode.file, range);
   const Time now = lease_.ManagerNow();
   const std::lock_guard lock(inode.mutex);
@@ -479,6 +499,7 @@ Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
     inode.allocated_known = false;
   }
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
+    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
     for (const NodeId node : access.layout.Nodes()) {
       const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
         return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,

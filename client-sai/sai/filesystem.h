@@ -48,6 +48,8 @@ class KernelNotifier {
     bool epoch = false;        // InvalidateEntries() works; otherwise names get no kernel timeout.
     // A write that goes past the page cache drops the pages that it touches, before it is sent.
     bool drops_pages = false;
+    // A file that is opened for reading past the page cache can be mapped for sharing.
+    bool maps_direct = false;
   };
   virtual ~KernelNotifier() = default;
   // Constant from the first request on.

@@ -557,20 +557,6 @@ TEST(Passthrough, RoomIsHeldAheadOfAFileThatGrows) {
   ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
 }
 
-TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
-  Cluster cluster;
-  const std::string content = Pattern(4 * kMiB, 6);
-  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
-  cluster.nodes().Get(cluster.node_b).reachable = false;
-  cluster.manager().SilenceNode(cluster.node_b);
-  const auto begun = std::chrono::steady_clock::now();
-  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
-  const auto again = std::chrono::steady_clock::now();
-  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
-  EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
-}
-
 TEST(Leases, AFrozenMountServesNothingOldOnceTheChangeElsewhereIsDone) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -597,54 +583,6 @@ TEST(Leases, AFrozenMountServesNothingOldOnceTheChangeElsewhereIsDone) {
   const auto closed = cluster.a().Close(deferred->handle);
   const auto there = cluster.b().ReadFile("/d/deferred");
   EXPECT_EQ(closed.ok(), there.ok() && *there == "kept");
-}
-
-// Writes, overwrites, cuts and closes a file while node operations fail: either somebody is told,
-// or another mount reads the right bytes once nothing fails. Returns how many operations there
-// were.
-uint64_t CheckNothingFailsSilently(const std::function<void(LocalNodes&)>& fail,
-                                   const std::string& what) {
-  Cluster cluster(64 * kMiB, 64 * kMiB);
-  std::string model = Pattern(2 * kMiB + 4321, 1);
-  fail(cluster.nodes());
-  bool told = !cluster.a().WriteFile("/f", model).ok();
-  auto handle = cluster.a().Open("/f", O_RDWR);
-  if (handle.ok()) {
-    const std::string more = Pattern(kMiB, 2);
-    told = !cluster.a().Write(handle->handle, kMiB / 2, more).ok() || told;
-    model.replace(kMiB / 2, more.size(), more);
-    told = !cluster.a().fs().Fsync(handle->handle).ok() || told;
-    AttributeChanges cut;
-    cut.size_bytes = 2 * kMiB - 99;
-    told =
-        !cluster.a().fs().SetAttributes(*cluster.a().Find("/f"), cut, handle->handle).ok() || told;
-    model.resize(2 * kMiB - 99);
-    told = !cluster.a().Close(handle->handle).ok() || told;
-  }
-  told = told || !handle.ok();
-  const uint64_t operations = cluster.nodes().operations();
-  cluster.nodes().FailOperation(0, 0);
-  if (!told) {
-    const auto read = cluster.b().ReadFile("/f");
-    EXPECT_TRUE(Ok(read)) << what;
-    EXPECT_TRUE(read.ok() && *read == model) << what;
-  }
-  return operations;
-}
-
-TEST(Faults, NoNodeOperationFailsSilently) {
-  for (const StatusCode code :
-       {StatusCode::kDataLoss, StatusCode::kUnavailable, StatusCode::kResourceExhausted}) {
-    const std::string name = "code " + std::to_string(static_cast<int>(code));
-    uint64_t operations = 1;
-    for (uint64_t number = 1; number <= operations && number < 60; ++number)
-      operations = CheckNothingFailsSilently(
-          [&](LocalNodes& nodes) { nodes.FailOperation(number, 0, code); },
-          name + " of operation " + std::to_string(number));
-    for (const uint64_t period : {2U, 3U, 5U, 7U})
-      CheckNothingFailsSilently([&](LocalNodes& nodes) { nodes.FailEvery(period, code); },
-                                name + " of every operation of " + std::to_string(period));
-  }
 }
 
 TEST(Forgotten, FilesBeyondTheLimitAreLookedUpAgain) {

@@ -64,6 +64,8 @@ class Filesystem::Impl final : public SessionListener {
   using DropDone = std::function<void(bool in_time)>;
   void DropPages(FileId file, Dropped dropped, DropDone done);
   void InvalidateInKernel(FileId file);
+  void NoteOutdatedInKernel(FileId file);
+  void DropHalfDone(FileId file);
   // The same, waiting for `done`.
   bool DropPagesNow(
       FileId file, Dropped dropped = [] {});
@@ -422,6 +424,7 @@ class Filesystem::Impl final : public SessionListener {
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   Outcome<Done> CutObjects(Inode& inode, uint64_t size_bytes);
+  Outcome<Done> CheckNodesAlive(const Inode& inode, const DataAccess& access);
   Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
   Outcome<Done> AllocateRange(Inode& inode, int mode, ByteRange range);

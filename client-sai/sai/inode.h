@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "client-sai/core/read_ahead.h"
+#include "client-sai/core/size_in_kernel.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/object_view.h"
@@ -117,6 +118,7 @@ struct Inode : Unsaved {
 
   // ---- guarded by mutex
   uint64_t kernel_lookups = 0;
+  SizeInKernel size_in_kernel;
 
   MakeState make_state = MakeState::kSent;
   MakeRequest make;                                  // While unsent.

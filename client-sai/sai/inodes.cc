@@ -262,6 +262,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
 
 Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   const InodePtr inode = Get(file);
+  const Time asked = clock_.Monotonic();
   {
     std::unique_lock lock(inode->mutex);
     AwaitSettled(*inode, lock);
@@ -270,6 +271,7 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
   std::unique_lock lock(inode->mutex);
   AwaitSettled(*inode, lock);
+  inode->size_in_kernel.NoteAnswered(asked);
   return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 
@@ -317,9 +319,15 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
+  bool is_half_done = false;
+  // Without the lock: reads of pages that are dropped may need it.
+  const std::shared_ptr<void> half_done(nullptr, [&](void*) {
+    if (is_half_done) DropHalfDone(file);
+  });
   const std::lock_guard io(inode->io);
-  const std::shared_ptr<void> cut(nullptr, [&inode](void*) {
+  const std::shared_ptr<void> cut(nullptr, [&](void*) {
     const std::lock_guard lock(inode->mutex);
+    is_half_done = inode->cutting_to.has_value();
     inode->cutting_to.reset();
   });
   if (!SetUnsentAttributes(*inode, changes)) {
@@ -388,6 +396,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
         ++inode->own_changes;
         inode->access_era = 0;
         inode->kernel_modify_time = {};
+        inode->cutting_to.reset();
       }
     }
     if (changes.size_bytes) blocks_.DropFile(file);

@@ -483,7 +483,9 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
   }
   if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
-  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0 ||
+  const bool size_unknown =
+      notifier_.capabilities().maps_direct && !inode.size_in_kernel.is_known();
+  if (handle.append || only_writes || size_unknown || (handle.flags & O_DIRECT) != 0 ||
       inode.passthrough_handles > 0) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;

@@ -201,6 +201,7 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
 // kernel does not know the file, and then keeps the attributes of the reply although they are
 // outdated.
 void Filesystem::Impl::InvalidateInKernel(FileId file) {
+  NoteOutdatedInKernel(file);
   for (Duration pause = kUnknownPauseMin; !notifier_.InvalidateFile(file); pause = pause * 2) {
     const InodePtr inode = Find(file);
     if (!inode || pause > kUnknownPauseMax) return;
@@ -210,6 +211,21 @@ void Filesystem::Impl::InvalidateInKernel(FileId file) {
     }
     std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns));
   }
+  NoteOutdatedInKernel(file);
+}
+
+void Filesystem::Impl::NoteOutdatedInKernel(FileId file) {
+  const InodePtr inode = Find(file);
+  if (!inode) return;
+  const std::lock_guard lock(inode->mutex);
+  if (inode->kernel_lookups > 0) inode->size_in_kernel.NoteOutdated(clock_.Monotonic());
+}
+
+// Some nodes have cut or zeroed the file and others have not, so that what is kept here of it may
+// be on no node any more.
+void Filesystem::Impl::DropHalfDone(FileId file) {
+  blocks_.DropFile(file);
+  DropPagesNow(file, [] {});
 }
 
 void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {

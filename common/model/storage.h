@@ -113,6 +113,9 @@ struct NodeHeartbeat {
   // may have been killed.
   std::vector<FileId> untold_objects{};
   BulkUse bulk = {};
+  // How often the node has measured the objects that local programs write: `used_bytes` includes
+  // their writes only from then on.
+  uint64_t measurements = 0;
   bool operator==(const NodeHeartbeat&) const = default;
 };
 

@@ -209,7 +209,9 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->last_heard = now_;
   node->used_bytes = heartbeat.used_bytes;
   node->limit_bytes = heartbeat.limit_bytes;
-  node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
+  // A drop has a heartbeat sent at once, whose `used_bytes` may be older than what clients report.
+  if (heartbeat.measurements != node->last_heartbeat.measurements)
+    node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
   for (const FileId file : heartbeat.healed_objects) NoteHealed(command.node, file);
   for (const FileId file : heartbeat.corrupt_objects) NoteDamage(command.node, file);
   for (const FileId file : heartbeat.untold_objects) TakeUntold(*node, file);

@@ -128,6 +128,7 @@ des::Activity<void> SimulatedManager::Upkeep() {
       heartbeat.used_bytes = node.used_bytes;
       heartbeat.limit_bytes = node.limit_bytes;
       heartbeat.object_count = node.objects.size();
+      heartbeat.measurements = ++node.measurements;
       Step(manager::NodeReport{node.id, heartbeat});
     }
     for (auto& [id, client] : clients_) {

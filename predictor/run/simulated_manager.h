@@ -99,6 +99,7 @@ class SimulatedManager {
     uint64_t used_bytes = 0;
     uint64_t used_bytes_max = 0;
     uint32_t news = 0;  // How many heartbeats are not only signs of life.
+    uint64_t measurements = 0;
     Time last_report;
     std::map<FileId, uint64_t> objects;
   };

@@ -293,7 +293,8 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                                     .threads_max = 17,
                                     .buffer_bytes = 18,
                                     .buffer_bytes_max = 19,
-                                    .turned_away = 20}};
+                                    .turned_away = 20},
+                           .measurements = 22};
   v1::NodeMessage message;
   ToProto(sent, &message);
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);

@@ -306,6 +306,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   use->set_turned_away(bulk.turned_away);
   WriteIds(value.healed_objects, out->mutable_healed_object_ids());
   WriteIds(value.untold_objects, out->mutable_untold_object_ids());
+  out->set_measurements(value.measurements);
 }
 
 namespace {
@@ -341,7 +342,8 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
           ReadIds<FileId>("heartbeat.healed_object_ids", in.healed_object_ids(), kListMax, check),
       .untold_objects =
           ReadIds<FileId>("heartbeat.untold_object_ids", in.untold_object_ids(), kListMax, check),
-      .bulk = Read(in.bulk_now())};
+      .bulk = Read(in.bulk_now()),
+      .measurements = in.measurements()};
 }
 
 wire::RequestLogOrder ToProto(RequestLogOrder order) {

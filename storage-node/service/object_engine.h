@@ -375,6 +375,7 @@ class ObjectEngine {
   std::atomic<uint64_t> bytes_written_remote_{0};
   std::atomic<uint64_t> bytes_written_local_{0};
   std::atomic<uint64_t> descriptors_passed_{0};
+  std::atomic<uint64_t> measurements_{0};
   NodeResidence residence_;
 
   std::atomic<bool> stopped_{false};

@@ -151,6 +151,7 @@ void ObjectEngine::Account() {
     if (!looked.ok()) LogWarning("file {}: {}", file.value, MessageOf(looked));
   }
   TellUntold();
+  ++measurements_;
 }
 
 std::vector<FileId> ObjectEngine::ListObjects() const {
@@ -197,6 +198,7 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
     heartbeat.object_count = objects_.size();
   }
   const std::lock_guard lock(account_mutex_);
+  heartbeat.measurements = measurements_;
   heartbeat.used_bytes = admission_.used_bytes();
   heartbeat.limit_bytes = admission_.limit_bytes();
   heartbeat.bytes_read_remote = bytes_read_remote_;

@@ -223,6 +223,7 @@ NodeHeartbeat LocalNode::Report() const {
   NodeHeartbeat heartbeat;
   heartbeat.limit_bytes = limit_bytes_;
   heartbeat.used_bytes = UsedBytes();
+  heartbeat.measurements = ++measurements_;
   return heartbeat;
 }
 

@@ -48,6 +48,7 @@ class LocalNode {
   const uint64_t limit_bytes_;
   std::string directory_;
   std::map<FileId, std::string> told_;  // Guarded by mutex: content at the last look.
+  mutable std::atomic<uint64_t> measurements_{0};
 };
 
 // The nodes of a cluster.

@@ -1,0 +1,108 @@
+// Nodes that fail or are silent: an error that somebody hears, and nothing half done that can be
+// known beforehand.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/falloc.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 6);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+  cluster.nodes().Get(cluster.node_b).reachable = false;
+  cluster.manager().SilenceNode(cluster.node_b);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
+  const auto again = std::chrono::steady_clock::now();
+  EXPECT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
+}
+
+// Before, the nodes that were there had cut their parts: the tail of the file was zeroes.
+TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 6);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+  auto handle = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  cluster.nodes().Get(cluster.node_b).reachable = false;
+  cluster.manager().SilenceNode(cluster.node_b);
+  ASSERT_EQ(ReasonOf(cluster.a().ReadFile("/f")), ErrorReason::kNodeLost);
+  AttributeChanges cut;
+  cut.size_bytes = kPageBytes;
+  const FileId file = *cluster.a().Find("/f");
+  EXPECT_EQ(ReasonOf(cluster.a().fs().SetAttributes(file, cut, handle->handle)),
+            ErrorReason::kNodeLost);
+  EXPECT_EQ(
+      ReasonOf(cluster.a().fs().Allocate(handle->handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                         kPageBytes, 4 * kMiB - kPageBytes)),
+      ErrorReason::kNodeLost);
+  uint64_t read_bytes = 0;
+  for (uint64_t offset = 0; offset < content.size(); offset += kPageBytes) {
+    const auto page = cluster.a().Read(handle->handle, offset, kPageBytes);
+    if (!page.ok()) continue;
+    ASSERT_EQ(*page, content.substr(offset, kPageBytes)) << offset;
+    read_bytes += page->size();
+  }
+  EXPECT_GE(read_bytes, kMiB) << "what node a has";
+}
+
+// Writes, overwrites, cuts and closes a file while node operations fail: either somebody is told,
+// or another mount reads the right bytes once nothing fails. Returns how many operations there
+// were.
+uint64_t CheckNothingFailsSilently(const std::function<void(LocalNodes&)>& fail,
+                                   const std::string& what) {
+  Cluster cluster(64 * kMiB, 64 * kMiB);
+  std::string model = Pattern(2 * kMiB + 4321, 1);
+  fail(cluster.nodes());
+  bool told = !cluster.a().WriteFile("/f", model).ok();
+  auto handle = cluster.a().Open("/f", O_RDWR);
+  if (handle.ok()) {
+    const std::string more = Pattern(kMiB, 2);
+    told = !cluster.a().Write(handle->handle, kMiB / 2, more).ok() || told;
+    model.replace(kMiB / 2, more.size(), more);
+    told = !cluster.a().fs().Fsync(handle->handle).ok() || told;
+    AttributeChanges cut;
+    cut.size_bytes = 2 * kMiB - 99;
+    told =
+        !cluster.a().fs().SetAttributes(*cluster.a().Find("/f"), cut, handle->handle).ok() || told;
+    model.resize(2 * kMiB - 99);
+    told = !cluster.a().Close(handle->handle).ok() || told;
+  }
+  told = told || !handle.ok();
+  const uint64_t operations = cluster.nodes().operations();
+  cluster.nodes().FailOperation(0, 0);
+  if (!told) {
+    const auto read = cluster.b().ReadFile("/f");
+    EXPECT_TRUE(Ok(read)) << what;
+    EXPECT_TRUE(read.ok() && *read == model) << what;
+  }
+  return operations;
+}
+
+TEST(Faults, NoNodeOperationFailsSilently) {
+  for (const StatusCode code :
+       {StatusCode::kDataLoss, StatusCode::kUnavailable, StatusCode::kResourceExhausted}) {
+    const std::string name = "code " + std::to_string(static_cast<int>(code));
+    uint64_t operations = 1;
+    for (uint64_t number = 1; number <= operations && number < 60; ++number)
+      operations = CheckNothingFailsSilently(
+          [&](LocalNodes& nodes) { nodes.FailOperation(number, 0, code); },
+          name + " of operation " + std::to_string(number));
+    for (const uint64_t period : {2U, 3U, 5U, 7U})
+      CheckNothingFailsSilently([&](LocalNodes& nodes) { nodes.FailEvery(period, code); },
+                                name + " of every operation of " + std::to_string(period));
+  }
+}
+
+}  // namespace
+}  // namespace mosa::sai
