@@ -134,8 +134,8 @@ struct Node {
   NodeAddress address;
   uint64_t limit_bytes = 0;
   uint64_t used_bytes = 0;
-  // Reported by clients since the node's last measurement, and between the two last ones: a node may
-  // have measured before the bytes were stored that a client has told of.
+  // Reported by clients since the node measured last, and between its last two measurements: a node
+  // may have measured before the bytes were stored that a client has told of.
   uint64_t consumed_bytes = 0, consumed_before_bytes = 0;
   uint64_t granted_bytes = 0;
   Time last_heard;
