@@ -295,23 +295,40 @@ TEST(Rules, PagesOfAWriteThatWentPastThemAreKeptOnlyIfNobodyCanHaveFilledOneMean
         << row.kernel_drops << row.opened_meanwhile << row.open_now;
 }
 
-// Otherwise who opens a log that others append to reads it without a record that was written
-// before.
-TEST(SizeInKernel, IsKnownByAnAnswerThatNothingOvertook) {
+// Otherwise a reader that opens a shared log misses a record appended before the open.
+TEST(SizeInKernel, MayBeOldAfterTwoTellingsWithoutAnAnswerBetweenThatCameThrough) {
   const auto at = [](int64_t ms) { return Time{} + Seconds(10) + Milliseconds(ms); };
   SizeInKernel size;
-  EXPECT_TRUE(size.is_known()) << "by the answer that made the file known";
-  size.NoteOutdated(at(0));
-  EXPECT_FALSE(size.is_known());
-  size.NoteAnswered(at(-50));
-  EXPECT_FALSE(size.is_known()) << "overtaken";
-  size.NoteAnswered(at(90));
-  EXPECT_FALSE(size.is_known()) << "may have been asked before, and have waited";
-  size.NoteOutdated(at(150));
-  size.NoteAnswered(at(140));
-  EXPECT_FALSE(size.is_known()) << "overtaken by the second";
-  size.NoteAnswered(at(260));
-  EXPECT_TRUE(size.is_known());
+  EXPECT_TRUE(size.is_settled());
+  size.NoteTelling(at(0));
+  size.NoteTold(at(5));
+  EXPECT_FALSE(size.is_settled());
+  EXPECT_FALSE(size.may_be_old()) << "whoever opens it now asks";
+  size.NoteAnswered(at(50), at(51));
+  EXPECT_FALSE(size.is_settled()) << "may have been asked before, and have waited";
+  size.NoteTelling(at(60));
+  EXPECT_TRUE(size.may_be_old());
+  size.NoteAnswered(at(200), at(210));
+  EXPECT_TRUE(size.is_settled());
+  size.NoteTelling(at(250));
+  EXPECT_TRUE(size.may_be_old()) << "may have overtaken the answer";
+  size.NoteAnswered(at(400), at(401));
+  size.NoteTelling(at(600));
+  EXPECT_FALSE(size.is_settled());
+  EXPECT_FALSE(size.may_be_old());
+}
+
+TEST(SizeInKernel, IsKnownToWhoeverWritesAlone) {
+  const auto at = [](int64_t ms) { return Time{} + Seconds(10) + Milliseconds(ms); };
+  SizeInKernel size;
+  for (int i = 0; i < 5; ++i) size.NoteWrite(at(i));
+  EXPECT_TRUE(size.is_settled());
+  size.NoteTelling(at(200));
+  size.NoteWrite(at(201));
+  EXPECT_TRUE(size.may_be_old());
+  size.NoteAnswered(at(400), at(401));
+  size.NoteWrite(at(420));
+  EXPECT_TRUE(size.may_be_old()) << "the answer may have been overtaken by it";
 }
 
 }  // namespace

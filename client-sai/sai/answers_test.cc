@@ -269,11 +269,12 @@ TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
 }
 
 // The kernel drops an answer that a notification overtakes, and reads to the end that it knew: a
-// log without the record that was there before it was opened.
+// log without a record that was appended before it was opened.
 TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
   Cluster cluster;
   cluster.a().notifier().can.maps_direct = true;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "one")));
+  const FileId file = *cluster.a().Find("/log");
   const auto mode = [&] {
     const auto opened = cluster.a().Open("/log", O_RDONLY);
     EXPECT_TRUE(Ok(opened));
@@ -282,12 +283,19 @@ TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
   };
   EXPECT_EQ(mode(), OpenMode::Kind::kCached);
   ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", "one and two")));
+  EXPECT_EQ(mode(), OpenMode::Kind::kCached)
+      << "what one mount hands to another stays in the pages";
+  EXPECT_EQ(cluster.a().fs().GetAttributes(file)->attributes_valid, Duration{0});
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", "one and two and three")));
   EXPECT_EQ(mode(), OpenMode::Kind::kDirect);
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
   EXPECT_EQ(mode(), OpenMode::Kind::kCached)
       << "it has asked since, and nothing overtook the answer";
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_GT(cluster.a().fs().GetAttributes(file)->attributes_valid, Duration{0});
   cluster.a().notifier().can.maps_direct = false;
-  ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", "one and two and three")));
+  for (const char* content : {"four", "five"})
+    ASSERT_TRUE(Ok(cluster.b().WriteFile("/log", content)));
   EXPECT_EQ(mode(), OpenMode::Kind::kCached) << "programs could not map it otherwise";
 }
 

@@ -147,6 +147,7 @@ Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
     return reply.failure();
   }
   StoreAttributes(inode, reply->attributes, mark, true);
+  NoteInKernel(inode.file, &SizeInKernel::NoteTelling);
   notifier_.InvalidateAttributes(inode.file);
   return Done{};
 }
@@ -319,6 +320,10 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   if (objects && size_bytes < size) {
     result = CutObjects(inode, size_bytes);
     if (result.ok() && unused) result = Commit(inode, false);  // What is left, for statfs and du.
+    if (!result.ok() && inode.partly_changed) {
+      EndPartialChange(inode);
+      if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
+    }
   } else if (!objects && size_bytes > access->inline_bytes_max) {
     auto bound = EnsureBound(inode, size_bytes);
     result = bound.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(bound.failure());
@@ -334,6 +339,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
   const auto cut = WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
     if (size_bytes > 0) MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
+    inode.partly_changed = true;
     {
       const std::lock_guard lock(inode.mutex);
       inode.cutting_to = size_bytes;
@@ -403,10 +409,6 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("{} bytes at {} pass the largest file size", length, offset));
   Inode& inode = *handle->inode;
-  bool is_half_done = false;
-  const std::shared_ptr<void> half_done(nullptr, [&](void*) {
-    if (is_half_done) DropHalfDone(inode.file);
-  });
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
   MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
@@ -426,8 +428,11 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
     Drain(inode);
   }
   auto allocated = AllocateRange(inode, mode, range);
-  is_half_done = !allocated.ok() && kind != 0;
-  if (!allocated.ok()) return allocated;
+  if (!allocated.ok()) {
+    EndPartialChange(inode);
+    return allocated;
+  }
+  inode.partly_changed = false;
   blocks_.DropRange(inode.file, range);
   const Time now = lease_.ManagerNow();
   const std::lock_guard lock(inode.mutex);
@@ -458,6 +463,12 @@ Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
 Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange range) {
   if ((mode & FALLOC_FL_PUNCH_HOLE) != 0) return PunchObjects(inode, range);
   const bool zeroes = (mode & FALLOC_FL_ZERO_RANGE) != 0;
+  if (zeroes) {
+    auto access = EnsureAccess(inode, true);
+    if (!access.ok()) return access.failure();
+    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, **access));
+    inode.partly_changed = true;
+  }
   return StorePieces(
       inode, range, kAllocatedBytesMax,
       [&](const DataAccess& access, const Piece& piece, std::vector<NodeId>* refused) {
@@ -493,13 +504,14 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
 
 // On each node everything within the range belongs to the file: one request for each.
 Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
-  {
-    const std::lock_guard lock(inode.mutex);
-    inode.pages.Remove(range);
-    inode.allocated_known = false;
-  }
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
     MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
+    inode.partly_changed = true;
+    {
+      const std::lock_guard lock(inode.mutex);
+      inode.pages.Remove(range);
+      inode.allocated_known = false;
+    }
     for (const NodeId node : access.layout.Nodes()) {
       const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
         return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,

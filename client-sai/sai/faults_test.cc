@@ -1,5 +1,5 @@
-// Nodes that fail or are silent: an error that somebody hears, and nothing half done that can be
-// known beforehand.
+// Nodes that fail or are silent: an error that somebody hears, and nothing left half done where
+// that can be prevented.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
@@ -27,7 +27,7 @@ TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
   EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
 }
 
-// Before, the nodes that were there had cut their parts: the tail of the file was zeroes.
+// Otherwise the nodes that are there cut their parts, and the rest of the file is zeroes.
 TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
   Cluster cluster;
   const std::string content = Pattern(4 * kMiB, 6);
@@ -46,6 +46,8 @@ TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
       ReasonOf(cluster.a().fs().Allocate(handle->handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                          kPageBytes, 4 * kMiB - kPageBytes)),
       ErrorReason::kNodeLost);
+  EXPECT_EQ(ReasonOf(cluster.a().fs().Allocate(handle->handle, FALLOC_FL_ZERO_RANGE, 0, 4 * kMiB)),
+            ErrorReason::kNodeLost);
   uint64_t read_bytes = 0;
   for (uint64_t offset = 0; offset < content.size(); offset += kPageBytes) {
     const auto page = cluster.a().Read(handle->handle, offset, kPageBytes);

@@ -64,8 +64,9 @@ class Filesystem::Impl final : public SessionListener {
   using DropDone = std::function<void(bool in_time)>;
   void DropPages(FileId file, Dropped dropped, DropDone done);
   void InvalidateInKernel(FileId file);
-  void NoteOutdatedInKernel(FileId file);
-  void DropHalfDone(FileId file);
+  void NoteInKernel(FileId file, void (SizeInKernel::*note)(Time));
+  // Caller holds the inode's io.
+  void EndPartialChange(Inode& inode);
   // The same, waiting for `done`.
   bool DropPagesNow(
       FileId file, Dropped dropped = [] {});
@@ -124,7 +125,8 @@ class Filesystem::Impl final : public SessionListener {
   static Attributes ViewOn(const Inode& inode, Attributes view);
   Outcome<Done> EnsureAttributes(Inode& inode);
   // `kernel_may_keep` its name, without asking for it again.
-  EntryResult EntryOf(Inode& inode, bool kernel_may_keep);
+  // asked: when the kernel's question for the entry was read, if it was one.
+  EntryResult EntryOf(Inode& inode, bool kernel_may_keep, std::optional<Time> asked = {});
   Outcome<AttributesResult> GetAttributes(FileId file);
   Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);

@@ -103,7 +103,9 @@ struct Inode : Unsaved {
   // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
   // never take it. Lock order: io, then look, then mutex; never two inodes' at once.
   std::mutex io;
-  std::optional<AppendHold> append_hold;  // Guarded by io.
+  // Guarded by io.
+  std::optional<AppendHold> append_hold;
+  bool partly_changed = false;  // Nodes are cutting or zeroing the file: some may have done so.
 
   // Held by who asks the node what was stored through mappings, until its answer is noted here:
   // what one look has found the next one does not find again.
@@ -224,6 +226,7 @@ struct OpenFile {
   ObjectView view;                    // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;
+  bool uses_pages = false;              // Of the kernel's; counted in cached_handles.
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
   bool closed = false;  // Open for writing: a descriptor of it was closed since its last write.

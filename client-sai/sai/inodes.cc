@@ -149,7 +149,9 @@ Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   // What a cut has left of the objects is known with the next commit.
   const bool blocks_unknown =
       (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
-  return AttributesValid(inode) && !blocks_unknown ? lease_.Remaining() : Duration{0};
+  const bool may_keep =
+      AttributesValid(inode) && !blocks_unknown && inode.size_in_kernel.is_settled();
+  return may_keep ? lease_.Remaining() : Duration{0};
 }
 
 void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock) {
@@ -214,10 +216,12 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   return Done{};
 }
 
-EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep) {
+EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep,
+                                      std::optional<Time> asked) {
   std::unique_lock lock(inode.mutex);
   AwaitSettled(inode, lock);
   ++inode.kernel_lookups;
+  if (asked) inode.size_in_kernel.NoteAnswered(*asked, clock_.Monotonic());
   EntryResult result;
   result.entry = {inode.file, View(inode)};
   if (kernel_may_keep) result.entry_valid = lease_.Remaining();
@@ -271,7 +275,7 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
   std::unique_lock lock(inode->mutex);
   AwaitSettled(*inode, lock);
-  inode->size_in_kernel.NoteAnswered(asked);
+  inode->size_in_kernel.NoteAnswered(asked, clock_.Monotonic());
   return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 
@@ -319,15 +323,10 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
-  bool is_half_done = false;
-  // Without the lock: reads of pages that are dropped may need it.
-  const std::shared_ptr<void> half_done(nullptr, [&](void*) {
-    if (is_half_done) DropHalfDone(file);
-  });
   const std::lock_guard io(inode->io);
   const std::shared_ptr<void> cut(nullptr, [&](void*) {
+    EndPartialChange(*inode);
     const std::lock_guard lock(inode->mutex);
-    is_half_done = inode->cutting_to.has_value();
     inode->cutting_to.reset();
   });
   if (!SetUnsentAttributes(*inode, changes)) {
@@ -396,9 +395,9 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
         ++inode->own_changes;
         inode->access_era = 0;
         inode->kernel_modify_time = {};
-        inode->cutting_to.reset();
       }
     }
+    inode->partly_changed = false;
     if (changes.size_bytes) blocks_.DropFile(file);
     StoreAttributes(*inode, reply->attributes, mark, true);
   }

@@ -130,12 +130,6 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
   stats_.Add(Counter::kLookups);
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const Time asked = clock_.Monotonic();
-  const auto found = [&](Inode& child, bool kernel_may_keep) {
-    const EntryResult entry = EntryOf(child, kernel_may_keep);
-    const std::lock_guard lock(child.mutex);
-    child.size_in_kernel.NoteAnswered(asked);
-    return entry;
-  };
   const std::string name(name_view);
   const InodePtr directory = Get(parent);
   const bool may_keep = KernelMayKeep(*directory);
@@ -159,7 +153,7 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
         break;
       }
     }
-    if (!is_unsent || lease_.ValidEra() != 0) return found(*child, may_keep);
+    if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep, asked);
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
   }
   const Mark mark = MarkNow();
@@ -173,7 +167,7 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
       name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, false);
-  return found(*child, cached && may_keep);
+  return EntryOf(*child, cached && may_keep, asked);
 }
 
 Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest request) {

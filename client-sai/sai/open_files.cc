@@ -483,15 +483,19 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
   }
   if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
-  const bool size_unknown =
-      notifier_.capabilities().maps_direct && !inode.size_in_kernel.is_known();
-  if (handle.append || only_writes || size_unknown || (handle.flags & O_DIRECT) != 0 ||
+  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0 ||
       inode.passthrough_handles > 0) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;
   }
+  // Programs may still map what is read past the pages then.
+  handle.uses_pages = true;
   ++inode.cached_handles;
   ++inode.cached_opens;
+  if (notifier_.capabilities().maps_direct && inode.size_in_kernel.may_be_old()) {
+    handle.mode = {OpenMode::Kind::kDirect, false, -1};
+    return;
+  }
   const uint64_t version = inode.attributes.data_version;
   handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
   inode.pages_version = version;

@@ -125,7 +125,10 @@ SessionStart Filesystem::Impl::SessionHeld() {
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
   }
   // By an open descriptor or a working directory. This waits for no page, unlike DropPages.
-  for (const FileId file : reached_without_name) notifier_.InvalidateAttributes(file);
+  for (const FileId file : reached_without_name) {
+    NoteInKernel(file, &SizeInKernel::NoteTelling);
+    notifier_.InvalidateAttributes(file);
+  }
   return start;
 }
 
@@ -201,7 +204,7 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
 // kernel does not know the file, and then keeps the attributes of the reply although they are
 // outdated.
 void Filesystem::Impl::InvalidateInKernel(FileId file) {
-  NoteOutdatedInKernel(file);
+  NoteInKernel(file, &SizeInKernel::NoteTelling);
   for (Duration pause = kUnknownPauseMin; !notifier_.InvalidateFile(file); pause = pause * 2) {
     const InodePtr inode = Find(file);
     if (!inode || pause > kUnknownPauseMax) return;
@@ -211,21 +214,33 @@ void Filesystem::Impl::InvalidateInKernel(FileId file) {
     }
     std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns));
   }
-  NoteOutdatedInKernel(file);
+  NoteInKernel(file, &SizeInKernel::NoteTold);
 }
 
-void Filesystem::Impl::NoteOutdatedInKernel(FileId file) {
+void Filesystem::Impl::NoteInKernel(FileId file, void (SizeInKernel::*note)(Time)) {
   const InodePtr inode = Find(file);
   if (!inode) return;
   const std::lock_guard lock(inode->mutex);
-  if (inode->kernel_lookups > 0) inode->size_in_kernel.NoteOutdated(clock_.Monotonic());
+  const bool is_read_by_pages = inode->attributes.type == FileType::kRegular;
+  if (is_read_by_pages && inode->kernel_lookups > 0)
+    (inode->size_in_kernel.*note)(clock_.Monotonic());
 }
 
-// Some nodes have cut or zeroed the file and others have not, so that what is kept here of it may
-// be on no node any more.
-void Filesystem::Impl::DropHalfDone(FileId file) {
-  blocks_.DropFile(file);
-  DropPagesNow(file, [] {});
+// Nodes were to cut or zero the file together. If only some have done so, what is kept of it here
+// is on no node any more, and other mounts are to hear of it with the next commit. The pages go
+// without being waited for: the kernel may hold back their writes until this call is answered.
+void Filesystem::Impl::EndPartialChange(Inode& inode) {
+  if (!std::exchange(inode.partly_changed, false)) return;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.pages.Clear();
+    inode.allocated.clear();
+    inode.allocated_known = false;
+    inode.needs_commit = inode.data_dirty = true;
+  }
+  blocks_.DropFile(inode.file);
+  DropPages(
+      inode.file, [] {}, nullptr);
 }
 
 void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
@@ -329,7 +344,7 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
     lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
-    done.writes = inode->write_handles > 0;
+    done.writes = inode->MayWriteUnasked();
     inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.

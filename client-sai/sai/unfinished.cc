@@ -267,7 +267,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
   AccessPtr access;
   {
     const std::lock_guard lock(inode->mutex);
-    if (handle.mode.kind == OpenMode::Kind::kCached) --inode->cached_handles;
+    if (handle.uses_pages) --inode->cached_handles;
     if (handle.write) --inode->write_handles;
     if (handle.write && !std::exchange(handle.closed, true)) --inode->unclosed_writers;
     handle.ended = true;

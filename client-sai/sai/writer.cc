@@ -55,8 +55,7 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
   PagesAfterWrite pages = PagesAfterWrite::kKeep;
   {
     const std::lock_guard lock(inode.mutex);
-    // The kernel adds what was written to the end that it knows.
-    if (handle->append) inode.size_in_kernel.NoteOutdated(clock_.Monotonic());
+    inode.size_in_kernel.NoteWrite(clock_.Monotonic());
     if (handle->mode.kind == OpenMode::Kind::kDirect)
       pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
                           .opened_meanwhile = inode.cached_opens != opens_before,

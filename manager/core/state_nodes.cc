@@ -82,7 +82,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                   .state = node.draining ? NodeState::kDraining : NodeState::kLive};
   node.limit_bytes = registration.limit_bytes;
   node.used_bytes = registration.used_bytes;
-  node.consumed_bytes = node.consumed_before_bytes = 0;
+  if (new_incarnation) node.consumed_bytes = node.consumed_before_bytes = 0;
   node.connected = true;
   node.silent_since.reset();
   node.given_up = false;

@@ -61,7 +61,7 @@ void ManagerCore::State::GiveBack(Session& session, NodeId id, uint64_t bytes) {
   space_changed_ = space_changed_ || back > 0;
 }
 
-// Used by the client, so no longer granted; the node's next heartbeats will show it.
+// Used by the client, so no longer granted; the node's next measurements will show it.
 void ManagerCore::State::ReportConsumed(Session& session, NodeId id, uint64_t bytes) {
   Node* node = FindNode(id);
   if (!node || bytes == 0) return;

@@ -141,16 +141,26 @@ void ObjectEngine::Account() {
     drops = std::exchange(drops_to_repeat_, {});
   }
   for (const FileId file : drops) Drop(std::span(&file, 1));
+  const auto look = [&](Object& object) {
+    const Status looked = LookForWriters(object);
+    if (!looked.ok()) LogWarning("file {}: {}", object.file.value, MessageOf(looked));
+  };
+  std::vector<ObjectRef> busy;
   for (const FileId file : lent) {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
     // Who is at it may be so for long: an fallocate of gigabytes must not hide the other objects.
     const std::unique_lock lock(object->mutex, std::try_to_lock);
-    if (!lock) continue;
-    const Status looked = LookForWriters(*object);
-    if (!looked.ok()) LogWarning("file {}: {}", file.value, MessageOf(looked));
+    if (lock)
+      look(*object);
+    else
+      busy.push_back(object);
   }
   TellUntold();
+  for (const ObjectRef& object : busy) {
+    const std::lock_guard lock(object->mutex);
+    look(*object);
+  }
   ++measurements_;
 }
 
