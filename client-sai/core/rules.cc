@@ -50,6 +50,11 @@ std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_
   return std::min(delay, kDelayMax);
 }
 
+bool MayBeTriedAgain(const Failure& failure) {
+  return failure.reason == ErrorReason::kTimedOut || failure.code == StatusCode::kUnavailable ||
+         failure.code == StatusCode::kAborted || failure.code == StatusCode::kDeadlineExceeded;
+}
+
 std::vector<NodeId> OrderCopies(const std::vector<CopyChoice>& copies, uint64_t seed) {
   std::vector<NodeId> order;
   const auto take = [&](auto&& wanted) {

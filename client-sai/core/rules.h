@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "client-sai/core/outcome.h"
 #include "common/base/time.h"
 #include "common/model/ids.h"
 
@@ -57,6 +58,9 @@ std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_
 
 // So much in a row is read from the same copy.
 inline constexpr uint64_t kSpreadBytesMin = uint64_t{4} << 20;
+
+// Asking the manager again may help; else the file, or the right to it, is gone.
+bool MayBeTriedAgain(const Failure& failure);
 
 // The copies of a piece in the order in which to try them: own node, live ones, dead ones; those
 // that are equal begin at `seed`, so that readers spread.

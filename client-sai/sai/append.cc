@@ -152,6 +152,7 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
   if (stored) {
     Drain(inode);
     appended = Commit(inode, false);
+    if (!appended.ok()) GiveUpUnsaved(inode, appended.failure());
   }
   {
     const std::lock_guard lock(inode.mutex);

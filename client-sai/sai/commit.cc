@@ -109,6 +109,12 @@ void Filesystem::Impl::TakeBack(Inode& inode) {
 }
 
 void Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
+  LogWarning("{}", failure.message);
+  NoteError(inode, failure);
+  DropUnsaved(inode);
+}
+
+void Filesystem::Impl::DropUnsaved(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.committing = static_cast<Unsaved&>(inode) = {};
@@ -119,11 +125,25 @@ void Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
     inode.access_era = inode.attributes_era = 0;
     if (inode.passthrough_handles == 0) inode.objects.clear();
   }
-  LogWarning("{}", failure.message);
-  NoteError(inode, failure);
   blocks_.DropFile(inode.file);
   DropPages(
       inode.file, [] {}, [](bool) {});
+}
+
+// The caller is told that its close or append has failed: what was written must not appear later,
+// maybe behind what the program has written instead.
+void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
+  if (!MayBeTriedAgain(failure)) return;
+  bool concerns_others = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.inline_buffer.reset();
+    inode.inline_ranges.Clear();
+    inode.appended = false;
+    concerns_others = inode.write_handles > 1;
+  }
+  DropUnsaved(inode);
+  if (concerns_others) NoteError(inode, failure);
 }
 
 // Another mount was faster. Caller holds the inode's mutex.

@@ -426,6 +426,8 @@ class Filesystem::Impl final : public SessionListener {
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   Outcome<Done> CutObjects(Inode& inode, uint64_t size_bytes);
+  void GiveUpUnsaved(Inode& inode, const Failure& failure);
+  void DropUnsaved(Inode& inode);
   Outcome<Done> CheckNodesAlive(const Inode& inode, const DataAccess& access);
   Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, uint64_t size_bytes);
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);

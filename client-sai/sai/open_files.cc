@@ -607,6 +607,8 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     // Copies are made of what nobody has open for writing: the manager must hear of this close
     // even if an fsync, or the close of another descriptor, has told it of the bytes.
     result = Commit(inode, last, tells_close);
+    if (!result.ok() && last && handle->write && !MayBeMapped(*handle))
+      GiveUpUnsaved(inode, result.failure());
     const Outcome<Done> earlier = TellError(*handle);
     if (!earlier.ok()) result = earlier;
     if (awaits_copies && result.ok()) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/log.h"
 
@@ -31,12 +32,6 @@ constexpr uint64_t kLookAtOnceBytesMax = uint64_t{128} << 20;
 Duration PauseAfter(const WatchedFiles::Due& due, Duration took) {
   if (!due.keeps || due.looks >= kQuickLooks) return std::max(kLookEvery, took * kLookShare);
   return kQuickLookFirst * (int64_t{1} << (2 * due.looks));
-}
-
-// Asking again may help; else the file, or the right to it, is gone.
-bool MayBeTriedAgain(const Failure& failure) {
-  return failure.reason == ErrorReason::kTimedOut || failure.code == StatusCode::kUnavailable ||
-         failure.code == StatusCode::kAborted || failure.code == StatusCode::kDeadlineExceeded;
 }
 
 // The file was removed: nothing of it is missed.

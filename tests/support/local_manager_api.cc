@@ -38,6 +38,12 @@ void LocalManagerApi::Freeze(bool frozen) {
   wake_.notify_all();
 }
 
+void LocalManagerApi::SetUnheard(bool unheard) {
+  const std::lock_guard lock(mutex_);
+  unheard_ = unheard;
+  wake_.notify_all();
+}
+
 void LocalManagerApi::Receive(Message message) {
   const std::lock_guard lock(mutex_);
   inbox_.push_back(std::move(message));
@@ -75,6 +81,10 @@ RequestId LocalManagerApi::Send(std::vector<Request> requests, Callback done) {
   {
     const std::lock_guard lock(mutex_);
     envelope.id = RequestId{next_request_++};
+    if (unheard_) {
+      expired_.push_back(std::move(done));
+      return envelope.id;
+    }
     envelope.answered_below = waiting_.empty() ? envelope.id : waiting_.begin()->first;
     envelope.requests = std::move(requests);
     waiting_[envelope.id] = {envelope, std::move(done), manager_.clock_.Monotonic()};
@@ -107,6 +117,14 @@ void LocalManagerApi::DeliverLoop() {
                    [this] { return stopping_ || (!frozen_ && !inbox_.empty()); });
     if (stopping_) return;
     if (frozen_) continue;
+    if (!unheard_ && !expired_.empty()) {
+      const Callback done = std::move(expired_.front());
+      expired_.pop_front();
+      lock.unlock();
+      done({Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut, "it came too late"}});
+      lock.lock();
+      continue;
+    }
     if (!inbox_.empty()) {
       Message message = std::move(inbox_.front());
       inbox_.pop_front();

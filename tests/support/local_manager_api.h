@@ -31,6 +31,8 @@ class LocalManagerApi final : public sai::ManagerApi {
 
   // While frozen nothing is delivered and no keep-alive sent, as if the process had been stopped.
   void Freeze(bool frozen);
+  // While unheard its requests reach the manager only once they have expired.
+  void SetUnheard(bool unheard);
   // `hook` runs on the thread of a Call that has been answered, before it returns: a thread may be
   // kept from what it was told for any time. Set while nothing runs.
   void OnAnswer(std::function<void(const std::vector<Request>&)> hook) {
@@ -68,6 +70,8 @@ class LocalManagerApi final : public sai::ManagerApi {
   bool started_ = false;
   bool stopping_ = false;
   bool frozen_ = false;
+  bool unheard_ = false;
+  std::deque<Callback> expired_;  // Of requests that were sent while it was unheard.
   Time keep_alive_sent_;
   Status start_status_;
   Time session_sent_;  // Delivery thread.

@@ -35,6 +35,10 @@ LocalMount::~LocalMount() = default;
 
 void LocalMount::Freeze(bool frozen) { static_cast<LocalManagerApi&>(*manager_).Freeze(frozen); }
 
+void LocalMount::SetUnheard(bool unheard) {
+  static_cast<LocalManagerApi&>(*manager_).SetUnheard(unheard);
+}
+
 void LocalMount::OnAnswer(std::function<void(const std::vector<Request>&)> hook) {
   static_cast<LocalManagerApi&>(*manager_).OnAnswer(std::move(hook));
 }

@@ -47,6 +47,8 @@ class LocalMount {
   CountingNotifier& notifier() { return notifier_; }
   // While frozen it hears nothing of the manager, and the manager nothing of it but requests.
   void Freeze(bool frozen);
+  // While unheard its requests reach the manager only once they have expired.
+  void SetUnheard(bool unheard);
   // As LocalManagerApi's.
   void OnAnswer(std::function<void(const std::vector<Request>&)> hook);
 
