@@ -26,6 +26,9 @@ endif()
 file(GLOB configuration CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/deploy/config deploy/config/*.conf)
 install(DIRECTORY deploy/config/ DESTINATION /etc/mosa COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT debian EXCLUDE_FROM_ALL)
+# Debian's zsh looks here, not into site-functions.
+install(FILES tools/completion/_mosa DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT debian
+  EXCLUDE_FROM_ALL)
 list(TRANSFORM configuration REPLACE "(.+)" "/etc/mosa/\\1\n")
 string(CONCAT configuration ${configuration})
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/conffiles CONTENT "${configuration}")
