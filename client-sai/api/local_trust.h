@@ -31,8 +31,8 @@ Result<UniqueFd> OpenSocketFile(const std::string& path);
 Result<uid_t> TrustedPeer(int socket);
 
 struct ObjectTerms {
-  uid_t owner = 0;              // As of TrustedPeer.
-  bool write = false;           // What was asked for.
+  uid_t owner = 0;                // As of TrustedPeer.
+  bool write = false;             // What was asked for.
   std::optional<dev_t> device{};  // Where the node's other objects lie, once that is known.
 };
 // Accepts a regular file of `owner` that only its owner can reach, with one name at most, on a file

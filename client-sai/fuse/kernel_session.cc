@@ -15,10 +15,10 @@
 #include <system_error>
 #include <thread>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/fuse/kernel_protocol.h"
 #include "client-sai/fuse/mount_point.h"
 #include "client-sai/fuse/mount_residence.h"
-#include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"

@@ -15,8 +15,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "
 
 from accuracy_cells import Cell  # noqa: E402
 from accuracy_report import place_of  # noqa: E402
-from plot_patterns import (COLORS, LEFT, PANEL_HEIGHT, PANEL_WIDTH, RIGHT, SIZES, Panel, Svg, draw_series,  # noqa: E402
-                           legend as color_legend, title_of)
+from plot_patterns import (  # noqa: E402
+    COLORS,
+    LEFT,
+    PANEL_HEIGHT,
+    PANEL_WIDTH,
+    RIGHT,
+    SIZES,
+    Panel,
+    Svg,
+    draw_series,
+    legend as color_legend,
+    title_of,
+)
 
 Pair = collections.namedtuple("Pair", "labels color measured_s measured_interval predicted_s predicted_interval")
 BAR_MOST, PAIR_LEAST, PAGE_LEAST = 26, 58, 700  # Pixels.

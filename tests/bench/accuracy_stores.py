@@ -77,8 +77,8 @@ class Gluster(Cluster):
     """A daemon and a brick for each volume on every host. Each daemon has a file system view of its own, since where it
     keeps its state is compiled in. Everything that it starts ends with it."""
 
-    VOLUMES = ("dht", "nufa")
-    SERVERS = ()  # Hosts with daemons and bricks; none: all of them.
+    VOLUMES: tuple[str, ...] = ("dht", "nufa")
+    SERVERS: tuple[str, ...] = ()  # Hosts with daemons and bricks; none: all of them.
 
     def __init__(self, binaries, hosts, *, rate, ram="64M"):
         """`ram`: of the cluster's own store, of which otherwise only hosts and links are used."""

@@ -32,7 +32,7 @@ sys.path.insert(0, str(HERE.parent / "netns"))
 sys.path.insert(0, str(HERE))
 
 from cluster import Cluster, placed_directory, why_not  # noqa: E402
-from trace import Calls, median_interval  # noqa: E402
+from trace import Calls, median_interval  # type: ignore[attr-defined]  # noqa: E402
 
 GOAL, GOAL_ALWAYS = 1.03, 0.01
 AT_ONCE = {"metadata": 1, "streaming": 3}  # Repetitions in a slice.

@@ -98,7 +98,7 @@ def is_own_link(name):
     return name.split("h")[0] in OWN_BRIDGES
 
 
-OWN_BRIDGES = set()
+OWN_BRIDGES: set[str] = set()
 
 
 def remember_bridges(tool):

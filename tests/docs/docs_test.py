@@ -3,7 +3,8 @@
 - Console blocks of docs/start and docs/guide: the lines that begin with '$ ' are commands, run in
   order by one shell for each page; the lines below are what they print. '...' alone on a line
   stands for any lines, within a line for any text; runs of blanks count as one.
-- docs/reference/cli.md is what `mosa ... --help` prints; --write writes it.
+- docs/reference/cli.md, the manual pages and the completions are what --help of the programs
+  prints; --write writes them.
 - The pages build without a warning, with every link and anchor (mkdocs build --strict).
 
 Exit codes: 0 good, 1 a page is wrong, 2 wrong arguments, 77 there is nothing here to run pages on.
@@ -19,9 +20,13 @@ import subprocess
 import sys
 import tempfile
 
+import completion
+import manual
+import program_help
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-CLI_PAGE = DOCS / "reference" / "cli.md"
+CLI_PAGE = "docs/reference/cli.md"
 PAGE_LIMIT_S = 120
 MARK = "--mosa-docs-end-of-command--"
 CLI_INTRO = """# Commands
@@ -158,42 +163,31 @@ def check_pages(binaries, only):
 # ---- what is generated
 
 
-def help_of(binaries, words):
-    asked = [f"{binaries}/mosa", *words, "--help"]
-    done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True, cwd="/")
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-
-
-def subcommands_of(text):
-    names, inside = [], False
-    for line in text.splitlines():
-        if line.endswith(":") and not line.startswith(" "):
-            inside = line not in ("Options:", "Positionals:")
-        elif inside and re.match(r"  [a-z]", line):
-            names.append(line.split()[0])
-    return names
-
-
-def cli_page(binaries):
+def cli_page(root):
     parts = [CLI_INTRO]
-
-    def add(words, level):
-        text = help_of(binaries, words)
-        title = " ".join(["mosa", *words])
-        parts.append(f"\n{'#' * level} {title}\n\n```text\n{text}\n```\n")
-        for name in subcommands_of(text):
-            add([*words, name], 3)
-
-    for name in subcommands_of(help_of(binaries, [])):
-        add([name], 2)
+    for command in root.tree()[1:]:
+        level = "##" if len(command.words) == 2 else "###"
+        parts.append(f"\n{level} {command.title}\n\n```text\n{command.help}\n```\n")
     return "".join(parts)
 
 
+def generated(binaries):
+    """The text of each file, by its path, that is made of what the programs print."""
+    roots = [program_help.read(binaries, program) for program in manual.SECTIONS]
+    texts = {manual.file_of(root.title): manual.page(root) for root in roots}
+    texts[CLI_PAGE] = cli_page(roots[0])
+    texts[completion.BASH] = completion.bash(roots[0])
+    texts[completion.ZSH] = completion.zsh(roots[0])
+    return {ROOT / path: text for path, text in texts.items()}
+
+
 def check_generated(binaries):
-    if CLI_PAGE.read_text() == cli_page(binaries):
-        return []
-    print(f"{CLI_PAGE.relative_to(ROOT)} is not what 'mosa --help' prints: run this with --write")
-    return [str(CLI_PAGE)]
+    wrong = []
+    for path, text in generated(binaries).items():
+        if not path.exists() or path.read_text() != text:
+            wrong.append(str(path))
+            print(f"{path.relative_to(ROOT)} is not what --help prints: run this with --write")
+    return wrong
 
 
 def check_site():
@@ -236,9 +230,11 @@ def main():
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     binaries = os.path.abspath(arguments.bin)
-    check_itself()
+    for part in (sys.modules[__name__], program_help, manual, completion):
+        part.check_itself()
     if arguments.write:
-        CLI_PAGE.write_text(cli_page(binaries))
+        for path, text in generated(binaries).items():
+            path.write_text(text)
         return 0
     if arguments.inside:
         return 1 if check_pages(binaries, arguments.only) else 0

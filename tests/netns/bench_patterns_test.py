@@ -107,7 +107,7 @@ def check_all(bench):
     local = [run["stages"]["by_path"]["bytes_read_local"] for run in cells["scatter", "wass"]["runs"]]
     check(min(local) >= HOSTS * REGION, f"scatter's regions were not read where they lie, but {local} bytes of them")
     stages = {stage["stage"]: stage["hosts"] for stage in cells["pipeline", "wass"]["runs"][-1]["tasks_by_stage"]}
-    for host, own in stages["stage-2"].items():
+    for own in stages["stage-2"].values():
         check(own["stored_bytes"] == own["tasks"] * MIDDLE, f"a file lies elsewhere than its task: {stages}")
     check("pipeline medium wass: tasks, and share of what the stage wrote, by host" in done.stdout, done.stdout)
     bench.check_nothing_is_left()

@@ -75,7 +75,7 @@ def check_lazy(store):
     cluster.wait_until(lambda: layout(path)["replicas"] == 2, 20, "the second copy")
     for count in (3, 1):
         cluster.set_hint(path, "replicas", str(count))
-        cluster.wait_until(lambda: layout(path)["replicas"] == count, 20, f"{count} copies")
+        cluster.wait_until(lambda count=count: layout(path)["replicas"] == count, 20, f"{count} copies")
         check_everywhere(store, f"{made}/file", wanted, store.hosts, f"with {count} copies")
 
 

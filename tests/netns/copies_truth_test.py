@@ -76,7 +76,9 @@ def check_dead_writer(store, number):
 
     cluster.wait_until(ended, SEEN_S, "the end of the dead mount's session")
     for name in names:
-        cluster.wait_until(lambda: all_valid(name, 2), SEEN_S, f"two equal copies: {layout(name)}")
+        cluster.wait_until(
+            lambda name=name: all_valid(name, 2), SEEN_S, f"two equal copies: {layout(name)}"
+        )
         seen = [whole(each) for each in names]
         cluster.check(seen[0] == seen[1], "two mounts see different bytes")
     cluster.check(set(seen[0]) <= {ord("A"), ord("B")}, "bytes that nobody has written")

@@ -108,8 +108,9 @@ def forgotten_files_are_adopted(store):
     store.tell("adopt", *map(str, adopted))
     for host in store.hosts:
         for file_id in adopted:
+            path = f"{store.mount(host)}/lost+found/#{file_id}"
             got = wait_until(
-                lambda: (data := read(f"{store.mount(host)}/lost+found/#{file_id}")) != 5 and data,
+                lambda path=path: (data := read(path)) != 5 and data,
                 15,
                 "an adopted file",
             )

@@ -125,7 +125,7 @@ def fill_and_remove(store):
             os.unlink(store.mount_point / f"f{file}")
         begun = time.monotonic()
         again = store.mount_point / f"again{number}"
-        cluster.wait_until(lambda: makes(again), 60, "room after removals")
+        cluster.wait_until(lambda again=again: makes(again), 60, "room after removals")
         rows.append([number, count, f"{filled_s:.1f}", f"{time.monotonic() - begun:.1f}"])
     return rows
 

@@ -133,7 +133,7 @@ class Read:
     end: float
     name: str
     outcome: str  # OK, or an error's name; a name that was not there is OK with ABSENT.
-    state: State = ABSENT
+    state: "State | None" = ABSENT
     mount: str = ""
     final: bool = False  # The system was at rest.
 

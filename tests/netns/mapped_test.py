@@ -156,7 +156,7 @@ def check_stores_behind_close(store):
         seen(other, letter, f"stores {pause} s behind close")
         # Bytes that the other host had not kept are read where they lie, before they are committed.
         for name in (path, other):
-            wait_until(lambda name=name: os.stat(name).st_mtime_ns > written, SEEN_S,
+            wait_until(lambda name=name, then=written: os.stat(name).st_mtime_ns > then, SEEN_S,
                        f"{name}: a newer time of change")
         check(digest(path) == content(letter), "the writer's own mount reads something else")
 

@@ -5,7 +5,6 @@ import subprocess
 
 import cluster
 
-
 LIMIT_S = 400
 
 

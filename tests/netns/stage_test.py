@@ -449,7 +449,7 @@ def check_interrupted(store):
     begun.kill()
     begun.wait()
     for pid in workers:
-        cluster.wait_until(lambda: cluster.start_ticks(pid) == 0, 10, "the end of its workers")
+        cluster.wait_until(lambda pid=pid: cluster.start_ticks(pid) == 0, 10, "its workers' end")
     there = done()
     cluster.check(len(there) < 40, "all was done before it was killed")
     for path in there:

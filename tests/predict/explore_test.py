@@ -233,7 +233,7 @@ def test_like_best(mosa, directory):
     slower = [p for p in answer["configurations"] if p.get("turnaround_interval_s") and not p["like_best"]
               and p["turnaround_interval_s"][0] <= best["turnaround_interval_s"][1]]
     check(slower and best["like_best"], f"{len(slower)} overlap and are slower")
-    check(all("hosts=%s," % best["configuration"][6] in c for c in answer["like_best"]),
+    check(all(f"hosts={best['configuration'][6]}," in c for c in answer["like_best"]),
           f"with other hosts it is a quarter slower: {answer['like_best']}")
     # What the model is off by is in every interval, and tells no configurations apart.
     off = platform_with(directory, "off.json", 0.1, 0, 0.4)

@@ -78,8 +78,10 @@ def test_unequal_hosts(mosa):
 
 def test_energy(mosa, directory):
     power = pathlib.Path(directory) / "power.yaml"
-    level = "{frequency_mhz: %s, speed: %s, idle_w: %s, application_w: 30, storage_w: 35, network_w: 36}"
-    power.write_text("mosa_power: 1\nlevels:\n  - %s\n  - %s\n" % (level % (2400, 1, 90), level % (1200, 0.5, 80)))
+    rest = "application_w: 30, storage_w: 35, network_w: 36"
+    levels = [f"{{frequency_mhz: {mhz}, speed: {speed}, idle_w: {idle_w}, {rest}}}"
+              for mhz, speed, idle_w in ((2400, 1, 90), (1200, 0.5, 80))]
+    power.write_text("mosa_power: 1\nlevels:\n" + "".join(f"  - {level}\n" for level in levels))
     full = predict(mosa, "--config", "hosts=2", "--power", power)
     half = predict(mosa, "--config", "hosts=2", "--power", power, "--frequency", 1200)
     for answer, idle in ((full, 90), (half, 80)):

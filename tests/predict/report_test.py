@@ -147,7 +147,7 @@ def test_hostile(made):
     record["tasks"][0]["attempts"].insert(0, {**record["tasks"][0]["attempts"][0], "failure": EVIL, "exit_code": 1})
     page, _ = made.report([record])
     check(all(name.startswith(EVIL) for name in page.tasks()["id"]), f"{page.tasks()['id']}")
-    check(page.data["failed"][0]["failure"] == EVIL and [f"run: mosa", EVIL] in page.data["versions"], f"{page.data['failed']}")
+    check(page.data["failed"][0]["failure"] == EVIL and ["run: mosa", EVIL] in page.data["versions"], f"{page.data['failed']}")
     page.says("nothing is predicted: ")
     check(page.scripts[1] in page.text and EVIL not in page.text and "<img" not in page.text.replace(page.scripts[1], ""), "it is escaped")
     for strange in ({"tasks": [None, 7, {}, {"id": 3, "attempts": "x"}]}, {"tasks": [], "hosts_lost": 3, "residence": [], "versions": 1},

@@ -59,12 +59,12 @@ def expect_valid(document, version):
 
     check({"makespanInSeconds", "executedAt", "tasks"} <= execution.keys(), f"{execution.keys()}")
     runs = each(execution["tasks"], {"id", "runtimeInSeconds"})
-    check([run["id"] for run in runs] == ids, "each task was executed")
-    for date in [execution["executedAt"]] + [run["executedAt"] for run in runs]:
+    check([task["id"] for task in runs] == ids, "each task was executed")
+    for date in [execution["executedAt"]] + [task["executedAt"] for task in runs]:
         check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", date), date)
-    check(all(run["command"]["program"] and all(run["command"]["arguments"]) for run in runs), "no word is empty")
+    check(all(task["command"]["program"] and all(task["command"]["arguments"]) for task in runs), "no word is empty")
     machines = [machine["nodeName"] for machine in execution["machines"]]
-    check(set(machines) == {name for run in runs for name in run["machines"]} != set(), f"{machines}")
+    check(set(machines) == {name for task in runs for name in task["machines"]} != set(), f"{machines}")
     check(("metrics" in specification, "metrics" in execution) == (version == "1.6",) * 2, "metrics are of 1.6")
     if version == "1.6":
         level = {}

@@ -62,9 +62,7 @@ class Application:
 def run(command, **options):
     """Runs a program to its end and returns its standard output."""
     command = [str(word) for word in command]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **options
-    )
+    done = subprocess.run(command, capture_output=True, check=False, **options)
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip()[-2000:] or "it said nothing"
         raise Failed(f"'{' '.join(command)}' ended with exit code {done.returncode}: {last}")

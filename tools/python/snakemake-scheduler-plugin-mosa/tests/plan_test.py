@@ -12,7 +12,7 @@ package = types.ModuleType("snakemake_scheduler_plugin_mosa")
 package.__path__ = [str(PACKAGE)]
 sys.modules.setdefault("snakemake_scheduler_plugin_mosa", package)
 
-from snakemake_scheduler_plugin_mosa.patterns import (
+from snakemake_scheduler_plugin_mosa.patterns import (  # noqa: E402
     Task,
     group_of,
     plan_hints,
