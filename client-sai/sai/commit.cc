@@ -121,13 +121,10 @@ void Filesystem::Impl::DropUnsaved(Inode& inode) {
     inode.pages.Clear();
     inode.allocated.clear();
     inode.allocated_known = false;
-    inode.pages_version.reset();
     inode.access_era = inode.attributes_era = 0;
     if (inode.passthrough_handles == 0) inode.objects.clear();
   }
-  blocks_.DropFile(inode.file);
-  DropPages(
-      inode.file, [] {}, [](bool) {});
+  DropFailedPages(inode);
 }
 
 // The caller is told that its close or append has failed: what was written must not appear later,

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "client-sai/sai/cluster_fixture.h"
@@ -56,6 +57,23 @@ TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
     read_bytes += page->size();
   }
   EXPECT_GE(read_bytes, kMiB) << "what node a has";
+}
+
+// The kernel keeps a page although writing it has failed: this mount would read what nobody else
+// does.
+TEST(Faults, PagesThatCouldNotBeStoredAreDropped) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(4 * kMiB, 6))));
+  auto handle = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(handle));
+  const std::string page = Pattern(2 * kMiB, 7);
+  cluster.nodes().FailEvery(1, StatusCode::kDataLoss);
+  const uint64_t before = cluster.a().notifier().files;
+  const auto written =
+      cluster.a().fs().WritePages(handle->handle, 0, std::as_bytes(std::span(page)));
+  EXPECT_TRUE(!written.ok() || !cluster.a().fs().Fsync(handle->handle).ok());
+  EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().files > before; }));
+  cluster.nodes().FailOperation(0, 0);
 }
 
 // Writes, overwrites, cuts and closes a file while node operations fail: either somebody is told,

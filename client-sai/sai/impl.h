@@ -67,6 +67,7 @@ class Filesystem::Impl final : public SessionListener {
   void NoteInKernel(FileId file, void (SizeInKernel::*note)(Time));
   // Caller holds the inode's io.
   void EndPartialChange(Inode& inode);
+  void DropFailedPages(Inode& inode);
   // The same, waiting for `done`.
   bool DropPagesNow(
       FileId file, Dropped dropped = [] {});

@@ -238,9 +238,7 @@ void Filesystem::Impl::EndPartialChange(Inode& inode) {
     inode.allocated_known = false;
     inode.needs_commit = inode.data_dirty = true;
   }
-  blocks_.DropFile(inode.file);
-  DropPages(
-      inode.file, [] {}, nullptr);
+  DropFailedPages(inode);
 }
 
 void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {

@@ -25,10 +25,25 @@ Memory OfPart(const Memory& memory, std::span<const std::byte> part,
 
 void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
   stats_.Add(Counter::kErrors);
-  const std::lock_guard lock(inode.mutex);
-  inode.error = std::move(failure);
-  ++inode.error_count;
-  inode.allocated_known = false;  // What was to be stored may not be there.
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.error = std::move(failure);
+    ++inode.error_count;
+    inode.allocated_known = false;  // What was to be stored may not be there.
+  }
+  DropFailedPages(inode);
+}
+
+// What could not be stored may be in pages here, and others read what the nodes have. A page that
+// is being written is dropped once that has failed: nobody waits for it.
+void Filesystem::Impl::DropFailedPages(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.pages_version.reset();
+  }
+  blocks_.DropFile(inode.file);
+  DropPages(
+      inode.file, [] {}, nullptr);
 }
 
 Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,

@@ -80,9 +80,11 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   const std::lock_guard io(handle->inode->io);
-  MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
-  MOSA_RETURN_IF_FAILED(WriteAt(*handle->inode, offset, data, memory));
-  return data.size();
+  Outcome<Done> written = EnsureCounted(*handle);
+  if (written.ok()) written = WriteAt(*handle->inode, offset, data, memory);
+  if (written.ok()) return data.size();
+  DropFailedPages(*handle->inode);
+  return written.failure();
 }
 
 Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& piece,
