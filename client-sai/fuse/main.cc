@@ -58,32 +58,34 @@ struct MountOptions {
 };
 
 void AddFlags(CLI::App& app, MountOptions& options) {
-  app.add_option("mountpoint", options.mount_point, "An empty directory to mount on")->required();
-  app.add_option("--manager", options.manager, "HOST:PORT of the manager")->required();
+  app.add_option("mountpoint", options.mount_point, "Empty directory to mount on")->required();
+  app.add_option("--manager", options.manager, "Address of the manager, HOST:PORT")->required();
   app.add_option("--name", options.node_name,
-                 "Name of this host's storage node, for \"local\" placement");
+                 "Name of this host's storage node, for placement=local; default: none");
   app.add_option("--secret", options.secret_path,
-                 "A secret of the role mount (mosa secret create)");
-  app.add_flag("--allow-other", options.allow_other,
-               "Other users may use the mount (root, or user_allow_other in /etc/fuse.conf)");
+                 "Secret file of the role mount or admin; required if the manager has a secret");
+  app.add_flag(
+      "--allow-other", options.allow_other,
+      "Let other users access the mount; needs root or user_allow_other in /etc/fuse.conf");
   app.add_flag("--no-passthrough", options.no_passthrough,
-               "Never let the kernel read and write objects by itself");
+               "Never let the kernel access local objects directly (FUSE passthrough)");
   app.add_option(
          "--fuse-minor-max", options.minor_max,
-         "Agree on no newer protocol than FUSE 7.N with the kernel, whatever it offers: for "
-         "a kernel whose newer features are faulty")
+         "Newest FUSE protocol, 7.N, to agree on with a kernel whose newer features are faulty")
       ->check(CLI::Range(36U, kernel::kMinorNewest))
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "Workers kept ready for requests")
+  app.add_option("--threads", options.threads,
+                 "Worker threads kept ready; more are started while all are busy")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--log-level", options.log_level, "debug, info, warning or error")
+  app.add_option("--log-level", options.log_level, "Log level: debug, info, warning or error")
       ->capture_default_str();
-  app.add_option("--log-file", options.log_file, "Append the log here, not to standard error");
-  app.add_option("--ready-file", options.ready_file,
-                 "Write JSON here once programs can use the mount");
-  app.add_option("--metrics", options.metrics, "HOST:PORT of /metrics for Prometheus; none");
-  app.set_config("--config", "", "Flags from a file: one NAME = VALUE per line");
+  app.add_option("--log-file", options.log_file,
+                 "File to append the log to; default: standard error");
+  app.add_option("--ready-file", options.ready_file, "JSON file to write once the daemon is ready");
+  app.add_option("--metrics", options.metrics,
+                 "Address to serve /metrics for Prometheus on, HOST:PORT; default: none");
+  app.set_config("--config", "", "Read options from FILE, one NAME = VALUE per line");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.footer(
       "Example:\n  mosa-mount /mnt/mosa --manager 10.0.0.1:7400 --name node3 "
@@ -219,8 +221,7 @@ Status Run(const MountOptions& options) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Mounts a Mosa cluster on a directory and serves it until it is unmounted, or until "
-      "SIGTERM or SIGINT.",
+      "Mount a Mosa cluster on a directory and serve it until unmounted, SIGTERM or SIGINT",
       kProgram);
   app.set_version_flag("--version", VersionLine());
   MountOptions options;

@@ -55,46 +55,59 @@ struct Flags {
 };
 
 void Declare(CLI::App& app, Flags& flags) {
-  app.set_config("--config", "", "Read flags from FILE, lines of name = value")
+  app.set_config("--config", "", "Read options from FILE, one NAME = VALUE per line")
       ->check(CLI::ExistingFile);
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.add_option("--listen", flags.listen, "HOST:PORT; port 0: any that is free")
+  app.add_option("--listen", flags.listen, "Address to listen on, HOST:PORT; port 0: any free port")
       ->capture_default_str();
-  app.add_option("--data-dir", flags.data_directory, "Directory of the database")->required();
-  app.add_option("--cluster-name", flags.cluster_name)->capture_default_str();
-  app.add_option("--secret", flags.secret, "A secret of the role manager; needed beyond loopback");
-  app.add_option("--chunk-size", flags.chunk_size, "Of files without a hint; a multiple of 4K")
+  app.add_option("--data-dir", flags.data_directory,
+                 "Directory of the database, used by nothing else")
+      ->required();
+  app.add_option("--cluster-name", flags.cluster_name,
+                 "Name of the cluster; must match an existing database")
       ->capture_default_str();
-  app.add_option("--stripe-width", flags.stripe_width, "Nodes per file; 0: all")
+  app.add_option("--secret", flags.secret,
+                 "Secret file of the role manager; required beyond loopback");
+  app.add_option("--chunk-size", flags.chunk_size,
+                 "Chunk size of files without a hint, a multiple of 4K up to 1G")
       ->capture_default_str();
-  app.add_option("--default-placement", flags.default_placement, "stripe or local")
+  app.add_option("--stripe-width", flags.stripe_width,
+                 "Nodes per striped file without a hint; 0: all nodes")
       ->capture_default_str();
-  app.add_option("--grant-size", flags.grant_size, "Most room that a client holds ahead of need")
+  app.add_option("--default-placement", flags.default_placement,
+                 "Placement of files without a hint: stripe or local")
       ->capture_default_str();
-  app.add_option("--inline-size", flags.inline_size, "Largest file kept in its record; 0: none")
+  app.add_option("--grant-size", flags.grant_size,
+                 "Most space that a mount holds ahead of need on a node")
+      ->capture_default_str();
+  app.add_option("--inline-size", flags.inline_size,
+                 "Size up to which the manager keeps a file's bytes itself; 0: none")
       ->capture_default_str();
   app.add_option("--names-max", flags.names_max,
-                 "Names of files and directories; default: by memory and data directory");
+                 "Limit of file and directory names; default: by memory and data directory");
   app.add_option("--small-files-max", flags.small_files_max,
-                 "Bytes of files kept in their records; default: by data directory");
+                 "Limit of bytes of files kept by the manager; default: by data directory");
   app.add_option("--attributes-max", flags.attributes_max,
-                 "Bytes of extended attributes; default: by memory and data directory");
+                 "Limit of bytes of extended attributes; default: by memory and data directory");
   app.add_option("--user-share", flags.user_share_percent,
-                 "Percent of each of these that one user other than root may have")
+                 "Percentage of each of these limits that one user other than root may use")
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
   app.add_option("--platform", flags.platform,
-                 "What 'mosa identify' has measured: then costs are predicted, and replicas=auto");
+                 "Platform file written by 'mosa identify', for cost predictions by the manager");
   app.add_flag("--bulk-tls", flags.bulk_tls,
-               "Nodes and mounts encrypt the bytes of files that they send one another");
-  app.add_flag("--fsync", flags.fsync, "Survive the machine's crash, not only the process's");
+               "Encrypt file contents between mounts and nodes, and between nodes");
+  app.add_flag("--fsync", flags.fsync,
+               "Sync changes to disk before acknowledging them, to survive machine crashes");
   app.add_flag("--restored", flags.restored,
-               "The database is an older copy: nodes put aside what it does not know");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+               "Start from an older copy of the database: nodes put unknown objects aside");
+  app.add_option("--log-level", flags.log_level, "Log level: debug, info, warning or error")
       ->capture_default_str();
-  app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
-  app.add_option("--ready-file", flags.ready_file, "Written as JSON once the manager serves");
-  app.add_option("--metrics", flags.metrics, "HOST:PORT of /metrics for Prometheus; none");
+  app.add_option("--log-file", flags.log_file,
+                 "File to append the log to; default: standard error");
+  app.add_option("--ready-file", flags.ready_file, "JSON file to write once the daemon is ready");
+  app.add_option("--metrics", flags.metrics,
+                 "Address to serve /metrics for Prometheus on, HOST:PORT; default: none");
 }
 
 Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uint64_t min,
@@ -219,7 +232,7 @@ int Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
-  CLI::App app("mosa-manager: names, layouts and space of one Mosa cluster");
+  CLI::App app("Run the manager of a Mosa cluster, which keeps its names, layouts and space");
   app.set_version_flag("--version", mosa::VersionLine());
   mosa::manager::Flags flags;
   mosa::manager::Declare(app, flags);

@@ -45,24 +45,33 @@ struct Flags {
 };
 
 void Declare(CLI::App& app, Flags& flags) {
-  app.set_config("--config", "", "Read flags from FILE, lines of name = value")
+  app.set_config("--config", "", "Read options from FILE, one NAME = VALUE per line")
       ->check(CLI::ExistingFile);
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.add_option("--name", flags.name, "The node's name, the same for ever")->required();
-  app.add_option("--manager", flags.manager, "HOST:PORT of the manager")->required();
-  app.add_option("--listen", flags.listen, "HOST:PORT that clients reach; port 0: any that is free")
+  app.add_option("--name", flags.name, "Name of the node: unique in the cluster, never changes")
+      ->required();
+  app.add_option("--manager", flags.manager, "Address of the manager, HOST:PORT")->required();
+  app.add_option("--listen", flags.listen, "Address to listen on, HOST:PORT; port 0: any free port")
       ->capture_default_str();
-  app.add_option("--dir", flags.directory, "Directory of the objects, on a RAM disk")->required();
-  app.add_option("--limit", flags.limit, "Most bytes that objects may take, like 8G")->required();
-  app.add_option("--socket", flags.socket, "Unix socket that passes descriptors; DIR/node.sock");
-  app.add_option("--secret", flags.secret, "A secret of the role node; needed beyond loopback");
-  app.add_option("--scrub-rate", flags.scrub_rate, "Bytes compared per second; 0: none")
+  app.add_option("--dir", flags.directory,
+                 "Directory of the objects, on a RAM disk, used by nothing else")
+      ->required();
+  app.add_option("--limit", flags.limit, "Limit of bytes that objects may take, such as 8G")
+      ->required();
+  app.add_option("--socket", flags.socket,
+                 "Unix socket that passes objects to the local mount; default: DIR/node.sock");
+  app.add_option("--secret", flags.secret,
+                 "Secret file of the role node; required beyond loopback");
+  app.add_option("--scrub-rate", flags.scrub_rate,
+                 "Bytes per second to verify against checksums in the background; 0: none")
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
+  app.add_option("--log-level", flags.log_level, "Log level: debug, info, warning or error")
       ->capture_default_str();
-  app.add_option("--log-file", flags.log_file, "Append here instead of standard error");
-  app.add_option("--ready-file", flags.ready_file, "Written as JSON once the node serves");
-  app.add_option("--metrics", flags.metrics, "HOST:PORT of /metrics for Prometheus; none");
+  app.add_option("--log-file", flags.log_file,
+                 "File to append the log to; default: standard error");
+  app.add_option("--ready-file", flags.ready_file, "JSON file to write once the daemon is ready");
+  app.add_option("--metrics", flags.metrics,
+                 "Address to serve /metrics for Prometheus on, HOST:PORT; default: none");
 }
 
 Result<uint64_t> SizeOf(std::string_view flag, const std::string& text) {
@@ -160,7 +169,7 @@ int Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   mosa::PrepareGrpcProcess();
-  CLI::App app("mosa-storage: the objects of one node of a Mosa cluster");
+  CLI::App app("Run a storage node of a Mosa cluster, which keeps objects in memory");
   app.set_version_flag("--version", mosa::VersionLine());
   mosa::node::Flags flags;
   mosa::node::Declare(app, flags);

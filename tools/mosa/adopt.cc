@@ -111,15 +111,18 @@ void AddAdopt(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<AdoptOptions>();
   CLI::App* command = app.add_subcommand(
       "adopt",
-      "Objects that nodes have put aside because the manager may have forgotten their files\n\n"
-      "Without arguments lists them. Adopted files are root's, as a rule at /lost+found/#ID.\n\n"
+      "List, adopt or discard the objects that nodes have put aside\n\n"
+      "Nodes put aside objects whose files the manager may have forgotten. Without arguments,\n"
+      "this command lists them. Adopted files belong to root and usually appear as\n"
+      "/lost+found/#ID.\n\n"
       "  mosa adopt\n"
       "  mosa adopt 1764161234567890\n"
       "  mosa adopt --all\n"
       "  mosa adopt --discard --all");
-  command->add_option("file", options->ids, "Ids of files, as the list shows them");
-  command->add_flag("--all", options->all, "All that is put aside");
-  command->add_flag("--discard", options->discard, "Remove them for good, and free their room");
+  command->add_option("file", options->ids, "Ids of the files to adopt or discard, as listed");
+  command->add_flag("--all", options->all, "Adopt or discard everything that is put aside");
+  command->add_flag("--discard", options->discard,
+                    "Remove the objects permanently instead of adopting them");
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

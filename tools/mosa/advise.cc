@@ -273,43 +273,50 @@ void AddAdvise(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "advise",
-      "Which hints and which configuration pay for a workflow, and what each gains\n\n"
+      "Find the hints and the configuration that make a workflow faster, and their gains\n\n"
       "  mosa advise --platform lab.json --workload montage.json --config hosts=4 -o hints.yaml\n"
       "  mosa run montage.yaml --rules hints.yaml\n"
       "  mosa advise --platform lab.json --record words.run.json run7/*.trace\n\n"
-      "Each class of outputs (of one stage, of one use) is simulated with and without hints, the "
-      "others\nbeing there, on the same draws of platform and places. Kept is what the run is "
-      "slower without in\nnearly all draws; the rest is left out, with the reason. Then the "
-      "configurations are compared.");
-  command->add_option("--platform", options->platform, "The measured service times, JSON")
+      "Simulates each class of outputs (files of one stage with one use) with and without\n"
+      "hints, on the same draws and with the hints of the other classes in place. Keeps the\n"
+      "hints without which the run is slower in nearly all draws, and says why it leaves out\n"
+      "the rest. Then compares configurations with these hints. Without --vary, these have at\n"
+      "most as many hosts as the present one, and other chunk sizes, stripe widths and\n"
+      "placements.");
+  command->add_option("--platform", options->platform, "Platform file written by 'mosa identify'")
       ->required();
   command->add_option("--workload", options->workload,
-                      "WfFormat 1.3 to 1.6, or the small form in YAML or JSON, with sizes");
-  command->add_option("--operations", options->operations, "As of mosa predict")
+                      "Workflow file with sizes: WfFormat 1.3 to 1.6, or Mosa's own form");
+  command
+      ->add_option("--operations", options->operations,
+                   "Operations of the workload's tasks: a file written by 'mosa trace workload'")
       ->needs("--workload");
   command->add_option("--record", options->record,
-                      "Instead of a workload: the record of a 'mosa run' that is done");
+                      "Record of a finished 'mosa run', instead of --workload");
   command->add_option("traces", options->traces,
-                      "Instead of a workload, or with the record: traces of all mounts");
+                      "Traces of all mounts of a run, instead of --workload or with --record");
   command->add_option("--config", options->configuration,
-                      "The deployment as it is, as of mosa predict");
+                      "Present configuration, NAME=VALUE,... (see 'mosa predict --help')");
   command
       ->add_option("--vary", options->vary,
-                   "What may be changed, as of mosa explore; without: hosts up to what is there, "
-                   "chunk, stripe, placement")
+                   "Dimension that may change, NAME=VALUES (see 'mosa explore --help'); repeatable")
       ->allow_extra_args(false);
-  command->add_option("-o,--output", options->output, "Write the hints as rules for mosa run");
+  command->add_option("-o,--output", options->output,
+                      "Rules file to write the hints to, for 'mosa run --rules'");
   command
       ->add_option("--least", options->least_percent,
-                   "Percent of the run that a hint or a configuration must save")
+                   "Smallest gain of a hint or configuration, in percent of the run")
       ->check(CLI::Range(0.0, kLeastMax))
       ->capture_default_str();
   command
-      ->add_option("--repeats", options->repeats,
-                   "Predictions with figures drawn from their spread and other seeds")
+      ->add_option(
+          "--repeats", options->repeats,
+          "Number of draws (simulations with varied figures): at least 19; 0: no intervals")
       ->check(CLI::Range(0U, kRepeatsMax))
       ->capture_default_str();
-  command->add_option("--jobs", options->jobs, "Simulations at a time; 0: as many as cores")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Number of simulations to run at a time; 0: one per core")
       ->check(CLI::Range(0U, kJobsMax))
       ->capture_default_str();
   command->callback(

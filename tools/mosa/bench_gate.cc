@@ -234,32 +234,39 @@ void AddBenchGate(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "gate",
-      "Whether the store is as fast as predicted, for CI: exit code 7, and the part to blame, if "
-      "not\n\n"
+      "Check in CI that a store is as fast as predicted; exit code 7 if it is slower\n\n"
       "  mosa bench gate --platform lab.json --config hosts=4,manager=apart --name lab -o gate\n\n"
-      "Each pattern is predicted, that is written down, it is run, and both are compared. It fails "
-      "if\n"
-      "it is slower than 19 of 20 predicted runs, and by more than the margin.");
-  command->add_option("--platform", options->words.platform, "The measured service times, JSON")
+      "Predicts each pattern, writes the prediction to a file, runs the pattern and compares. A\n"
+      "pattern fails if its median run is slower than 19 of 20 predicted runs, and slower than\n"
+      "predicted by more than the margin. The part of the cluster that explains it best is\n"
+      "named.");
+  command
+      ->add_option("--platform", options->words.platform,
+                   "Platform file written by 'mosa identify'")
       ->required();
-  command->add_option("--config", options->words.configuration,
-                      "As of mosa predict; say hosts=N with as many as the cluster has, unless it "
-                      "has 4");
-  command->add_option("--draws", options->words.draws,
-                      "Predictions with figures drawn anew; without it 40");
+  command->add_option(
+      "--config", options->words.configuration,
+      "Configuration (see 'mosa predict --help'); its hosts must be those of the cluster");
+  command->add_option("--draws", options->words.draws, "Number of draws, at least 19; default: 40");
   AddClusterChoice(*command, options->cluster);
-  command->add_option("--patterns", options->patterns, "pipeline, reduce, broadcast")
+  command
+      ->add_option("--patterns", options->patterns,
+                   "Comma-separated patterns to run, of pipeline, reduce and broadcast")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--file-size", options->file_bytes, "Of each file")->capture_default_str();
-  command->add_option("--repeats", options->repeats, "Runs of each pattern, all of which count")
+  command->add_option("--file-size", options->file_bytes, "Size of each file")
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "Number of runs of each pattern")
       ->check(CLI::Range(1U, static_cast<uint32_t>(predict::kJudgedRuns)))
       ->capture_default_str();
-  command->add_option("--margin", options->margin, "Slower by such a share is no failure")
+  command
+      ->add_option("--margin", options->margin,
+                   "Tolerated slowdown over the prediction, as a share")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   command
-      ->add_option("-o,--output", options->directory, "Where workflows, predictions and records go")
+      ->add_option("-o,--output", options->directory,
+                   "New directory for workflows, predictions and records")
       ->capture_default_str();
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

@@ -237,26 +237,29 @@ Status RunBench(Options options, const CommandLine& line) {
 }
 
 void AddPlanOptions(CLI::App& command, PlanRequest& plan) {
-  command.add_option("--patterns", plan.patterns, "pipeline, reduce, broadcast, scatter, gather")
+  command
+      .add_option("--patterns", plan.patterns,
+                  "Patterns to run; default: pipeline,reduce,broadcast,scatter,gather")
       ->delimiter(',');
   command
-      .add_option("--sizes", plan.sizes, "small, medium, large: Table 2 of the Opportunity Study")
+      .add_option("--sizes", plan.sizes,
+                  "File sizes of the Opportunity Study, Table 2; default: small,medium,large")
       ->delimiter(',');
-  command.add_option("--scale", plan.scales, "Of these sizes: 0.1, or for one of them large=0.02")
+  command
+      .add_option("--scale", plan.scales,
+                  "Factor on file sizes: 0.1 for all, large=0.02 for one of them; default: 1")
       ->delimiter(',');
   command
       .add_option("--systems", plan.systems,
-                  "dss: without hints; wass: with hints and locations; local[=DIR]: a directory of "
-                  "each host's own; path=NAME:DIR: any other mounted one ({host} is the host's "
-                  "name)")
+                  "Comma-separated systems, as listed above; default: dss,wass,local")
       ->delimiter(',');
   command
       .add_option("--replicas", plan.replicas,
-                  "Copies of what is broadcast under wass; without it 1,2,4,8,12,16,N")
+                  "Numbers of copies of the broadcast file with wass; default: 1,2,4,8,12,16,N")
       ->delimiter(',');
   command
       .add_option("--repeats", plan.repeats,
-                  "MIN..MAX: until the mean's 95 % interval is within 5 %, or MAX")
+                  "Runs, MIN..MAX: until the 95 % interval of the mean is within 5 %, or MAX")
       ->capture_default_str();
 }
 
@@ -266,34 +269,49 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "patterns",
-      "The papers' synthetic workflows on several stores, every byte compared\n\n"
+      "Run synthetic workflow patterns on several stores and verify every byte\n\n"
       "  mosa bench patterns --scale 0.1 --out patterns.json\n"
       "  mosa bench patterns --patterns pipeline --systems dss,wass,path=nfs:/mnt/nfs\n"
       "  mosa bench patterns --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
-      "Cells that --out has already are kept. Hosts find this program where it is here.");
+      "A system is one of the following.\n"
+      "  dss            Mosa without hints and data locality\n"
+      "  wass           Mosa with hints and data locality\n"
+      "  local[=DIR]    a directory on each host's own file system, for pipelines only\n"
+      "  path=NAME:DIR  any other mounted directory; {host} stands for the host's name\n\n"
+      "Runs that --out already has are not repeated. All hosts need this program at the same\n"
+      "path.");
   AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--slots", options->hosts.slots,
-                      "Tasks at a time on each host; without it the cores are shared out");
-  command->add_option("--link", options->hosts.link,
-                      "What a host's link carries, for the scheduler: 1gbit");
+                      "Tasks at a time on each host; default: a share of the cores, 1 with --exec");
+  command->add_option(
+      "--link", options->hosts.link,
+      "Link rate for the scheduler, such as 1gbit; default: the cluster's, or 16gbit");
   AddPlanOptions(*command, options->plan);
   command->add_option("--width", options->width,
-                      "Pipelines, readers or writers; without it as many as hosts");
+                      "Number of pipelines, readers or writers; default: the number of hosts");
   command->add_option("--stage-in", options->stage_in,
-                      "A backend's directory that pipelines' input comes from, timed apart");
+                      "Backend directory that pipelines read their input from, timed separately");
   command->add_option("--stage-out", options->stage_out,
-                      "A backend's directory that results go to, timed apart");
-  command->add_option("--seed", options->seed, "Of the files' bytes")->capture_default_str();
-  command->add_option("--workdir", options->workdir, "Made and removed below each system's place")
+                      "Backend directory that results are written to, timed separately");
+  command->add_option("--seed", options->seed, "Seed of the generated file contents")
       ->capture_default_str();
-  command->add_option("--out", options->out, "JSON of every run")->capture_default_str();
-  command->add_flag("--map", options->map, "Also where each stage ran, and its files lay");
+  command
+      ->add_option("--workdir", options->workdir,
+                   "Directory to create and remove below each system's directory")
+      ->capture_default_str();
+  command
+      ->add_option("--out", options->out,
+                   "Results file, JSON; if it exists, the measurement continues with it")
+      ->capture_default_str();
+  command->add_flag("--map", options->map,
+                    "Also show where each stage ran and where its files are stored");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunBench(*options, line); }; });
 }
 
 void AddBench(CLI::App& app, CommandLine& line) {
-  CLI::App* noun = app.add_subcommand("bench", "Measure stores with the workflows of the papers");
+  CLI::App* noun = app.add_subcommand(
+      "bench", "Benchmark stores with synthetic workflows, and check them against predictions");
   noun->require_subcommand(1);
   AddBenchPatterns(*noun, line);
   AddBenchGate(*noun, line);

@@ -278,9 +278,12 @@ Result<nlohmann::json> DoWork(const std::vector<WorkStep>& steps, uint64_t seed)
 void AddBenchWork(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   // Empty group: what a benchmark starts by itself is not for people to find.
-  CLI::App* command = noun.add_subcommand("work", "What a task of a benchmark does")->group("");
-  command->add_option("--seed", options->seed, "Of all contents")->capture_default_str();
-  command->add_option("steps", options->words, "As tools/mosa/bench_work.h says")->required();
+  CLI::App* command =
+      noun.add_subcommand("work", "Do the work of one benchmark task (internal)")->group("");
+  command->add_option("--seed", options->seed, "Seed of the generated file contents")
+      ->capture_default_str();
+  command->add_option("steps", options->words, "Steps, as described in tools/mosa/bench_work.h")
+      ->required();
   command->callback([options, &line] { line.action = [options] { return Run(*options); }; });
 }
 

@@ -76,7 +76,8 @@ Status Show(const std::string& file, const CommandLine& line) {
 
 void AddCapacity(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand(
-      "capacity", "What a store carries of any share of reads and any mix of I/O sizes");
+      "capacity",
+      "Measure a store, and predict its throughput for any mix of reads, writes and sizes");
   noun->require_subcommand(1);
   AddCapacityRun(*noun, line);
   AddCapacityShow(*noun, line);
@@ -88,9 +89,9 @@ void AddCapacityShow(CLI::App& noun, CommandLine& line) {
   auto file = std::make_shared<std::string>();
   CLI::App* command = noun.add_subcommand(
       "show",
-      "Seeds, what was measured beside the estimates, and whether the claim holds\n\n"
+      "Show the seeds, the estimates next to the measurements, and whether the model holds\n\n"
       "  mosa capacity show capacity.json");
-  command->add_option("file", *file, "Of 'mosa capacity run'")->required();
+  command->add_option("file", *file, "Results file of 'mosa capacity run'")->required();
   command->callback([file, &line] { line.action = [file, &line] { return Show(*file, line); }; });
 }
 
@@ -98,23 +99,23 @@ void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "predict",
-      "Operations per second of any share of reads and any mix of sizes that were seeded\n\n"
+      "Predict operations per second for any share of reads and any mix of measured sizes\n\n"
       "  mosa capacity predict capacity.json --size 32K --read 70\n"
       "  mosa capacity predict capacity.json --mix 4K:70%r:0.5,1M:100%r:0.5 \\\n"
       "    --mix operations=4K:70%r:0.9,1M:70%r:0.1\n\n"
-      "A share is of the clients, each of which does one size; after 'operations=', of what all "
-      "ask.");
-  command->add_option("file", options->file, "Of 'mosa capacity run'")->required();
-  CLI::Option* size = command->add_option("--size", options->size, "Of all I/O, as 32K");
-  command->add_option("--read", options->read_percent, "Per cent of reads, with --size")
+      "SHARE is a share of the clients, each of which uses one size. After 'operations=', it is\n"
+      "a share of the operations, which all clients perform in turn.");
+  command->add_option("file", options->file, "Results file of 'mosa capacity run'")->required();
+  CLI::Option* size = command->add_option("--size", options->size, "I/O size, such as 32K");
+  command->add_option("--read", options->read_percent, "Percentage of reads")
       ->check(CLI::Range(0, 100))
       ->needs(size)
       ->capture_default_str();
-  command->add_option("--mix", options->mixes, "SIZE:READ%r:SHARE,...; may be repeated")
+  command->add_option("--mix", options->mixes, "Mix to predict, SIZE:READ%r:SHARE,...; repeatable")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--resampled", options->resampled,
-                    "Use all ratios that were measured, not only the seeds");
+                    "Use all measured ratios, not only the seeds");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Predict(*options, line); }; });
 }

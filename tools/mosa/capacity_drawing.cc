@@ -207,14 +207,14 @@ Status Plot(const std::string& file, const std::string& directory) {
 
 void AddCapacityPlot(CLI::App& noun, CommandLine& line) {
   auto words = std::make_shared<std::pair<std::string, std::string>>();
-  CLI::App* command =
-      noun.add_subcommand("plot",
-                          "Draw a result as in the paper Fighting with Unknowns\n\n"
-                          "C and errors over shares of reads (ratios.svg), f_rw (factors.svg), "
-                          "mixes with errors\n(mixes.svg); what was not checked is left out\n\n"
-                          "  mosa capacity plot capacity.json figures");
-  command->add_option("file", words->first, "Of 'mosa capacity run'")->required();
-  command->add_option("directory", words->second, "Where they go; made if it is not there")
+  CLI::App* command = noun.add_subcommand(
+      "plot",
+      "Draw the results as SVG, as in the paper Fighting with Unknowns\n\n"
+      "Draws C and errors over the share of reads (ratios.svg), f_rw (factors.svg), and mixes\n"
+      "with their errors (mixes.svg). What was not checked is left out.\n\n"
+      "  mosa capacity plot capacity.json figures");
+  command->add_option("file", words->first, "Results file of 'mosa capacity run'")->required();
+  command->add_option("directory", words->second, "Directory for the SVG files; created if absent")
       ->required();
   command->callback(
       [words, &line] { line.action = [words] { return Plot(words->first, words->second); }; });

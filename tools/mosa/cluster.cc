@@ -5,17 +5,18 @@
 namespace mosa::cli {
 
 void AddClusterChoice(CLI::App& command, ClusterChoice& choice) {
-  command.add_option("--name", choice.name, "The cluster's name")
+  command.add_option("--name", choice.name, "Name of the local cluster")
       ->capture_default_str()
       ->envname("MOSA_CLUSTER");
-  command.add_option("--dir", choice.directory, "Where clusters keep their directories")
+  command
+      .add_option("--dir", choice.directory, "Directory in which local clusters keep their files")
       ->capture_default_str()
       ->envname("MOSA_CLUSTER_DIR");
 }
 
 void AddCluster(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand("cluster",
-                                      "Whole clusters on one machine\n\n"
+                                      "Start, inspect and stop clusters on this machine\n\n"
                                       "  mosa cluster up --hosts 4 --rate 200mbit\n"
                                       "  mosa cluster exec h2 -- sh -c 'ls $MOSA_MOUNT'");
   noun->require_subcommand(1);

@@ -49,21 +49,22 @@ Status Run(const Options& options, const CommandLine& line) {
 
 void AddClusterDown(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      noun.add_subcommand("down",
-                          "End a cluster and remove every trace of it, what it stores too\n\n"
-                          "  mosa cluster down\n"
-                          "  mosa cluster down --name second --stage-out /archive/run7\n\n"
-                          "Refuses while it holds files of lifetime=keep that have not been copied "
-                          "out as they are.");
+  CLI::App* command = noun.add_subcommand(
+      "down",
+      "Stop a cluster and remove everything that it stores\n\n"
+      "  mosa cluster down\n"
+      "  mosa cluster down --name second --stage-out /archive/run7\n\n"
+      "Refuses while the store has files with lifetime=keep whose current version is not staged\n"
+      "out.");
   AddClusterChoice(*command, options->choice);
-  CLI::Option* discard = command->add_flag("--discard", options->discard,
-                                           "Also what is to be kept and is nowhere else");
+  CLI::Option* discard = command->add_flag(
+      "--discard", options->discard, "Give up files with lifetime=keep that are not staged out");
   command
-      ->add_option("--stage-out", options->stage_out,
-                   "A directory to copy that to first, by its path in the store")
+      ->add_option(
+          "--stage-out", options->stage_out,
+          "Directory to copy files with lifetime=keep to first, by their paths in the store")
       ->excludes(discard);
-  command->add_flag("--dry-run", options->dry_run, "Only say what would be ended");
+  command->add_flag("--dry-run", options->dry_run, "Print what would be stopped, and stop nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
 }

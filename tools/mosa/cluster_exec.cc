@@ -56,10 +56,11 @@ void AddClusterExec(CLI::App& noun, CommandLine& line) {
                           "Run a program on a host, with MOSA_MOUNT set to the host's mount\n\n"
                           "  mosa cluster exec h2 -- sh -c 'ls -l $MOSA_MOUNT'\n"
                           "  mosa cluster exec --name second h1 -- ping -c 1 10.213.1.2\n\n"
-                          "The exit code is the program's.");
+                          "The exit code is that of the program.");
   AddClusterChoice(*command, options->choice);
-  command->add_option("host", options->host, "h1, h2, ... (h0 is the manager's)")->required();
-  command->add_option("command", options->command, "The program and its arguments, after --")
+  command->add_option("host", options->host, "Name of the host: h1, h2, ...; h0 is the manager's")
+      ->required();
+  command->add_option("command", options->command, "Program and its arguments, after --")
       ->required();
   command->callback([options, &line] { line.action = [options] { return Run(*options); }; });
 }

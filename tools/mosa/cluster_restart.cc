@@ -28,11 +28,11 @@ void AddClusterRestart(CLI::App& noun, CommandLine& line) {
   auto choice = std::make_shared<ClusterChoice>();
   CLI::App* command = noun.add_subcommand(
       "restart",
-      "Start a manager that has ended again, with all that it had stored\n\n"
+      "Restart a manager that has died, with everything that it had stored\n\n"
       "  mosa cluster restart\n"
       "  mosa cluster restart --name second\n\n"
-      "Nodes and mounts find it by themselves. It does not start those: a cluster that has lost "
-      "one is ended with 'mosa cluster down'.");
+      "Nodes and mounts reconnect by themselves. This command does not restart them: if one has\n"
+      "died, stop the cluster with 'mosa cluster down'.");
   AddClusterChoice(*command, *choice);
   command->callback(
       [choice, &line] { line.action = [choice, &line] { return Run(*choice, line); }; });

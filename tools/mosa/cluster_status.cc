@@ -168,7 +168,7 @@ void AddClusterStatus(CLI::App& noun, CommandLine& line) {
   auto choice = std::make_shared<ClusterChoice>();
   CLI::App* command = noun.add_subcommand(
       "status",
-      "Every host with its daemons, mount and space; exit code 5 if a daemon is not running\n\n"
+      "Show the daemons, mount and space of each host; exit code 5 if a daemon is down\n\n"
       "  mosa cluster status\n"
       "  mosa cluster status --name second --json");
   AddClusterChoice(*command, *choice);

@@ -128,25 +128,37 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
   request.default_placement = "stripe";
   CLI::App* command = noun.add_subcommand(
       "up",
-      "Start a cluster: manager, and on every host a storage node and a mount\n\n"
+      "Start a cluster: a manager, and a storage node and a mount on each host\n\n"
       "  mosa cluster up --hosts 4 --rate 200mbit\n"
       "  mosa cluster up --name second --hosts 2 --ram 256M --default-placement local\n\n"
-      "As root every host is a network namespace; otherwise hosts are plain processes.");
+      "As root, each host is a network namespace. Otherwise, hosts are plain processes on\n"
+      "loopback.");
   AddClusterChoice(*command, options->choice);
-  command->add_option("--hosts", request.hosts, "How many hosts, 1 to 200")->capture_default_str();
-  command->add_option("--rate", request.rate, "Of every host's link, each way: 200mbit, 1gbit");
-  command->add_option("--ram", request.ram, "What each node may hold")->capture_default_str();
-  command->add_option("--chunk-size", request.chunk_size, "Of files without a hint: 4K to 1G");
-  command->add_option("--stripe-width", request.stripe_width, "Nodes per striped file; 0: all");
-  command->add_option("--default-placement", request.default_placement, "stripe or local")
+  command->add_option("--hosts", request.hosts, "Number of hosts, 1 to 200")->capture_default_str();
+  command->add_option(
+      "--rate", request.rate,
+      "Link rate of each host in each direction, such as 200mbit; default: unlimited");
+  command->add_option("--ram", request.ram, "Memory limit of each storage node")
       ->capture_default_str();
-  command->add_option("--platform", request.platform,
-                      "What 'mosa identify' has measured: the manager predicts with it");
+  command->add_option("--chunk-size", request.chunk_size,
+                      "Chunk size of files without a hint, a multiple of 4K up to 1G; default: 1M");
+  command->add_option("--stripe-width", request.stripe_width,
+                      "Nodes per striped file without a hint; default: 0, all nodes");
+  command
+      ->add_option("--default-placement", request.default_placement,
+                   "Placement of files without a hint: stripe or local")
+      ->capture_default_str();
+  command->add_option(
+      "--platform", request.platform,
+      "Platform file written by 'mosa identify', for cost predictions by the manager");
   command->add_flag("--no-passthrough", options->no_passthrough,
-                    "Mounts carry every byte themselves");
-  command->add_flag("--allow-other", request.allow_other, "Let other users use the mounts");
-  command->add_flag("--plain", request.plain, "Plain processes on loopback, even as root");
-  command->add_flag("--dry-run", options->dry_run, "Only say what would be made");
+                    "Never let the kernel access local objects directly (FUSE passthrough)");
+  command->add_flag("--allow-other", request.allow_other,
+                    "Let other users access the mounts; needs root");
+  command->add_flag("--plain", request.plain,
+                    "Run hosts as plain processes on loopback, even as root");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Print what would be created, and create nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
 }

@@ -270,29 +270,29 @@ void AddCompare(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "compare",
-      "What was predicted of a workflow beside what it took, and which part is to blame\n\n"
+      "Compare runs of a workflow with its prediction and find the part to blame\n\n"
       "  mosa compare --platform lab.json --config manager=apart --run mon.json --run tue.json\n"
       "  mosa compare --platform lab.json --config hosts=4,manager=apart -o tue -- \\\n"
       "    run words.yaml --cluster lab\n\n"
-      "The workflow, or --workload, says how long tasks compute; before runs are made, also how "
-      "large\n"
-      "files are. The second form predicts, writes that down, runs, and compares. An anomaly is "
-      "hardly\n"
-      "chance, matters, and was so in two of the last three runs, or much so in one.\n"
-      "Exit code 7: there is one. Without one, that of a run that was made and failed.");
+      "The second form makes the prediction, runs the workflow and compares. The workflow, or\n"
+      "--workload, must give the runtimes of tasks; for the second form, it must also give file\n"
+      "sizes, and --config must give hosts. An anomaly is a difference that is hardly chance,\n"
+      "matters, and occurred in two of the last three runs, or is large in a single run. Exit\n"
+      "code: 7 if there is an anomaly, otherwise that of the first run that was made and\n"
+      "failed.");
   AddPredictionWords(*command, options->words)->required();
-  command->add_option("--run", options->runs,
-                      "The record of a finished run; several of the same workflow on the same "
-                      "hosts");
-  command->add_option("--repeats", options->repeats, "Runs that are made")
+  command->add_option(
+      "--run", options->runs,
+      "Record of a finished run; repeatable, for runs of one workflow on the same hosts");
+  command->add_option("--repeats", options->repeats, "Number of runs to make")
       ->check(CLI::Range(1U, kRepeatsMax))
       ->capture_default_str();
   command
       ->add_option("-o,--output", options->directory,
-                   "Where the prediction and the records of runs that are made go")
+                   "Directory for the prediction and for the records of runs that are made")
       ->capture_default_str();
   command->add_option("command", options->command,
-                      "After --: run, the workflow, and options of mosa run");
+                      "After --: run, the workflow, and options of 'mosa run'");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunCompare(*options, line); }; });
 }

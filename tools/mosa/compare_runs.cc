@@ -49,22 +49,22 @@ std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
 }  // namespace
 
 CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words) {
-  command.add_option("--workload", words.workload,
-                     "What was run, if the workflow itself says no sizes or runtimes; without it, "
-                     "the workflow of the run");
-  command.add_option("--operations", words.operations, "As of mosa predict");
-  command.add_option("--rules", words.rules, "As of mosa predict; those of the run");
+  command.add_option(
+      "--workload", words.workload,
+      "Workflow file with runtimes and sizes; default: the workflow of the run, if any");
+  command.add_option("--operations", words.operations,
+                     "Operations of the workload's tasks: a file written by 'mosa trace workload'");
+  command.add_option("--rules", words.rules,
+                     "Rules file (see 'mosa advise'); default: that of the run, if any");
   command.add_option(
       "--config", words.configuration,
-      "As of mosa predict; hosts, slots and system are those of runs that are there: "
-      "for runs to be made say hosts");
+      "Configuration (see 'mosa predict --help'); hosts, slots, system default to the run's");
   command
       .add_option("--draws", words.draws,
-                  "Predictions with figures drawn from their spread, of which come what is "
-                  "predicted and how sure that is; without it 40, of more than 6,000 tasks fewer: "
-                  "such that 240,000 are simulated, but 24 at least")
+                  "Number of draws, at least 19; default: 40, down to 24 above 6,000 tasks")
       ->check(CLI::Range(1U, kDrawsMax));
-  return command.add_option("--platform", words.platform, "The measured service times, JSON");
+  return command.add_option("--platform", words.platform,
+                            "Platform file written by 'mosa identify'");
 }
 
 Status CheckDraws(const PredictionWords& words) {

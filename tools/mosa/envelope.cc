@@ -4,7 +4,7 @@ namespace mosa::cli {
 
 void AddEnvelope(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand(
-      "envelope", "What a store carries of many-task I/O, and what bounds an application on it");
+      "envelope", "Measure a store's many-task I/O, and find what bounds a workflow on it");
   noun->require_subcommand(1);
   AddEnvelopeRun(*noun, line);
   AddEnvelopeProfile(*noun, line);

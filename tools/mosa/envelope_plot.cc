@@ -65,11 +65,12 @@ void AddEnvelopePlot(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "plot",
-      "Curves over clients, heat maps and Kiviat diagrams of several stores, as one SVG\n\n"
+      "Draw curves, heat maps and Kiviat diagrams of one or more stores as one SVG\n\n"
       "  mosa envelope plot envelope.json\n"
       "  mosa envelope plot mosa.json nfs.json gluster.json --out beside.svg");
-  command->add_option("results", options->results, "Of 'mosa envelope run'")->required();
-  command->add_option("--out", options->out, "The picture")->capture_default_str();
+  command->add_option("results", options->results, "Results files of 'mosa envelope run'")
+      ->required();
+  command->add_option("--out", options->out, "SVG file to write")->capture_default_str();
   command->callback([options, &line] { line.action = [options] { return Plot(*options); }; });
 }
 

@@ -142,11 +142,11 @@ Status Profile(const ApplicationFiles& files, const CommandLine& line) {
 void AddApplicationFiles(CLI::App& command, ApplicationFiles& files) {
   command
       .add_option("--workload", files.workload,
-                  "WfFormat 1.3 to 1.6, or the small form in YAML or JSON; files need sizes")
+                  "Workflow file with sizes: WfFormat 1.3 to 1.6, or Mosa's own form")
       ->required();
   command.add_option("--operations", files.operations,
-                     "What its tasks do with their files, as 'mosa trace workload' writes it");
-  command.add_option("--stage", files.stages, "Of its stages; may be repeated; without it all");
+                     "Operations of the workload's tasks: a file written by 'mosa trace workload'");
+  command.add_option("--stage", files.stages, "Stage to include; repeatable; default: all");
 }
 
 Result<Application> ReadApplication(const ApplicationFiles& files) {
@@ -167,11 +167,12 @@ void AddEnvelopeProfile(CLI::App& noun, CommandLine& line) {
   auto files = std::make_shared<ApplicationFiles>();
   CLI::App* command = noun.add_subcommand(
       "profile",
-      "What a workflow asks of a store, stage by stage: Tables 1 to 3 of MTC Envelope\n\n"
+      "Show the I/O of each stage of a workflow (MTC Envelope, Tables 1 to 3)\n\n"
       "  mosa envelope profile --workload montage.json\n"
       "  mosa envelope profile --workload run7.json --operations run7.operations.json\n\n"
-      "Calls of a stage's tasks are aligned by their order; a spike is where at least half of the\n"
-      "tasks do the same.");
+      "Without --operations, each file counts as one call. The calls of a stage's tasks are\n"
+      "aligned by their order; a spike is a point at which at least half of the tasks make the\n"
+      "same call.");
   AddApplicationFiles(*command, *files);
   command->callback(
       [files, &line] { line.action = [files, &line] { return Profile(*files, line); }; });

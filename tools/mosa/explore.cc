@@ -159,48 +159,57 @@ void AddExplore(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "explore",
-      "Which configurations of a space are worth choosing for a workflow\n\n"
+      "Find the configurations that are worth choosing for a workflow\n\n"
       "  mosa explore --platform lab.json --workload blast.yaml --config manager=apart \\\n"
       "    --vary nodes=11,17,20 --vary storage=0..19 --vary chunk=64K..4M\n"
       "  mosa explore --platform lab.json --workload blast.yaml --space space.yaml \\\n"
       "    --power power.yaml --results blast.results --plot plots\n"
       "  mosa explore --platform lab.json --workload montage.yaml --vary hosts=2..8 \\\n"
       "    --vary 'placement:projected/*.fits=default,local,stripe' --vary placement@mAdd=local\n\n"
-      "Prints those that nothing is better than in time, cost (and energy), and those that cannot "
-      "be\ntold apart from the fastest. A space file has a line for each dimension, as\n"
-      "'chunk: [64K..1M, 4M]'. Dimensions are nodes (all hosts; those that 'storage' and a manager "
-      "apart\nleave run tasks), frequency (MHz), and what --config names; so also where a class of "
-      "outputs\nlies, which a glob matches or the tasks of a stage write: default is as the "
-      "workflow "
-      "and its\ngraph say, and system=dss takes no hints at all.");
-  command->add_option("--platform", options->platform, "The measured service times, JSON")
+      "Prints the Pareto front of time, cost and (with --power) energy, and the configurations\n"
+      "that cannot be told apart from the fastest. A space file has one line per dimension,\n"
+      "such as 'chunk: [64K..1M, 4M]'; --vary replaces a dimension of the same name.\n\n"
+      "A dimension is one of the following.\n"
+      "  nodes            all hosts; those that 'storage' and manager=apart leave run tasks\n"
+      "  frequency        MHz, a level of the power file\n"
+      "  placement:GLOB   placement of outputs that match; default: as workflow and graph say\n"
+      "  placement@STAGE  the same for the outputs of a stage; neither has an effect with "
+      "system=dss\n"
+      "  other names      those of --config (see 'mosa predict --help'), except single hosts");
+  command->add_option("--platform", options->platform, "Platform file written by 'mosa identify'")
       ->required();
   command
       ->add_option("--workload", options->workload,
-                   "WfFormat 1.3 to 1.6, or the small form in YAML or JSON")
+                   "Workflow file with sizes: WfFormat 1.3 to 1.6, or Mosa's own form")
       ->required();
-  command->add_option("--space", options->space, "The dimensions and their values, YAML or JSON");
+  command->add_option("--space", options->space,
+                      "Space file with the dimensions and their values, YAML or JSON");
   command
       ->add_option("--vary", options->vary,
-                   "One dimension, as hosts=1..8 or chunk=64K,1M; in the place of the file's")
+                   "Dimension, NAME=VALUES, such as hosts=1..8 or chunk=64K,1M; repeatable")
       ->allow_extra_args(false);
-  command->add_option("--config", options->base, "What all have in common, as of mosa predict");
+  command->add_option(
+      "--config", options->base,
+      "Settings common to all configurations, NAME=VALUE,... (see 'mosa predict --help')");
   command->add_option("--power", options->power,
-                      "What a host draws, as of mosa predict: energy counts as well then");
+                      "Power file of the hosts, YAML or JSON; adds energy to the objectives");
   command->add_option("--results", options->results,
-                      "Append what is simulated to this file, and go on with what is in it");
+                      "File to append simulations to, and to reuse them from");
   command->add_option("--plot", options->plot,
-                      "Draw the front and curves over each dimension into this directory, as SVG");
+                      "Directory for SVG plots of the front and of curves over each dimension");
   command
-      ->add_option("--repeats", options->repeats,
-                   "Predictions with figures drawn from their spread, for the intervals")
+      ->add_option(
+          "--repeats", options->repeats,
+          "Number of draws (simulations with varied figures): at least 19; 0: no intervals")
       ->check(CLI::Range(0U, kRepeatsMax))
       ->capture_default_str();
-  command->add_option("--jobs", options->jobs, "Simulations at a time; 0: as many as cores")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Number of simulations to run at a time; 0: one per core")
       ->check(CLI::Range(0U, kJobsMax))
       ->capture_default_str();
   command->add_flag("--no-prune", options->no_prune,
-                    "Simulate also what a lower bound shows to be worse");
+                    "Also simulate configurations that a lower bound shows to be worse");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Explore(*options, line); }; });
 }

@@ -156,9 +156,9 @@ Status Set(const Options& options) {
 }
 
 void AddPath(CLI::App& command, Options& options) {
-  command.add_option("path", options.path, "A path on a Mosa mount")->required();
+  command.add_option("path", options.path, "Path on a Mosa mount")->required();
   command.add_flag("--in-store", options.in_store,
-                   "PATH is absolute in the store: no mount is needed");
+                   "Take paths from the root of the store, so that no mount is needed");
   AddManagerChoice(command, options.manager);
 }
 
@@ -179,37 +179,38 @@ Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& 
 }
 
 void AddHint(CLI::App& app, CommandLine& line) {
-  CLI::App* noun = app.add_subcommand("hint", "How files will be used, and what follows from it");
+  CLI::App* noun =
+      app.add_subcommand("hint", "Set, show and explain hints: how files will be used");
   noun->require_subcommand(1);
   noun->fallthrough();
 
   auto got = std::make_shared<Options>();
   CLI::App* get = noun->add_subcommand("get",
-                                       "The hints in force for a file or directory\n\n"
+                                       "Show the hints in force for a file or directory\n\n"
                                        "  mosa hint get $MOSA_MOUNT/result.tsv\n"
                                        "  mosa hint get $MOSA_MOUNT/parts placement");
   AddPath(*get, *got);
-  get->add_option("name", got->name, "Only this one");
+  get->add_option("name", got->name, "Hint to show; default: all");
   get->callback([got, &line] { line.action = [got, &line] { return Get(*got, line); }; });
 
   auto set = std::make_shared<Options>();
   CLI::App* setter = noun->add_subcommand(
-      "set", std::string("Say how a file, or what is made in a directory, will be "
-                         "used\n\n"
-                         "  mosa hint set $MOSA_MOUNT/parts pattern=reduce:merge\n"
-                         "  mosa hint set $MOSA_MOUNT/scratch placement=local "
-                         "lifetime=temporary\n\n") +
-                 kHintHelp);
+      "set",
+      std::string("Set hints on a file, or on a directory for what is created in it\n\n"
+                  "  mosa hint set $MOSA_MOUNT/parts pattern=reduce:merge\n"
+                  "  mosa hint set $MOSA_MOUNT/scratch placement=local lifetime=temporary\n\n") +
+          kHintHelp);
   AddPath(*setter, *set);
-  setter->add_option("hints", set->assignments, "NAME=VALUE...");
+  setter->add_option("hints", set->assignments, "Hints, as NAME=VALUE");
   setter->callback([set, &line] { line.action = [set] { return Set(*set); }; });
 
   auto explained = std::make_shared<Options>();
-  CLI::App* explain = noun->add_subcommand(
-      "explain",
-      "Which rule, directory or attribute gave each hint; also of paths that do not exist yet\n\n"
-      "  mosa hint explain $MOSA_MOUNT/parts/17.out\n"
-      "  mosa hint explain --in-store /parts/17.out --json");
+  CLI::App* explain =
+      noun->add_subcommand("explain",
+                           "Show which rule, directory or attribute gives each hint of a path\n\n"
+                           "  mosa hint explain $MOSA_MOUNT/parts/17.out\n"
+                           "  mosa hint explain --in-store /parts/17.out --json\n\n"
+                           "The path need not exist.");
   AddPath(*explain, *explained);
   explain->callback([explained, &line] {
     line.action = [explained, &line] { return ExplainPath(*explained, line); };

@@ -20,7 +20,7 @@ inline constexpr const char* kHintHelp =
     "replicas     1 to 64, or auto\n"
     "replicate    eager, lazy\n"
     "ack          optimistic, pessimistic, or 1 to 64\n"
-    "chunk_size   4K to 1G, whole pages of 4K\n"
+    "chunk_size   4K to 1G, a multiple of 4K\n"
     "stripe_width 1 to 1024\n"
     "lifetime     keep, temporary, readers:N\n"
     "strict       0, 1";

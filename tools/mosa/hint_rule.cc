@@ -117,27 +117,31 @@ Status Remove(const Options& options) {
 }  // namespace
 
 void AddHintRules(CLI::App& noun, CommandLine& line) {
-  CLI::App* rule = noun.add_subcommand("rule", "Hints for paths that do not exist yet");
+  CLI::App* rule =
+      noun.add_subcommand("rule", "Manage rules that give hints to files that will be created");
   rule->require_subcommand(1);
   rule->fallthrough();
 
   auto added = std::make_shared<Options>();
   CLI::App* add = rule->add_subcommand(
-      "add", std::string(
-                 "Every file made from now on where GLOB matches has these hints; of several rules "
-                 "the most specific one wins, then the later\n\n"
-                 "  mosa hint rule add \"$MOSA_MOUNT/parts/*.out\" pattern=reduce:merge\n"
-                 "  mosa hint rule add '/scratch/**' placement=local lifetime=temporary\n\n"
-                 "* ? [a-z] within a name, ** for any number of names\n\n") +
-                 kHintHelp);
-  add->add_option("glob", added->glob, "Below a mount, or below the root of the store")->required();
-  add->add_option("hints", added->assignments, "NAME=VALUE...");
+      "add",
+      std::string(
+          "Add a rule: files created from now on get these hints if their path matches GLOB\n\n"
+          "  mosa hint rule add \"$MOSA_MOUNT/parts/*.out\" pattern=reduce:merge\n"
+          "  mosa hint rule add '/scratch/**' placement=local lifetime=temporary\n\n"
+          "If several rules match, the most specific one wins, then the latest. In globs, *, ? "
+          "and\n"
+          "[a-z] match within a name, and ** matches any number of names.\n\n") +
+          kHintHelp);
+  add->add_option("glob", added->glob, "Glob below a mount, or from the root of the store")
+      ->required();
+  add->add_option("hints", added->assignments, "Hints, as NAME=VALUE");
   AddManagerChoice(*add, added->manager);
   add->callback([added, &line] { line.action = [added, &line] { return Add(*added, line); }; });
 
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* list = rule->add_subcommand("list",
-                                        "The rules, in the order in which they were added\n\n"
+                                        "List the rules in the order in which they were added\n\n"
                                         "  mosa hint rule list\n"
                                         "  mosa hint rule list --json");
   AddManagerChoice(*list, *choice);
@@ -145,11 +149,12 @@ void AddHintRules(CLI::App& noun, CommandLine& line) {
       [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });
 
   auto removed = std::make_shared<Options>();
-  CLI::App* remove = rule->add_subcommand("remove",
-                                          "Take a rule back; files made by it keep their hints\n\n"
-                                          "  mosa hint rule remove 3\n"
-                                          "  mosa hint rule remove '/scratch/**'");
-  remove->add_option("rule", removed->glob, "Its id or its glob")->required();
+  CLI::App* remove =
+      rule->add_subcommand("remove",
+                           "Remove a rule; files that it applied to keep their hints\n\n"
+                           "  mosa hint rule remove 3\n"
+                           "  mosa hint rule remove '/scratch/**'");
+  remove->add_option("rule", removed->glob, "Id or glob of the rule")->required();
   AddManagerChoice(*remove, removed->manager);
   remove->callback([removed, &line] { line.action = [removed] { return Remove(*removed); }; });
 }

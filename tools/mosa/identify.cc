@@ -196,22 +196,21 @@ void AddIdentify(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "identify",
-      "Measures a deployment, and writes the platform file that predictions need\n\n"
+      "Measure a deployment and write the platform file that predictions need\n\n"
       "  mosa identify -o lab.json                # the cluster of 'mosa cluster up'\n"
       "  mosa identify --mount /mnt/mosa --hosts a,b,c --exec 'ssh {host}'\n"
       "  mosa identify --path /mnt/nfs            # any other store\n\n"
-      "By programs' own operations, on at most three hosts, until each figure's 95 % interval is\n"
-      "within 5 % or the budget is used up. The store should do nothing else meanwhile.");
+      "Measures file operations and links on at most three hosts, until each measurement's 95 %\n"
+      "interval is within 5 % or the budget is spent. The store should be idle otherwise.");
   AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--path", options->paths,
-                      "Any directory instead; twice: two places of one store on this machine");
-  command
-      ->add_option("--hosts-max", options->hosts_max, "Of the cluster's hosts, how many are used")
+                      "Any directory to measure instead; repeatable, for places of one store");
+  command->add_option("--hosts-max", options->hosts_max, "Maximum number of hosts to use")
       ->check(CLI::Range(1U, kHostsMax))
       ->capture_default_str();
-  command->add_option("--budget", options->budget_seconds, "Seconds, when it ends whatever it has")
+  command->add_option("--budget", options->budget_seconds, "Time limit in seconds, 2 to 120")
       ->capture_default_str();
-  command->add_option("-o,--out", options->out, "The platform file")->capture_default_str();
+  command->add_option("-o,--out", options->out, "Platform file to write")->capture_default_str();
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunIdentify(*options, line); }; });
 }

@@ -319,7 +319,8 @@ Status Serve(pid_t parent) {
 
 void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
   auto parent = std::make_shared<pid_t>(0);
-  CLI::App* command = app.add_subcommand("identify-worker", "What identify starts on each host");
+  CLI::App* command =
+      app.add_subcommand("identify-worker", "Measure on one host for 'mosa identify' (internal)");
   command->group("");  // Not for people.
   command->add_option("--parent", *parent);
   command->callback([parent, &line] { line.action = [parent] { return Serve(*parent); }; });

@@ -270,7 +270,7 @@ void AddLog(CLI::App& app, CommandLine& line) {
   };
   CLI::App* noun = app.add_subcommand(
       "log",
-      "Has every daemon write a record of each request, to follow single ones\n\n"
+      "Have all daemons log their requests, so that single ones can be followed\n\n"
       "  mosa log on /var/tmp/requests; snakemake; mosa log off\n"
       "  mosa follow /var/tmp/requests/*.requests");
   noun->require_subcommand(1);
@@ -282,33 +282,36 @@ void AddLog(CLI::App& app, CommandLine& line) {
     if (order == RequestLogOrder::kBegin)
       command
           ->add_option("directory", options->query.log_directory,
-                       "A directory that each host has; a file per daemon is made there")
+                       "Directory that exists on each host; each daemon creates a file in it")
           ->required();
     AddManagerChoice(*command, options->manager);
     command->callback([options, &line] {
       line.action = [options, &line] { return Order(options->manager, options->query, line); };
     });
   };
-  add("on", "Begins the logs, while the daemons run", RequestLogOrder::kBegin);
-  add("off", "Ends the logs; their files are whole then", RequestLogOrder::kEnd);
-  add("status", "Which logs are written, and where", RequestLogOrder::kNone);
+  add("on", "Start the request logs while the daemons run", RequestLogOrder::kBegin);
+  add("off", "Stop the request logs and complete their files", RequestLogOrder::kEnd);
+  add("status", "Show which request logs are being written, and where", RequestLogOrder::kNone);
 }
 
 void AddFollow(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<FollowOptions>();
   CLI::App* command = app.add_subcommand(
       "follow",
-      "One request, from a program's call to the object and back: where its time went\n\n"
+      "Follow one request from the program's call to the object, and show where time went\n\n"
       "  mosa follow /var/tmp/requests/*.requests                 # the longest read\n"
       "  mosa follow *.requests --class fuse.create --list 20\n"
       "  mosa follow *.requests --trace 52c18b0e7fd0a1b3");
-  command->add_option("files", options->files, "What daemons have written since 'mosa log on'")
+  command->add_option("files", options->files, "Request logs that daemons wrote (see 'mosa log')")
       ->required();
-  command->add_option("--trace", options->trace, "This one, as --list shows it");
-  command->add_option("--class", options->name, "Of this class the longest; '': of any")
+  command->add_option("--trace", options->trace,
+                      "Id of the request to show, as printed by --list; default: the longest one");
+  command->add_option("--class", options->name, "Class of requests to choose from; '': all classes")
       ->capture_default_str();
-  command->add_option("--host", options->host, "Of this host's mount");
-  command->add_option("--list", options->list, "So many, the longest first, instead of one");
+  command->add_option("--host", options->host,
+                      "Host whose mount's requests to choose from; default: all");
+  command->add_option("--list", options->list,
+                      "List this many of the longest requests instead of showing one");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Follow(*options, line); }; });
 }

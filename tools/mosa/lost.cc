@@ -37,8 +37,7 @@ void AddLost(CLI::App& app, CommandLine& line) {
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* command = app.add_subcommand(
       "lost",
-      "Files whose only copy was on nodes that are gone or is damaged, and the task that wrote "
-      "each\n\n"
+      "List files whose only copy is lost or damaged, with the task that wrote each\n\n"
       "  mosa lost\n"
       "  mosa lost --json | jq -r '.[].task' | sort -u");
   AddManagerChoice(*command, *choice);

@@ -72,13 +72,13 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Mosa turns the RAM of the machines that run a workflow into one POSIX mount.\n\n"
-      "  mosa cluster up --hosts 4     # a whole cluster on this machine\n"
-      "  mosa run words.yaml           # a workflow over its hosts",
+      "Combine the RAM of the hosts that run a workflow into one POSIX file system.\n\n"
+      "  mosa cluster up --hosts 4     # start a cluster on this machine\n"
+      "  mosa run words.yaml           # run a workflow on its hosts",
       "mosa");
   CommandLine line;
   app.formatter(std::make_shared<OneLineFormatter>());
-  app.add_flag("--json", line.json, "Print JSON with stable names");
+  app.add_flag("--json", line.json, "Print results as JSON with stable keys");
   app.set_version_flag("--version", VersionLine());
   app.require_subcommand(1);
   app.fallthrough();

@@ -75,9 +75,13 @@ void SortByName(ClusterStatus& status) {
 }  // namespace
 
 void AddManagerChoice(CLI::App& command, ManagerChoice& choice) {
-  command.add_option("--manager", choice.address, "The manager's HOST:PORT")
+  command
+      .add_option("--manager", choice.address,
+                  "Address of the manager, HOST:PORT; default: the local cluster's")
       ->envname("MOSA_MANAGER");
-  command.add_option("--secret", choice.secret, "A secret of the role admin or user (mosa secret)")
+  command
+      .add_option("--secret", choice.secret,
+                  "Secret file of the role admin or user (see 'mosa secret')")
       ->envname("MOSA_SECRET");
   AddClusterChoice(command, choice.cluster);
 }

@@ -63,12 +63,12 @@ Status Drain(const DrainOptions& options, bool drain, const CommandLine& line) {
 
 void AddDrain(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<DrainOptions>();
-  CLI::App* command = noun.add_subcommand(
-      "drain",
-      "Moves everything off a node, so that it can be stopped and nothing is lost\n\n"
-      "  mosa node drain h3 --wait && systemctl stop mosa-storage");
-  command->add_option("node", options->node, "The node's name")->required();
-  command->add_flag("--wait", options->wait, "Return when no file has bytes there any more");
+  CLI::App* command =
+      noun.add_subcommand("drain",
+                          "Move everything off a node, so that it can be stopped without loss\n\n"
+                          "  mosa node drain h3 --wait && systemctl stop mosa-storage");
+  command->add_option("node", options->node, "Name of the node")->required();
+  command->add_flag("--wait", options->wait, "Wait until no file has bytes on the node");
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Drain(*options, true, line); }; });
@@ -77,9 +77,9 @@ void AddDrain(CLI::App& noun, CommandLine& line) {
 void AddUndrain(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<DrainOptions>();
   CLI::App* command = noun.add_subcommand("undrain",
-                                          "Lets a node that was drained take files again\n\n"
+                                          "Let a drained node take files again\n\n"
                                           "  mosa node undrain h3");
-  command->add_option("node", options->node, "The node's name")->required();
+  command->add_option("node", options->node, "Name of the node")->required();
   AddManagerChoice(*command, options->manager);
   command->callback([options, &line] {
     line.action = [options, &line] { return Drain(*options, false, line); };
@@ -89,13 +89,13 @@ void AddUndrain(CLI::App& noun, CommandLine& line) {
 }  // namespace
 
 void AddNode(CLI::App& app, CommandLine& line) {
-  CLI::App* noun = app.add_subcommand("node", "Storage nodes");
+  CLI::App* noun = app.add_subcommand("node", "List and drain storage nodes");
   noun->require_subcommand(1);
   noun->fallthrough();
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* command = noun->add_subcommand(
       "list",
-      "Every storage node with its state and what it holds\n\n"
+      "List the storage nodes with their state and space\n\n"
       "  mosa node list\n"
       "  mosa node list --manager node1:7400 --secret /etc/mosa/admin.pem --json");
   AddManagerChoice(*command, *choice);

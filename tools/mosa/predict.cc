@@ -264,73 +264,78 @@ Status PredictRun(const Options& options, const CommandLine& line) {
   return OkStatus();
 }
 
+constexpr const char* kHelp =
+    "Predict how long a workflow takes on a platform in a given configuration\n\n"
+    "  mosa predict --platform lab.json --workload montage.json --config hosts=19\n"
+    "  mosa predict --platform lab.json --workload blast.yaml \\\n"
+    "    --config hosts=14,storage=5,chunk=256K,system=dss --trace run.trace.json\n"
+    "  mosa predict --platform lab.json --workload synthetic:reduce,medium,scale=0.1 \\\n"
+    "    --config hosts=8,manager=apart,slots=1\n\n"
+    "Every file of the workload needs a size. Without --operations, a task reads all its\n"
+    "inputs, computes, then writes all its outputs. Nine of ten runs, each on a cluster of\n"
+    "its own, are expected in the interval, and so is the mean of several runs on one\n"
+    "cluster. The interval comes from draws: simulations in which the measured figures vary\n"
+    "by their spread. A run that would fail, for example because the store is full, is also\n"
+    "an answer: the exit code is 0, and JSON has 'failure', 'failed_at_s' and, if there is no\n"
+    "room, 'full'.\n\n"
+    "The workflows of 'mosa bench patterns' are workloads, too.\n"
+    "  synthetic:PATTERN,SIZE[,scale=SHARE][,width=N][,copies=N][,compute=SECONDS]\n"
+    "    [,make=SECONDS_PER_GB]\n\n"
+    "A configuration names what differs from these defaults.\n"
+    "  hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,replicas=1,\n"
+    "  placement=stripe,store=0,seed=1\n"
+    "Hosts that differ from the others: h3.speed=0.5, h5-8.link=12M. Fields are cores, speed,\n"
+    "cache, store, and link (or out and in), in bytes per second.\n"
+    "Placement of outputs: placement:mid/*.fits=local by glob, placement@mAdd=stripe by stage.";
+
 }  // namespace
 
 void AddPredict(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "predict",
-      "How long a workflow would take on a platform in a configuration\n\n"
-      "  mosa predict --platform lab.json --workload montage.json --config hosts=19\n"
-      "  mosa predict --platform lab.json --workload blast.yaml \\\n"
-      "    --config hosts=14,storage=5,chunk=256K,system=dss --trace run.trace.json\n\n"
-      "  mosa predict --platform lab.json --workload synthetic:reduce,medium,scale=0.1 \\\n"
-      "    --config hosts=8,manager=apart,slots=1\n\n"
-      "Every file of the workload needs a size. Nine of ten runs, each on a cluster of its own, "
-      "are\n"
-      "to lie in the interval: of several runs the mean then does as well. The trace opens in\n"
-      "ui.perfetto.dev. A run that would fail, as in a store without room, is an answer as well:\n"
-      "the exit code is 0, and JSON has 'failure', 'failed_at_s' and, for want of room, 'full'.");
-  command->add_option("--platform", options->platform, "The measured service times, JSON")
+  CLI::App* command = app.add_subcommand("predict", kHelp);
+  command->add_option("--platform", options->platform, "Platform file written by 'mosa identify'")
       ->required();
   command
-      ->add_option("--workload", options->workload,
-                   "WfFormat 1.3 to 1.6, the small form in YAML or JSON, or a workflow of 'mosa "
-                   "bench patterns': synthetic:PATTERN,SIZE[,scale=SHARE][,width=N][,copies=N]"
-                   "[,compute=SECONDS][,make=SECONDS_PER_GB]")
+      ->add_option(
+          "--workload", options->workload,
+          "Workflow file with sizes: WfFormat 1.3 to 1.6, or Mosa's own form, or synthetic:...")
       ->required();
-  command->add_option("--operations", options->operations,
-                      "What its tasks do with their files, as 'mosa trace workload' writes it; "
-                      "without, a task reads its inputs, computes, and writes its outputs");
+  command->add_option(
+      "--operations", options->operations,
+      "Operations of the workload's tasks: a file written by 'mosa trace workload'");
   command->add_option(
       "--rules", options->rules,
-      "Hints of outputs, as of mosa run, instead of those that the graph and the workflow say");
+      "Rules file (see 'mosa advise'); replaces the placement hints of graph and workflow");
+  command->add_option("--config", options->configuration,
+                      "Configuration, NAME=VALUE,..., as described above");
   command->add_option(
-      "--config", options->configuration,
-      "hosts=4,storage=0,manager=shared,slots=0,system=wass,chunk=1M,stripe=0,"
-      "replicas=1,placement=stripe,store=0,seed=1: what differs from this; and of "
-      "hosts that are unlike the others, as in h3.speed=0.5 or h5-8.link=12M: "
-      "cores, speed, link (bytes per second; or out, in), cache, store; and of "
-      "classes of outputs, as in placement:mid/*.fits=local or placement@mAdd=stripe");
-  command->add_option("--trace", options->trace, "Write the simulated run as a Chrome trace");
-  command->add_flag("--layouts", options->layouts, "With --json: on which nodes each file lies");
-  command->add_flag("--residence", options->residence,
-                    "With --json: how long requests stay in each daemon, as 'mosa residence' has "
-                    "it, of the run without draws");
-  command->add_option(
-      "--metrics", options->metrics,
-      "Write the same for Prometheus, as daemons serve it: a file COMPONENT-HOST.prom "
-      "for each in this directory");
+      "--trace", options->trace,
+      "Write the simulated run to this file as a Chrome trace (for ui.perfetto.dev)");
+  command->add_flag("--layouts", options->layouts,
+                    "With --json, add the nodes that hold each file");
+  command->add_flag(
+      "--residence", options->residence,
+      "With --json, add residence times in each daemon, as 'mosa residence' has them");
+  command->add_option("--metrics", options->metrics,
+                      "Directory for the residence times as Prometheus text, one file per daemon");
   command->add_option("--power", options->power,
-                      "What a host draws, YAML or JSON (network_w: with its link full in both "
-                      "directions): the prediction then has the energy");
+                      "Power file of the hosts, YAML or JSON; adds their energy");
   command
       ->add_option("--frequency", options->frequency_mhz,
-                   "MHz of the hosts' processors, one of the power file's levels")
+                   "Frequency in MHz, a level of the power file; default: the level of speed 1")
       ->needs("--power");
   command
-      ->add_option("--repeats", options->repeats,
-                   "Predictions with figures drawn from their spread, other seeds, and off by the "
-                   "model's spread, for interval and mean")
+      ->add_option(
+          "--repeats", options->repeats,
+          "Number of draws (simulations with varied figures): at least 19; 0: no intervals")
       ->check(CLI::Range(0U, kRepeatsMax))
       ->capture_default_str();
   CLI::Option* bound = command->add_option(
       "--bound", options->bound,
-      "A file of 'mosa envelope run' or 'mosa capacity run': says which stages are simulated "
-      "faster than the store was measured to be");
+      "Envelope or capacity file; reports stages simulated faster than was measured");
   command
       ->add_option("--bound-system", options->bound_system,
-                   "Which of the envelope's stores, if it has several")
+                   "Store to use from an envelope file that has several")
       ->needs(bound);
   command->callback(
       [options, &line] { line.action = [options, &line] { return PredictRun(*options, line); }; });

@@ -73,23 +73,22 @@ void AddReport(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "report",
-      "A run as one HTML page: what happened when, where bytes lay, what was predicted\n\n"
+      "Write one HTML page about a run: timeline, placement, prediction\n\n"
       "  mosa report words.run.json\n"
       "  mosa report mon.json tue.json wed.json --platform lab.json --config manager=apart\n\n"
-      "The page is of the last of these runs; the others say what is usual. It needs no other "
-      "file\n"
-      "and no network. What cannot be compared, as with 'mosa compare', is said on it, and the "
-      "rest\n"
-      "is shown. Exit code 0: it is written, whatever it says.");
+      "The page shows the last of these runs; the others show how much runs vary. It needs no\n"
+      "other file and no network. If something cannot be compared as by 'mosa compare', the\n"
+      "page says so and shows the rest. The exit code is 0 if the page is written, whatever it\n"
+      "shows.");
   command
       ->add_option("record", options->records,
-                   "Records of 'mosa run', of the same workflow on the same hosts")
+                   "Records of 'mosa run', of one workflow on the same hosts")
       ->required();
   AddPredictionWords(*command, options->words);
   command->add_option("--envelope", options->envelopes,
-                      "Of 'mosa envelope run': its pictures are put on the page");
+                      "Results file of 'mosa envelope run', whose plots are added to the page");
   command->add_option("-o,--output", options->out,
-                      "The page; without it beside the last record, as .html");
+                      "HTML file to write; default: next to the last record, with suffix .html");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunReport(*options, line); }; });
 }

@@ -103,12 +103,14 @@ void AddResidence(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "residence",
-      "How long requests stay in each daemon, by class and peer, most time in all first\n\n"
+      "Show how long requests stay in each daemon, by class and peer, largest total first\n\n"
       "  mosa residence\n"
       "  mosa residence --json > before.json; ...; mosa residence --since before.json");
-  command->add_option("--since", options->since,
-                      "What an earlier 'mosa residence --json' printed: shows what came after");
-  command->add_option("--top", options->top, "So many rows; 0: all")->capture_default_str();
+  command->add_option(
+      "--since", options->since,
+      "Output of an earlier 'mosa residence --json'; shows only what came after it");
+  command->add_option("--top", options->top, "Number of rows to show; 0: all")
+      ->capture_default_str();
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

@@ -211,39 +211,43 @@ void AddRun(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "run",
-      "Run a workflow over the hosts of a cluster\n\n"
+      "Run a workflow on the hosts of a cluster\n\n"
       "  mosa run words.yaml\n"
       "  mosa run montage.json --cluster second --system dss --record dss.json\n"
       "  mosa run words.yaml --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
-      "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or a small form in YAML or JSON: see\n"
+      "WORKFLOW is WfFormat 1.3 to 1.6 with commands, or Mosa's own form in YAML or JSON: see\n"
       "docs/reference/formats.md.");
-  command->add_option("workflow", options->workflow, "The workflow's description")->required();
+  command->add_option("workflow", options->workflow, "Workflow file")->required();
   AddHostChoice(*command, options->cluster, options->hosts);
-  command->add_option("--workdir", options->hosts.directory,
-                      "Below the mount, where tasks run; made if absent");
+  command->add_option(
+      "--workdir", options->hosts.directory,
+      "Directory below the mount to run tasks in; created if absent; default: the mount");
   command->add_option("--slots", options->hosts.slots,
-                      "Tasks at a time on each host; without it the cores are shared out");
-  command->add_option("--link", options->hosts.link,
-                      "What a host's link carries, for the scheduler: 1gbit");
+                      "Tasks at a time on each host; default: a share of the cores, 1 with --exec");
+  command->add_option(
+      "--link", options->hosts.link,
+      "Link rate for the scheduler, such as 1gbit; default: the cluster's, or 16gbit");
   command
       ->add_option("--system", options->system,
-                   "wass: hints, and tasks go where their bytes are; dss: neither")
+                   "wass: hints, and tasks run where their data is; dss: neither")
       ->check(CLI::IsMember({"wass", "dss"}))
       ->capture_default_str();
-  command->add_option("--rules", options->rules,
-                      "Hints of outputs by globs, as 'mosa advise' writes them, instead of those "
-                      "that the graph suggests and the workflow says");
-  command->add_option("--retries", options->engine.retries, "Of a task that failed")
+  command->add_option(
+      "--rules", options->rules,
+      "Rules file (see 'mosa advise'); replaces the placement hints of graph and workflow");
+  command->add_option("--retries", options->engine.retries, "Number of retries of a failed task")
       ->capture_default_str();
   command->add_flag("--keep-going", options->engine.keep_going,
-                    "After a failure, run all that does not depend on it");
+                    "After a failure, run all tasks that do not depend on the failed one");
   command->add_flag("--resume", options->resume,
-                    "Keep what the run of --record finished and is still intact");
-  command->add_option("--record", options->engine.record_path,
-                      "JSON of every task; without it WORKFLOW.run.json here");
+                    "Keep results of the run in --record that are still intact");
+  command->add_option(
+      "--record", options->engine.record_path,
+      "Record of the run to write, JSON; default: WORKFLOW.run.json, in this directory");
   command->add_option("--logs", options->engine.logs,
-                      "Directory of what tasks print; without it beside the record");
-  command->add_flag("--dry-run", options->dry_run, "Only check, and show files and their hints");
+                      "Directory for the output of tasks; default: next to the record");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Check the workflow and show its files with their hints, but run nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunWorkflow(*options, line); }; });
 }

@@ -97,17 +97,23 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
 }  // namespace
 
 void AddHostChoice(CLI::App& command, ClusterChoice& cluster, HostsRequest& hosts) {
-  command.add_option("--cluster,--name", cluster.name, "A cluster of 'mosa cluster up'")
+  command.add_option("--cluster,--name", cluster.name, "Name of the local cluster")
       ->capture_default_str()
       ->envname("MOSA_CLUSTER");
-  command.add_option("--dir", cluster.directory, "Where clusters keep their directories")
+  command
+      .add_option("--dir", cluster.directory, "Directory in which local clusters keep their files")
       ->capture_default_str()
       ->envname("MOSA_CLUSTER_DIR");
-  command.add_option("--mount", hosts.mount,
-                     "Instead of a cluster: a mounted directory, the same on all hosts and here");
-  command.add_option("--hosts", hosts.names, "With --mount: the hosts' names")->delimiter(',');
-  command.add_option("--exec", hosts.exec,
-                     "With --hosts: how a script runs on {host}, as the last word");
+  command.add_option(
+      "--mount", hosts.mount,
+      "Directory mounted on all hosts and here, instead of a cluster; may contain {host}");
+  command
+      .add_option("--hosts", hosts.names,
+                  "Comma-separated host names, with --mount; default: this machine alone")
+      ->delimiter(',');
+  command.add_option(
+      "--exec", hosts.exec,
+      "Command to run a script on {host}, such as 'ssh {host}'; the script is appended");
 }
 
 Result<uint64_t> ParseRate(const std::string& text) {

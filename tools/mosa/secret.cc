@@ -87,16 +87,19 @@ void AddIssue(CLI::App& noun, CommandLine& line) {
   auto issue = std::make_shared<Issue>();
   CLI::App* command =
       noun.add_subcommand("issue",
-                          "Make one more secret, for one role\n\n"
+                          "Issue a secret for one role\n\n"
                           "  mosa secret issue ~/mosa-secrets alice.pem --uid 1000\n"
                           "  mosa secret issue ~/mosa-secrets n1.pem --role node --node n1");
-  command->add_option("directory", issue->directory, "Where `create` put ca.pem")->required();
-  command->add_option("file", issue->path, "Where to write the secret")->required();
-  command->add_option("--role", issue->role, "user, node, mount, admin or manager")
+  command->add_option("directory", issue->directory, "Directory that holds ca.pem")->required();
+  command->add_option("file", issue->path, "Secret file to write")->required();
+  command->add_option("--role", issue->role, "Role: user, node, mount, admin or manager")
       ->capture_default_str();
-  command->add_option("--uid", issue->uid, "Whose files a user may give hints");
-  command->add_option("--node", issue->node, "The only name under which a node may register");
-  command->add_option("--days", issue->days, "How long it is valid; a user's a year, else ten");
+  command->add_option("--uid", issue->uid,
+                      "User id that a secret of the role user acts for; required with that role");
+  command->add_option("--node", issue->node,
+                      "Only name under which a node may register; default: any");
+  command->add_option("--days", issue->days,
+                      "Validity in days; default: 366 for the role user, 3650 for others");
   command->callback([issue, &line] { line.action = [issue, &line] { return Run(*issue, line); }; });
 }
 
@@ -107,13 +110,14 @@ void AddRotate(CLI::App& noun, CommandLine& line) {
   auto rotation = std::make_shared<Rotation>();
   CLI::App* command = noun.add_subcommand(
       "rotate",
-      "Exchange the authority and all keys of a cluster that runs, in three steps\n\n"
-      "  mosa secret rotate begin ~/mosa-secrets    every secret trusts both authorities\n"
-      "  mosa secret rotate switch ~/mosa-secrets   every secret is issued by the new one\n"
-      "  mosa secret rotate end ~/mosa-secrets      nothing trusts the old one\n\n"
-      "Copy the files to the machines after each; daemons read them again by themselves.");
-  command->add_option("step", rotation->step, "begin, switch or end")->required();
-  command->add_option("directory", rotation->directory, "Where ca.pem is")->required();
+      "Replace the authority and all keys of a running cluster, in three steps\n\n"
+      "  mosa secret rotate begin ~/mosa-secrets    # every secret trusts both authorities\n"
+      "  mosa secret rotate switch ~/mosa-secrets   # the new authority reissues every secret\n"
+      "  mosa secret rotate end ~/mosa-secrets      # no secret trusts the old authority\n\n"
+      "After each step, copy the files to the machines and wait 10 s: daemons reload them by\n"
+      "themselves.");
+  command->add_option("step", rotation->step, "Step: begin, switch or end")->required();
+  command->add_option("directory", rotation->directory, "Directory that holds ca.pem")->required();
   command->callback([rotation, &line] {
     line.action = [rotation, &line] { return Rotate(rotation->step, rotation->directory, line); };
   });
@@ -123,22 +127,24 @@ void AddRotate(CLI::App& noun, CommandLine& line) {
 
 void AddSecret(CLI::App& app, CommandLine& line) {
   CLI::App* noun =
-      app.add_subcommand("secret", "The files that admit daemons and people to a cluster");
+      app.add_subcommand("secret", "Manage the secrets that admit daemons and users to a cluster");
   noun->require_subcommand(1);
   noun->fallthrough();
   auto path = std::make_shared<std::string>();
   CLI::App* create = noun->add_subcommand(
       "create",
-      "Make a cluster's authority, and a secret for each role: certificates and keys\n\n"
+      "Create a cluster's certificate authority, and a secret for each role except user\n\n"
       "  mosa secret create ~/mosa-secrets\n"
       "  scp ~/mosa-secrets/{node,mount}.pem node2:/etc/mosa/");
-  create->add_option("directory", *path, "What to make; it must not exist")->required();
+  create->add_option("directory", *path, "Directory to create; must not exist")->required();
   create->callback([path, &line] { line.action = [path, &line] { return Create(*path, line); }; });
   AddIssue(*noun, line);
   AddRotate(*noun, line);
   CLI::App* show = noun->add_subcommand(
-      "show", "What a secret admits to, until when, and whom it trusts\n\n  mosa secret show FILE");
-  show->add_option("file", *path, "The secret")->required();
+      "show",
+      "Show the role and validity of a secret, and the authorities it trusts\n\n"
+      "  mosa secret show FILE");
+  show->add_option("file", *path, "Secret file")->required();
   show->callback([path, &line] { line.action = [path, &line] { return Show(*path, line); }; });
 }
 

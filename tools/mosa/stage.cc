@@ -190,48 +190,54 @@ void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
   CLI::App* command =
       out ? noun.add_subcommand(
                 "out",
-                "Copy files out of the store, from the hosts that hold them, and remember that\n\n"
+                "Copy files out of the store, from the hosts that hold them, and mark them "
+                "staged\n\n"
                 "  mosa stage out $MOSA_MOUNT/results /archive/run7\n"
-                "  mosa stage out --unstaged /archive/run7    # all of lifetime=keep\n\n"
-                "The target must be the same directory on all hosts. What is there already is not "
+                "  mosa stage out --unstaged /archive/run7    # all files with lifetime=keep\n\n"
+                "The target must be the same directory on all hosts. Files that it already has are "
+                "not\n"
                 "copied again.")
           : noun.add_subcommand(
                 "in",
-                "Copy files into the store, on all hosts at once\n\n"
+                "Copy files into the store, on all hosts in parallel\n\n"
                 "  mosa stage in /archive/input $MOSA_MOUNT\n"
                 "  mosa stage in /archive/db/. $MOSA_MOUNT/db --hint pattern=broadcast:4\n\n"
-                "Sources must be the same on all hosts. What is in the store already is not copied "
+                "Sources must be the same on all hosts. Files that the store already has are not "
+                "copied\n"
                 "again.");
   command
       ->add_option("paths", options->paths,
-                   "What is copied, and last the directory that it goes to")
+                   "Files and directories to copy, followed by the target directory")
       ->required();
   if (out) {
     command->add_flag(
         "--unstaged", options->request.unstaged,
-        "Every file of lifetime=keep that is nowhere else, by one path that it has in "
-        "the store");
+        "Copy each file with lifetime=keep that is not staged out, under one of its paths");
   } else {
-    command->add_option("--hint", options->hints, "NAME=VALUE, for every file; may be repeated")
+    command
+        ->add_option("--hint", options->hints, "Hint for every copied file, NAME=VALUE; repeatable")
         ->allow_extra_args(false);
   }
   command->add_flag("--compare", options->request.compare,
-                    "Compare the bytes of what is there already, also where times say that it is a "
-                    "copy");
-  command->add_option("--jobs", options->request.jobs, "Files at a time on each host")
+                    "Compare the contents of files that are already there, whatever their times");
+  command
+      ->add_option("--jobs", options->request.jobs,
+                   "Number of files that each host copies at a time")
       ->check(CLI::Range(size_t{1}, kJobsMax))
       ->capture_default_str();
   command->add_option("--manifest", options->request.manifest,
-                      "A file to which a line of JSON is added for each file, with its checksum");
+                      "File to append a line of JSON to for each file, with its checksum");
   command->add_option(
       "--mount", options->hosts.mount,
-      "The store's mount, the same on all hosts and here, if it is of no cluster of "
-      "'mosa cluster'");
-  command->add_option("--hosts", options->hosts.names, "With --mount: the hosts' names")
+      "Directory mounted on all hosts and here, instead of a cluster; may contain {host}");
+  command
+      ->add_option("--hosts", options->hosts.names,
+                   "Comma-separated host names, with --mount; default: this machine alone")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--exec", options->hosts.exec,
-                      "With --hosts: how a script runs on {host}, as the last word");
+  command->add_option(
+      "--exec", options->hosts.exec,
+      "Command to run a script on {host}, such as 'ssh {host}'; the script is appended");
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
@@ -318,7 +324,8 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
 }
 
 void AddStage(CLI::App& app, CommandLine& line) {
-  CLI::App* noun = app.add_subcommand("stage", "Copy files into the store and out of it");
+  CLI::App* noun = app.add_subcommand(
+      "stage", "Copy files into the store and out of it, and check that results are out");
   noun->require_subcommand(1);
   noun->fallthrough();
   AddCopy(*noun, line, /*out=*/false);
@@ -326,14 +333,14 @@ void AddStage(CLI::App& app, CommandLine& line) {
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* check = noun->add_subcommand(
       "check",
-      "Whether all files of lifetime=keep have been copied out as they are; exit code 3 if not\n\n"
+      "Check that all files with lifetime=keep are staged out; exit code 3 if not\n\n"
       "  mosa stage check || mosa stage out --unstaged /archive/run7");
   AddManagerChoice(*check, *choice);
   check->callback(
       [choice, &line] { line.action = [choice, &line] { return Check(*choice, line); }; });
   auto parent = std::make_shared<pid_t>(0);
   auto probe = std::make_shared<std::string>();
-  CLI::App* worker = noun->add_subcommand("worker", "What the other verbs start on each host");
+  CLI::App* worker = noun->add_subcommand("worker", "Copy on one host for 'mosa stage' (internal)");
   worker->group("");  // Not for people.
   worker->add_option("--parent", *parent);
   worker->add_option("--probe", *probe);

@@ -76,10 +76,11 @@ void AddStat(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "stat",
-      "Where a file's bytes lie and why, or what a mount has carried and by which path\n\n"
+      "Show where a file's bytes are stored and why, or the counters of a mount\n\n"
       "  mosa stat $MOSA_MOUNT/result.tsv\n"
       "  mosa stat $MOSA_MOUNT");
-  command->add_option("path", options->path, "A file on a Mosa mount, or the mount")->required();
+  command->add_option("path", options->path, "File on a Mosa mount, or the mount itself")
+      ->required();
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

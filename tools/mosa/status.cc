@@ -57,7 +57,7 @@ void AddStatus(CLI::App& app, CommandLine& line) {
   auto choice = std::make_shared<ManagerChoice>();
   CLI::App* command =
       app.add_subcommand("status",
-                         "What the manager knows: nodes, mounts, files, and how near limits are\n\n"
+                         "Show nodes, mounts, numbers of files, and how close the limits are\n\n"
                          "  mosa status --manager node1:7400 --secret /etc/mosa/admin.pem\n"
                          "  mosa status --json | jq '.nodes[].used_bytes'");
   AddManagerChoice(*command, *choice);

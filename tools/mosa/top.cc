@@ -264,17 +264,17 @@ void AddTop(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "top",
-      "What a cluster is doing: bytes by path, requests and how long they take, again and again\n\n"
+      "Show live what a cluster is doing: bytes by path, requests and their times\n\n"
       "  mosa top\n"
       "  mosa top --once --interval 10s --json\n"
       "  mosa top --platform lab.json --workload nightly.json --config manager=apart\n\n"
-      "With a platform and a workload what is predicted of a class stands beside it, brought up "
-      "to\n"
-      "what the class took in the intervals before, and what has drifted is said.");
+      "With --platform and --workload, shows the predicted mean next to each class of requests,\n"
+      "adjusted to what the class took in earlier intervals, and names classes that have\n"
+      "drifted.");
   AddPredictionWords(*command, options->words);
-  command->add_option("--interval", options->interval, "So long each time: 500ms, 2s")
+  command->add_option("--interval", options->interval, "Length of an interval, from 100ms to 60m")
       ->capture_default_str();
-  command->add_flag("--once", options->once, "End after the first");
+  command->add_flag("--once", options->once, "Stop after the first interval");
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

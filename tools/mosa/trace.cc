@@ -4,14 +4,14 @@
 namespace mosa::cli {
 
 void AddTrace(CLI::App& app, CommandLine& line) {
-  CLI::App* noun =
-      app.add_subcommand("trace",
-                         "What programs ask of a mount, as a workload that can be predicted\n\n"
-                         "  mosa trace run --name default -o run7 -- mosa run words.yaml\n"
-                         "  mosa trace show run7/*.trace\n"
-                         "  mosa trace workload run7/*.trace -o words.json\n"
-                         "  mosa predict --platform lab.json --workload words.json --operations "
-                         "words.operations.json");
+  CLI::App* noun = app.add_subcommand(
+      "trace",
+      "Record what programs do with files, and make a workload of it for predictions\n\n"
+      "  mosa trace run --name default -o run7 -- mosa run words.yaml\n"
+      "  mosa trace show run7/*.trace\n"
+      "  mosa trace workload run7/*.trace -o words.json\n"
+      "  mosa predict --platform lab.json --workload words.json --operations "
+      "words.operations.json");
   noun->require_subcommand(1);
   noun->fallthrough();
   AddTraceStart(*noun, line);

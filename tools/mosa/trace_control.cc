@@ -266,16 +266,15 @@ Status Run(const Options& options, const CommandLine& line) {
 }
 
 void AddDirectory(CLI::App& command, Options& options) {
-  command.add_option("-o,--output", options.directory, "Directory for one file per mount")
+  command
+      .add_option("-o,--output", options.directory, "Directory for the traces, one file per mount")
       ->required();
   CLI::Option* light = command.add_flag(
       "--light", options.light,
-      "Only opens, closes and sizes; the kernel reads and writes local files by itself "
-      "as ever, and bytes are estimated");
+      "Record only opens, closes and sizes, and keep passthrough; bytes are estimated");
   command
       .add_flag("--cold", options.cold,
-                "Whoever opens a file finds no pages of it that the kernel has kept, so that each "
-                "read is seen: for workloads to predict")
+                "Open files without cached pages, so that every task's reads are recorded")
       ->excludes(light);
 }
 
@@ -285,11 +284,13 @@ void AddTraceStart(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "start",
-      "Trace a mount, or all mounts of a cluster on this machine\n\n"
+      "Start a trace of one mount, or of all mounts of a local cluster\n\n"
       "  mosa trace start /mnt/mosa -o /var/tmp/run7\n"
       "  mosa trace start --name default -o run7 --light\n\n"
-      "The mount's process writes DIR/HOST.trace. Files that are open already are not traced.");
-  command->add_option("mount", options->mount, "A mount; else those of the cluster --name");
+      "The mount's process writes DIR/HOST.trace. Files that are already open are not traced.\n"
+      "Use --cold for workloads to predict.");
+  command->add_option("mount", options->mount,
+                      "Mount point; default: all mounts of the local cluster");
   AddClusterChoice(*command, options->cluster);
   AddDirectory(*command, *options);
   command->callback([options, &line] { line.action = [options] { return Start(*options); }; });
@@ -298,10 +299,11 @@ void AddTraceStart(CLI::App& noun, CommandLine& line) {
 void AddTraceStop(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand("stop",
-                                          "End the trace, and show what was written\n\n"
+                                          "Stop the trace and show what was written\n\n"
                                           "  mosa trace stop /mnt/mosa\n"
                                           "  mosa trace stop --name default");
-  command->add_option("mount", options->mount, "A mount; else those of the cluster --name");
+  command->add_option("mount", options->mount,
+                      "Mount point; default: all mounts of the local cluster");
   AddClusterChoice(*command, options->cluster);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Stop(*options, line); }; });
@@ -311,13 +313,14 @@ void AddTraceRun(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       noun.add_subcommand("run",
-                          "Trace for as long as a command runs; its exit code is the command's\n\n"
+                          "Trace while a command runs; the exit code is that of the command\n\n"
                           "  mosa trace run --name default -o run7 -- mosa run words.yaml\n"
                           "  mosa trace run --mount /mnt/mosa -o run7 -- make -C /mnt/mosa/src");
-  command->add_option("--mount", options->mount, "A mount; else those of the cluster --name");
+  command->add_option("--mount", options->mount,
+                      "Mount point; default: all mounts of the local cluster");
   AddClusterChoice(*command, options->cluster);
   AddDirectory(*command, *options);
-  command->add_option("command", options->command, "The program and its arguments, after --")
+  command->add_option("command", options->command, "Program and its arguments, after --")
       ->required();
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

@@ -138,12 +138,12 @@ void AddTraceShow(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "show",
-      "What each task did with each file\n\n"
+      "Show what each task did with each file\n\n"
       "  mosa trace show run7/*.trace\n"
       "  mosa --json trace show run7/h1.trace | jq '.rows[] | select(.sequential | not)'\n\n"
-      "~ marks bytes that are estimated, as the kernel moved them by itself. A trace that is not "
-      "whole is shown as far as it is, with exit code 6.");
-  command->add_option("files", options->files, "Traces, of all mounts of a run")->required();
+      "~ marks estimated bytes, which the kernel moved without the mount. An incomplete trace\n"
+      "is shown as far as it goes, with exit code 6.");
+  command->add_option("files", options->files, "Traces of all mounts of a run")->required();
   command->callback(
       [options, &line] { line.action = [options, &line] { return Show(*options, line); }; });
 }
@@ -152,20 +152,19 @@ void AddTraceWorkload(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = noun.add_subcommand(
       "workload",
-      "The run as a workload: tasks, files, operations, and who waits for whom\n\n"
+      "Turn traces of a run into a workload: tasks, files, operations, dependencies\n\n"
       "  mosa trace workload run7/*.trace -o words.json\n"
       "  mosa trace workload run7/*.trace --record words.run.json -o words.json\n"
       "  mosa trace workload --record words.run.json -o words.json\n\n"
-      "Writes WfFormat, and beside it words.operations.json, for 'mosa predict'. A record "
-      "alone "
-      "has no operations.");
-  command->add_option("files", options->files, "Traces, of all mounts of the run");
+      "Writes WfFormat and, next to it, words.operations.json, for 'mosa predict'. A record\n"
+      "alone gives no operations.");
+  command->add_option("files", options->files, "Traces of all mounts of a run");
   command->add_option("--record", options->record,
-                      "The record of a 'mosa run': its runtimes become the tasks'");
-  command->add_option("-o,--output", options->output, "The workload's file, JSON")->required();
+                      "Record of the traced 'mosa run', from which runtimes and stages are taken");
+  command->add_option("-o,--output", options->output, "Workload file to write, JSON")->required();
   command
       ->add_option("--wfformat", options->version,
-                   "Its version: 1.5 (the default), or 1.6 with sums and counts besides")
+                   "WfFormat version; default: 1.5; 1.6 adds counts and sums")
       ->check(CLI::IsMember({"1.5", "1.6"}));
   command->callback([options, &line] {
     line.action = [options, &line] { return ExportWorkload(*options, line); };

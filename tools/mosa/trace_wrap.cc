@@ -63,23 +63,23 @@ void AddTraceWrap(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<wrap::WrapOptions>();
   CLI::App* command = noun.add_subcommand(
       "wrap",
-      "Trace what is done in a directory of any file system: NFS, Lustre, tmpfs, a local disk\n\n"
+      "Trace a directory of any file system: NFS, Lustre, tmpfs, a local disk\n\n"
       "  mosa trace wrap /nfs/data /mnt/traced -o run7.trace -- make -j4\n"
-      "  mosa trace workload run7.trace -o make.json\n"
-      "\n"
-      "Mounts the directory once more, runs the command in the mount, unmounts when it ends, and "
-      "has "
-      "its exit code. What is done by the mount is done in the directory, and traced. Without a "
-      "command the mount lasts until it is unmounted or this program is sent SIGTERM; the trace is "
-      "whole when this program has ended. By root it serves every user, and needs the rights of "
-      "root below (NFS: no_root_squash).");
-  command->add_option("directory", options->directory, "What is traced")->required();
-  command->add_option("mountpoint", options->mount_point, "An empty directory, not in it")
+      "  mosa trace workload run7.trace -o make.json\n\n"
+      "Mounts DIRECTORY again at MOUNTPOINT, runs the command there, unmounts when it ends, and\n"
+      "returns its exit code. What is done in the mount is done in the directory, and traced.\n"
+      "Without a command, the mount stays until it is unmounted or this program gets SIGTERM or\n"
+      "SIGINT. The trace is complete when this program has ended. As root, it serves all users,\n"
+      "and needs root's rights on the file system below (NFS: no_root_squash).");
+  command->add_option("directory", options->directory, "Directory to trace")->required();
+  command
+      ->add_option("mountpoint", options->mount_point,
+                   "Empty directory to mount on, outside DIRECTORY")
       ->required();
-  command->add_option("-o,--output", options->trace_path, "The trace, a file that is not there yet")
+  command->add_option("-o,--output", options->trace_path, "Trace file to write; must not exist")
       ->required();
   command->add_option("command", options->command,
-                      "The program and its arguments, after --; run in the mount point");
+                      "Program and its arguments, after --, to run in MOUNTPOINT");
   command->callback(
       [options, &line] { line.action = [options, &line] { return Wrap(*options, line); }; });
 }

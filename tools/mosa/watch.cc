@@ -182,19 +182,20 @@ void AddWatch(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "watch",
-      "Whether requests stay with the daemons as long as predicted, while the cluster works\n\n"
+      "Check while a cluster works that requests take as long as predicted\n\n"
       "  mosa watch --platform lab.json --workload nightly.json --config manager=apart\n"
       "  mosa watch --platform lab.json --workload nightly.json --for 10m || mail ops\n\n"
-      "Each interval is held against what is predicted of the workload's requests, by the rules "
-      "of\n"
-      "mosa compare: one line for each class of a daemon that stays longer, in two of the last "
-      "three\n"
-      "intervals, or much longer in one; and one for each class that has drifted from what is\n"
-      "predicted, by which it is judged from then on. Exit code 7: there was one of the first.");
+      "Compares each interval with the predicted requests of the workload, which must be given,\n"
+      "by the rules of 'mosa compare'. Prints one line for each class of a daemon's requests\n"
+      "that took longer in two of the last three intervals, or much longer in one. Prints one\n"
+      "line for each class that has drifted from the prediction, and from then on judges it by\n"
+      "its new times. Exit code 7 if a class took longer; drift alone does not count.");
   AddPredictionWords(*command, options->words)->required();
-  command->add_option("--interval", options->interval, "So long each time")->capture_default_str();
-  command->add_option("--for", options->duration, "End after so long; without it, at Ctrl-C");
-  command->add_flag("--once", options->once, "End after the first interval");
+  command->add_option("--interval", options->interval, "Length of an interval, from 100ms to 60m")
+      ->capture_default_str();
+  command->add_option("--for", options->duration,
+                      "Stop after this time, such as 10m; default: at Ctrl-C");
+  command->add_flag("--once", options->once, "Stop after the first interval");
   AddManagerChoice(*command, options->manager);
   command->callback(
       [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });

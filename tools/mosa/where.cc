@@ -157,31 +157,32 @@ std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
 
 void AddWhere(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("where",
-                         "Which nodes hold these files, most bytes first\n\n"
-                         "  mosa where $MOSA_MOUNT/blast/db.psq\n"
-                         "  find $MOSA_MOUNT/parts -type f | mosa where --from - --json | jq -r "
-                         "'.[].nodes[0]'\n"
-                         "  mosa where --cost $MOSA_MOUNT/blast/db.*\n"
-                         "  mosa where --cost --from sets.jsonl --hosts h1,h2 --json   "
-                         "# a line each: [\"a\", \"b\"]\n\n"
-                         "With --cost, how many seconds reading them one after the other would "
-                         "take on each host of a cluster\nthat does nothing else, best first: "
-                         "predicted by a manager that was started with --platform.");
+  CLI::App* command = app.add_subcommand(
+      "where",
+      "List the nodes that hold files, those with the most bytes first\n\n"
+      "  mosa where $MOSA_MOUNT/blast/db.psq\n"
+      "  find $MOSA_MOUNT/parts -type f | mosa where --from - --json | jq -r '.[].nodes[0]'\n"
+      "  mosa where --cost $MOSA_MOUNT/blast/db.*\n"
+      "  mosa where --cost --from sets.jsonl --hosts h1,h2 --json   # one set per line: [\"a\", "
+      "\"b\"]\n\n"
+      "With --cost, predicts how many seconds each host of an otherwise idle cluster would take\n"
+      "to read the files one after the other, and lists the fastest first. This needs a manager\n"
+      "with --platform.");
   command->add_option("paths", options->paths, "Files on a Mosa mount");
   command->add_option(
       "--from", options->from,
-      "A file of paths, one a line; - for standard input. With --cost a set a line");
-  CLI::Option* chunks = command->add_flag("--chunks", options->chunks, "Per range of chunks");
-  CLI::Option* cost =
-      command->add_flag("--cost", options->cost, "Predicted seconds to read them, by host");
+      "File with one path per line (with --cost, one set of paths); -: standard input");
+  CLI::Option* chunks =
+      command->add_flag("--chunks", options->chunks, "Show the nodes of each range of chunks");
+  CLI::Option* cost = command->add_flag(
+      "--cost", options->cost, "Predict the seconds that each host would take to read the files");
   cost->excludes(chunks);
-  command->add_option("--hosts", options->hosts, "With --cost: these hosts; all unless told")
+  command
+      ->add_option("--hosts", options->hosts, "Comma-separated hosts to predict for; default: all")
       ->delimiter(',')
       ->needs(cost);
   command->add_flag("--in-store", options->in_store,
-                    "Paths are absolute in the store: no mount is needed");
+                    "Take paths from the root of the store, so that no mount is needed");
   AddManagerChoice(*command, options->manager);
   command->callback([options, &line] {
     line.action = [options, &line]() -> Status {

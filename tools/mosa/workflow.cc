@@ -40,25 +40,27 @@ Status End(const Options& options, const CommandLine& line) {
 void AddWorkflow(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand(
       "workflow",
-      "Tell the store of a workflow's tasks, so that it knows which files it can do without\n\n"
-      "  mosa workflow begin r1             # MOSA_TASK of its tasks: r1/...\n"
-      "  mosa workflow task r1/sort.3 ok    # it counts as a reader of readers:<n> files\n"
-      "  mosa workflow end r1               # its lifetime=temporary files go");
+      "Tell the store about a workflow's run and tasks, so that it can remove unneeded files\n\n"
+      "  mosa workflow begin r1             # its tasks have MOSA_TASK=r1/...\n"
+      "  mosa workflow task r1/sort.3 ok    # counts as a reader of lifetime=readers:N files\n"
+      "  mosa workflow end r1               # removes its lifetime=temporary files");
   noun->require_subcommand(1);
   noun->fallthrough();
 
   auto begun = std::make_shared<Options>();
   CLI::App* begin = noun->add_subcommand(
-      "begin", "From now on a task of this run is a reader only when it has succeeded");
-  begin->add_option("run", begun->name, "What its tasks' MOSA_TASK have before the first /")
+      "begin", "Begin a run, whose tasks count as readers only when they have succeeded");
+  begin
+      ->add_option("run", begun->name,
+                   "Name of the run: the part of its tasks' MOSA_TASK before the first /")
       ->required();
   AddManagerChoice(*begin, begun->manager);
   begin->callback([begun, &line] { line.action = [begun] { return Begin(*begun); }; });
 
   auto told = std::make_shared<Options>();
-  CLI::App* task = noun->add_subcommand("task", "A task of a run that has begun has ended");
-  task->add_option("task", told->name, "Its MOSA_TASK: RUN/...")->required();
-  task->add_option("result", told->result, "ok or failed")
+  CLI::App* task = noun->add_subcommand("task", "Report the result of a task whose run has begun");
+  task->add_option("task", told->name, "MOSA_TASK of the task, RUN/...")->required();
+  task->add_option("result", told->result, "Result of the task: ok or failed")
       ->required()
       ->check(CLI::IsMember({"ok", "failed"}));
   AddManagerChoice(*task, told->manager);
@@ -66,8 +68,8 @@ void AddWorkflow(CLI::App& app, CommandLine& line) {
 
   auto ended = std::make_shared<Options>();
   CLI::App* end = noun->add_subcommand(
-      "end", "The run is over: what its tasks have written with lifetime=temporary goes");
-  end->add_option("run", ended->name, "As it began; one that never did is as good")->required();
+      "end", "End a run and remove what its tasks wrote with lifetime=temporary");
+  end->add_option("run", ended->name, "Name of the run; it need not have begun")->required();
   AddManagerChoice(*end, ended->manager);
   end->callback([ended, &line] { line.action = [ended, &line] { return End(*ended, line); }; });
 }
