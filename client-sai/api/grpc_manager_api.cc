@@ -113,7 +113,7 @@ class GrpcManagerApi final : public ManagerApi {
     Time submitted;        // As `sent`, before any repetition.
     DurationTable::ClassId kind;
     Span span;                          // If it was begun while requests are logged.
-    std::optional<Time> give_up_at{};   // Of a call.
+    std::optional<Time> give_up_at{};   // Calls only.
     bool written = false;               // On some stream: it may have run.
     std::vector<uint64_t> abandoned{};  // Which it has told of.
   };
@@ -198,7 +198,7 @@ class GrpcManagerApi final : public ManagerApi {
   std::condition_variable changed_;
   std::map<uint64_t, Pending> pending_;
   std::vector<Refused> refused_;
-  grpc::ClientContext* context_ = nullptr;  // Of the stream that is open or being opened.
+  grpc::ClientContext* context_ = nullptr;  // The stream that is open or being opened.
   Time last_received_;                      // Or when the stream was opened.
   Time last_heard_;  // A message has come, or this process has gone on after a pause.
   Time last_watched_;
@@ -615,7 +615,7 @@ void GrpcManagerApi::RunKeepAlive() {
 }
 
 void GrpcManagerApi::KeepAlive() {
-  // Who holds the lock is writing, which serves as well.
+  // If another thread holds the lock, it is writing, which serves as well.
   const std::unique_lock write_lock(write_mutex_, std::try_to_lock);
   if (!write_lock.owns_lock() || !in_session_) return;
   const auto message = std::make_shared<v1::ClientMessage>();

@@ -83,7 +83,7 @@ class ManagerStream {
   const Claim claim_;
   grpc::CompletionQueue queue_;
 
-  // Of the thread that polls.
+  // Used only by the thread that polls.
   v1::ManagerMessage incoming_;
   bool reading_ = false;
   bool opened_ = false;

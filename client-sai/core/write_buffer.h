@@ -80,7 +80,7 @@ class WriteBuffer {
 
   std::map<uint64_t, std::shared_ptr<Extent>> open_;  // By offset.
   std::map<uint64_t, uint64_t> taken_;                // Offset -> end.
-  uint64_t bytes_ = 0;                                // Of both.
+  uint64_t bytes_ = 0;                                // In both.
 };
 
 }  // namespace mosa::sai

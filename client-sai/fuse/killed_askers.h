@@ -49,7 +49,7 @@ class KilledAskers {
     std::vector<Asked> served;  // Guarded by mutex; a few.
   };
   Shard& ShardOf(uint64_t request) { return shards_[request / 2 % kShards]; }  // They are even.
-  // Who asked, if it is served still; 0: nobody.
+  // Thread that asked, if the request is still being served; 0: nobody.
   uint32_t AskerOf(uint64_t request);
   void Watch();
 

@@ -195,8 +195,8 @@ class Filesystem::Impl final : public SessionListener {
   void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
   OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
-  // Of a file that counts its readers: the task of the handle, and its end with the last handle of
-  // that task.
+  // For a file that counts its readers: note the handle's task, and that it has ended once the last
+  // handle of that task closes.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
   void ReaderCloses(const OpenFile& handle);
   void ChooseMode(OpenFile& handle);
@@ -217,7 +217,7 @@ class Filesystem::Impl final : public SessionListener {
   struct Fresh {
     AccessPtr access;
     Attributes attributes;  // Without this mount's own changes.
-    uint64_t version = 0;   // Of the access' inline content.
+    uint64_t version = 0;   // Version of the access' inline content.
     uint64_t own_changes = 0;
   };
   Outcome<Fresh> EnsureFresh(Inode& inode, bool write, const std::string& task = {});
@@ -601,7 +601,7 @@ class Filesystem::Impl final : public SessionListener {
   bool stopping_ = false;  // Guarded by timer_mutex_.
   std::thread timer_;
   std::thread follower_;
-  std::thread finisher_;  // Of what is watched.
+  std::thread finisher_;  // Handles what is watched.
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

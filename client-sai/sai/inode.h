@@ -82,7 +82,7 @@ struct AppendHold {
   uint64_t next_offset = 0;  // By which the kernel sends what follows.
   uint64_t end = 0;          // Where it goes.
   uint64_t bytes_left = 0;
-  uint64_t errors_before = 0;  // Of the inode.
+  uint64_t errors_before = 0;  // The inode's error count then.
   uint64_t session = 0;        // In which the lock was given.
   uint64_t data_version = 0;   // Then.
   Time until;                  // Nobody waits for the rest any longer.
@@ -131,10 +131,10 @@ struct Inode : Unsaved {
   uint64_t attributes_era = 0;  // The era in which they may be answered from here; 0: never.
   bool attributes_known = false;
 
-  uint32_t handles = 0;   // With those that are being opened.
+  uint32_t handles = 0;   // Includes those being opened.
   uint32_t removals = 0;  // Requests that may take its last name, and say that it is not open.
   uint32_t write_handles = 0;
-  uint32_t unclosed_writers = 0;  // Those of them that were not closed since they last wrote.
+  uint32_t unclosed_writers = 0;  // Those that were not closed since they last wrote.
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
@@ -187,9 +187,9 @@ struct Inode : Unsaved {
   uint32_t stores = 0;        // How many writes to nodes are under way; see BeginStore.
   bool fenced = false;        // Room is made elsewhere: none may begin.
   bool moves_inline = false;  // Puts inline content into objects; nobody else may store.
-  std::vector<UnconfirmedRecall> unconfirmed;  // Wait for those that are under way.
+  std::vector<UnconfirmedRecall> unconfirmed;  // They wait for the ones under way.
   std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
-  Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
+  Time kernel_modify_time;  // The object's modify time, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
   uint64_t kernel_stored_by = 0;  // The generation by which passthrough writers got the object.
   // Objects are being cut to this size, which the manager does not know yet; and how often that has
@@ -205,9 +205,9 @@ struct Inode : Unsaved {
 
   std::map<NodeId, std::shared_ptr<LocalObject>> objects;
   bool wrote_locally = false;  // Through a descriptor since the last FinishLocalWrites.
-  ByteRange unannounced;       // Of that, what nodes that follow the file have not heard of.
+  ByteRange unannounced;       // The part that nodes following the file have not heard of.
 
-  Names names;                                  // Of directories.
+  Names names;                                  // Directories only.
   uint32_t posix_locks = 0;                     // Times a lock was granted since none was held.
   std::map<uint64_t, std::vector<Lock>> locks;  // Held, by owner.
   // Owners whose descriptor was closed, and when: the kernel says only some time after close(2) has
@@ -226,13 +226,13 @@ struct OpenFile {
   ObjectView view;                    // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;
-  bool uses_pages = false;              // Of the kernel's; counted in cached_handles.
+  bool uses_pages = false;              // The kernel's pages; counted in cached_handles.
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
   bool closed = false;  // Open for writing: a descriptor of it was closed since its last write.
   bool ended = false;   // The kernel has released it.
   ReadAhead read_ahead;
-  std::set<uint64_t> lock_owners;  // Who asked for POSIX locks through this handle.
+  std::set<uint64_t> lock_owners;  // Owners that asked for POSIX locks through this handle.
 };
 
 struct Listing {

@@ -81,7 +81,7 @@ void Filesystem::Impl::EvictIdle() {
       idle_.pop_front();
       const auto it = inodes_.find(file.value);
       if (it == inodes_.end()) continue;
-      // Who is about to use it has taken a reference under table_mutex_.
+      // Anyone about to use it has taken a reference under table_mutex_.
       if (it->second.use_count() > 1) {
         idle_.push_back(file);
         continue;
@@ -257,7 +257,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
-    // Who has written is not known, nor whether he may keep them.
+    // It is not known who has written, nor whether he may keep them.
     if (WithoutPrivileges(inode.attributes.permissions) != inode.attributes.permissions)
       inode.must_lose_privileges = true;
     inode.allocated[node] = allocated;

@@ -69,7 +69,7 @@ class TraceRing {
   };
 
   void CopyIn(uint64_t at, const void* from, size_t size) {
-    if (size == 0) return;  // Of an empty text, `from` may be null.
+    if (size == 0) return;  // `from` may be null for an empty text.
     const size_t place = at % kBytes;
     const size_t first = std::min(size, kBytes - place);
     std::memcpy(bytes_.get() + place, from, first);

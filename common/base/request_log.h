@@ -1,14 +1,14 @@
-// RequestLog: one record of each request that a daemon is through with, while somebody wants them:
-// when, how long, of which class and peer, how many bytes, and on behalf of which request of which
-// daemon.
+// RequestLog: one record for each request that a daemon has finished, while somebody wants them:
+// when, how long, its class and peer, how many bytes, and for which request of which daemon it
+// was made.
 //
-// Who asks hands on a SpanContext: the id of the whole (its trace: what one call of a program
-// caused, on all hosts) and of the part that asks (its span). Within a process it goes along with
-// the thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
+// A caller passes on a SpanContext: the id of the whole (its trace: what one call of a program
+// caused, on all hosts) and of the part that asks (its span). Within a process it travels with the
+// thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
 //
 // A thread puts its records into a ring of its own, 64 KiB that it keeps until it ends; one thread
-// writes all rings to the file, and does all that a disk can delay. What finds its ring full, or
-// the file at its limit, is dropped and counted. While no log is written a request costs one load.
+// writes all rings to the file and does everything that a disk can delay. A record is dropped and
+// counted if its ring is full, or the file at its limit. With no log, a request costs one load.
 #ifndef MOSA_COMMON_BASE_REQUEST_LOG_H_
 #define MOSA_COMMON_BASE_REQUEST_LOG_H_
 
@@ -125,7 +125,7 @@ class RequestLog {
   Status WriteBytes(std::string_view bytes);
   void DropUnread();
 
-  const uint64_t number_;  // Of this log among those that the process has ever had.
+  const uint64_t number_;  // Numbers this log among all that the process has ever had.
   std::atomic<bool> on_ = false;
   std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
@@ -141,7 +141,7 @@ class RequestLog {
   bool ending_ = false;
   State state_;
 
-  // Of the writer's thread.
+  // Used only by the writer thread.
   UniqueFd file_;
   std::vector<size_t> peers_written_;
   std::vector<RequestRecord> drained_;

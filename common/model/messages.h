@@ -79,7 +79,7 @@ struct Entry {
 struct DataAccess {
   Layout layout;
   bool may_write = false;
-  Time expires;  // Of the capability.
+  Time expires;  // When the capability expires.
   std::string
       capability;  // Opaque to clients; sealed by the manager's shell, shown to storage nodes.
   // The bytes are `inline_data` (filled by the manager's shell from its store), not in objects,
@@ -170,13 +170,13 @@ struct MakeRequest {
 struct MakeReply {
   Entry entry;
   Attributes parent_attributes;
-  // Of a regular file, bound or not. Of a directory, only `inline_bytes_max` and
+  // Set for a regular file, bound or not. For a directory, only `inline_bytes_max` and
   // `layout.chunk_bytes` mean something: what files made in it will have.
   std::optional<DataAccess> access;
   // The session holds the delegation of the new directory, or, when no directory was made, of the
   // parent.
   bool delegated = false;
-  bool counts_readers = false;  // As of OpenReply.
+  bool counts_readers = false;  // As in OpenReply.
   bool operator==(const MakeReply&) const = default;
 };
 
@@ -265,7 +265,7 @@ struct OpenRequest {
 struct OpenReply {
   Attributes attributes;
   DataAccess access;
-  bool counts_readers = false;  // Who has closed a read of the file is to be told (ReleaseRequest).
+  bool counts_readers = false;  // Tell the manager who closes a read (ReleaseRequest).
   bool operator==(const OpenReply&) const = default;
 };
 
@@ -311,7 +311,7 @@ struct CommitRequest {
   struct NodeBytes {
     NodeId node;
     uint64_t allocated_bytes = 0;  // What the file's object occupies there now.
-    uint64_t consumed_bytes = 0;   // Of the client's grant on that node since the last report.
+    uint64_t consumed_bytes = 0;   // Used of the client's grant there since the last report.
     bool operator==(const NodeBytes&) const = default;
   };
   FileId file;
@@ -361,7 +361,7 @@ struct GrantRequest {
 struct GrantReply {
   uint64_t granted_bytes = 0;  // Added to what the client held; 0 when the node is full.
   uint64_t free_bytes = 0;     // What the node has left for anybody after this grant.
-  uint64_t limit_bytes = 0;    // Of the node; both are 0 while it is not live.
+  uint64_t limit_bytes = 0;    // The node's limit; both are 0 while it is not live.
   bool operator==(const GrantReply&) const = default;
 };
 

@@ -65,7 +65,7 @@ enum class RequestLogOrder : uint8_t { kNone, kBegin, kEnd };
 struct ResidenceQuery {
   uint64_t query = 0;
   RequestLogOrder log_order = RequestLogOrder::kNone;
-  std::string log_directory = {};  // Of the daemon's host.
+  std::string log_directory = {};  // On the daemon's host.
   bool operator==(const ResidenceQuery&) const = default;
 };
 inline constexpr size_t kResidenceBytesMax = size_t{4} << 20;

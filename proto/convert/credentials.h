@@ -29,8 +29,8 @@ inline constexpr int kSecretRefreshSeconds = 5;
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const std::optional<ClusterSecret>& secret);
 
-// Who is at the other end of a connection with TLS. Unauthenticated if it shows no role, as it does
-// without TLS.
+// The peer of a connection with TLS. Unauthenticated if it shows no role, as it does without
+// TLS.
 Result<Identity> IdentityOfPeer(const grpc::AuthContext& peer);
 
 // How much a peer may send on one stream before it must wait: fixed, since both sides leave

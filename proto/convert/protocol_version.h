@@ -38,7 +38,7 @@ std::string UserAgentOf(ProtocolVersions versions);
 // Nothing if it does not begin so.
 std::optional<ProtocolVersions> VersionsOfUserAgent(std::string_view user_agent);
 
-// Who compares its versions with whose: "mount", "manager", "storage node", "program".
+// The two sides that compare versions: "mount", "manager", "storage node", "program".
 struct ProtocolPeers {
   std::string_view own;
   std::string_view peer;
