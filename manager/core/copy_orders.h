@@ -44,7 +44,7 @@ class CopyOrders {
  public:
   // What the node was ordered, or nothing.
   const CopyTask* Find(FileId file, NodeId node) const;
-  // Of a file, by node; empty if there are none.
+  // A file's tasks, by node; empty if there are none.
   const std::map<NodeId, CopyTask>& Of(FileId file) const;
 
   // True if the node has room for one more order, or works on one for this file.

@@ -42,7 +42,7 @@ class CoreHintLimits : public CoreFixture {
     InodeRecord record = *Decode<InodeRecord>(InodeKey(file), value);
     record.hints = hints;
     record.copies.clear();
-    record.objects.clear();  // Of each it knew less.
+    record.objects.clear();  // It knew less about each.
     value = Encode(record);
     // It knew nothing of copies, generations, and whether copies may differ.
     value.resize(value.size() - sizeof(uint32_t) - 2 * sizeof(uint64_t) - 1 - sizeof(uint32_t));

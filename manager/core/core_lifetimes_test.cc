@@ -49,7 +49,7 @@ class CoreLifetimes : public CoreFixture {
     ConfirmAll();
     return std::holds_alternative<EntryReply>(Call1(kAnna, LookupRequest{kRootFile, name}));
   }
-  // Who is asked answers; Ben has open what he is asked about.
+  // Those asked answer; Ben has open what he is asked about.
   void ConfirmOpenAtBens() {
     for (int round = 0; round < 4; ++round) {
       Confirm(kAnna);

@@ -23,8 +23,8 @@
 namespace mosa::manager {
 
 inline constexpr size_t kHintRulesMax = 65'536;
-inline constexpr size_t kWildRulesMax = 256;  // Of those: with "*", "?" or "[".
-// Of either, those of one user who may change only what is his own.
+inline constexpr size_t kWildRulesMax = 256;  // How many of those may have "*", "?" or "[".
+// Per-user limits on both, for a user who may change only what is his own.
 inline constexpr size_t kRulesPerOwnerMax = 16'384;
 inline constexpr size_t kWildRulesPerOwnerMax = 64;
 

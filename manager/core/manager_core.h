@@ -118,7 +118,7 @@ struct BeginWorkflow {
   std::string run;
   Asker asker{};  // Whose run it is from now on.
 };
-struct EndTask {  // Of a run that has begun.
+struct EndTask {  // Ends a task of a run that has begun.
   std::string task;
   bool succeeded = false;
   Asker asker{};
@@ -223,8 +223,8 @@ using mosa::SessionStatus;
 
 // What the shell seals into the capabilities that it adds to replies.
 struct CapabilityTerms {
-  uint64_t era = 0;    // Of the client's session.
-  uint64_t epoch = 0;  // Of the nodes' incarnations.
+  uint64_t era = 0;    // Era of the client's session.
+  uint64_t epoch = 0;  // Epoch of the nodes' incarnations.
 };
 
 class ManagerCore {

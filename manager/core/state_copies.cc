@@ -476,7 +476,7 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
   const uint32_t enough = std::max(std::min(wanted, CountStayingNodes()), 1U);
   for (size_t position = 0; position < width; ++position) {
     uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
-    uint32_t safe = staying;  // Of these, those that have all.
+    uint32_t safe = staying;  // Nodes among them that have everything.
     for (size_t c = position; c < cells.size(); c += width) {
       if (!Stays(cells[c].node)) continue;
       ++staying;
@@ -591,7 +591,7 @@ void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>&
 
 // ---- objects that nothing names any more
 
-// Who reads by an older layout would take a hole for zeroes: first they let go of it.
+// A reader with an older layout would take a hole for zeroes: first such readers let go of it.
 void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   const std::set<NodeId> named = NamedNodes(bytes);
   std::erase_if(bytes.objects,

@@ -48,7 +48,7 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
       SendRecall(session, file, RecallKind::kFile);
     }
   }
-  // Who has come to know the file since then has said so if it writes.
+  // Any client that has come to know the file since then has said so if it writes.
   if (recalls_by_file_.contains(file)) return StageOutcome::kBusy;
   staging_.erase(file);
   staged_[file] = staged.data_version;

@@ -45,12 +45,12 @@ std::string ToText(const CopiesChoice& choice);
 
 struct CopiesRequest {
   uint64_t seed = 0;  // As of PlacementRequest.
-  // Who holds each stripe position now, copy by copy, the first copy first; kNoNode where nobody
-  // does.
+  // Which node holds each stripe position now, copy by copy, the first copy first; kNoNode where
+  // none does.
   Segment holders;
-  uint32_t copies = 1;             // Wanted of each position, on nodes that stay.
-  std::vector<NodeId> leaving{};   // Of the holders, those that do not count.
-  uint64_t needed_bytes = 0;       // Per position. A node with less room is passed over.
+  uint32_t copies = 1;             // Wanted for each position, on nodes that stay.
+  std::vector<NodeId> leaving{};   // Holders that do not count.
+  uint64_t needed_bytes = 0;       // Per position. A node with less room is skipped.
   std::vector<NodeId> excluded{};  // Found full.
   std::vector<NodeId> writers{};   // Whose links carry what is written there.
 };

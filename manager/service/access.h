@@ -38,7 +38,7 @@ class Access {
   // admin and a node.
   explicit Access(bool secured) : secured_(secured) {}
 
-  // Who calls, if it has the right. A refusal is logged, once a minute at most.
+  // Identifies the caller, if it has the right. A refusal is logged, once a minute at most.
   Result<Identity> Admit(const grpc::ServerContext& context, Right right);
 
  private:

@@ -34,8 +34,8 @@ struct ReadCostTask {
   std::vector<std::string> hosts;   // Each once.
   std::vector<NodeId> nodes;        // The hosts'.
   std::vector<ReadableFile> files;  // Each path once.
-  std::vector<uint32_t> set_files;  // Of all sets, in a row: which of `files`.
-  std::vector<size_t> set_ends;     // Of each set, behind its last file.
+  std::vector<uint32_t> set_files;  // All sets in a row: indexes into `files`.
+  std::vector<size_t> set_ends;     // For each set, where its files end.
 };
 // InvalidArgument: more than one question may ask (kReadAnswersMax, kReadAddendsMax), or a name
 // that no storage node has.
@@ -82,7 +82,7 @@ class Forecasts {
 
   const predict::Platform platform_;
   const Duration wait_max_;
-  predict::ReadCosts read_costs_;  // Of the thread.
+  predict::ReadCosts read_costs_;  // Used only by the thread.
   std::atomic<bool> stopping_ = false;
 
   std::mutex mutex_;  // Guards what is below.

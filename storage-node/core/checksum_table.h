@@ -1,8 +1,8 @@
 // ChecksumTable: what a node knows of the checksums of one object, in blocks of
 // kChecksumBlockBytes. Pure; one owner.
 //
-// Of each block the table knows its CRC, or that it must be computed, or nothing. In a complete
-// table a block of which it knows nothing is all zeroes: a hole, or as good as one. So a sealed
+// For each block the table knows its CRC, or that it must be computed, or nothing. In a complete
+// table a block about which it knows nothing is all zeroes: a hole, or as good as one. So a sealed
 // object (complete, nothing to compute) has a checksum for every block, and a sparse one needs
 // memory only for its data. A block's checksum covers it up to the object's end.
 //

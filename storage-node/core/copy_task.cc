@@ -154,7 +154,7 @@ CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
           .settles = source.busy.empty()};
 }
 
-// Of a relay everything changes that it gets from anybody: most of that is not this source's part.
+// Everything that a relay gets from anybody changes there: most of it is not this source's part.
 std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
   const std::vector<ByteRange> parts =
       order_.follow ? std::vector{kEverything} : source.unsettled.All();
@@ -272,8 +272,8 @@ void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSum
     if (range.empty() || range.begin >= kFileBytesMax) continue;
     const ByteRange blocks = WidenToBlocks(range);
     source.dirty.Add(blocks);
-    // Of a long one only some may have changed: the source knows old changes roughly. What was cut
-    // off since is compared.
+    // Only some of a long range may have changed: the source knows old changes roughly. What was
+    // cut off since is compared.
     if (order_.follow && ask.range.empty() && range.size() <= limits_.change_bytes &&
         range.end <= sums.object_bytes)
       FetchChanged(source, blocks, sums.object_bytes);
@@ -327,7 +327,7 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   if (!owns_all_ && !order_.follow && AllConfirmed()) Finish();
 }
 
-// Who copies from here may wait for nothing but that there are no more bytes.
+// Nodes that copy from here may be waiting just to hear that there are no more bytes.
 void CopyTask::Finish() {
   done_ = true;
   const uint64_t tail = BlockFloor(order_.size_bytes + kChecksumBlockBytes - 1);

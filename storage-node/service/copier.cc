@@ -123,8 +123,8 @@ struct Copier::Job {
         task(std::move(order), limits) {}
 
   const FileId file;
-  std::atomic<uint64_t> epoch;  // Of the latest order.
-  uint64_t latest_generation;   // Of the object when that came. Guarded by Copier::mutex_.
+  std::atomic<uint64_t> epoch;  // The latest order's.
+  uint64_t latest_generation;   // The object's when that came. Guarded by Copier::mutex_.
   CopyTask task;                // The same.
   Time reported_at;
   uint64_t reported_bytes = 0;

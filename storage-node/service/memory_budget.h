@@ -90,7 +90,7 @@ class MemoryBudget {
 
  private:
   const size_t limit_bytes_;
-  const size_t share_bytes_;  // Of one account.
+  const size_t share_bytes_;  // Limit for one account.
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   // Guarded by mutex_:

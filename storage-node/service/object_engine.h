@@ -54,11 +54,11 @@ struct ReadRequest {
   bool verify = false;       // Compare bytes and checksums before they leave.
   std::string account = "";  // Whose share of the buffers it takes, if it needs one.
 };
-// Who changes an object. Bytes that a later layout of the file has stored must never give way to
-// those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
-// object's lock.
+// Identifies who changes an object. Bytes that a later layout of the file has stored must never
+// give way to those of an earlier one, so every change of a byte says whose it is, and is admitted
+// under the object's lock.
 struct Changer {
-  uint64_t generation = 0;  // Of the layout.
+  uint64_t generation = 0;  // The layout's generation.
   bool is_order = false;    // This node itself, which stores by no layout.
 
   static Changer OfLayout(uint64_t generation) { return {generation, false}; }
@@ -383,7 +383,7 @@ class ObjectEngine {
 
   // Where checksums were kept before a crash of the machine, what none was kept of is damage.
   bool is_suspect_ = false;                // Constant after Open.
-  std::atomic<uint64_t> record_bytes_{0};  // Of records that still hold.
+  std::atomic<uint64_t> record_bytes_{0};  // In records that still hold.
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
 
@@ -415,7 +415,7 @@ class ObjectEngine {
   std::set<FileId> healed_, healed_to_report_;
   uint64_t unsealed_objects_ = 0;
 
-  // Of the one scrubbing thread.
+  // Used only by the scrubbing thread.
   FileId scrub_file_;
   uint64_t scrub_offset_ = 0;
 };

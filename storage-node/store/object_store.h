@@ -126,7 +126,7 @@ class ObjectStore {
 struct DirectoryStoreOptions {
   std::string path;
   std::string node_name;
-  std::string boot_id = "";  // Of this machine: changes with each boot.
+  std::string boot_id = "";  // This machine's: changes with each boot.
 };
 // Opens or makes the store in directory `path` (made with mode 0700 if absent; its parent must
 // exist) and holds it against other processes. FailedPrecondition says in one sentence why not: in

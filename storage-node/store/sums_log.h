@@ -44,7 +44,7 @@ class SumsLog {
   Status BeginNext();
   // Removes all files but the last.
   Status FinishNext();
-  uint64_t bytes() const;  // Of the last file.
+  uint64_t bytes() const;  // Size of the last file.
   bool given_up() const;
 
  private:
