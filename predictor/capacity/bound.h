@@ -28,8 +28,8 @@ struct RateLimit {
   bool is_input = true;
   bool is_bandwidth = false;   // Bytes; else files.
   bool is_only_named = false;  // Opens and creates, which move no byte.
-  double amount = 0;           // Of all tasks of the stage, above 0.
-  double most = 0;             // Per second, of all clients together.
+  double amount = 0;           // All tasks of the stage together, above 0.
+  double most = 0;             // Per second, all clients together.
 };
 
 // By the rates of that many clients and fewer: the highest of any file size. FailedPrecondition:

@@ -75,7 +75,7 @@ double ErrorPercent(double estimated, double measured);
 // taken.
 struct Capacity {
   std::string name;
-  uint32_t clients = 0;  // Of all hosts together; 0: not known.
+  uint32_t clients = 0;  // On all hosts together; 0: not known.
   std::map<CapacityLoad, std::vector<OperationRates>> samples;
 
   // Those with both seeds, sorted.

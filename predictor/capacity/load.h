@@ -13,10 +13,10 @@
 
 namespace mosa::predict {
 
-// Of what a part of a mix has its share.
+// What the parts of a mix share out.
 enum class ShareOf : uint8_t {
-  kClients = 1,  // Of those who ask, each of which does one size.
-  kOperations,   // Of all that is asked: everyone does all sizes.
+  kClients = 1,  // The clients, each of which does one size.
+  kOperations,   // All operations: every client does all sizes.
 };
 // "clients", "operations".
 std::string_view NameOf(ShareOf share_of);

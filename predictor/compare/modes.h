@@ -18,7 +18,7 @@
 namespace mosa::predict {
 
 struct Modes {
-  double slow_share = 0;           // Of the requests.
+  double slow_share = 0;           // Share of the requests.
   double quick_s = 0, slow_s = 0;  // Medians of either kind.
 };
 

@@ -19,7 +19,7 @@
 //            than others' too, all that runs there. A host that asks nothing, as no mount is on it
 //            or no task ran there, does not tell: it is its node or its link.
 //
-// Of a link it is said which side of it is slow, if one is: what arrives there of others, as where
+// For a link it also says which side is slow, if one is: what arrives there from others, as where
 // their streams meet (in-cast), or what leaves.
 //
 // A host or a processor that explains half of what tasks took longer stands before its node's own
@@ -53,7 +53,7 @@ struct OwnTime {
   // in the same runs; none: it is by what is predicted, or by numbers that no sound host has.
   std::optional<double> beside_p;
   bool is_told = true;            // From what else is on that host.
-  double times = 0;               // Of own work: as long as predicted.
+  double times = 0;               // Own work: as long as predicted.
   bool is_beside_others = false;  // By how hosts differ in these runs, whatever is predicted.
 };
 

@@ -19,7 +19,7 @@ namespace mosa::predict {
 struct RequestClass {
   std::string component;  // "manager", "storage" or "mount".
   std::string name;       // "node.read".
-  std::string host;       // Of the daemon.
+  std::string host;       // The daemon's host.
   std::string peer;       // Who asked or answered; may be empty.
   auto operator<=>(const RequestClass&) const = default;
 };
@@ -45,7 +45,7 @@ inline double MeanOf(const SeenRequests& seen) {
 // either it is then not known which are whose.
 void Add(const SeenRequests& more, SeenRequests& seen);
 
-// Of those runs in which it is so: medians.
+// Medians of the runs in which the class is slow.
 struct SlowRequests {
   RequestClass which;
   uint32_t runs = 0;

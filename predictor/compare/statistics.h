@@ -35,7 +35,7 @@ struct RunSpread {
 Residual ResidualOf(const std::vector<double>& predicted, const std::vector<double>& measured,
                     double floor, const RunSpread& runs);
 
-// Of 95 %.
+// The interval of 95 %.
 Interval<double> IntervalOf(const Residual& residual);
 
 // How many choices there are. Runs that show something were chosen for that: each choice was

@@ -62,8 +62,8 @@ struct ProbeScope {
   uint64_t room_bytes = uint64_t{1} << 30;  // For one sample's files.
 };
 
-// Of files of so many bytes or more, those that take long tell no more than shorter ones: links are
-// their limit.
+// With files of so many bytes or more, those that take long tell no more than shorter ones: links
+// are their limit.
 inline constexpr uint64_t kStreamBytes = 64 << 20;
 
 // All that can be told on it, the most telling first. Loads and sizes vary: figures of one size, or

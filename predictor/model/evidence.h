@@ -14,14 +14,14 @@ struct Evidence {
   struct Figure {
     std::string name;  // As in the file.
     double value = 0;
-    double low = 0, high = 0;  // Of 95 %.
+    double low = 0, high = 0;  // At 95 %.
     bool measured = true;      // False: nothing that was measured tells it, it is a guess.
   };
   struct Measurement {
     std::string what;
     std::string unit;
     double mean = 0;
-    double half_width = 0;  // Of the 95 % interval.
+    double half_width = 0;  // Half of the 95 % interval.
     size_t samples = 0;
     size_t dropped = 0;              // Outliers.
     bool settled = true;             // The interval is within 5 %.

@@ -40,7 +40,7 @@ class KernelReadAhead {
   // Nothing is there.
   void Forget() { AskAlone({}); }
 
-  // Of what was asked for last.
+  // Where the last request ends.
   uint64_t asked_end() const { return asked_.end; }
 
  private:
@@ -50,9 +50,9 @@ class KernelReadAhead {
 
   const uint64_t pages_max_;
   ByteRange asked_;        // In one piece.
-  uint64_t window_pages_;  // Of the last window.
-  uint64_t marked_at_;     // Who comes to this byte's page brings the next window.
-  uint64_t read_end_;      // Of the last call.
+  uint64_t window_pages_;  // Size of the last window.
+  uint64_t marked_at_;     // A read of this byte's page brings the next window.
+  uint64_t read_end_;      // Where the last call ended.
 };
 
 }  // namespace mosa::predict

@@ -226,7 +226,7 @@ TEST(Prediction, KnowsWhichPatternsHintsHelp) {
   const struct {
     const char* what;
     Workflow workflow;
-    // Of what the default configuration takes.
+    // Limits, relative to what the default configuration takes.
     double wass_at_least;
     double wass_at_most;
   } rows[] = {

@@ -211,7 +211,7 @@ TEST(SimulatedCopies, WaitForNobodyWhoIsNoRelay) {
   EXPECT_EQ(nodes.Stored(kC), 2 * kMiB);
 }
 
-// Of four pieces the third finds no room and the last, a short one, does.
+// The third of four pieces finds no room, and the last, a short one, does.
 TEST(SimulatedCopies, ThatFoundNoRoomFetchWhatIsMissingAlone) {
   constexpr uint64_t kBytes = 400'000, kTail = kBytes - 3 * kPiece;
   Nodes nodes(2, 380'000);

@@ -16,7 +16,7 @@ Prediction Predicted(const Workflow& workflow, const Platform& platform,
   return MustPredict(workflow, platform, configuration, {.with_residence = true});
 }
 
-// Of all daemons of the kind; an empty peer: of all.
+// Sums over all daemons of the kind; an empty peer: all peers.
 DurationCounts Of(const Prediction& prediction, Daemon daemon, const std::string& name,
                   const std::string& peer = "") {
   DurationCounts times;

@@ -53,12 +53,12 @@ class Builder {
  private:
   // What one task wrote of a file since it was last cut, or what there was before the trace.
   struct Part {
-    uint32_t file = 0;  // Of the run.
+    uint32_t file = 0;  // Index into the run's files.
     size_t producer = kNone;
     std::map<uint64_t, uint64_t> bytes;  // Begin -> end; what it has of the file, in order.
     bool is_used = false;
     std::string path;
-    uint32_t index = 0;  // Of the workload's files.
+    uint32_t index = 0;  // Index into the workload's files.
     // There, its bytes are one behind the other.
     std::map<uint64_t, uint64_t> places;  // By the begins of `bytes`.
     uint64_t size_bytes = 0;
@@ -81,7 +81,7 @@ class Builder {
   // A task, or what of it came after something that it had to wait for.
   struct Segment {
     uint32_t task = 0;
-    size_t number = 1;  // Of the task's.
+    size_t number = 1;  // Counts the task's segments.
     std::set<size_t> before;
     bool has_consumers = false;
     std::set<size_t> inputs;   // Parts.
@@ -217,7 +217,7 @@ class Builder {
     if (operation.writes && (operation.made || operation.cut) && state.parts.empty())
       NewPart(operation.file, segment);
     if (operation.reads && !operation.writes) {
-      // Whoever opens it waits for whoever wrote it, also if it reads nothing.
+      // Whoever opens it waits for whoever wrote it, even if it reads nothing.
       if (state.parts.empty() && !state.is_new) OutsidePart(operation.file);
       for (const size_t part : state.parts) segment = Depend(operation.task, part);
     }

@@ -25,7 +25,7 @@ struct WorkloadOperation {
   enum class Kind : uint8_t { kRead = 1, kWrite, kCompute, kRemove };
   Duration before;  // What the task computes first.
   Kind kind = Kind::kRead;
-  uint32_t file = 0;  // Of the workload's.
+  uint32_t file = 0;  // Index into the workload's files.
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
 };

@@ -48,7 +48,7 @@ class StreamReceiver {
   const uint16_t port_;
   const std::string token_;
   std::atomic<bool> ending_ = false;
-  std::list<Serving> serving_;  // Of the accepting thread; then of the destructor.
+  std::list<Serving> serving_;  // The accepting thread's; then the destructor's.
   std::thread accepting_;
 };
 

@@ -103,8 +103,8 @@ class LinkDraws {
   size_t draws_ = 0;
 };
 
-// Of predictions whose figures are off as much as was measured, on clusters that put files
-// elsewhere, each off as much as the model is where no task computes.
+// Adds predictions with figures off as much as was measured, on clusters that put files elsewhere,
+// each off as much as the model is where no task computes.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();

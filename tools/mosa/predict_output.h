@@ -14,7 +14,7 @@
 
 namespace mosa::cli {
 
-// Of draws that end well; nothing: there are too few.
+// From draws that end well; nothing: there are too few.
 struct TimeForecast {
   std::optional<predict::Interval<Duration>> interval;
   std::optional<Duration> mean;

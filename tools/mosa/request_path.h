@@ -36,7 +36,7 @@ struct PathPart {
 
 struct RequestPath {
   uint64_t trace = 0;
-  Time begin;  // Of day, where it began.
+  Time begin;  // Time of day, where it began.
   std::vector<PathPart> parts;
   // Whose its time was; what went on at once counts for each.
   std::map<std::string, Duration> shares;

@@ -17,13 +17,13 @@ namespace mosa::cli {
 
 struct DaemonResidence {
   std::string component;  // "manager", "storage" or "mount".
-  std::string host;       // As its storage node is named; of the manager, and without one, "-".
-  std::string id;         // Of the node or client; empty of the manager.
+  std::string host;       // Named as its storage node; "-" for the manager, and without one.
+  std::string id;         // The node's or client's; empty for the manager.
   std::string failure;    // Why there is no snapshot: one sentence. Empty: there is one.
   // All since the daemon's start, though a difference was asked for: it, or the process that it is
   // now, was not there before.
   bool since_start = false;
-  Duration between;  // Of a difference: the time between its answers, by its clock. Else 0.
+  Duration between;  // For a difference: the time between its answers, by its clock. Else 0.
   ResidenceSnapshot snapshot;
 };
 
@@ -58,7 +58,7 @@ nlohmann::json ToJson(const ClusterResidence& residence);
 // InvalidArgument if it is not what ToJson makes.
 Result<ClusterResidence> ResidenceFromJson(const nlohmann::json& json);
 
-// Of one row of a daemon's requests. InvalidArgument if it is not as ToJson makes it.
+// Reads one row of a daemon's requests. InvalidArgument if it is not as ToJson makes it.
 Result<DurationCounts> TimesFromJson(const nlohmann::json& row);
 
 // What a run's record has of the time between the two answers: at most the 2,000 largest rows, with

@@ -191,7 +191,7 @@ std::string StoreWorkers::ClearOne(size_t store, Time until) {
 std::string StoreWorkers::Clear() {
   if (!workers_) return "";
   const Time until = clock_.Monotonic() + kClearAllMax;
-  // Who is still at a sample would make files in what is being removed.
+  // A worker still at a sample would make files in what is being removed.
   std::vector<IdentifyWorkers::Question> questions;
   for (size_t i = 0; i < workers_->count(); ++i) questions.push_back({i, {{"do", "clock"}}});
   const bool whole = workers_->Ask(questions, kClearMax, OnSignal::kGoOn).ok();

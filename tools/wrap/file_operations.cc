@@ -17,7 +17,7 @@
 namespace mosa::wrap {
 namespace {
 
-// Of pwritev2: where the descriptor is, which moves on.
+// For pwritev2: where the descriptor is, which moves on.
 constexpr off_t kAtPosition = -1;
 
 // How the file below is opened. The kernel follows no link here, writes its pages where they lie
