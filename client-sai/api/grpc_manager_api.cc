@@ -41,8 +41,8 @@ constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
 // A request runs no more so long before its asker gives up: two clocks may drift meanwhile.
 constexpr Duration kExpiryMargin = Milliseconds(200);
-// A manager that says nothing for so long is taken for dead: who asks then waits for kSilentWait,
-// so that programs which the kernel lets in one after the other do not each wait for it anew.
+// A manager silent for so long is taken for dead: callers then wait for kSilentWait, so that
+// programs which the kernel lets in one after the other do not each wait for it anew.
 constexpr Duration kSilenceMax = WaitBudget::kAll;
 constexpr Duration kSilentWait = Milliseconds(100);
 // The watch looks every kWatchEvery. If it has not for so long, this process stood still.
@@ -187,7 +187,7 @@ class GrpcManagerApi final : public ManagerApi {
 
   ManagerStream stream_;  // Thread-safe.
 
-  // Lock order: write_mutex_, then mutex_. Whoever holds write_mutex_ writes the stream and numbers
+  // Lock order: write_mutex_, then mutex_. The holder of write_mutex_ writes the stream and numbers
   // requests, so that ids leave in order.
   std::mutex write_mutex_;
   bool in_session_ = false;  // Guarded by write_mutex_: requests may be written.

@@ -76,7 +76,7 @@ class ManagerStream {
   void Received(bool ok);
   void Sent(bool ok);
   void WriteFirst();
-  // Lets the first of those who wait poll; mutex_ is held.
+  // Lets the first waiter poll; mutex_ is held.
   void HandOver();
 
   v1::ClientSessionService::Stub& stub_;

@@ -26,7 +26,7 @@ inline constexpr uint64_t kExtentBytesMax = 1 << 20;
 // caller's, and only until it returns.
 struct Memory {
   std::shared_ptr<const void> owner;
-  size_t spare_bytes = 0;  // Behind the bytes, which who has `owner` may write.
+  size_t spare_bytes = 0;  // Behind the bytes; the holder of `owner` may write them.
 };
 
 // Bytes that follow each other: a copy in `own`, or `lent` by `memory`.

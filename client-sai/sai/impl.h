@@ -271,7 +271,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Append(OpenFile& handle, std::span<const std::byte> data, const CallPiece& piece);
   bool GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
               const CallPiece& piece) const;
-  // Takes the lock of those who append; the inode has an append_hold then.
+  // Takes the appenders' lock; the inode has an append_hold then.
   Outcome<Done> BeginAppend(Inode& inode, HandleId handle);
   // Commits, if anything was `stored`, and gives the lock back.
   Outcome<Done> EndAppend(Inode& inode, bool stored);
@@ -501,7 +501,7 @@ class Filesystem::Impl final : public SessionListener {
   void AwaitClosing(Inode& inode, uint64_t owner);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);
-  // Asks for a lock without waiting for who has it; recorded if granted.
+  // Asks for a lock without waiting for its holder; recorded if granted.
   Outcome<Done> AskForLock(Inode& inode, const Lock& lock);
   void RecordLock(Inode& inode, const Lock& lock);
   void GiveUpLock(Inode& inode, Lock lock);

@@ -1,4 +1,4 @@
-// What a mount knows of one file or directory, and of those who have it open. Plain structs: the
+// What a mount knows of one file or directory, and of its open handles. Plain structs: the
 // rules live in Filesystem::Impl.
 #ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
@@ -76,7 +76,7 @@ struct UnconfirmedRecall {
   uint64_t session = 0;
 };
 
-// One system call appends: this mount has the lock of those who do until all of it has come.
+// One system call appends: this mount holds the appenders' lock until all of it has come.
 struct AppendHold {
   HandleId handle;
   uint64_t next_offset = 0;  // By which the kernel sends what follows.
@@ -100,18 +100,18 @@ struct Inode : Unsaved {
 
   const FileId file;
 
-  // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
+  // Held, across calls to manager and nodes, while bytes, size or layout change. Recall threads
   // never take it. Lock order: io, then look, then mutex; never two inodes' at once.
   std::mutex io;
   // Guarded by io.
   std::optional<AppendHold> append_hold;
   bool partly_changed = false;  // Nodes are cutting or zeroing the file: some may have done so.
 
-  // Held by who asks the node what was stored through mappings, until its answer is noted here:
-  // what one look has found the next one does not find again.
+  // Held while the node is asked what was stored through mappings, until its answer is noted here:
+  // what one look has found the next does not find again.
   std::mutex look;
 
-  // Held by who gets the lock for appending again in a new session. Taken before mutex.
+  // Held while the lock for appending is taken again in a new session. Taken before mutex.
   std::mutex renewing;
 
   // Held briefly, never across a call.
@@ -163,7 +163,7 @@ struct Inode : Unsaved {
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
 
-  bool counts_readers = false;  // The manager wants to hear who has closed a read of it.
+  bool counts_readers = false;  // The manager wants to hear which client closed a read of it.
 
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
@@ -171,7 +171,7 @@ struct Inode : Unsaved {
   uint64_t access_version = 0;  // The data_version of its inline content.
   uint64_t own_changes = 0;     // Counts what of this mount's has become the manager's truth.
 
-  Unsaved committing;  // Being told to the manager; what comes meanwhile is the next commit's.
+  Unsaved committing;  // Being told to the manager; changes made meanwhile go into the next commit.
   // The whole content, while it is inline and written: `inline_ranges` of it by this mount since
   // the last commit, the rest as it was at `inline_version`.
   std::optional<std::string> inline_buffer;
@@ -193,7 +193,7 @@ struct Inode : Unsaved {
   uint64_t kernel_allocated = 0;
   uint64_t kernel_stored_by = 0;  // The generation by which passthrough writers got the object.
   // Objects are being cut to this size, which the manager does not know yet; and how often that has
-  // begun. Whoever reads meanwhile finds the end there, and does not take what is gone for a hole.
+  // begun. Readers find the end there meanwhile, and do not take what is gone for a hole.
   std::optional<uint64_t> cutting_to;
   std::atomic<uint64_t> cuts = 0;
   uint64_t cut_by = 0;       // The generation by whose layout the objects were last cut.

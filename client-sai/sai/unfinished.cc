@@ -289,7 +289,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->pages.Clear();
       inode->allocated.clear();
       inode->allocated_known = false;
-      // What could not be stored was reported, and nobody is left who could try again.
+      // What could not be stored was reported, and no program is left to try again.
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();
       static_cast<Unsaved&>(*inode) = {};
@@ -363,7 +363,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   Drain(inode);
   const Outcome<Done> committed = Commit(inode, false);
   if (!committed.ok()) {
-    // Whoever still has it open is told at the close.
+    // A program that still has it open is told at the close.
     if (!due.keeps || MayBeTriedAgain(committed.failure())) return false;
     if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
     return true;

@@ -349,7 +349,7 @@ void Tracer::Drain() {
   const Duration to_manager_time = mount_.TraceTime() - clock_.Monotonic();
   uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
   for (const std::shared_ptr<Ring>& ring : rings_) {
-    // Only what is there now: who pushes as fast as this pops must not keep it here.
+    // Only what is there now: a thread that pushes as fast as this pops must not keep it here.
     for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {
       auto popped = ring->Pop();
       if (!popped) break;

@@ -82,8 +82,8 @@ class Tracer {
   // What the last Start or Stop was refused for, or nothing: "refused" of StatusJson().
   void NoteRefusal(const Status& refusal);
 
-  // For as long as a request is served that is noted after its answer: who has the answer may end
-  // the trace before that.
+  // For as long as a request is served that is noted after its answer: the caller that has the
+  // answer may end the trace before that.
   class Use {
    public:
     explicit Use(Tracer& tracer) : tracer_(tracer.on() ? &tracer : nullptr) {

@@ -52,7 +52,7 @@ class ScopedSpan {
   const SpanContext before_;
 };
 
-// The task, for who runs it elsewhere, on behalf of what the calling thread works for.
+// The task, to be run elsewhere on behalf of what the calling thread works for.
 std::function<void()> InThisSpan(std::function<void()> task);
 
 // A part of a trace that is under way.
@@ -69,7 +69,7 @@ class RequestLog {
     std::string directory;
     std::string component;  // "manager", "storage" or "mount".
     std::string host;
-    // Two million requests: who reads the file has all of them in memory.
+    // Two million requests: a reader of the file has all of them in memory.
     uint64_t file_bytes_max = uint64_t{128} << 20;
     // What is left of the disk for others, of one that is smaller than 20 GiB 5 %.
     uint64_t free_bytes_min = uint64_t{1} << 30;
@@ -96,8 +96,8 @@ class RequestLog {
   // InvalidArgument if it is no absolute path, or longer than a system takes.
   static Status CheckDirectory(std::string_view directory);
   // Has a file of its own made in the directory, which nobody else can read: once `state` is not
-  // busy any more it is, or a fault says why not. Who names the directory may lack the daemon's
-  // rights: only one as of OpenPrivateDirectory will do. InvalidArgument of a directory that cannot
+  // busy any more it is, or a fault says why not. The caller that names the directory may lack the
+  // daemon's rights: only one as of OpenPrivateDirectory will do. InvalidArgument if it cannot
   // be; FailedPrecondition if a log is written already. Waits for no disk, as Stop.
   Status Start(const Options& options);
   // Ends it, if one is written: once `state` is not busy any more the file is whole.
@@ -130,7 +130,7 @@ class RequestLog {
   std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
 
-  std::mutex control_mutex_;  // Before mutex_. Who begins it.
+  std::mutex control_mutex_;  // Before mutex_. Held while a log is begun.
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;

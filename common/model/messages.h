@@ -1,6 +1,6 @@
 // What a client asks of the manager and what it is told: one struct per operation, used alike by
 // the wire (proto/convert), the manager's core, the SAI and the predictor. Plain values; the
-// comments say what is true, not who does it.
+// comments say what is true, not which part does it.
 //
 // Idempotence: every request has a RequestId; a request that changes something is answered from the
 // recorded reply when it comes again. File ids of new files are chosen by the client out of a range
@@ -100,7 +100,7 @@ struct DataAccess {
   // `replicas=auto` the most that there may be, and the reply to AwaitCopies says how many.
   uint32_t close_copies = 1;
   // Counts the changes of where the file's bytes go (bind, promote, relocate, unbind, fence); 0
-  // before the first. Whoever stores by this layout names it in its commit.
+  // before the first. Any client that stores by this layout names it in its commit.
   uint64_t generation = 0;
   // What this client was to store by an older generation is no part of the file any more, and must
   // not be stored by this one: others may have written there since.
@@ -330,7 +330,7 @@ struct CommitRequest {
   // The data_version that `inline_data` rests on: if the file has another one by now, the commit is
   // refused with kAborted, for the bytes of another writer would be lost.
   std::optional<uint64_t> based_on_version;
-  // The content that was inline is in the objects now: by whom the file is frozen for this.
+  // The content that was inline is in the objects now, says the client that froze the file for it.
   bool inline_moved = false;
   // For what is reported as stored in objects: the oldest layout generation by which any of it was
   // stored. Refused with kStale if what was stored by that generation is not part of the file: its

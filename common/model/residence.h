@@ -19,7 +19,7 @@ namespace mosa {
 
 struct ResidenceRow {
   std::string name;  // The class: "read", "fuse.open", "manager.lookup".
-  std::string peer;  // Whom it was asked by, or of whom; empty where that does not matter.
+  std::string peer;  // Asked by it, or asked of it; empty where that does not matter.
   DurationCounts times;
   bool operator==(const ResidenceRow&) const = default;
 };

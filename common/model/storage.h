@@ -124,7 +124,7 @@ struct DropObjectsOrder {
   bool operator==(const DropObjectsOrder&) const = default;
 };
 
-// A source that holds a copy which is being made itself. What it has counts for who copies it only
+// A source that holds a copy which is being made itself. What it has counts for its copiers only
 // once it has settled that by this order or a later one: by an older one, even if it is done, it
 // may have fetched other parts of the file.
 struct CopyRelay {

@@ -1,4 +1,4 @@
-// Which nodes have been ordered to copy which files, how far they are, and who waits for its turn.
+// Which nodes have been ordered to copy which files, how far they are, and which wait for a turn.
 // Only bookkeeping: what is to be ordered is decided elsewhere (state_copies.cc). Not durable:
 // after a restart of the manager, or of a node's stream, orders are given again.
 //

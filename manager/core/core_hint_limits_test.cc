@@ -225,7 +225,7 @@ TEST_F(CoreHintLimits, AReaderThatHasTheObjectOpenElsewhereKeepsAnEmptyFileWhere
   ASSERT_TRUE(Answered(kAnna, freeze));
   EXPECT_EQ(Refused(kAnna, hint), ErrorReason::kBusy);
   EXPECT_EQ(NodesOf(file), std::vector<NodeId>{n2});
-  // The freeze went with the answer; who has closed the file is in nobody's way.
+  // The freeze went with the answer; a client that has closed the file is in nobody's way.
   EXPECT_EQ(std::get<Failure>(Call1(kAnna, hint)).code, StatusCode::kAborted);
   Call1(kAnna, FreezeRequest{file});
   Ok<EmptyReply>(kAnna, hint);

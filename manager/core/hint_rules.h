@@ -1,4 +1,4 @@
-// HintRules: what is said about paths before there are files. Of the rules that match a path, the
+// HintRules: what is said about paths before there are files. If several rules match a path, the
 // most specific one that speaks of a hint wins; among equals one of the maker's own beats one for
 // everybody, and then the later one wins. One owner, one thread.
 //

@@ -77,7 +77,7 @@ class LockTable {
   bool WouldDeadlock(FileId file, ClientId client, const Lock& lock) const;
 
   std::map<FileId, FileLocks> files_;
-  std::map<ClientId, size_t> held_by_;  // Without those who hold none.
+  std::map<ClientId, size_t> held_by_;  // Without clients that hold none.
   size_t held_ = 0;
 };
 

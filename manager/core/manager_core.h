@@ -139,7 +139,7 @@ struct MarkStaged {
   Asker asker{};
 };
 // How many copies pay among so many nodes: from now on what `replicas=auto` comes to, whatever was
-// said of this number before. Not durable: who knows it says it again to a new core, before the
+// said of this number before. Not durable: it must be said again to a new core, before the
 // first other command, or else the rule holds.
 struct SetCopiesForecast {
   uint32_t nodes = 0;
@@ -162,7 +162,7 @@ struct Tick {};  // Time has passed: expire leases, declare nodes silent, end th
 struct Stalled {
   Duration time;
 };
-// How full the directory of the durable image is. Not durable: who looks at it says it again.
+// How full the directory of the durable image is. Not durable: it must be said again.
 struct SetStorePressure {
   uint64_t used_bytes = 0;
   uint64_t limit_bytes = 0;  // Growth is refused from there on.

@@ -332,7 +332,7 @@ struct ManagerCore::State {
   void RecheckDue(FileId file);
   void NoteHolder(FileId file, ClientId client, bool holds_open);
   void CheckDue();
-  // Asks those who may have the file open, if nobody is known to.
+  // Asks clients that may have the file open, if none is known to.
   bool MayReclaim(FileId file);
   bool FindName(FileId file);
 
@@ -351,7 +351,7 @@ struct ManagerCore::State {
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
 
-  // ---- copies: what is wanted, and who has what (state_copies.cc)
+  // ---- copies: what is wanted, and which node has what (state_copies.cc)
   void ReviewCopiesLater(FileId file, const Inode& inode);
   void RunCopyReviews();
   void ReviewCopies(FileId file);
@@ -407,7 +407,7 @@ struct ManagerCore::State {
   void NoteHealed(NodeId node, FileId file);
   void ExplainCopies(FileId file, const Inode& inode, AwaitCopiesReply& reply) const;
 
-  // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
+  // ---- copies: orders, reports, and waiters (state_copy_orders.cc)
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
@@ -494,7 +494,7 @@ struct ManagerCore::State {
   // ---- constant
   const ManagerOptions options_;
 
-  // ---- sums, which outlive who counts in them
+  // ---- sums, which outlive their contributors
   uint64_t waiting_bytes_ = 0, reply_log_bytes_ = 0;
 
   // ---- durable
@@ -535,7 +535,7 @@ struct ManagerCore::State {
   // Objects that nodes have registered shorter than their files ask, and what each has.
   std::map<NodeId, std::map<FileId, uint64_t>> cut_objects_;
   WriterFences fences_;
-  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.
+  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; clients that have them open.
   std::set<FileId> due_;                              // To be reclaimed when nobody has them open.
   std::set<FileId> due_checks_;                       // Those that somebody may have let go.
   std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.

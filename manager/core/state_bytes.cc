@@ -92,14 +92,14 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
     access.empty_nodes = EmptyNodesOf(inode, access.layout);
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
-    // What another copy has is of no use to who stores in the first.
+    // What another copy has is of no use to a client that stores in the first.
     access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value() ||
                   (may_write && IsFirstCopyLost(inode));
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {
     uint32_t copies = CopiesOf(file, inode, hints);
-    // What it comes to is known when the file is closed: who closes asks then (CopiesAwaited).
+    // What it comes to is known when the file is closed: the closer asks then (CopiesAwaited).
     if (hints.replicas == 0)
       copies = std::max(copies, MostCopies(copies_forecast_, CountStayingNodes()));
     access.copied_eagerly = hints.copied_eagerly;

@@ -1,4 +1,4 @@
-// Copies beyond the first: who is to have them, who has them, and what takes the first one's place.
+// Copies beyond the first: which nodes are to have them and which do, and what replaces the first.
 //
 // Whatever may matter to a file's copies (it was bound, written, closed; a hint, a node, the room
 // has changed) only notes that the file is to be reviewed. A review looks at everything afresh and
@@ -425,7 +425,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
     }
     CloseUp(bytes.copies[i], segment.width);
   }
-  // Nobody who is heard writes: whoever stored where the bytes were does so no longer.
+  // No client that is heard writes: one that stored where the bytes were does so no longer.
   if (promoted) FenceWriters(file, inode, {});
   // For a node that is no longer first anywhere, the cells' versions say what it has.
   const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
@@ -441,7 +441,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   return promoted;
 }
 
-// ---- who is to have copies
+// ---- which nodes are to have copies
 
 bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;

@@ -16,7 +16,7 @@ constexpr Duration kFullFor = Seconds(60);
 constexpr Duration kFailedFor = Seconds(5);
 constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
-// So much of a file is sent to everybody by the one who has it.
+// So much of a file is sent to everybody by the single node that has it.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
 
 }  // namespace
@@ -130,7 +130,7 @@ bool ManagerCore::State::Answers(NodeId id) const {
 }
 
 // Where the owner of a cell is to fetch it: where it does already, if it still can; else from a
-// copy before it that is there, or is being made by one of those who are `copying`. Copies of a
+// copy before it that is there, or is being made by one of the `copying` nodes. Copies of a
 // position are a chain that begins with the first one, so that no two wait for one another for the
 // same bytes.
 NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,

@@ -76,7 +76,7 @@ void ManagerCore::State::Handle(const MarkStaged& command) {
 void ManagerCore::State::Handle(const RecallMakers& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (delegations_.empty()) return AnswerAdmin(OkStatus());
-  // A user who asks in a loop must not keep all mounts from making files without asking.
+  // A user asking in a loop must not keep all mounts from making files without asking.
   if (command.asker) {
     if (now_ < users_recall_at_) {
       return AnswerAdmin(AbortedError(

@@ -175,7 +175,7 @@ struct Lifetime {
   // By number; false: its task has read the file, and nobody has said yet that it succeeded.
   std::map<uint64_t, bool> readers;
   uint64_t counted = 0;        // Readers that count.
-  std::set<ClientId> holders;  // While it is due: who has it open.
+  std::set<ClientId> holders;  // While it is due: clients that have it open.
 };
 
 // What there is to do about copies. Not durable: it is found again by looking at all files.

@@ -58,7 +58,7 @@ struct CopiesRequest {
 struct CopiesPlan {
   Segment holders;      // As asked, with the new ones behind; nobody is taken out.
   uint32_t copies = 0;  // On nodes that stay, of the position that has the fewest.
-  std::string reason;   // Why not more, with who was passed over; empty if all are there.
+  std::string reason;   // Why not more, and which nodes were skipped; empty if all are there.
 };
 
 // A stripe with more nodes than copies keeps them within it, each position's on the nodes behind

@@ -49,7 +49,7 @@ struct PlacementRequest {
 
 struct PlacementPlan {
   Segment segment;
-  std::string reason;  // For people: policy, score, choice, and who was passed over and why.
+  std::string reason;  // For people: policy, score, choice, and which nodes were skipped and why.
   // The group's anchor from now on; kNoNode: the next file chooses one. Absent: as before.
   std::optional<NodeId> anchor{};
 };

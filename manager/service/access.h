@@ -1,5 +1,5 @@
 // Which role may call what. Each call of the manager's services is declared with the right that it
-// needs; who calls is known by its certificate.
+// needs; the caller is known by its certificate.
 #ifndef MOSA_MANAGER_SERVICE_ACCESS_H_
 #define MOSA_MANAGER_SERVICE_ACCESS_H_
 

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kSweepEvery{1000};
 constexpr std::chrono::milliseconds kSweepInNeedEvery{100};
 constexpr std::chrono::milliseconds kWithoutDescriptorRest{100};
 constexpr std::chrono::seconds kWarnEvery{60};
-// As gRPC would for a connection with keep-alives: who does not acknowledge for so long is gone.
+// As gRPC does with keep-alives: a peer that does not acknowledge for so long is gone.
 constexpr int kUserTimeoutMs = 30'000;
 
 ino_t InodeOf(int descriptor) {

@@ -1,4 +1,4 @@
-// Forecasts: what the predictor says to the manager and to those who ask it, on a thread of its
+// Forecasts: what the predictor says to the manager and to its callers, on a thread of its
 // own, since simulating takes longer than the core's loop may wait.
 //
 // Lifetime: outlives the loop that uses it, and what answers are given to. Threads: one calls at a
@@ -58,8 +58,8 @@ class Forecasts {
   // if it takes longer than anybody waits.
   void PredictReads(ReadCostTask task, AnswerReads answer);
   // How many copies pay among so many nodes, once that is known; each number is told once. It is
-  // asked for here, and taken from here: call it again and again. Of numbers that nobody has begun
-  // to forecast for only the last counts. Questions about reading wait behind it.
+  // asked for here, and taken from here: call it again and again. Of the numbers that no forecast
+  // has begun for, only the last counts. Questions about reading wait behind it.
   std::optional<SetCopiesForecast> TakeCopies(uint32_t nodes);
   // The same, computed while the caller waits.
   std::optional<SetCopiesForecast> ComputeCopies(uint32_t nodes);

@@ -97,8 +97,8 @@ class OpenStreams {
   Clock::time_point looked_at_;
 };
 
-// Calls under way, what they hold, and who is let in. Of the thread that polls the queue, but for
-// the account.
+// Calls under way, what they hold, and which are let in. Used by the thread that polls the queue,
+// except for the account.
 struct Calls {
   int live = 0;  // The queue may be shut down when there are none.
   Access access;
@@ -320,7 +320,7 @@ class UnaryCall : private OpenStreams::Member {
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  // `calls` and `right` as of a Stream: who has not the right is refused.
+  // `calls` and `right` as of a Stream: a caller without the right is refused.
   static void Serve(Calls& calls, Right right, const Ask& ask, const Answer& answer) {
     ServeTo(calls, right, ask,
             [answer](const Identity&, const Request& request, Response* response) {

@@ -7,7 +7,7 @@
 //     "projected/*_area.fits": {pattern: pipeline}    # as `mosa hint rule add` takes them
 //     "images.tbl": {pattern: "broadcast:4"}
 //
-// Globs are below the run's directory. Of several that match a file the most specific one wins,
+// Globs are below the run's directory. If several match a file, the most specific one wins,
 // then the later, hint by hint, as with rules of a store.
 #ifndef MOSA_PREDICTOR_ADVISE_RULES_H_
 #define MOSA_PREDICTOR_ADVISE_RULES_H_

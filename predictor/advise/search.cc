@@ -146,8 +146,8 @@ class Search {
   }
 
  private:
-  // Those after which the run is faster than `from`: of those that are not in the first draws, no
-  // more are made.
+  // Moves after which the run is faster than `from`. Moves that are not faster in the first draws
+  // get no more draws.
   Result<std::vector<Move>> Faster(const HintChoice& from, std::vector<Move> moves) {
     const uint32_t first = FirstDraw(options_);
     for (uint32_t draws = kScreenDraws;; draws *= 2) {

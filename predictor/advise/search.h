@@ -10,8 +10,8 @@
 //     taken alone. Again, until nothing is faster.
 //  2. Backward elimination: a class takes a cheaper alternative (nothing at all first) while what
 //     1 found is not faster than that, and it does not move a twentieth more over the network
-//     than the other (which costs who shares the network, if not this run) where that one fails in
-//     no more draws. Compared is always with
+//     than the other (which costs others that share the network, if not this run) where that one
+//     fails in no more draws. Compared is always with
 //     the end of 1: many small losses that cannot be told apart one by one are not all given away.
 //     Least loss first, until stable.
 //  3. If now something is faster again, 1 and 2 once more, at most three times.

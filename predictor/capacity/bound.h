@@ -4,7 +4,7 @@
 //
 // A simulated rate is what a stage's tasks move over the time in which any of them has a file open
 // for it: it may be too low, never too high. A limit is of one rate alone, whatever else happens
-// meanwhile, and it is the upper end of what was measured: who stays below all of them may still be
+// meanwhile, and it is the upper end of what was measured: a rate below all limits may still be
 // too fast.
 //
 // Pure.

@@ -46,8 +46,8 @@ CapacityLoad OneSize(uint64_t size_bytes, uint32_t read_percent);
 Result<CapacityLoad> ParseLoad(std::string_view text);
 // As ParseLoad() reads it.
 std::string TextOf(const CapacityLoad& load);
-// What is parsed and read. Of one size, shares of operations are those of clients. InvalidArgument
-// if there can be none such.
+// What is parsed and read. With one size, shares of operations are those of clients.
+// InvalidArgument if there can be none such.
 Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts);
 
 }  // namespace mosa::predict

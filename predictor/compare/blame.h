@@ -85,9 +85,9 @@ std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
 
 // Ranks those that explain nearly as much as the best by what requests say of each as well; the
 // others stay behind them, whatever requests say: these may be slow by another thing than tasks
-// are. Of striped files every task moves bytes from and to all nodes alike, and only requests tell
-// which of them is slow. What requests do not use they do not wait for. Nothing changes if requests
-// point to none of these.
+// are. With striped files every task moves bytes from and to all nodes alike, and only requests
+// tell which of them is slow. What requests do not use they do not wait for. Nothing changes if
+// requests point to none of these.
 void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
 
 // Puts a suspect first whose own time or bytes say so.

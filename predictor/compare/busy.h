@@ -72,7 +72,7 @@ std::vector<UsualSeconds> UsualSecondsOf(const std::vector<SeenRun>& runs,
                                          const std::vector<double>& typical_s,
                                          const std::vector<Duration>& computing);
 
-// Processor seconds of a run's tasks beside what is usual; of those that are known. A task that had
+// Processor seconds of a run's tasks beside the usual, where known. A task that had
 // more of them than it took by the clock has several threads: what the workload says is none of it.
 struct OwnSeconds {
   size_t tasks = 0;

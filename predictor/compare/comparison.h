@@ -57,7 +57,7 @@ const char* ToText(Verdict verdict);
 
 struct ComparedCell {
   CellName cell;
-  double predicted_s = 0;  // The median of the draws. Of a host: what is expected of it.
+  double predicted_s = 0;  // The median of the draws; for a host, what is expected of it.
   std::optional<Interval<double>> predicted_interval_s;  // Nine of ten runs.
   uint32_t runs = 0;                                     // Judged ones that have it.
   double measured_s = 0;                                 // Their median,
@@ -79,7 +79,7 @@ struct Anomaly {
   double effect_share = 0;
   std::vector<std::string> shown_in;  // Names of judged runs.
   size_t judged = 0;                  // How many were judged.
-  std::string since;                  // The first run of those that show it up to now.
+  std::string since;                  // The first run that shows it up to now.
   std::vector<Blame> blamed;          // Best first; of the tasks that the cell is about.
   std::string sentence;               // What, where, since when, how large;
   std::string cause;                  // which part explains it, and how well; may be empty;

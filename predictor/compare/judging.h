@@ -9,8 +9,8 @@
 //     they could have been chosen; it must stand at the false-discovery rate, in its family.
 //  3. It must matter: its effect in each of them is a share of the workflow's predicted time.
 //
-// Rule 2 has a lower bar (`rate_witnessed`) for what a part's own time shows as well; who asks says
-// of what.
+// Rule 2 has a lower bar (`rate_witnessed`) for what a part's own time shows as well; the caller
+// says for what.
 //
 // One run alone is enough only for what is said to be told by one (`can_stand_alone`), if it stands
 // in that run at the lower rate, with the larger effect.
@@ -20,7 +20,7 @@
 // which go up and down together and are one step; to these the draws' own variance counts as some
 // more, and as all there are of a single run. Something that begins between two runs makes it wider
 // by that one step alone. What was taken off a run (`excused`) is known to a half of it, and makes
-// its steps as much wider. Of what is off only if it is slower the test of rule 2 is of that side
+// its steps as much wider. For values that are off only if slower, rule 2 tests that side
 // alone.
 //
 // So one run among others never is an anomaly, however slow: it makes two steps, as large as

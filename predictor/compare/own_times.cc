@@ -424,7 +424,7 @@ std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::st
 }
 
 // The link that loses packets, if mounts waited for it; all that runs on the host if that is slow
-// by itself, as who does not run acknowledges nothing.
+// by itself, as a host that does not run acknowledges nothing.
 std::optional<OwnTime> LossyLink(const AskedRequests& requests,
                                  const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;

@@ -1,6 +1,6 @@
 // Own times: a part of the deployment whose own time, as daemons measured it, is longer than it
-// should be. Asked before it is asked how tasks used the parts: who is slow by its own clock, and
-// enough so for what tasks took longer, needs no arithmetic.
+// should be. Asked before it is asked how tasks used the parts: a part that is slow by its own
+// clock, and enough so for what tasks took longer, needs no arithmetic.
 //
 //  own work  what a storage node takes to write or read an object, and what the manager takes to
 //            decide and to log, waits for no other part: if those requests are anomalies, and

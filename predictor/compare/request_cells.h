@@ -73,7 +73,7 @@ struct RequestCell {
   RequestFigures predicted;                    // Medians of the draws that have them.
   std::optional<Interval<double>> interval_s;  // For the mean: nine of ten runs.
   uint32_t runs = 0;                           // Judged ones that have it.
-  // Medians of these runs; of an anomaly, of those that show it.
+  // Medians of these runs; for an anomaly, of the runs that show it.
   RequestFigures measured;
   // In most of those: two kinds, where most draws have one.
   std::optional<Modes> modes;

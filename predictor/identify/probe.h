@@ -2,7 +2,7 @@
 // platform's figures are is read off the difference.
 //
 // All files are new for each sample, so that nothing is remembered of an earlier one. Two hosts are
-// enough: the *actor*, whose operation is timed, and the *other*, who readies what it works on.
+// enough: the *actor*, whose operation is timed, and the *other*, which readies what it works on.
 #ifndef MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 #define MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 

@@ -1,5 +1,5 @@
 // Evidence: what a platform's figures rest on, for people. It stands in the platform file, and
-// nobody who predicts reads it.
+// no prediction reads it.
 #ifndef MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 #define MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 

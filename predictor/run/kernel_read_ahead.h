@@ -4,14 +4,14 @@
 //
 // A program that comes to a page that is not there brings a window if the file begins there, if it
 // goes on where it has read to, or if it reads more than a window; and one that is marked at its
-// last page if more pages than it reads are there right before; else no more than it reads. Of a
-// first window that is larger than the
-// read, the page behind the read is marked; who comes to it brings the next window, twice or four
-// times as large until it is the largest that the mount allows, and marked at its first page. So
-// who reads a part from the middle of a file brings that part's first read alone, and behind the
-// part's end what is left of two windows.
+// last page if more pages than it reads are there right before; else no more than it reads. If a
+// first window is larger than the
+// read, the page behind the read is marked; a program that comes to it brings the next window,
+// twice or four times as large until it is the largest that the mount allows, marked at its first
+// page. So a program that reads a part from the middle of a file brings that part's first read
+// alone, and behind the part's end what is left of two windows.
 //
-// Pages that are there since other opens are not looked at, nor is one that was dropped. Plain
+// Pages that are there since other opens are not looked at, nor is a dropped page. Plain
 // values, no thread.
 #ifndef MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_
 #define MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_

@@ -4,8 +4,8 @@
 // Each direction of a link is shared by all transfers that are under way in it, each of which is a
 // connection of its own: packet by packet, and equally but for what the platform says of
 // unevenness: connections that meet in a queue get shares that differ by far, and for seconds.
-// (That paper has queues of whole chunks instead; then who asks for one chunk at a time gets as
-// much as who sends eight at once, which connections do not give.) A transfer takes its share of
+// (That paper has queues of whole chunks instead; then a sender of one chunk at a time gets as much
+// as one of eight at once, which connections do not give.) A transfer takes its share of
 // the sender's link and of the receiver's at the same time, and is there when the last byte has
 // passed both; a direction that was idle carries a burst at once, as the token buckets of shaped
 // links do. Small messages wait only as long as packet queues are at most: at their sender, where

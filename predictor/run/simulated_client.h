@@ -76,7 +76,7 @@ class SimulatedClient {
   // Part of a file that is there, and stays as it is besides.
   des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
                                           const std::string& task);
-  // The same in parts, from an open to a close. Of a file that is empty nothing is read.
+  // The same in parts, from an open to a close. Nothing is read of an empty file.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,

@@ -29,7 +29,7 @@ uint64_t LaneOf(const Layout& layout, uint64_t offset) {
 }
 
 // What a node answers with, so that checksums can be compared: the range widened to whole blocks
-// and cut at its object's end. Of chunks that are no multiple of a block an object has the whole
+// and cut at its object's end. If chunks are no multiple of a block, an object has the whole
 // block if a later chunk of the file lies there, too.
 uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes) {
   const uint64_t begin = range.begin / kChecksumBlockBytes * kChecksumBlockBytes;

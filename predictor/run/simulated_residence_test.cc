@@ -52,7 +52,7 @@ TEST(SimulatedResidenceTest, CountsEveryRequestThatBytesTakeAtBothEnds) {
   const DurationCounts reads = Of(prediction, Daemon::kMount, "node.read");
   EXPECT_EQ(reads.Count(), remote / kMiB);
   EXPECT_EQ(Of(prediction, Daemon::kStorage, "read").Count(), reads.Count());
-  // None is faster than its bytes cross the link; who asks waits for the way of the question too.
+  // None is faster than its bytes cross the link; the asker waits for the question's way too.
   EXPECT_GE(served.sum_ns, 4 * static_cast<uint64_t>(kMiBOnLinkNs));
   EXPECT_GT(writes.sum_ns, served.sum_ns);
   EXPECT_GE(Of(prediction, Daemon::kStorage, "read").sum_ns,

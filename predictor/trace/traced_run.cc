@@ -162,7 +162,7 @@ class Merger {
     Time closed;
     bool is_closed = false;
   };
-  // One of those that had a number, as its opens and closes say.
+  // A process that had a number, as its opens and closes say.
   struct Process {
     uint64_t start = 0;
     Time last;  // When its last open or close was.

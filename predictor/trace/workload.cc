@@ -217,7 +217,7 @@ class Builder {
     if (operation.writes && (operation.made || operation.cut) && state.parts.empty())
       NewPart(operation.file, segment);
     if (operation.reads && !operation.writes) {
-      // Whoever opens it waits for whoever wrote it, even if it reads nothing.
+      // A task that opens it waits for the task that wrote it, even if it reads nothing.
       if (state.parts.empty() && !state.is_new) OutsidePart(operation.file);
       for (const size_t part : state.parts) segment = Depend(operation.task, part);
     }
@@ -253,7 +253,7 @@ class Builder {
     }
   }
 
-  // What was made empty beforehand, and is now cut or removed by who fills it, was never a file.
+  // What was made empty beforehand, and is now cut or removed by its writer, was never a file.
   void DropEmptyParts(const State& state) {
     for (const size_t part : state.parts)
       if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
@@ -444,7 +444,7 @@ class Builder {
     task.runtime = end - task.start;
   }
 
-  // Leaves out who has no files, and says who comes after whom without one.
+  // Leaves out tasks without files, and says which tasks follow which without one.
   void Connect() {
     std::vector<uint32_t> places(segments_.size(), 0);
     std::vector<WorkloadTask> kept;

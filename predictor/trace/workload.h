@@ -1,5 +1,5 @@
 // A traced run as a workload that can be predicted: tasks with their files and operations, and the
-// graph of who read what was written by whom.
+// graph of which task read what which other wrote.
 //
 // A file that several tasks wrote is taken apart: what each of them wrote is a file of its own,
 // "path", "path#2", ..., and so is what a file was before it was cut. Where a task has read what

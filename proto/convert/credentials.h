@@ -24,7 +24,7 @@ namespace mosa {
 // made with what the file then has, which must be replaced as a whole (rename).
 inline constexpr int kSecretRefreshSeconds = 5;
 
-// Without a secret: plain text, for loopback only (CheckListenAddress). Whoever connects shows a
+// Without a secret: plain text, for loopback only (CheckListenAddress). A connecting peer shows a
 // certificate of an authority that the secret trusts; which role, is for the service to look at.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const std::optional<ClusterSecret>& secret);

@@ -43,8 +43,8 @@ struct ProtocolPeers {
   std::string_view own;
   std::string_view peer;
 };
-// Unimplemented, with who is to be upgraded first, if no version is common. `theirs` is nothing for
-// a peer that says none.
+// Unimplemented, with the side to be upgraded first, if no version is common. `theirs` is nothing
+// for a peer that says none.
 Status CheckProtocol(ProtocolPeers peers, ProtocolVersions ours,
                      std::optional<ProtocolVersions> theirs);
 

@@ -51,7 +51,7 @@ class ChecksumTable {
   // A sealed object: all blocks but these are zeroes.
   static ChecksumTable ForSums(std::span<const KnownSum> sums);
 
-  // What ForSums needs to make a sealed table again, ascending. Of blocks from `begin` on, at most
+  // What ForSums needs to make a sealed table again, ascending. From block `begin` on, at most
   // so many.
   std::vector<KnownSum> ListKnown(BlockIndex begin = {}, size_t count_max = SIZE_MAX) const;
 

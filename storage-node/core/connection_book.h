@@ -60,7 +60,7 @@ class ConnectionBook {
   ConnectionId Accept(const std::string& host, Time now, std::optional<ConnectionId>& displaced);
   // It has proved to be `client`'s, and is idle. With the numbers, ResourceExhausted if the client
   // has all of its slots in use, Unavailable if all clients together have: it stays unproven.
-  // `parting` gets who goes to make room.
+  // `parting` gets the connection that goes to make room.
   Status Prove(ConnectionId id, const std::string& client, std::vector<ConnectionId>& parting,
                Time now);
   // An idle connection has a request.

@@ -312,7 +312,7 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   source.unsettled.Remove(ask.range);
   const bool cannot_tell = ask.range.empty() && theirs.change == 0;
   if (final && source.relay && !order_.follow && (theirs.tail_settled || cannot_tell)) {
-    // It has all for good by now, or has no object. Of what becomes so then it cannot tell.
+    // It has all for good by now, or has no object. It cannot tell what becomes so then.
     for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
     source.unsettled.Clear();
   }
@@ -336,7 +336,7 @@ void CopyTask::Finish() {
 
 bool CopyTask::AllConfirmed() const { return std::ranges::all_of(sources_, &Source::confirmed); }
 
-// Beyond both ends there is nothing to compare. Of a relay that may get more, the file's end
+// Beyond both ends there is nothing to compare. If a relay may get more, the file's end
 // counts.
 void CopyTask::DropTail(Source& source, const BlockSums& theirs, const BlockSums& own, bool final) {
   const bool may_grow = source.relay && !order_.follow && !(final && theirs.tail_settled);

@@ -1,5 +1,5 @@
 // CopyTask: how a node carries out one CopyOrder: what to ask, what to fetch, when it is done.
-// Pure; one owner, who performs what Next() says, several things at once if it likes, and reports
+// Pure; one owner, which performs what Next() says, several things at once if it likes, and reports
 // what came of each.
 //
 // For each source the task keeps three sets of bytes: `dirty` (to be compared), `busy` (different,

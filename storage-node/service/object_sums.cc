@@ -14,7 +14,7 @@ namespace {
 
 // An object's lock is held for so many checksums at a time.
 constexpr size_t kBlocksAtOnce = 16;
-// After a first change, who waits is not woken by each of those that follow it at once.
+// After a first change, waiters are not woken by each of those that follow it at once.
 constexpr std::chrono::milliseconds kGather{1};
 // How often a waiter looks whether anybody still waits for its answer.
 constexpr std::chrono::milliseconds kLookEvery{250};

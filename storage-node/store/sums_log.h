@@ -59,7 +59,7 @@ class SumsLog {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_:
-  std::set<uint64_t> files_;  // Numbers of those that exist.
+  std::set<uint64_t> files_;  // Numbers of the files that exist.
   UniqueFd last_;
   uint64_t last_bytes_ = 0;
   bool given_up_ = false;

@@ -3,8 +3,8 @@
 //
 // A sample has a directory and files of its own. Files that are read, or that writers find empty,
 // are made by the next process, which is on another host if there are two, and are dropped from its
-// pages: who reads them has never seen them. What creating and writing left is looked at by that
-// other process, too.
+// pages: the process that reads them has never seen them. What creating and writing left is looked
+// at by that other process, too.
 #ifndef MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 #define MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 

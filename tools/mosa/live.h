@@ -42,7 +42,7 @@ class Live {
 // "15:04:05".
 std::string TimeOfDay();
 
-// What has passed between the answers, by the clocks of those who gave them: the most of any.
+// What has passed between the answers, by the daemons' own clocks: the most of any.
 Duration LengthOf(const ClusterResidence& during);
 
 }  // namespace mosa::cli

@@ -117,7 +117,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
   std::vector<double> joules;
   LinkDraws links;
   size_t done = 0;
-  size_t first_failed = repeats;  // The least of those that failed.
+  size_t first_failed = repeats;  // The least index that failed.
   MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
     const auto seed = static_cast<uint64_t>(i + 1);
     predict::Configuration elsewhere = configuration;

@@ -102,7 +102,7 @@ std::string VerdictSentence(const ReportInputs& inputs, const Ended& end, const 
 
 // ---- what daemons say
 
-// They were asked at the same time, each by its own clock; who is silent keeps others waiting.
+// They were asked at the same time, each by its own clock; a silent one keeps others waiting.
 void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& notes) {
   std::vector<Time> times;
   for (const DaemonResidence& daemon : residence.daemons)

@@ -47,7 +47,7 @@ class RequestPaths {
  public:
   explicit RequestPaths(std::vector<RequestLogFile> files);
 
-  // Requests that nobody asked for who is logged, of this class (empty: any of a mount), on this
+  // Requests that nobody logged asked for, of this class (empty: any of a mount), on this
   // host (empty: any), the longest first.
   struct Root {
     const RequestLogFile* file;

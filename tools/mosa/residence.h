@@ -37,15 +37,15 @@ struct ClusterResidence {
   std::vector<DaemonResidence> daemons;  // The manager, then nodes, then mounts.
 };
 
-// Asks every daemon that the manager knows, several at once; who does not answer within seconds is
-// there with the reason. Fails only if the manager does not answer. Peers are as daemons know them:
-// addresses of those who ask storage nodes, which NamePeers replaces where people read them. An
+// Asks every daemon that the manager knows, several at once; one that is silent for seconds
+// is there with the reason. Fails only if the manager does not answer. Peers are as daemons know
+// them: addresses of storage nodes' callers, which NamePeers replaces where people read them. An
 // order in `query` to their logs of requests goes to all.
 Result<ClusterResidence> TakeResidence(sai::AdminClient& manager, const ResidenceQuery& query = {});
 
 // What came between the two, where that is known: rows that the earlier one may lack by truncation
-// are left out. Who was there before and is not any more, or did not answer before, has that as its
-// failure. With the names of the later one.
+// are left out. A daemon that was there before and is gone, or did not answer before, has that as
+// its failure. With the names of the later one.
 ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& earlier);
 
 // Peers that have a name by it.

@@ -200,7 +200,7 @@ std::string StoreWorkers::Clear() {
     if (made_[store] == Made::kNo) continue;
     std::string own = ClearOne(store, until);
     if (!own.empty() && !whole) {
-      // Somebody who is gone may have been the only one who could.
+      // A worker that is gone may have been the only one that could.
       auto fresh = IdentifyWorkers::Start({stores_[store].hosts.front()}, kClearMax);
       if (fresh.ok()) {
         workers_.emplace(*std::move(fresh));
